@@ -1,0 +1,51 @@
+# relfit: what one runs on a fresh clone. Needs make and Python 3.11 or later.
+PYTHON ?= python3
+VENV ?= .venv
+REPORT ?= report.html
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help report test lint docs notebooks bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+report: $(VENV)/.installed ## Build .venv if need be and write the report of the bundled sample
+	@$(BIN)/relfit report white --out $(REPORT) > /dev/null
+	@echo "The report is $(abspath $(REPORT))"
+
+test: $(VENV)/.installed-all ## Install what the tests need and run them
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-all ## Check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.installed-all ## Run the examples in README.md and docs/
+	$(BIN)/python -m pytest --doctest-glob='*.md' README.md docs
+
+notebooks: $(VENV)/.installed-all ## Execute the notebooks again and keep what they show
+	$(BIN)/python notebooks/execute.py
+
+bench: $(VENV)/.installed-all ## Print how fast things are, as ratios to peers
+	$(BIN)/python benchmarks/run.py
+
+clean: ## Remove .venv and everything else that was made
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis $(REPORT)
+	find relfit tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@command -v $(PYTHON) > /dev/null || { echo "no $(PYTHON) here; install Python 3.11 or later, or give PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is $$($(PYTHON) --version 2>&1); relfit needs Python 3.11 or later, as in: make PYTHON=python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# the stamps keep pip from running when nothing changed
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-all: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint]'
+	@touch $@ $(VENV)/.installed

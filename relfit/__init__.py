@@ -1,0 +1,71 @@
+"""relfit: from the failure logs of computing fleets to fitted lifetimes, reports and parameters for planners.
+
+Importing this package is cheap: what it offers is loaded on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from relfit import datasets, families, plotting
+    from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
+    from relfit.failurelog import FailureLog, Source, Window
+    from relfit.fitting import FamilyFit, Fits, fit
+    from relfit.lifedata import LifeData
+    from relfit.readers import read
+    from relfit.reporting import report
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ArgumentError": "relfit.errors",
+    "DataError": "relfit.errors",
+    "FailureLog": "relfit.failurelog",
+    "FamilyFit": "relfit.fitting",
+    "Fits": "relfit.fitting",
+    "LifeData": "relfit.lifedata",
+    "ReadError": "relfit.errors",
+    "RelfitError": "relfit.errors",
+    "Source": "relfit.failurelog",
+    "Window": "relfit.failurelog",
+    "fit": "relfit.fitting",
+    "read": "relfit.readers",
+    "report": "relfit.reporting",
+}
+_ROOMS = ("datasets", "families", "plotting")
+
+__all__ = [
+    "ArgumentError",
+    "DataError",
+    "FailureLog",
+    "FamilyFit",
+    "Fits",
+    "LifeData",
+    "ReadError",
+    "RelfitError",
+    "Source",
+    "Window",
+    "datasets",
+    "families",
+    "fit",
+    "plotting",
+    "read",
+    "report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in _ROOMS:
+        value = import_module(f"relfit.{name}")
+    else:
+        raise AttributeError(f"module 'relfit' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

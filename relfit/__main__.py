@@ -1,0 +1,8 @@
+"""``python -m relfit`` is the command ``relfit``."""
+
+import sys
+
+from relfit.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""A progress bar on stderr, for work that takes over a second while somebody watches."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+__all__ = ["Steps"]
+
+_PATIENCE = 1.0  # seconds
+
+
+class Steps:
+    """Named steps of a command, shown as a bar once the whole takes longer than a second.
+
+    Parameters
+    ----------
+    *names : str
+        What is done, step by step.
+
+    Examples
+    --------
+    >>> with Steps("reading", "fitting") as steps:
+    ...     steps.next()
+    """
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+        self._done = 0
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Steps:
+        if sys.stderr.isatty():
+            self._timer = threading.Timer(_PATIENCE, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def next(self) -> None:
+        """Go on to the next step."""
+        with self._lock:
+            self._done = min(self._done + 1, len(self._names) - 1)
+            if self._bar is not None and self._task is not None:
+                self._bar.update(self._task, completed=self._done, description=self._names[self._done])
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            self._names = ()
+            if self._bar is not None:
+                self._bar.stop()
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        with self._lock:
+            if not self._names:  # the work ended while the timer fired
+                return
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task(self._names[self._done], total=len(self._names), completed=self._done)
+            self._bar.start()

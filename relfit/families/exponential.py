@@ -1,0 +1,54 @@
+"""The exponential family: a constant failure rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.families.base import Family, FloatArray
+
+__all__ = ["Exponential"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Exponential(Family):
+    """``F(t) = 1 - exp(-rate t)`` (reliability-aware allocation, Table 3.1).
+
+    Parameters
+    ----------
+    rate : array_like of float
+        Failures per hour, above zero.
+
+    Examples
+    --------
+    >>> Exponential(0.001).sf(1000.0).round(6).tolist()
+    0.367879
+    """
+
+    rate: FloatArray
+    name: ClassVar[str] = "exponential"
+    positive: ClassVar[tuple[bool, ...]] = (True,)
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to live longer than `time`."""
+        return -self.rate * np.maximum(np.asarray(time, dtype=np.float64), 0.0)
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the density at `time`, per hour."""
+        t = np.asarray(time, dtype=np.float64)
+        return np.where(t < 0.0, -np.inf, np.log(self.rate) - self.rate * t)
+
+    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
+        """Time at which the cumulative hazard reaches `hazard`."""
+        return np.asarray(np.asarray(hazard, dtype=np.float64) / self.rate)
+
+    def mean(self) -> FloatArray:
+        """Mean life in hours."""
+        return np.asarray(1.0 / self.rate)
+
+    def log_mean_gradient(self) -> FloatArray:
+        """Derivative of the log of the mean by the rate."""
+        return np.asarray(-1.0 / self.rate)[..., None]

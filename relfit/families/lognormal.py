@@ -1,0 +1,72 @@
+"""The lognormal family: the logarithm of the life is normal; repairs often are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from relfit.families.base import Family, FloatArray
+
+__all__ = ["Lognormal"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lognormal(Family):
+    """``F(t) = Phi((log t - meanlog) / sdlog)``; the median, T50 of the papers, is ``exp(meanlog)`` (Table 3.1).
+
+    Parameters
+    ----------
+    meanlog : array_like of float
+        Mean of the natural logarithm of the life in hours.
+    sdlog : array_like of float
+        Its standard deviation, above zero.
+
+    Examples
+    --------
+    >>> Lognormal(0.0, 1.0).median().round(12).tolist()
+    1.0
+    """
+
+    meanlog: FloatArray
+    sdlog: FloatArray
+    name: ClassVar[str] = "lognormal"
+    positive: ClassVar[tuple[bool, ...]] = (False, True)
+
+    def _z(self, time: npt.ArrayLike) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.asarray((np.log(np.maximum(np.asarray(time, np.float64), 0.0)) - self.meanlog) / self.sdlog)
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to live longer than `time`."""
+        return np.asarray(special.log_ndtr(-self._z(time)))
+
+    def cdf(self, time: npt.ArrayLike) -> FloatArray:
+        """The probability to fail within `time` hours."""
+        return np.asarray(special.ndtr(self._z(time)))
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the density at `time`, per hour."""
+        t = np.asarray(time, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = -0.5 * (self._z(t) ** 2 + np.log(2.0 * np.pi)) - np.log(self.sdlog) - np.log(t)
+        return np.where(t <= 0.0, -np.inf, value)
+
+    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
+        """Time at which the cumulative hazard reaches `hazard`."""
+        h = np.asarray(hazard, dtype=np.float64)
+        z = np.where(h < 0.5, special.ndtri(-np.expm1(-h)), -special.ndtri_exp(-h))
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(self.meanlog + self.sdlog * z))
+
+    def mean(self) -> FloatArray:
+        """Mean life in hours; infinite where it exceeds the largest float."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(self.meanlog + 0.5 * self.sdlog**2))
+
+    def log_mean_gradient(self) -> FloatArray:
+        """Derivative of the log of the mean by meanlog and sdlog."""
+        return np.stack(np.broadcast_arrays(np.ones_like(self.meanlog), self.sdlog), axis=-1)

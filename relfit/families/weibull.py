@@ -1,0 +1,69 @@
+"""The Weibull family: a failure rate that falls (shape < 1) or rises (shape > 1) as a power of age."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from relfit.families.base import Family, FloatArray
+
+__all__ = ["Weibull"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Weibull(Family):
+    """``F(t) = 1 - exp(-(t / scale)**shape)`` (models.md, section 1).
+
+    Parameters
+    ----------
+    shape : array_like of float
+        Above zero, without unit.
+    scale : array_like of float
+        Hours, above zero: by then 63.2 % have failed.
+
+    Examples
+    --------
+    A node of age 600 h lives another 100 h with this probability:
+
+    >>> Weibull(0.8, 1000.0).excess_sf(100.0, age=600.0).round(4).tolist()
+    0.9165
+    """
+
+    shape: FloatArray
+    scale: FloatArray
+    name: ClassVar[str] = "weibull"
+    positive: ClassVar[tuple[bool, ...]] = (True, True)
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to live longer than `time`."""
+        with np.errstate(over="ignore"):
+            return -((np.maximum(np.asarray(time, dtype=np.float64), 0.0) / self.scale) ** self.shape)
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the density at `time`, per hour."""
+        return self.log_hazard(time) + self.log_sf(time)
+
+    def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the failure rate at `time`."""
+        t = np.asarray(time, dtype=np.float64)
+        power = special.xlogy(self.shape - 1.0, np.maximum(t, 0.0) / self.scale)
+        return np.where(t < 0.0, -np.inf, np.log(self.shape / self.scale) + power)
+
+    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
+        """Time at which the cumulative hazard reaches `hazard`."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self.scale * np.asarray(hazard, dtype=np.float64) ** (1.0 / self.shape))
+
+    def mean(self) -> FloatArray:
+        """Mean life in hours; infinite where it exceeds the largest float."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(np.log(self.scale) + special.gammaln(1.0 + 1.0 / self.shape)))
+
+    def log_mean_gradient(self) -> FloatArray:
+        """Derivative of the log of the mean by shape and scale."""
+        by_shape = -special.digamma(1.0 + 1.0 / self.shape) / self.shape**2
+        return np.stack(np.broadcast_arrays(by_shape, 1.0 / self.scale), axis=-1)

@@ -1,0 +1,38 @@
+"""What became of the fit of one group, as a word and as the code that the compiled kernels write."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["ALL_CENSORED", "MEANING", "NOT_CONVERGED", "NO_VARIANCE", "OK", "TOO_FEW", "ZEROS", "words"]
+
+OK = 0
+TOO_FEW = 1
+ALL_CENSORED = 2
+NO_VARIANCE = 3
+ZEROS = 4
+NOT_CONVERGED = 5
+
+_WORDS = np.array(["ok", "too_few", "all_censored", "no_variance", "zeros", "not_converged"], dtype=object)
+
+MEANING = {
+    "ok": "the likelihood has a maximum and it was found",
+    "too_few": "no life at all, or a single failure with no longer life, for a family of two parameters",
+    "all_censored": "no failure was observed",
+    "no_variance": "all failures tie at the largest life, so the likelihood grows without bound",
+    "zeros": "a failure time of zero has no density under this family",
+    "not_converged": "the search ended before the gradient vanished; no parameters are given",
+}
+
+
+def words(codes: npt.NDArray[np.int8]) -> npt.NDArray[np.object_]:
+    """Status words for codes, same shape.
+
+    Examples
+    --------
+    >>> words(np.array([0, 3], dtype=np.int8)).tolist()
+    ['ok', 'no_variance']
+    """
+    found: npt.NDArray[np.object_] = _WORDS[codes]
+    return found

@@ -1,0 +1,373 @@
+"""From a failure log to times to failure and to repair (models.md section 1; reliability-aware allocation, Figure 4.1).
+
+All rules that decide what counts as a life stand here, and each of them counts what it leaves out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.lifedata import LifeData
+from relfit.units import NANOSECONDS_PER_HOUR
+
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+
+__all__ = ["lives_of_log"]
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+_CHOICES = {
+    "measure": ("ttf", "ttr"),
+    "origin": ("failure", "repair"),
+    "first": ("known", "always", "never"),
+    "overlaps": ("merge", "keep"),
+    "zeros": ("apart", "keep"),
+}
+
+
+def lives_of_log(
+    log: FailureLog, measure: str, per: str, *, censor: bool, origin: str, first: str, overlaps: str, zeros: str
+) -> LifeData:
+    """Derive lives; `FailureLog.lives` documents the arguments."""
+    given = {"measure": measure, "origin": origin, "first": first, "overlaps": overlaps, "zeros": zeros}
+    for name, value in given.items():
+        if value not in _CHOICES[name]:
+            raise ArgumentError(f"{name}={value!r} is not known", remedy=f"use one of {', '.join(_CHOICES[name])}")
+    if log.lifetimes is not None and measure == "ttf":
+        return _declared(log, per, censor=censor, zeros=zeros)
+    outages = _outages(log, per, overlaps)
+    if measure == "ttr":
+        return _repairs(outages, censor=censor, zeros=zeros)
+    return _failures(outages, censor=censor, origin=origin, first=first, zeros=zeros)
+
+
+# --------------------------------------------------------------------- grouping
+
+
+@dataclass(frozen=True)
+class _Outages:
+    """Outages of a log sorted by group and start, with the groups and how long each was watched (nanoseconds)."""
+
+    code: IntArray
+    start: IntArray
+    end: IntArray  # the start where the end is unknown
+    end_seen: BoolArray
+    start_cut: BoolArray
+    end_cut: BoolArray
+    groups: pd.Index
+    entered: IntArray
+    left: IntArray
+    entered_known: BoolArray
+    overlapping: IntArray
+    without_group: int
+    notes: tuple[str, ...]
+
+
+def _keys(log: FailureLog, per: str) -> tuple[list[str], bool]:
+    """Grouping columns, and whether the population has all of them."""
+    if per == "node":
+        return ["system", "node"], True
+    if per in log.population.columns and per not in ("entered", "left", "entered_known", "left_known", "declared"):
+        return [per], True
+    if per in log.events.columns and per not in ("start", "end", "line", "start_cut", "end_cut"):
+        return [per], False
+    known = [*log.attributes, "cause", "detail", "scope"]
+    raise ArgumentError(f"no column {per!r} to group by", remedy=f"use node, system or one of {', '.join(known)}")
+
+
+def _nanoseconds(times: pd.Series) -> IntArray:
+    stamps = times.dt.tz_convert("UTC").astype("datetime64[ns, UTC]")
+    return np.asarray(stamps.astype("int64"), dtype=np.int64)
+
+
+def _outages(log: FailureLog, per: str, overlaps: str) -> _Outages:
+    keys, of_population = _keys(log, per)
+    events = log.events
+    notes: list[str] = []
+    node_code, nodes = _codes(events, log.population, ["system", "node"])
+    start = _nanoseconds(events["start"])
+    end_seen = events["end"].notna().to_numpy(copy=True)
+    end = np.where(end_seen, _nanoseconds(events["end"].fillna(events["start"])), start)
+    start_cut = events["start_cut"].to_numpy(dtype=bool)
+    end_cut = events["end_cut"].to_numpy(dtype=bool, copy=True)
+
+    # a record that begins while its node is down belongs to the outage that is going on
+    order = np.lexsort((end, ~start_cut, start, node_code))
+    joined = np.zeros(len(events), dtype=bool)
+    if overlaps == "merge" and order.size:
+        code = node_code[order]
+        reach = _running_maximum(end[order], code)
+        follows = np.zeros(order.size, dtype=bool)
+        same = (code[1:] == code[:-1]) & (code[1:] >= 0)
+        follows[1:] = same & ((start[order][1:] < reach[:-1]) | (start[order][1:] == start[order][:-1]))
+        joined[order] = follows
+        # the outage ends when its last record does
+        head = np.cumsum(~follows) - 1
+        last = np.zeros(head[-1] + 1, dtype=np.int64)
+        np.maximum.at(last, head, end[order])
+        seen = np.zeros(head[-1] + 1, dtype=bool)
+        np.logical_or.at(seen, head, end_seen[order])
+        still = np.zeros(head[-1] + 1, dtype=bool)
+        at_end = end[order] == last[head]
+        np.logical_or.at(still, head[at_end], end_cut[order][at_end])
+        heads = order[~follows]
+        end = end.copy()
+        end[heads], end_seen[heads], end_cut[heads] = last, seen[: heads.size], still
+
+    if per == "node":
+        group_code, groups = node_code, nodes
+    elif of_population:
+        attribute_code, groups = _codes_of_column(log.population[keys[0]], events, keys[0], node_code, nodes, log)
+        group_code = attribute_code
+    else:
+        group_code, groups = _codes(events, None, keys)
+        notes.append(f"lives by {per} are watched for as long as the whole log")
+    entered, left, known = _watched(log, per, keys, groups, of_population)
+
+    overlapping = np.zeros(len(groups), dtype=np.int64)
+    np.add.at(overlapping, group_code[joined & (group_code >= 0)], 1)
+    keep = ~joined & (group_code >= 0)
+    final = np.lexsort((start[keep], group_code[keep]))
+    rows = np.flatnonzero(keep)[final]
+    return _Outages(
+        group_code[rows],
+        start[rows],
+        end[rows],
+        end_seen[rows],
+        start_cut[rows],
+        end_cut[rows],
+        groups,
+        entered,
+        left,
+        known,
+        overlapping,
+        int((group_code < 0).sum()),
+        tuple(notes),
+    )
+
+
+def _running_maximum(values: IntArray, code: IntArray) -> IntArray:
+    return pd.Series(values).groupby(code, sort=False).cummax().to_numpy(dtype=np.int64)
+
+
+def _codes(events: pd.DataFrame, population: pd.DataFrame | None, keys: list[str]) -> tuple[IntArray, pd.Index]:
+    """Group number of every event (-1 where a key is missing) and the groups, sorted, population included."""
+    frames = [events[keys]] if population is None else [events[keys], population[keys]]
+    arrays = []
+    for key in keys:
+        both = pd.concat([f[key].astype(object) for f in frames], ignore_index=True)
+        codes, values = pd.factorize(both, use_na_sentinel=True)
+        order = _natural_order(values)
+        rank = np.argsort(order)
+        ranked = np.asarray(values, dtype=object)[order]
+        arrays.append((rank[codes] if len(ranked) else codes, codes < 0, ranked))
+    missing = np.logical_or.reduce([a[1] for a in arrays])
+    combined = np.zeros(len(missing), dtype=np.int64)
+    for codes, _, ranked in arrays:
+        combined = combined * max(len(ranked), 1) + codes
+    present = np.unique(combined[~missing])
+    code = np.where(missing, -1, np.searchsorted(present, combined))
+    labels = []
+    rest = present.copy()
+    for _, _, ranked in reversed(arrays):
+        size = max(len(ranked), 1)
+        labels.append(ranked[rest % size] if len(ranked) else np.empty(0, object))
+        rest //= size
+    labels.reverse()
+    groups: pd.Index = (
+        pd.Index(labels[0], name=keys[0]) if len(keys) == 1 else pd.MultiIndex.from_arrays(labels, names=keys)
+    )
+    return code[: len(events)].astype(np.int64), groups
+
+
+def _natural_order(values: Any) -> IntArray:
+    text = pd.Series([str(v) for v in values], dtype=object)
+    number = pd.to_numeric(text, errors="coerce").fillna(np.inf).to_numpy(dtype=float)
+    return np.lexsort((text.to_numpy(dtype=str), number)).astype(np.int64)
+
+
+def _codes_of_column(
+    column: pd.Series, events: pd.DataFrame, key: str, node_code: IntArray, nodes: pd.Index, log: FailureLog
+) -> tuple[IntArray, pd.Index]:
+    """Group by a column of the population: an event takes its own value if it has the column, else its node's."""
+    if key in events.columns:
+        return _codes(events, log.population, [key])
+    pairs = pd.MultiIndex.from_arrays([log.population["system"].astype(object), log.population["node"].astype(object)])
+    of_node = pd.Series(column.astype(object).to_numpy(), index=pairs)
+    value = of_node[~of_node.index.duplicated()].reindex(nodes).to_numpy(dtype=object)
+    event_value = np.full(len(events), None, dtype=object)
+    known = node_code >= 0
+    event_value[known] = value[node_code[known]]
+    return _codes(pd.DataFrame({key: event_value}), log.population, [key])
+
+
+def _watched(
+    log: FailureLog, per: str, keys: list[str], groups: pd.Index, of_population: bool
+) -> tuple[IntArray, IntArray, BoolArray]:
+    """From when to when each group was under observation, and whether its beginning is known."""
+    count = len(groups)
+    entered = np.full(count, log.window.start.as_unit("ns").value, dtype=np.int64)
+    left = np.full(count, log.window.end.as_unit("ns").value, dtype=np.int64)
+    known = np.full(count, log.window.start_known, dtype=bool)
+    if of_population and len(log.population) and count:
+        population = log.population
+        code, _ = _codes(population, log.events if all(k in log.events.columns for k in keys) else None, keys)
+        times = pd.DataFrame(
+            {
+                "code": code,
+                "entered": _nanoseconds(population["entered"]),
+                "left": _nanoseconds(population["left"]),
+                "known": population["entered_known"].to_numpy(dtype=bool),
+            }
+        )
+        table = times[times["code"] >= 0].groupby("code").agg({"entered": "min", "left": "max", "known": "all"})
+        at = table.index.to_numpy()
+        entered[at], left[at], known[at] = table["entered"], table["left"], table["known"]
+    return entered, left, known
+
+
+# --------------------------------------------------------------------- measures
+
+
+def _pack(
+    code: IntArray,
+    at: IntArray,
+    nanoseconds: IntArray,
+    observed: BoolArray,
+    outages: _Outages,
+    measure: str,
+    zeros: str,
+    counts: dict[str, IntArray],
+    notes: tuple[str, ...],
+) -> LifeData:
+    size = len(outages.groups)
+    zero = nanoseconds == 0
+    drop = zero & (observed if zeros == "apart" else False)
+    drop |= zero & ~observed  # a censored life of no length says nothing
+    counts = {
+        f"zero_{'gaps' if measure == 'ttf' else 'repairs'}": np.bincount(code[zero & observed], minlength=size),
+        "overlapping": outages.overlapping,
+        **counts,
+    }
+    code, at, nanoseconds, observed = code[~drop], at[~drop], nanoseconds[~drop], observed[~drop]
+    order = np.lexsort((at, code))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=size))]).astype(np.int64)
+    if outages.without_group:
+        notes = (*notes, f"{outages.without_group} events without a value to group by are not in any group")
+    return LifeData(
+        nanoseconds[order] / NANOSECONDS_PER_HOUR,
+        observed[order],
+        offsets,
+        outages.groups,
+        measure,
+        pd.DataFrame(counts, index=outages.groups),
+        (*outages.notes, *notes),
+    )
+
+
+def _failures(outages: _Outages, *, censor: bool, origin: str, first: str, zeros: str) -> LifeData:
+    size = len(outages.groups)
+    # an outage that was going on when observation began is no failure; only its end can begin a gap
+    rows = np.flatnonzero(~outages.start_cut | (origin == "repair"))
+    code, start, cut = outages.code[rows], outages.start[rows], outages.start_cut[rows]
+    opens = np.ones(code.size, dtype=bool)
+    opens[1:] = code[1:] != code[:-1]
+    closes = np.ones(code.size, dtype=bool)
+    closes[:-1] = opens[1:]
+    renewal, renewal_known = start, np.ones(code.size, dtype=bool)
+    if origin == "repair":
+        renewal, renewal_known = outages.end, outages.end_seen & ~outages.end_cut
+
+    # gaps that end in a failure and begin with one
+    later = np.flatnonzero(~opens & ~cut)
+    vague = np.bincount(code[later[~renewal_known[later - 1]]], minlength=size)
+    later = later[renewal_known[later - 1]]
+    gap = start[later] - renewal[later - 1]
+    negative = gap < 0  # only where the clock starts at repair, and outages of pooled nodes or kept records overlap
+    negative_count = np.bincount(code[later[negative]], minlength=size)
+    later, gap = later[~negative], gap[~negative]
+
+    # the time before the first failure
+    count_first = {"known": outages.entered_known, "always": np.ones(size, bool), "never": np.zeros(size, bool)}[first]
+    head = np.flatnonzero(opens & ~cut)
+    before = start[head] - outages.entered[code[head]]
+    usable = count_first[code[head]] & (before >= 0)
+    unknown = np.bincount(code[head[~usable]], minlength=size)
+    head, before = head[usable], before[usable]
+
+    # the time after the last failure, and groups that never failed
+    tail = np.flatnonzero(closes & renewal_known)
+    after = outages.left[code[tail]] - renewal[tail]
+    tail, after = tail[after > 0], after[after > 0]
+    never = np.setdiff1d(np.arange(size), code)
+    never = never[(outages.left - outages.entered)[never] > 0]
+    silent = never[count_first[never]]
+    unknown[never[~count_first[never]]] += 1
+    if not censor:
+        tail, after, silent = tail[:0], after[:0], silent[:0]
+    return _pack(
+        np.concatenate([code[later], code[head], code[tail], silent]),
+        np.concatenate(
+            [start[later], start[head], np.full(tail.size, np.iinfo(np.int64).max), outages.entered[silent]]
+        ),
+        np.concatenate([gap, before, after, (outages.left - outages.entered)[silent]]),
+        np.concatenate([np.ones(later.size + head.size, bool), np.zeros(tail.size + silent.size, bool)]),
+        outages,
+        "ttf",
+        zeros,
+        {"first_gap_unknown": unknown, "repair_unknown": vague, "negative_gaps": negative_count},
+        (
+            f"gaps run from {origin} to failure",
+            "the gap after the last failure is " + ("right-censored" if censor else "left out"),
+        ),
+    )
+
+
+def _repairs(outages: _Outages, *, censor: bool, zeros: str) -> LifeData:
+    size = len(outages.groups)
+    seen = outages.end_seen
+    complete = seen & ~outages.start_cut & ~outages.end_cut
+    rows = np.flatnonzero(seen if censor else complete)
+    return _pack(
+        outages.code[rows],
+        outages.start[rows],
+        (outages.end - outages.start)[rows],
+        complete[rows],
+        outages,
+        "ttr",
+        zeros,
+        {"end_unknown": np.bincount(outages.code[~seen], minlength=size)},
+        ("outages cut off by the window are " + ("right-censored" if censor else "left out"),),
+    )
+
+
+def _declared(log: FailureLog, per: str, *, censor: bool, zeros: str) -> LifeData:
+    """Lives that the source gives whole."""
+    table = log.lifetimes
+    assert table is not None
+    known = [str(c) for c in table.columns if c not in ("duration", "observed", "line")]
+    if per not in ("node", *known):
+        raise ArgumentError(f"no column {per!r} to group lives by", remedy=f"use one of {', '.join(known)}")
+    keys = ["system", "node"] if per == "node" else [per]
+    code, groups = _codes(table, None, keys)
+    duration = table["duration"].to_numpy(dtype=float)
+    observed = table["observed"].to_numpy(dtype=bool)
+    size = len(groups)
+    zero = (duration == 0) & observed & (code >= 0)
+    drop = (code < 0) | (zero & (zeros == "apart")) | ((duration == 0) & ~observed)
+    if not censor:
+        drop |= ~observed
+    counts = pd.DataFrame({"zero_gaps": np.bincount(code[zero], minlength=size)}, index=groups)
+    order = np.flatnonzero(~drop)[np.argsort(code[~drop], kind="stable")]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(code[order], minlength=size))]).astype(np.int64)
+    return LifeData(
+        duration[order], observed[order], offsets, groups, "ttf", counts, ("lives as the source gives them",)
+    )

@@ -1,0 +1,122 @@
+"""Groups handed out to threads, and lives sorted within their groups.
+
+The compiled kernels take a range of groups and write into their own rows, so the result does not depend on how many
+threads share the work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from relfit.lifedata import LifeData
+
+__all__ = ["SortedLives", "over_groups", "sort_lives"]
+
+_CHUNKS_PER_WORKER = 4
+_SMALL_BATCH = 20_000  # lives below which threads cost more than they save
+
+
+def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None], workers: int | None = None) -> None:
+    """Call ``work(first, last)`` on ranges of groups that hold about the same number of lives.
+
+    Parameters
+    ----------
+    offsets : ndarray of int, shape (groups + 1,)
+        Where each group begins.
+    work : callable
+        Must release the interpreter lock to gain from threads, and touch only its own groups.
+    workers : int, optional
+        Threads; as many as there are processors when left out.
+    """
+    groups = offsets.size - 1
+    threads = workers or _processors()
+    if threads <= 1 or groups < 2 or offsets[-1] < _SMALL_BATCH:
+        if groups:
+            work(0, groups)
+        return
+    cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], threads * _CHUNKS_PER_WORKER + 1))
+    cuts[0], cuts[-1] = 0, groups
+    edges = np.unique(cuts)
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work, a, b) for a, b in pairwise(edges.tolist())]:
+            done.result()
+
+
+def _processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class SortedLives:
+    """Lives in rising order within each group, failures before censored lives of the same length.
+
+    ``log`` holds natural logarithms of the durations in hours (minus infinity for zero).
+    """
+
+    durations: npt.NDArray[np.float64]
+    log: npt.NDArray[np.float64]
+    observed: npt.NDArray[np.bool_]
+    offsets: npt.NDArray[np.int64]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.offsets.size - 1)
+
+
+def sort_lives(lives: LifeData, workers: int | None = None) -> SortedLives:
+    """Sort every group of `lives`; the input stays as it is."""
+    durations = lives.durations.copy()
+    observed = lives.observed.copy()
+    log = np.empty_like(durations)
+    over_groups(lives.offsets, lambda a, b: _sort(durations, observed, log, lives.offsets, a, b), workers)
+    return SortedLives(durations, log, observed, lives.offsets)
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort(
+    durations: np.ndarray, observed: np.ndarray, log: np.ndarray, offsets: np.ndarray, first: int, last: int
+) -> None:
+    for group in range(first, last):
+        begin, end = offsets[group], offsets[group + 1]
+        if end - begin > 64:
+            values = durations[begin:end].copy()
+            flags = observed[begin:end].copy()
+            order = np.argsort(values, kind="mergesort")
+            for i in range(end - begin):
+                durations[begin + i] = values[order[i]]
+                observed[begin + i] = flags[order[i]]
+            # failures first among equal values
+            i = begin
+            while i < end:
+                j = i
+                failures = 0
+                while j < end and durations[j] == durations[i]:
+                    failures += observed[j]
+                    j += 1
+                for k in range(i, j):
+                    observed[k] = k - i < failures
+                i = j
+        else:
+            for i in range(begin + 1, end):
+                value, flag = durations[i], observed[i]
+                j = i - 1
+                while j >= begin and (durations[j] > value or (durations[j] == value and flag and not observed[j])):
+                    durations[j + 1] = durations[j]
+                    observed[j + 1] = observed[j]
+                    j -= 1
+                durations[j + 1] = value
+                observed[j + 1] = flag
+        for i in range(begin, end):
+            log[i] = np.log(durations[i]) if durations[i] > 0.0 else -np.inf

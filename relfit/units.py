@@ -1,0 +1,127 @@
+"""Durations and instants at the border: hours as floats inside, anything that pandas can read outside."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+
+from relfit.errors import ArgumentError
+
+__all__ = ["HOURS_PER_UNIT", "NANOSECONDS_PER_HOUR", "hours", "instant", "unit_in_hours"]
+
+NANOSECONDS_PER_HOUR = 3_600_000_000_000
+
+HOURS_PER_UNIT = {
+    "seconds": 1.0 / 3600.0,
+    "minutes": 1.0 / 60.0,
+    "hours": 1.0,
+    "days": 24.0,
+    "weeks": 168.0,
+}
+_SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def unit_in_hours(unit: str) -> float:
+    """Hours in one `unit` of time.
+
+    Parameters
+    ----------
+    unit : str
+        ``"seconds"``, ``"minutes"``, ``"hours"``, ``"days"`` or ``"weeks"``, in the singular or short
+        (``"s"``, ``"min"``, ``"h"``, ``"d"``, ``"w"``) as well.
+
+    Raises
+    ------
+    ArgumentError
+        For any other unit.
+
+    Examples
+    --------
+    >>> unit_in_hours("days")
+    24.0
+    """
+    name = str(unit).strip().lower()
+    name = _SHORT.get(name, name)
+    for known, value in HOURS_PER_UNIT.items():
+        if name in (known, known[:-1]):
+            return value
+    raise ArgumentError(f"unknown unit of time {unit!r}", remedy=f"use one of {', '.join(HOURS_PER_UNIT)}")
+
+
+def hours(value: Any) -> float:
+    """A duration in hours.
+
+    Parameters
+    ----------
+    value : float, str, datetime.timedelta, numpy.timedelta64 or pandas.Timedelta
+        A number is taken as hours; a string is read by pandas (``"20h"``, ``"3 days"``).
+
+    Raises
+    ------
+    ArgumentError
+        When pandas cannot read it as a duration.
+
+    Examples
+    --------
+    >>> hours("90min"), hours(2), hours(pd.Timedelta(days=1))
+    (1.5, 2.0, 24.0)
+    """
+    plain = isinstance(value, (str, int, float, np.integer, np.floating))
+    if plain and not isinstance(value, (bool, np.timedelta64)):  # to numpy a timedelta64 is an integer
+        try:
+            number = float(value)
+        except ValueError:
+            number = np.nan
+        if not np.isnan(number):
+            return number
+    if isinstance(value, (str, dt.timedelta, np.timedelta64)):
+        try:
+            number = float(pd.Timedelta(value) / pd.Timedelta(hours=1))
+        except ValueError:
+            number = np.nan
+        if not np.isnan(number):  # what pandas reads as "not a time" is not a duration either
+            return number
+    raise ArgumentError(f"{value!r} is not a duration", remedy="give hours as a number, or a string such as '20h'")
+
+
+def instant(value: Any, timezone: str = "UTC") -> pd.Timestamp:
+    """An instant in UTC; one without a time zone is taken to be local to `timezone`.
+
+    Parameters
+    ----------
+    value : str, datetime.datetime, numpy.datetime64 or pandas.Timestamp
+        What pandas reads as a point in time.
+    timezone : str
+        Name of the zone of a value that does not carry one.
+
+    Raises
+    ------
+    ArgumentError
+        When pandas cannot read it as an instant, or there is no such time zone.
+
+    Examples
+    --------
+    >>> instant("2003-04-01", "America/Denver")
+    Timestamp('2003-04-01 07:00:00+0000', tz='UTC')
+    """
+    try:
+        zone = ZoneInfo(timezone)
+    except (KeyError, ValueError, OSError) as error:  # an unknown name, a malformed one, a folder of zones
+        raise ArgumentError(
+            f"unknown time zone {timezone!r}", remedy="use a name such as UTC or America/Denver"
+        ) from error
+    try:
+        stamp = pd.Timestamp(value)
+        if pd.isna(stamp):
+            raise ValueError
+        if stamp.tzinfo is None:
+            stamp = stamp.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+        return stamp.tz_convert("UTC").as_unit("ns")
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ArgumentError(
+            f"{value!r} is not a date or time", remedy="write it as 2003-04-01 or 2003-04-01 13:30"
+        ) from error

@@ -1,0 +1,75 @@
+"""Durations and instants at the border."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.units import hours, instant, unit_in_hours
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (2, 2.0),
+        (0.5, 0.5),
+        (np.float32(1.5), 1.5),
+        (np.int64(3), 3.0),
+        ("20h", 20.0),
+        ("20", 20.0),
+        ("3 days", 72.0),
+        ("90min", 1.5),
+        (dt.timedelta(minutes=30), 0.5),
+        (np.timedelta64(90, "m"), 1.5),
+        (pd.Timedelta(days=1), 24.0),
+    ],
+)
+def test_durations_become_hours(value: object, expected: float) -> None:
+    assert hours(value) == expected
+
+
+@pytest.mark.parametrize(
+    "value", ["", "soon", "nan", "NaT", float("nan"), True, None, pd.NaT, np.timedelta64("NaT"), []]
+)
+def test_what_is_no_duration_is_refused(value: object) -> None:
+    with pytest.raises(rf.ArgumentError, match="is not a duration"):
+        hours(value)
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [("hours", 1.0), ("Hour", 1.0), ("s", 1 / 3600), ("min", 1 / 60), ("days", 24.0), ("week", 168.0)],
+)
+def test_units(unit: str, expected: float) -> None:
+    assert unit_in_hours(unit) == expected
+
+
+def test_unknown_unit_names_the_known_ones() -> None:
+    with pytest.raises(rf.ArgumentError, match=r"unit of time 'fortnights'.*seconds, minutes, hours"):
+        unit_in_hours("fortnights")
+
+
+def test_an_instant_without_zone_is_local() -> None:
+    assert instant("2003-04-01", "America/Denver") == pd.Timestamp("2003-04-01 07:00", tz="UTC")
+    assert instant("2003-04-01T00:00+02:00", "America/Denver") == pd.Timestamp("2003-03-31 22:00", tz="UTC")
+
+
+def test_the_night_the_clock_goes_back_or_forward_still_has_instants() -> None:
+    assert instant("2003-10-26 01:30", "America/Denver") == pd.Timestamp("2003-10-26 07:30", tz="UTC")
+    assert instant("2003-04-06 02:30", "America/Denver") == pd.Timestamp("2003-04-06 09:00", tz="UTC")
+
+
+@pytest.mark.parametrize("value", ["2003-13-01", "yesterdayish", None, float("nan"), "99999-01-01", []])
+def test_impossible_dates_are_refused(value: object) -> None:
+    with pytest.raises(rf.ArgumentError, match="is not a date or time"):
+        instant(value)
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "", "../UTC", "America"])
+def test_unknown_zones_are_refused(zone: str) -> None:
+    with pytest.raises(rf.ArgumentError, match="unknown time zone"):
+        instant("2003-04-01", zone)
