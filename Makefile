@@ -39,7 +39,7 @@ $(VENV)/bin/python:
 	@command -v $(PYTHON) > /dev/null || { echo "no $(PYTHON) here; install Python 3.11 or later, or give PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$(PYTHON) is $$($(PYTHON) --version 2>&1); relfit needs Python 3.11 or later, as in: make PYTHON=python3.11" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "$(PYTHON) -m venv failed; on Debian: apt install python3-venv" >&2; exit 1; }
 
 # the stamps keep pip from running when nothing changed
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python

@@ -358,7 +358,7 @@ class FailureLog:
 
     def info(self) -> dict[str, Any]:
         """What was read, kept and refused, and what the log holds; ready for JSON."""
-        refused = self.refused["reason"].value_counts()
+        refused = self.refusals()["rows"]
         events, population = self.events, self.population
         return {
             "paths": list(self.source.paths),
@@ -389,6 +389,16 @@ class FailureLog:
             "events_deselected": self.source.rows_deselected,
             "notes": list(self.source.notes),
         }
+
+    def refusals(self) -> pd.DataFrame:
+        """Refused rows by kind of reason, most frequent first: how many ``rows``, and the ``first_line``.
+
+        What a reason quotes from its row gives way to ``...``, so that rows refused alike are one kind.
+        """
+        kinds = self.refused["reason"].astype(str).str.replace(r"'[^']*'|\"[^\"]*\"|\d+", "...", regex=True)
+        lines = self.refused["line"].groupby(kinds.rename("reason"), sort=False)
+        table = pd.DataFrame({"rows": lines.size(), "first_line": lines.first()})
+        return table.sort_values("rows", ascending=False, kind="stable")
 
     def _failed_pairs(self) -> pd.Index:
         if self.lifetimes is not None:

@@ -342,7 +342,8 @@ class LifeData:
 
 def _index(labels: list[Any]) -> pd.Index:
     if labels and all(isinstance(label, tuple) for label in labels):
-        return pd.MultiIndex.from_tuples(labels)
+        keys: pd.Index = pd.MultiIndex.from_tuples(labels)
+        return keys
     return pd.Index(labels, name="group")
 
 

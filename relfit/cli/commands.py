@@ -46,11 +46,11 @@ def _about(log: FailureLog, about: dict[str, Any]) -> list[str]:
         f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
         f"rows      {about['rows_read']} read = {about['rows_kept']} kept + {about['rows_refused']} refused",
     ]
-    for reason, count in list(about["refused_by_reason"].items())[:_MOST_LISTED]:
-        first = log.refused.loc[log.refused["reason"].astype(str) == reason, "line"].iloc[0]
+    refusals = log.refusals()
+    for reason, count, first in refusals.head(_MOST_LISTED).itertuples():
         lines.append(f"          {count} refused: {reason} (first in line {first})")
-    if len(about["refused_by_reason"]) > _MOST_LISTED:
-        lines.append(f"          and {len(about['refused_by_reason']) - _MOST_LISTED} further reasons; see --json")
+    if len(refusals) > _MOST_LISTED:
+        lines.append(f"          and {len(refusals) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
     if about["selection"]:
         lines.append(f"selected  {'; '.join(about['selection'])} ({about['events_deselected']} events left out)")
@@ -183,7 +183,8 @@ def data(name: str | None, *, as_json: bool, out: Path | None) -> None:
 
 
 def _export(log: FailureLog, out: Path) -> None:
+    """The whole log as Parquet; as CSV or JSON the events, as a table that `relfit.read` reads."""
     if out.suffix.lower() == ".parquet":
         log.to_parquet(out)
     else:
-        output.write_table(log.events, out)
+        output.write_table(log.events.drop(columns=["start_cut", "end_cut", "line"]), out)

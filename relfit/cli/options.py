@@ -97,9 +97,8 @@ class Reading:
         from relfit.units import instant
 
         pairs("--where", self.where)
-        for date in (self.since, self.until):
-            if date is not None:
-                instant(date)
+        for date in (self.since or "2000", self.until or "2000"):
+            instant(date, self.timezone or "UTC")
         columns = pairs("--column", self.columns)
         for name, values in columns.items():
             if len(values) > 1:

@@ -116,8 +116,19 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document to stdout."""
-    json.dump(plain(document), sys.stdout, allow_nan=False, indent=2)
-    sys.stdout.write("\n")
+    sys.stdout.write(_text(document))
+
+
+def _text(document: dict[str, Any]) -> str:
+    """A document with one line for each of its entries: readable, and quick to write where an entry is long."""
+    return "{\n" + ",\n".join(f"{json.dumps(str(k))}: {_dumped(v)}" for k, v in document.items()) + "\n}\n"
+
+
+def _dumped(value: Any) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):  # something that JSON cannot say is in it
+        return json.dumps(plain(value), allow_nan=False)
 
 
 # ----------------------------------------------------------------------- files
@@ -185,7 +196,8 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
         elif ending == ".parquet":
             _one_type_a_column(frame).to_parquet(part, index=False)
         else:
-            part.write_text(json.dumps(records(frame), allow_nan=False, indent=1) + "\n", encoding="utf-8")
+            rows = ",\n".join(json.dumps(row, allow_nan=False) for row in records(frame))
+            part.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
 
 
 def _one_type_a_column(frame: pd.DataFrame) -> pd.DataFrame:
@@ -198,4 +210,4 @@ def _one_type_a_column(frame: pd.DataFrame) -> pd.DataFrame:
 def write_document(document: dict[str, Any], path: Path) -> None:
     """Write one JSON document."""
     with complete(path) as part:
-        part.write_text(json.dumps(plain(document), allow_nan=False, indent=2) + "\n", encoding="utf-8")
+        part.write_text(_text(document), encoding="utf-8")

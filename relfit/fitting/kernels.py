@@ -14,6 +14,7 @@ import numpy as np
 
 from relfit.fitting.status import ALL_CENSORED, NO_VARIANCE, NOT_CONVERGED, OK, TOO_FEW, ZEROS
 from relfit.numeric.special import (
+    BLOCK,
     log_gamma_sf,
     log_normal_sf,
     mean_log_minus_one,
@@ -361,6 +362,8 @@ def _gamma_derivatives(
     alpha: float,
     m: float,
     table: np.ndarray,
+    work: np.ndarray,
+    tails: np.ndarray,
     out: np.ndarray,
 ) -> float:
     """Log-likelihood (less the constant ``-sum log t``) in (log shape, log mean), its gradient and Hessian in `out`."""
@@ -376,21 +379,29 @@ def _gamma_derivatives(
     h_mm = -a * failures * rho
     if failures < end - begin:
         series_table(a, table)
-        digamma = alpha - score
-        digamma_next = digamma + 1.0 / a
         log_gamma = math.lgamma(a)
-        trigamma_next = 1.0 / a - slope - 1.0 / (a * a)
-        for i in range(begin, end):
-            if not observed[i] and log[i] > -np.inf:
-                s = log[i] + alpha - m
-                x = math.exp(s)
-                log_q, d1, d2, hazard = log_gamma_sf(a, s, x, log_gamma, digamma_next, trigamma_next, table)
-                l_ss = -hazard * (a - x + hazard)
-                l_as = -hazard * (s - digamma - d1)
-                value += log_q
+        digamma = alpha - score
+        shift = alpha - m
+        logs, arguments = work[5], work[4]
+        i = begin
+        while i < end:
+            count = 0
+            while i < end and count < BLOCK:
+                if not observed[i] and log[i] > -np.inf:
+                    logs[count] = log[i] + shift
+                    arguments[count] = math.exp(logs[count])
+                    count += 1
+                i += 1
+            log_gamma_sf(a, logs, arguments, count, log_gamma, score, slope, table, work, tails)
+            for j in range(count):
+                d1 = tails[1, j]
+                hazard = tails[3, j]
+                l_ss = -hazard * (a - arguments[j] + hazard)
+                l_as = -hazard * (logs[j] - digamma - d1)
+                value += tails[0, j]
                 g_a += a * d1 - hazard
                 g_m += hazard
-                h_aa += a * d1 + a * a * d2 + 2.0 * a * l_as + l_ss
+                h_aa += a * d1 + a * a * tails[2, j] + 2.0 * a * l_as + l_ss
                 h_am -= a * l_as + l_ss
                 h_mm += l_ss
     out[0] = g_a
@@ -420,6 +431,8 @@ def fit_gamma(
     `start` holds Weibull shapes and scales, NaN where they are still to be found.
     """
     table = np.empty((48, 3))
+    work = np.empty((6, BLOCK))
+    tails = np.empty((4, BLOCK))
     out = np.empty(5)
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
@@ -463,7 +476,9 @@ def fit_gamma(
             log_first = math.lgamma(1.0 + 1.0 / max(b, 0.05))
             alpha = math.log(_shape_from_gap(max(log_first + 0.5772156649015329 / b, 1e-12)))
             m = log_scale + min(log_first, 30.0)
-            value = _gamma_derivatives(log, observed, begin, end, failures, log_mean, gap_sum, alpha, m, table, out)
+            value = _gamma_derivatives(
+                log, observed, begin, end, failures, log_mean, gap_sum, alpha, m, table, work, tails, out
+            )
             converged = False
             damping = 0.0
             h_aa = 0.0
@@ -497,6 +512,8 @@ def fit_gamma(
                         alpha + step_a,
                         m + step_m,
                         table,
+                        work,
+                        tails,
                         out,
                     )
                     if trial >= value - 1e-11 * (1.0 + abs(value)) or (size < 1e-6 and damping == 0.0):

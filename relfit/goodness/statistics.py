@@ -13,7 +13,7 @@ import numpy.typing as npt
 from relfit.goodness.chi_square import chi_square_p
 from relfit.goodness.kolmogorov import kolmogorov_p
 from relfit.numeric.batches import SortedLives, over_groups
-from relfit.numeric.special import gamma_cdf
+from relfit.numeric.special import BLOCK, gamma_cdf, series_table
 
 __all__ = ["FAMILY_CODES", "Goodness", "goodness_of_fit"]
 
@@ -108,7 +108,7 @@ def goodness_of_fit(
 @numba.njit(cache=True, nogil=True)
 def _probabilities(
     code: int, parameters: np.ndarray, durations: np.ndarray, log: np.ndarray, begin: int, end: int,
-    inverses: np.ndarray, out: np.ndarray, hazards: np.ndarray, censored: bool,
+    table: np.ndarray, work: np.ndarray, out: np.ndarray, hazards: np.ndarray, censored: bool,
 ) -> None:  # fmt: skip
     """Fitted distribution function at the lives of one group and, where some are censored, the cumulative hazard."""
     if code == 0:
@@ -126,10 +126,10 @@ def _probabilities(
         a = parameters[0]
         log_scale = math.log(parameters[1])
         log_gamma = math.lgamma(a)
-        for k in range(inverses.size):
-            inverses[k] = 1.0 / (a + 1.0 + k)
+        series_table(a, table)
         for i in range(begin, end):
-            out[i - begin] = gamma_cdf(a, log[i] - log_scale, log_gamma, inverses)
+            hazards[i - begin] = log[i] - log_scale
+        gamma_cdf(a, hazards[: end - begin], log_gamma, table, work, out)
     else:
         factor = math.sqrt(0.5) / parameters[1]
         for i in range(begin, end):
@@ -150,7 +150,8 @@ def _statistics(
         longest = max(longest, offsets[group + 1] - offsets[group])
     u = np.empty(longest)
     hazards = np.empty(longest)
-    inverses = np.empty(64)
+    table = np.empty((48, 3))
+    work = np.empty((5, BLOCK))
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
         n = end - begin
@@ -164,7 +165,7 @@ def _statistics(
         if usable < count + 1 + (1 if failures == n else 0):
             usable = 0
         _probabilities(
-            code, parameters[group], durations, log, begin, end, inverses, u, hazards, usable > 0 and failures < n
+            code, parameters[group], durations, log, begin, end, table, work, u, hazards, usable > 0 and failures < n
         )
         ks[group] = _largest_distance(u, durations, observed, begin, end)
         if usable == 0:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.special
 
 __all__ = [
+    "BLOCK",
     "gamma_cdf",
     "log_gamma_sf",
     "log_gamma_survival",
@@ -29,6 +30,7 @@ _HALF_LOG_TWO_PI = 0.9189385332046727
 _SQRT_TWO_PI = 2.5066282746310002
 _SQRT_HALF = 0.7071067811865476
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+BLOCK = 64  # arguments that the series sums side by side
 _SERIES_LIMIT = 1.0e5  # largest shape for which the power series is summed
 
 
@@ -95,27 +97,34 @@ def _log_prefactor(a: float, log_x: float, x: float, log_gamma: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def gamma_cdf(a: float, log_x: float, log_gamma: float, inverses: np.ndarray) -> float:
-    """Cumulative distribution of the standard gamma at ``exp(log_x)``.
+def gamma_cdf(
+    a: float, log_x: np.ndarray, log_gamma: float, table: np.ndarray, work: np.ndarray, out: np.ndarray
+) -> None:
+    """Cumulative distribution of the standard gamma at ``exp(log_x)``, rising, into `out`.
 
-    `log_gamma` is that of `a`, and `inverses` holds ``1 / (a + 1), 1 / (a + 2), ...``: both are made once for a group.
+    `table` is `series_table` of `a`, and `work` has at least five rows of `BLOCK`.
     """
-    x = math.exp(log_x)
-    if x == 0.0:
-        return 0.0
-    if x > a + 40.0 + 12.0 * math.sqrt(a):
-        return 1.0
-    if a > _SERIES_LIMIT:
-        return -math.expm1(_tail_integral(a, log_x, x, log_gamma)[0])
-    term = 1.0
-    total = 1.0
-    k = 0
-    size = inverses.size
-    while term > 1e-15 * total:
-        term *= x * inverses[k] if k < size else x / (a + 1.0 + k)
-        total += term
-        k += 1
-    return min(1.0, math.exp(_log_prefactor(a, log_x, x, log_gamma)) * total / a)
+    x = work[4]
+    far = a + 40.0 + 12.0 * math.sqrt(a)
+    for begin in range(0, log_x.size, BLOCK):
+        count = min(BLOCK, log_x.size - begin)
+        within = 0
+        for i in range(count):
+            x[i] = math.exp(log_x[begin + i])
+            if x[i] <= far:
+                within = i + 1
+        if a <= _SERIES_LIMIT:
+            _series(a, x, within, table, False, work)
+        for i in range(count):
+            if x[i] == 0.0:
+                out[begin + i] = 0.0
+            elif i >= within:
+                out[begin + i] = 1.0
+            elif a > _SERIES_LIMIT:
+                out[begin + i] = -math.expm1(_tail_integral(a, log_x[begin + i], x[i], log_gamma)[0])
+            else:
+                prefactor = math.exp(_log_prefactor(a, log_x[begin + i], x[i], log_gamma))
+                out[begin + i] = min(1.0, prefactor * work[1, i] / a)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -177,80 +186,116 @@ def series_table(a: float, table: np.ndarray) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def log_gamma_sf(
-    a: float,
-    log_x: float,
-    x: float,
-    log_gamma: float,
-    digamma_next: float,
-    trigamma_next: float,
-    table: np.ndarray,
-) -> tuple[float, float, float, float]:
-    """Log of the standard gamma's survival function at ``exp(log_x)``, and what Newton's method needs of it.
+def _series(a: float, x: np.ndarray, count: int, table: np.ndarray, derivatives: bool, work: np.ndarray) -> None:
+    """Sum ``x**k / ((a+1)...(a+k))`` and its two derivatives in a, for the first `count` of rising `x` side by side.
 
-    Parameters
-    ----------
-    a, log_x, x : float
-        Shape, log of the argument, and the argument.
-    log_gamma : float
-        Log of the gamma function at `a`.
-    digamma_next, trigamma_next : float
-        At ``a + 1``.
-    table : ndarray, shape (terms, 3)
-        As `series_table` makes it for `a`.
-
-    Returns
-    -------
-    tuple of float
-        ``log Q``, ``d log Q/da``, ``d2 log Q/da2`` and ``x f(x) / Q``.
+    Rows 1 to 3 of `work` take the sums; the loop over arguments is inside, so that the processor does several at once.
     """
-    if x == 0.0:
-        return 0.0, 0.0, 0.0, 0.0
-    log_prefactor = _log_prefactor(a, log_x, x, log_gamma)
-    if a < _SERIES_LIMIT and x < a + 6.0 + 4.0 * math.sqrt(a):
-        term = 1.0
-        total = 1.0
-        first = 0.0
-        second = 0.0
-        k = 0
-        size = table.shape[0]
-        weight = 1.0
-        while term * (1.0 + weight) > 1e-15 * total and k < size:
-            weight = table[k, 2]
-            term *= x * table[k, 0]
-            total += term
-            first += term * table[k, 1]
-            second += term * weight
-            k += 1
-        harmonic = table[size - 1, 1]
-        squares = table[size - 1, 2] - harmonic * harmonic
-        while term * (1.0 + weight) > 1e-15 * total:
+    term, total, first, second = work[0], work[1], work[2], work[3]
+    for i in range(count):
+        term[i] = 1.0
+        total[i] = 1.0
+        first[i] = 0.0
+        second[i] = 0.0
+    if count == 0:
+        return
+    largest = x[count - 1]
+    last_term = 1.0
+    last_total = 1.0
+    size = table.shape[0]
+    inverse, harmonic, weight = 0.0, 0.0, 0.0
+    squares = table[size - 1, 2] - table[size - 1, 1] ** 2
+    k = 0
+    while last_term * (1.0 + weight) > 1e-15 * last_total:
+        if k < size:
+            inverse, harmonic, weight = table[k, 0], table[k, 1], table[k, 2]
+        else:
             inverse = 1.0 / (a + 1.0 + k)
             harmonic += inverse
             squares += inverse * inverse
             weight = harmonic * harmonic + squares
-            term *= x * inverse
-            total += term
-            first += term * harmonic
-            second += term * weight
-            k += 1
-        prefactor = math.exp(log_prefactor)
-        below = prefactor * total / a
-        above = 1.0 - below
-        if above > 1e-5:
-            slope = log_x - digamma_next - first / total
-            curve = second / total - (first / total) ** 2 - trigamma_next
-            ratio = below / above
-            d1 = -ratio * slope
-            return math.log1p(-below), d1, -ratio * (curve + slope * slope) - d1 * d1, prefactor / above
-    log_q, mean, variance = _tail_integral(a, log_x, x, log_gamma)
-    digamma = digamma_next - 1.0 / a
-    return (
-        log_q,
-        log_x + mean - digamma,
-        variance - trigamma_next - 1.0 / (a * a),
-        math.exp(log_prefactor - log_q),
-    )
+        last_term *= largest * inverse
+        last_total += last_term
+        if derivatives:
+            for i in range(count):
+                value = term[i] * (x[i] * inverse)
+                term[i] = value
+                total[i] += value
+                first[i] += value * harmonic
+                second[i] += value * weight
+        else:
+            for i in range(count):
+                value = term[i] * (x[i] * inverse)
+                term[i] = value
+                total[i] += value
+        k += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def log_gamma_sf(
+    a: float,
+    log_x: np.ndarray,
+    x: np.ndarray,
+    count: int,
+    log_gamma: float,
+    score: float,
+    slope: float,
+    table: np.ndarray,
+    work: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Log of the standard gamma's survival function and what Newton's method needs of it, for a block of arguments.
+
+    Parameters
+    ----------
+    a : float
+        Shape.
+    log_x, x : ndarray
+        Logs of the arguments, and the arguments; the first `count`, at most `BLOCK`, are used, and rise.
+    log_gamma, score, slope : float
+        Log of the gamma function at `a`, and `shape_score` of `a`.
+    table, work : ndarray
+        `series_table` of `a`; at least four rows of `BLOCK`.
+    out : ndarray, shape (4, BLOCK)
+        Takes ``log Q``, ``d log Q/da``, ``d2 log Q/da2`` and ``x f(x) / Q``.
+    """
+    digamma = math.log(a) - score
+    digamma_next = digamma + 1.0 / a
+    trigamma_next = 1.0 / a - slope - 1.0 / (a * a)
+    limit = a + 6.0 + 4.0 * math.sqrt(a) if a < _SERIES_LIMIT else -1.0
+    within = 0
+    while within < count and x[within] < limit:
+        within += 1
+    _series(a, x, within, table, True, work)
+    for i in range(count):
+        if x[i] == 0.0:
+            out[0, i] = 0.0
+            out[1, i] = 0.0
+            out[2, i] = 0.0
+            out[3, i] = 0.0
+            continue
+        log_prefactor = _log_prefactor(a, log_x[i], x[i], log_gamma)
+        if i < within:
+            prefactor = math.exp(log_prefactor)
+            total = work[1, i]
+            below = prefactor * total / a
+            above = 1.0 - below
+            if above > 1e-5:
+                mean = work[2, i] / total
+                change = log_x[i] - digamma_next - mean
+                curve = work[3, i] / total - mean * mean - trigamma_next
+                ratio = below / above
+                d1 = -ratio * change
+                out[0, i] = math.log1p(-below)
+                out[1, i] = d1
+                out[2, i] = -ratio * (curve + change * change) - d1 * d1
+                out[3, i] = prefactor / above
+                continue
+        log_q, mean, variance = _tail_integral(a, log_x[i], x[i], log_gamma)
+        out[0, i] = log_q
+        out[1, i] = log_x[i] + mean - digamma
+        out[2, i] = variance - (1.0 / a - slope)
+        out[3, i] = math.exp(log_prefactor - log_q)
 
 
 @numba.njit(cache=True, nogil=True)

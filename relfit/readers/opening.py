@@ -10,6 +10,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,13 +42,18 @@ _FOREIGN = (
 class Content:
     """What a file holds once it is decompressed.
 
-    ``sha256`` is that of the file as it lies on disk.
+    ``digest`` is the SHA-256 of the file as it lies on disk, computed while the content is read.
     """
 
     path: Path
     data: bytes
-    sha256: str
-    compression: str | None
+    compression: str | None = None
+    digest: Future[str] | None = None
+
+    @property
+    def sha256(self) -> str:
+        """The digest in hexadecimal; empty for content that is no file's."""
+        return "" if self.digest is None else self.digest.result()
 
     def first_line(self, limit: int = _SAMPLE) -> str:
         """The first line that is not blank, as far as `limit` bytes go; to find out the format."""
@@ -64,7 +70,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Text:
-    """A file's text as UTF-8 bytes without byte-order mark and with ``\\n`` line ends, and what was done to get it."""
+    """A file's text as UTF-8 bytes without byte-order mark and with plain line ends, and what was done to get it."""
 
     path: Path
     data: bytes
@@ -103,10 +109,13 @@ def open_content(path: str | Path) -> Content:
         raise ReadError(f"this file cannot be read ({reason})", path=place, remedy="check the path") from None
     if not stored:
         raise ReadError("the file is empty", path=place, remedy="check how it was written or fetched")
+    pool = ThreadPoolExecutor(1)
+    digest = pool.submit(lambda: hashlib.sha256(stored).hexdigest())
+    pool.shutdown(wait=False)
     data, compression = _decompress(stored, place)
     if not data:
         raise ReadError("the file is empty once decompressed", path=place, remedy="check how it was written")
-    return Content(place, data, hashlib.sha256(stored).hexdigest(), compression)
+    return Content(place, data, compression, digest)
 
 
 def _nearby(place: Path) -> str:
@@ -143,7 +152,7 @@ def _decompress(stored: bytes, place: Path) -> tuple[bytes, str | None]:
 
 
 def as_text(content: Content) -> Text:
-    """The text of a file.
+    r"""The text of a file.
 
     UTF-8 is tried first; bytes that are not UTF-8 are taken as Latin-1, one by one, so that a file of mixed
     encodings is read too, and a note says how many there were. A byte-order mark (UTF-8, UTF-16, UTF-32) decides
@@ -156,9 +165,9 @@ def as_text(content: Content) -> Text:
 
     Examples
     --------
-    >>> text = as_text(Content(Path("log.csv"), b"node\\r\\nz\\xfcrich", "", None))
+    >>> text = as_text(Content(Path("log.csv"), b"node\r\nz\xfcrich"))
     >>> text.data.decode(), text.notes
-    ('node\\nz\xfcrich', ('1 byte is not UTF-8 and was taken as Latin-1, the first on line 2',))
+    ('node\nz\xfcrich', ('1 byte is not UTF-8 and was taken as Latin-1, the first on line 2',))
     """
     data, notes = content.data, []
     for magic, what, remedy in _FOREIGN:
@@ -189,7 +198,7 @@ def as_text(content: Content) -> Text:
         notes.extend(note)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if not data.strip():
+    if data.isspace():
         raise ReadError("the file holds nothing but blanks", path=content.path, remedy="check how it was written")
     return Text(content.path, data, tuple(notes))
 

@@ -144,6 +144,24 @@ def test_info_counts(fleet: FailureLog) -> None:
     assert info["window"]["hours"] == 100.0
 
 
+def test_rows_refused_alike_are_one_kind() -> None:
+    refused = pd.DataFrame(
+        {
+            "file": "a.csv",
+            "line": [7, 9, 12],
+            "column": ["", "start", "start"],
+            "reason": ["duplicate of line 3", "'soon' is not a date", "'late' is not a date"],
+            "text": "",
+        }
+    )
+    log = replace(make_log([]), refused=refused)
+    assert log.refusals().reset_index().to_numpy().tolist() == [
+        ["... is not a date", 2, 9],
+        ["duplicate of line ...", 1, 7],
+    ]
+    assert log.info()["refused_by_reason"] == {"... is not a date": 2, "duplicate of line ...": 1}
+
+
 def test_an_empty_log_can_be_asked_everything() -> None:
     log = make_log([])
     assert (len(log), log.n_nodes, log.systems, log.attributes) == (0, 0, (), ())

@@ -1,0 +1,243 @@
+"""Lives and fitted families: distribution functions and probability plots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.plotting import style
+from relfit.plotting.nodes import group_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from relfit.fitting import Fits
+
+__all__ = ["distributions", "probability"]
+
+FloatArray = npt.NDArray[np.float64]
+DRAWN_STEPS = 400
+DRAWN_POINTS = 160
+
+
+def distributions(
+    fits: Fits,
+    group: Any = None,
+    ax: Axes | None = None,
+    *,
+    families: Sequence[str] | None = None,
+    legend: bool = True,
+) -> Axes:
+    """Empirical (Kaplan-Meier) distribution function of one group's lives against its fitted families.
+
+    Parameters
+    ----------
+    fits : Fits
+    group : label, optional
+        Of the group; the first when left out.
+    ax : matplotlib Axes, optional
+    families : sequence of str, optional
+        Those to draw; all fitted when left out.
+    legend : bool
+        Whether to name the lines.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Time in hours on a logarithmic axis.
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such group.
+    """
+    ax = style.axes(ax)
+    position, name = _position(fits, group)
+    if position is None:
+        return style.empty(ax, "No group of lives to show")
+    times, failed = _empirical(fits, position)
+    measure = _measure(fits)
+    if not times.size:
+        return style.empty(ax, f"{name}: no {_end_word(fits)} was observed")
+    thin = _thinned(times, DRAWN_STEPS)
+    grid = np.geomspace(times[0] * 0.5, times[-1] * 1.6, 240)
+    ax.step(
+        np.concatenate([[grid[0]], times[thin], [grid[-1]]]),
+        np.concatenate([[0.0], failed[thin], [failed[-1]]]),
+        where="post",
+        color=style.INK,
+        linewidth=2.4,
+        alpha=0.85,
+        label="observed (Kaplan-Meier)",
+    )
+    drawn = []
+    for family in families if families is not None else fits.families:
+        fit = fits[family]
+        if fit.status[position] != "ok":
+            continue
+        mark = style.family_mark(family)
+        values = np.asarray(fit.distribution[position].cdf(grid), dtype=float).ravel()
+        ax.plot(grid, values, color=mark.colour, linestyle=mark.line, linewidth=1.8, label=family)
+        drawn.append((family, fit, np.interp(times, grid, values)))
+    ax.set_xscale("log")
+    ax.set_xlim(grid[0], grid[-1])
+    ax.set_ylim(0, 1.02)
+    message = _fit_message(name, drawn, position)
+    return style.finish(
+        ax, message, f"{measure} (hours)", "fraction failed" if _ttf(fits) else "fraction ended", legend
+    )
+
+
+def probability(fits: Fits, group: Any = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:
+    """Probability plot of one group's lives: on this family's paper its fitted line is straight.
+
+    Points are at the mid-steps of the Kaplan-Meier estimate. On Weibull and lognormal paper time is logarithmic; on
+    exponential and gamma paper it is linear.
+
+    Parameters
+    ----------
+    fits : Fits
+    group : label, optional
+        Of the group; the first when left out.
+    ax : matplotlib Axes, optional
+    family : str
+        Whose paper to use; it must be among the fitted ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such group.
+    """
+    ax = style.axes(ax)
+    position, name = _position(fits, group)
+    if position is None:
+        return style.empty(ax, "No group of lives to show")
+    fit = fits[family]
+    times, failed = _empirical(fits, position)
+    if times.size < 2 or fit.status[position] != "ok":
+        why = "fewer than two different lives" if times.size < 2 else f"no {family} fit ({fit.status[position]})"
+        return style.empty(ax, f"{name}: {why}")
+    middle = (failed + np.concatenate([[0.0], failed[:-1]])) / 2.0
+    usable = (middle > 0.0) & (middle < 1.0)
+    times, middle = times[usable], middle[usable]
+    paper = _paper(family, fit, position)
+    mark = style.family_mark(family)
+    distribution = fit.distribution[position]
+    thin = _thinned(times, DRAWN_POINTS)
+    ax.plot(
+        times[thin], paper(middle[thin]), mark.marker, color=style.INK, markersize=3.6, alpha=0.7, label="observed",
+        markeredgewidth=0,
+    )  # fmt: skip
+    if family in ("exponential", "gamma"):
+        line = np.linspace(0.0, times[-1] * 1.05, 60)[1:]
+    else:
+        ax.set_xscale("log")
+        line = np.geomspace(times[0] * 0.7, times[-1] * 1.4, 60)
+    chance = np.clip(np.asarray(distribution.cdf(line), dtype=float).ravel(), 1e-12, 1 - 1e-12)
+    ax.plot(line, paper(chance), color=mark.colour, linestyle=mark.line, linewidth=1.8, label=f"fitted {family}")
+    bottom, top = float(paper(middle[:1])[0]), float(paper(middle[-1:])[0])
+    margin = 0.06 * (top - bottom) or 0.5
+    ax.set_ylim(bottom - margin, top + margin)
+    _probability_ticks(ax, paper, bottom - margin, top + margin)
+    worst = float(np.abs(np.interp(times, line, chance) - middle).max())
+    message = f"{name} on {family} paper: at most {worst * 100:.0f} points of probability off the line"
+    return style.finish(ax, message, f"{_measure(fits)} (hours)", "probability (%)", True, loc="lower right")
+
+
+# ---------------------------------------------------------------------- details
+
+
+def _position(fits: Fits, group: Any) -> tuple[int | None, str]:
+    from relfit.errors import ArgumentError
+
+    if len(fits.groups) == 0:
+        return None, ""
+    if group is None:
+        return 0, style.plain(group_name(fits.groups[0]))
+    try:
+        position = fits.groups.get_loc(group)
+    except (KeyError, TypeError):
+        position = None
+    if not isinstance(position, (int, np.integer)):
+        raise ArgumentError(f"no group {group!r} among the {len(fits.groups)} fitted ones")
+    return int(position), style.plain(group_name(group))
+
+
+def _empirical(fits: Fits, position: int) -> tuple[FloatArray, FloatArray]:
+    """Times above zero at which lives ended, and the fraction ended by then (Kaplan-Meier)."""
+    from relfit.fitting.nonparametric import kaplan_meier
+
+    times, survival = kaplan_meier(fits.lives.take([position])).group(0)
+    times, failed = np.asarray(times, dtype=np.float64), 1.0 - np.asarray(survival, dtype=np.float64)
+    steps = np.diff(failed, prepend=0.0) > 0.0
+    keep = steps & (times > 0.0)
+    return times[keep], failed[keep]
+
+
+def _thinned(times: FloatArray, most: int) -> npt.NDArray[np.int64]:
+    """Positions of at most about `most` steps: evenly along the logarithm of time and along the ranks."""
+    if times.size <= most:
+        return np.arange(times.size)
+    by_rank = np.linspace(0, times.size - 1, most // 2).astype(np.int64)
+    by_time = np.searchsorted(times, np.geomspace(times[0], times[-1], most // 2)).clip(0, times.size - 1)
+    return np.unique(np.concatenate([by_rank, by_time]))
+
+
+def _paper(family: str, fit: Any, position: int) -> Callable[[FloatArray], FloatArray]:
+    """From a probability to the height at which this family's distribution function is straight."""
+    from scipy.special import gammaincinv, ndtri
+
+    if family == "weibull":
+        return lambda p: np.log(-np.log1p(-p))
+    if family == "lognormal":
+        return lambda p: np.asarray(ndtri(p), dtype=np.float64)
+    if family == "exponential":
+        return lambda p: -np.log1p(-p)
+    if family == "gamma":
+        shape = float(fit.parameters["shape"][position])
+        return lambda p: np.asarray(gammaincinv(shape, p), dtype=np.float64)
+    distribution = fit.distribution[position]
+    return lambda p: np.log(np.asarray(distribution.quantile(p), dtype=np.float64)).ravel()
+
+
+def _probability_ticks(ax: Axes, paper: Callable[[FloatArray], FloatArray], bottom: float, top: float) -> None:
+    percent = np.array([0.001, 0.01, 0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999])
+    heights = paper(percent / 100.0)
+    kept: list[int] = []
+    order = np.argsort(np.abs(percent - 50.0))  # the middle first: what comes too close to a kept one is left out
+    for number in order:
+        height = heights[number]
+        if bottom <= height <= top and all(abs(height - heights[k]) > 0.055 * (top - bottom) for k in kept):
+            kept.append(int(number))
+    ax.set_yticks(heights[kept], [f"{percent[k]:.10g}" for k in kept], minor=False)
+    ax.set_yticks([], minor=True)
+
+
+def _fit_message(name: str, drawn: list[tuple[str, Any, FloatArray]], position: int) -> str:
+    usable = [(family, float(fit.aicc[position])) for family, fit, _ in drawn if np.isfinite(fit.aicc[position])]
+    if not usable:
+        return f"{name}: no family could be compared"
+    usable.sort(key=lambda pair: pair[1])
+    best, score = usable[0]
+    if len(usable) > 1 and usable[1][1] - score < 2.0:
+        return f"{name}: {best} and {usable[1][0]} describe the lives equally well (AICc)"
+    return f"{name}: {best} describes the lives best (AICc)"
+
+
+def _ttf(fits: Fits) -> bool:
+    return fits.lives.measure != "ttr"
+
+
+def _end_word(fits: Fits) -> str:
+    return "failure" if _ttf(fits) else "repair"
+
+
+def _measure(fits: Fits) -> str:
+    return {"ttf": "time to failure", "ttr": "time to repair"}.get(fits.lives.measure, "life")

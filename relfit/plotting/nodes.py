@@ -1,0 +1,176 @@
+"""Nodes against each other: events of each against a fleet of equal nodes, and mean times with intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.plotting import style
+from relfit.tallies import NodeTally, by_node
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from relfit.failurelog import FailureLog
+
+__all__ = ["failures_by_node", "group_name", "means_by_group"]
+
+NAMED_GROUPS = 40  # with more, the groups lie along the horizontal axis without their names
+DRAWN_GROUPS = 1500
+
+
+def failures_by_node(tally: NodeTally | FailureLog, ax: Axes | None = None, *, name: int = 4) -> Axes:
+    """How many nodes had how many events, against what equal nodes would show by chance (Poisson).
+
+    Parameters
+    ----------
+    tally : NodeTally or FailureLog
+    ax : matplotlib Axes, optional
+    name : int
+        Busiest nodes to name.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    tally = tally if isinstance(tally, NodeTally) else by_node(tally)
+    ax = style.axes(ax)
+    counts = tally.table["events"].to_numpy(dtype=np.int64)
+    if not counts.size or not counts.sum():
+        return style.empty(ax, "No node failed, as far as the records name nodes")
+    most = int(counts.max())
+    width = max(int(np.ceil((most + 1) / 45)), 1)
+    bins = most // width + 1
+    heights = np.bincount(counts // width, minlength=bins)
+    expected = np.add.reduceat(
+        np.append(tally.expected_histogram(bins * width - 1), 0.0), np.arange(0, bins * width, width)
+    )
+    edges = np.arange(bins + 1) * width - 0.5
+    ax.bar(edges[:-1], heights, width, align="edge", color=style.BLUE, edgecolor="white", linewidth=0.4, label="nodes")
+    ax.stairs(expected, edges, color=style.ORANGE, linewidth=2.0, baseline=None, label="if all nodes were equal")
+    top = max(float(heights.max()), float(expected.max()))
+    if top > 60 * np.median(heights[heights > 0]):
+        ax.set_yscale("symlog", linthresh=1)
+        ax.set_yticks([y for y in (0, 1, 10, 100, 1000, 10_000, 100_000) if y <= top * 3], minor=False)
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+        ax.set_ylim(0, top * 6)
+    else:
+        ax.set_ylim(0, top * 1.2)
+    ax.set_xlim(-0.5 - 0.01 * bins * width, (bins * width - 0.5) * 1.02)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    several = len(tally.table["system"].unique()) > 1
+    named = tally.table.iloc[:name]
+    words = "\n".join(
+        f"{style.plain(group_name((s, n)) if several else n, 20)}: {count:,}"
+        for s, n, count in zip(named["system"], named["node"], named["events"], strict=True)
+        if count
+    )
+    ax.text(
+        0.98, 0.70, f"most events\n{words}", ha="right", va="top", transform=ax.transAxes, fontsize=8.5,
+        color=style.INK, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 2},
+    )  # fmt: skip
+    unit = "events of a node" if width == 1 else f"events of a node (in steps of {width})"
+    return style.finish(ax, _message(tally), unit, "nodes", True, loc="upper right")
+
+
+def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "MTTF", level: float = 0.95) -> Axes:
+    """Mean times of groups, sorted, each with its interval.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        As from `relfit.fitting.mean_time`: indexed by group; ``failures``, ``hours``, ``mean``, ``low``, ``high``.
+    ax : matplotlib Axes, optional
+    what : str
+        Name of the mean, such as ``"MTTF"``.
+    level : float
+        Of the intervals, for the legend.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = style.axes(ax)
+    mean = table["mean"].to_numpy(float)
+    shown = table[np.isfinite(mean) & (mean > 0)]
+    if shown.empty:
+        return style.empty(ax, f"No group has an observed failure, so no {what} can be shown")
+    shown = shown.sort_values("mean")
+    mean, low, high = (shown[c].to_numpy(float) for c in ("mean", "low", "high"))
+    fleet = _fleet(shown)
+    low = np.where(np.isfinite(low) & (low > 0), low, mean)
+    high = np.where(np.isfinite(high), high, mean)
+    message = _mean_message(what, mean, low, high, fleet, len(table) - len(shown))
+    place = np.arange(mean.size)
+    if mean.size <= NAMED_GROUPS:
+        _bare_log(ax.set_xscale, ax.xaxis, low, high)
+        ax.hlines(
+            place, low, high, color=style.SKY, linewidth=3.0 if mean.size < 15 else 2.0, label=f"{level:.0%} interval"
+        )
+        ax.plot(mean, place, "o", color=style.BLUE, markersize=4.5, label=what)
+        ax.axvline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {fleet:,.3g} h")
+        ax.set_yticks(place, [style.plain(group_name(label), 18) for label in shown.index])
+        if mean.size > 20:
+            ax.tick_params(axis="y", labelsize=7)
+        ax.set_ylim(-0.8, mean.size + max(1.0, 0.18 * mean.size))
+        return style.finish(ax, message, f"{what} (hours)", "", True, ncols=3, loc="upper left", columnspacing=1.0)
+    rank = place[np.unique(np.linspace(0, mean.size - 1, min(mean.size, DRAWN_GROUPS)).astype(int))]
+    _bare_log(ax.set_yscale, ax.yaxis, low, high)
+    ax.vlines(
+        rank + 1, low[rank], high[rank], color=style.SKY, linewidth=max(0.5, 180 / rank.size), alpha=0.75,
+        label=f"{level:.0%} interval", rasterized=rank.size > 300,
+    )  # fmt: skip
+    ax.plot(rank + 1, mean[rank], color=style.BLUE, linewidth=2.0, label=what)
+    ax.axhline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {fleet:,.3g} h")
+    ax.set_xlim(0.5 - 0.01 * mean.size, mean.size * 1.01 + 0.5)
+    return style.finish(ax, message, f"groups, from the shortest {what} to the longest", f"{what} (hours)", True)
+
+
+def group_name(label: Any) -> str:
+    """A group's label as people write it: ``system / node``."""
+    return " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def _fleet(table: pd.DataFrame) -> float:
+    return float(table["hours"].sum() / max(table["failures"].sum(), 1))
+
+
+def _bare_log(set_scale: Any, axis: Any, low: np.ndarray, high: np.ndarray) -> None:
+    """A logarithmic axis with plain numbers; with numbers between the decades too when it spans few of them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    set_scale("log")
+    decades = np.log10(high.max() / low.min())
+    subs: tuple[float, ...] = (1.0,) if decades > 2.5 else (1.0, 3.0) if decades > 1.3 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _message(tally: NodeTally) -> str:
+    table = tally.table
+    lemons = tally.lemons()
+    nodes = len(table)
+    if nodes == 1:
+        return f"The one node had {int(table['events'].iloc[0]):,} events"
+    if not lemons.empty:
+        share = lemons["events"].sum() / table["events"].sum()
+        be = "nodes have" if len(lemons) > 1 else "node has"
+        return (
+            f"{len(lemons):,} of {nodes:,} {be} at least twice the events of equal nodes, beyond chance: "
+            f"{share:.0%} of all events"
+        )
+    count, share = tally.share_of_top()
+    return f"No node stands out beyond chance; the busiest {count:,} of {nodes:,} have {share:.0%} of the events"
+
+
+def _mean_message(what: str, mean: np.ndarray, low: np.ndarray, high: np.ndarray, fleet: float, unseen: int) -> str:
+    if mean.size == 1:
+        return f"{what} {mean[0]:,.3g} h, between {low[0]:,.3g} and {high[0]:,.3g} h"
+    apart = int(((high < fleet) | (low > fleet)).sum())
+    text = f"{what} from {mean[0]:,.3g} to {mean[-1]:,.3g} h; {apart:,} of {mean.size:,} intervals miss the common mean"
+    return f"{text} ({unseen:,} without an observed end)" if unseen else text

@@ -1,0 +1,150 @@
+"""How every figure looks: colours that survive colour blindness, one mark a family, text taken literally."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "BLUE",
+    "CAUSE_COLOURS",
+    "GREY",
+    "INK",
+    "PALETTE",
+    "VERMILION",
+    "FamilyMark",
+    "axes",
+    "empty",
+    "family_mark",
+    "finish",
+    "look",
+    "plain",
+    "title",
+]
+
+# Okabe and Ito (2008), "Color Universal Design": told apart by all common kinds of colour vision
+BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
+SKY, PURPLE, YELLOW, INK = "#56B4E9", "#CC79A7", "#F0E442", "#222222"
+GREY, PALE = "#8A8F98", "#E3E6EA"
+PALETTE = (BLUE, ORANGE, GREEN, SKY, PURPLE, VERMILION, YELLOW)
+CAUSE_COLOURS = (BLUE, ORANGE, SKY, GREEN, PURPLE, YELLOW, GREY)
+
+LOOK: Any = {
+    "font.size": 10.0,
+    "axes.titlesize": 11.0,
+    "axes.labelsize": 10.0,
+    "xtick.labelsize": 9.0,
+    "ytick.labelsize": 9.0,
+    "legend.fontsize": 9.0,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "relfit",
+    "path.simplify": True,
+    "path.simplify_threshold": 0.5,
+}
+
+
+@dataclass(frozen=True)
+class FamilyMark:
+    """How a family of distributions is drawn everywhere."""
+
+    colour: str
+    line: Any
+    marker: str
+
+
+_FAMILIES = {
+    "exponential": FamilyMark(BLUE, (0, (1.2, 1.6)), "s"),
+    "weibull": FamilyMark(VERMILION, "-", "o"),
+    "gamma": FamilyMark(GREEN, (0, (5, 2)), "^"),
+    "lognormal": FamilyMark(PURPLE, (0, (6, 2, 1.2, 2)), "D"),
+}
+_OTHERS = (FamilyMark(ORANGE, (0, (3, 1)), "v"), FamilyMark(SKY, (0, (8, 2)), "P"), FamilyMark(GREY, "-", "X"))
+
+
+def family_mark(family: str) -> FamilyMark:
+    """Colour, line and marker of a family; those without one of their own share a few.
+
+    Examples
+    --------
+    >>> family_mark("weibull").colour
+    '#D55E00'
+    """
+    known = _FAMILIES.get(family)
+    return known if known is not None else _OTHERS[sum(map(ord, family)) % len(_OTHERS)]
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Use relfit's sizes and fonts for the figures drawn inside the ``with`` block."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(LOOK):
+        yield
+
+
+def plain(text: Any, longest: int = 28) -> str:
+    r"""Text from a log as matplotlib should show it: no mathematics, no control characters, not too long.
+
+    Examples
+    --------
+    >>> plain("node $x$")
+    'node \\$x\\$'
+    >>> plain("_hidden")
+    ' _hidden'
+    """
+    shown = "".join(c if c.isprintable() else " " for c in str(text))
+    if len(shown) > longest:
+        shown = shown[: longest - 1] + "…"
+    shown = shown.replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown  # a legend leaves out labels that begin with an underscore
+
+
+def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
+    """The axes to draw in: those given, or those of a new pyplot figure; dressed in relfit's style."""
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(GREY)
+    ax.tick_params(color=GREY, labelcolor=INK, length=3)
+    ax.grid(visible=True, color=PALE, linewidth=0.8)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def title(ax: Axes, message: str) -> None:
+    """Say what to see, left-aligned and broken to the width of the axes."""
+    whole: Any = ax.get_figure(root=True)
+    width = ax.get_position().width * whole.get_size_inches()[0]
+    ax.set_title("\n".join(textwrap.wrap(message, max(int(width * 11), 24))), loc="left", fontweight="bold", color=INK)
+
+
+def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where: Any) -> Axes:
+    """Name the axes, say what to see, and show the legend when there is something to tell apart."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    title(ax, message)
+    if legend:
+        ax.legend(frameon=False, **{"loc": "best", "handlelength": 2.2, **where})
+    return ax
+
+
+def empty(ax: Axes, message: str) -> Axes:
+    """Axes that say why there is nothing to show."""
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.grid(visible=False)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    ax.text(
+        0.5, 0.5, "\n".join(textwrap.wrap(message, 40)), ha="center", va="center", color=GREY, transform=ax.transAxes
+    )
+    title(ax, message)
+    return ax

@@ -1,0 +1,179 @@
+"""The lifetimes of Titan's GPUs, 2013-2019 (Ostrouchov et al., SC20).
+
+One row a stay of a GPU in a slot; ``duration`` in seconds is exact, the times are local and twice a year ambiguous.
+A further event of a stay has a row of its own, without ``insert``, ``duration`` and ``out``. A GPU's life is the sum of
+its stays; it failed if it was taken out for good or had an event, otherwise it is censored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog, Source, Window
+from relfit.readers.building import events_frame, lifetimes_frame, population_frame
+from relfit.readers.opening import Content, as_text
+from relfit.readers.rows import TextTable, read_text_table
+
+__all__ = ["TIMEZONE", "read", "recognises"]
+
+TIMEZONE = "America/New_York"
+_NEEDED = ("SN", "location", "insert", "remove", "duration", "out", "event")
+_PLACE = r"^c(?P<column>\d+)-(?P<row>\d+)c(?P<cage>\d+)s(?P<slot>\d+)n(?P<position>\d+)$"
+_SECONDS_PER_HOUR = 3600.0
+_UTC: Any = "datetime64[ns, UTC]"
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first line is this format's header."""
+    return [name.strip() for name in content.first_line().split(",")] == list(_NEEDED)
+
+
+def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+    """Read the Titan GPU lifetimes CSV.
+
+    The log holds one life a GPU and its events (``dbe`` double-bit error, ``otb`` off the bus, ``removed`` taken out
+    without either), at the time when the stay ended. The place (cabinet column and row, cage, slot, position) of a life
+    is that of the GPU's longest stay; that of an event is where it happened.
+
+    Parameters
+    ----------
+    content : Content
+    strict : bool
+        A refused row is an error.
+    timezone : str, optional
+        Zone of the times; ``America/New_York`` when left out.
+
+    Raises
+    ------
+    ReadError
+        For a missing column or, when strict, a refused row.
+    """
+    text = as_text(content)
+    table = read_text_table(text, ",")
+    missing = [name for name in _NEEDED if name not in table.columns]
+    if missing:
+        raise ReadError(
+            f"no column {missing[0]!r}",
+            path=content.path,
+            line=1,
+            remedy="this is not the Titan GPU CSV; leave out format",
+        )
+    zone = timezone or TIMEZONE
+    refusals = table.refusals
+    table.refuse_duplicates()
+    further = table["insert"] == ""
+    remove = _instants(table["remove"], zone)
+    insert = _instants(table["insert"], zone)
+    seconds = pd.to_numeric(pd.Series(table["duration"], dtype=object), errors="coerce").to_numpy(dtype=float)
+    refusals.refuse(table["SN"] == "", "no serial number", "SN")
+    refusals.refuse(remove.isna().to_numpy(), "not a date and time", "remove")
+    refusals.refuse(~further & insert.isna().to_numpy(), "not a date and time", "insert")
+    refusals.refuse(~further & ~np.isfinite(seconds), "no duration", "duration")
+    refusals.refuse(~further & (seconds < 0), "a negative duration", "duration")
+    refusals.refuse(~further & ~np.isin(table["out"], ("TRUE", "FALSE")), "neither TRUE nor FALSE", "out")
+    refusals.refuse(~np.isin(table["event"], ("", "DBE", "OTB")), "neither DBE nor OTB", "event")
+    refusals.refuse(further & (table["event"] == ""), "neither a stay nor an event", "event")
+    serial, owner = np.unique(np.where(refusals.kept, table["SN"], ""), return_inverse=True)
+    stays = np.bincount(owner[refusals.kept & ~further], minlength=serial.size)
+    refusals.refuse(refusals.kept & (stays[owner] == 0), "an event of a GPU without a stay", "SN")
+    if strict:
+        refusals.raise_first()
+    kept = refusals.kept
+    if not kept.any():
+        raise ReadError("every row was refused", path=content.path, remedy=refusals.frame()["reason"].iloc[0])
+    return _assemble(table, content, kept, further, insert, remove, seconds, zone, text.notes)
+
+
+def _assemble(
+    table: TextTable,
+    content: Content,
+    kept: npt.NDArray[np.bool_],
+    further: npt.NDArray[np.bool_],
+    insert: pd.Series,
+    remove: pd.Series,
+    seconds: npt.NDArray[np.float64],
+    zone: str,
+    text_notes: tuple[str, ...],
+) -> FailureLog:
+    rows = pd.DataFrame(
+        {
+            "node": table["SN"],
+            "location": table["location"],
+            "insert": insert,
+            "remove": remove,
+            "hours": np.where(further, 0.0, seconds / _SECONDS_PER_HOUR),
+            "failed": (table["out"] == "TRUE") | (table["event"] != ""),
+            "cause": np.select(
+                [table["event"] == "DBE", table["event"] == "OTB", table["out"] == "TRUE"],
+                ["dbe", "otb", "removed"],
+                "",
+            ),
+            "line": table.refusals.lines,
+            "further": further,
+        }
+    )[kept].reset_index(drop=True)
+    place = rows["location"].str.extract(_PLACE).astype(float)
+    rows = pd.concat([rows, place], axis=1)
+    places = list(place.columns)
+    failures = rows[rows["cause"] != ""].sort_values(["remove", "line"], kind="stable")
+    events = events_frame(
+        system=["titan"] * len(failures),
+        node=failures["node"].to_numpy(),
+        start=failures["remove"],
+        cause=failures["cause"].to_numpy(),
+        line=failures["line"].to_numpy(),
+        attributes={name: failures[name].reset_index(drop=True) for name in places},
+    )
+    stays = rows[~rows["further"]]
+    lives = rows.groupby("node", sort=True).agg(
+        duration=("hours", "sum"), observed=("failed", "any"), line=("line", "min"), left=("remove", "max")
+    )
+    longest = stays.sort_values("hours", kind="stable").drop_duplicates("node", keep="last").set_index("node")
+    entered = stays.groupby("node")["insert"].min()
+    where = {name: longest[name].reindex(lives.index).to_numpy() for name in places}
+    count = len(lives)
+    lifetimes = lifetimes_frame(
+        system=["titan"] * count,
+        node=lives.index.to_numpy(),
+        duration=lives["duration"].to_numpy(),
+        observed=lives["observed"].to_numpy(),
+        line=lives["line"].to_numpy(),
+        attributes=where,
+    )
+    population = population_frame(
+        system=["titan"] * count,
+        node=lives.index.to_numpy(),
+        entered=entered.reindex(lives.index).reset_index(drop=True),
+        left=lives["left"].reset_index(drop=True),
+        entered_known=True,
+        left_known=True,
+        declared=True,
+        attributes=where,
+    )
+    ordered = stays.sort_values(["node", "insert"], kind="stable")
+    same = (ordered["node"] == ordered["node"].shift()).to_numpy()
+    overlapping = int((same & (ordered["insert"] < ordered["remove"].shift()).to_numpy()).sum())
+    notes = [*text_notes, "a life is the sum of its GPU's stays; its place is that of the longest stay"]
+    if overlapping:
+        notes.append(
+            f"{overlapping} stays begin before the one before them ends, by an inventory interval; durations stand"
+        )
+    unplaced = int(place["column"].isna().sum())
+    if unplaced:
+        notes.append(f"{unplaced} rows have a location that could not be taken apart")
+    source = Source(
+        (str(content.path),), "titan", table.rows_read, int(kept.sum()), (content.sha256,), zone, tuple(notes)
+    )
+    window = Window(population["entered"].min(), population["left"].max(), True, True)
+    return FailureLog(events, population, window, table.refusals.frame(), source, lifetimes)
+
+
+def _instants(values: npt.NDArray[np.object_], zone: str) -> pd.Series:
+    naive = pd.to_datetime(pd.Series(values, dtype=object), format="%Y-%m-%d %H:%M:%S", errors="coerce")
+    local = naive.dt.tz_localize(zone, ambiguous=np.ones(len(naive), dtype=bool), nonexistent="shift_forward")
+    return local.dt.tz_convert("UTC").astype(_UTC)

@@ -1,0 +1,184 @@
+"""What a report computes once and all of its sections use: lives, fits, mean times and tallies of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.plotting.nodes import group_name
+from relfit.tallies import CauseTally, ClockTally, NodeTally, TimeTally, by_cause, by_node, on_the_clock, over_time
+
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+    from relfit.fitting import Fits
+    from relfit.lifedata import LifeData
+
+__all__ = ["Material", "gather"]
+
+LARGEST_SYSTEMS = 3
+CHOSEN_GROUPS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Everything that the sections show; `gather` makes it."""
+
+    log: FailureLog
+    per: str
+    level: float
+    censor: bool
+    lives: LifeData  # times to failure of each group (`per`)
+    system_lives: LifeData
+    repairs: LifeData
+    system_repairs: LifeData
+    fits: Fits
+    system_fits: Fits
+    repair_fits: Fits
+    chosen: tuple[Any, ...]
+    time: TimeTally
+    causes: CauseTally
+    nodes: NodeTally
+    clock: ClockTally
+
+    @property
+    def whole_lives(self) -> bool:
+        """Whether the source gives lives rather than outages."""
+        return self.log.lifetimes is not None
+
+    @property
+    def several_systems(self) -> bool:
+        """Whether the log holds more than one system."""
+        return len(self.system_lives.groups) > 1
+
+    @property
+    def failures(self) -> int:
+        """Failures, or records of outages, in the log."""
+        if self.log.lifetimes is not None:
+            return int(self.log.lifetimes["observed"].sum())
+        return len(self.log)
+
+    @cached_property
+    def group_means(self) -> pd.DataFrame:
+        """Mean time to failure of each group."""
+        return _mean_time(self.lives, self.level)
+
+    @cached_property
+    def repair_means(self) -> pd.DataFrame:
+        """Mean time to repair of each group."""
+        return _mean_time(self.repairs, self.level)
+
+    @cached_property
+    def system_means(self) -> pd.DataFrame:
+        """Mean time between failures of each system."""
+        return _mean_time(self.system_lives, self.level)
+
+    @cached_property
+    def system_repair_means(self) -> pd.DataFrame:
+        """Mean time to repair in each system."""
+        return _mean_time(self.system_repairs, self.level)
+
+    @cached_property
+    def overall_mean(self) -> pd.Series:
+        """Mean time to failure of all groups together."""
+        return _mean_time(self.lives.pooled(), self.level).iloc[0]
+
+    @cached_property
+    def overall_repair_mean(self) -> pd.Series:
+        """Mean time to repair of all systems together."""
+        return _mean_time(self.system_repairs.pooled(), self.level).iloc[0]
+
+    @cached_property
+    def largest_systems(self) -> tuple[Any, ...]:
+        """Labels of the systems with the most failures, at most three, those without any left out."""
+        failures = self.system_lives.n_failures
+        order = np.argsort(-failures, kind="stable")[:LARGEST_SYSTEMS]
+        return tuple(self.system_lives.groups[i] for i in order if failures[i] > 0)
+
+    @cached_property
+    def availability(self) -> float:
+        """Share of the nodes' hours in which they were not down; NaN where repairs are unknown."""
+        if self.whole_lives or not self.repairs.durations.size:
+            return float("nan")
+        hours = float(self.nodes.table["hours"].sum())
+        return 1.0 - float(self.repairs.total_time.sum()) / hours if hours > 0 and self.per == "node" else float("nan")
+
+
+def gather(
+    log: FailureLog, families: Sequence[str] | None, per: str, level: float, nodes: Sequence[Any] | None, censor: bool
+) -> Material:
+    """Derive lives, fit them and count events.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown column in `per`, family, level, or node.
+    """
+    from relfit.fitting import fit
+
+    if not 0.0 < level < 1.0:
+        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    options: dict[str, Any] = {"level": level}
+    if families is not None:
+        options["families"] = tuple(families)
+    lives = log.lives("ttf", per, censor=censor)
+    system_lives = lives if per == "system" else log.lives("ttf", "system", censor=censor)
+    repairs = log.lives("ttr", per, censor=censor)
+    system_repairs = repairs if per == "system" else log.lives("ttr", "system", censor=censor)
+    fits = fit(lives, **options)
+    return Material(
+        log=log,
+        per=per,
+        level=level,
+        censor=censor,
+        lives=lives,
+        system_lives=system_lives,
+        repairs=repairs,
+        system_repairs=system_repairs,
+        fits=fits,
+        system_fits=fits if per == "system" else fit(system_lives, **options),
+        repair_fits=fit(system_repairs, **options),
+        chosen=_chosen(lives, nodes),
+        time=over_time(log),
+        causes=by_cause(log),
+        nodes=by_node(log),
+        clock=on_the_clock(log),
+    )
+
+
+def _mean_time(lives: LifeData, level: float) -> pd.DataFrame:
+    from relfit.fitting import mean_time
+
+    return mean_time(lives, level)
+
+
+def _chosen(lives: LifeData, wanted: Sequence[Any] | None) -> tuple[Any, ...]:
+    """Labels of the groups to show one by one: those asked for, or those with the most failures."""
+    if wanted is None:
+        failures = lives.n_failures
+        order = np.argsort(-failures, kind="stable")[:CHOSEN_GROUPS]
+        return tuple(lives.groups[i] for i in order if failures[i] > 1)
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    known: dict[str, Any] = {}
+    for label in lives.groups:
+        if isinstance(label, tuple):
+            known.setdefault(str(label[-1]), label)
+        known[group_name(label)] = label
+        known[group_name(label).replace(" / ", "/")] = label
+    labels = []
+    for name in names:
+        text = group_name(name)
+        if text not in known:
+            near = get_close_matches(text, list(known), n=1)
+            raise ArgumentError(
+                f"no node or group {text!r} in this log",
+                remedy=f"did you mean {near[0]!r}?" if near else "see the population for the names",
+            )
+        labels.append(known[text])
+    return tuple(dict.fromkeys(labels))

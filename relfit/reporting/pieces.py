@@ -1,0 +1,203 @@
+"""What a report is made of: figures, tables and sections; and how numbers become words."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["Figure", "KeyFigure", "Section", "Table", "count", "duration", "number", "probability_words", "share"]
+
+SHOWN_ROWS = 12
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture as SVG text that is safe to put into a page, and what it shows."""
+
+    title: str
+    svg: str
+    note: str = ""
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """One of the few numbers on top."""
+
+    name: str
+    value: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of the page: the first rows are shown, all of them can be downloaded.
+
+    Parameters
+    ----------
+    name : str
+        Also the name of the CSV file.
+    frame : pandas.DataFrame
+        Every row and column that the CSV has; text and numbers.
+    columns : dict
+        Heads of the columns that are shown, by column of the frame; all columns when empty.
+    """
+
+    name: str
+    title: str
+    frame: pd.DataFrame
+    columns: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+    shown: int = SHOWN_ROWS
+
+    @property
+    def head(self) -> list[tuple[str, bool]]:
+        """Heads and whether the column holds numbers."""
+        return [(head, pd.api.types.is_numeric_dtype(self.frame[name])) for name, head in self._shown_columns().items()]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The shown rows as text."""
+        part = self.frame.head(self.shown)
+        columns = [[_cell(value) for value in part[name]] for name in self._shown_columns()]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    @property
+    def cut(self) -> bool:
+        """Whether rows are left out on the page."""
+        return len(self.frame) > self.shown
+
+    @property
+    def json_csv(self) -> str:
+        """The whole table as CSV inside a JSON string that cannot end a script element."""
+        text = json.dumps(csv_text(self.frame))
+        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+    def _shown_columns(self) -> dict[str, str]:
+        return self.columns or {str(name): str(name).replace("_", " ") for name in self.frame.columns}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report: sentences, terms explained, figures, tables; `empty` says why something is missing."""
+
+    key: str
+    title: str
+    sentences: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    terms: tuple[tuple[str, str], ...] = ()
+    empty: str = ""
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """CSV of a table, safe to open in a spreadsheet: text that would be run as a formula gets an apostrophe in front.
+
+    Examples
+    --------
+    >>> csv_text(pd.DataFrame({"node": ["=1+1", "a"], "hours": [1.5, -2.0]}))
+    "node,hours\\n'=1+1,1.5\\na,-2\\n"
+    """
+    safe = frame.copy()
+    for name in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[name]):
+            text = safe[name].astype(object).where(safe[name].notna(), "").astype(str)
+            safe[name] = text.where(~text.str.match(r"[=+\-@\t\r]"), "'" + text)
+    safe.columns = pd.Index([f"'{c}" if str(c)[:1] in ("=", "+", "-", "@") else c for c in safe.columns])
+    out = io.StringIO()
+    safe.to_csv(out, index=False, lineterminator="\n", float_format="%.6g")
+    return out.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (int, np.integer)):
+        return f"{value:,}"
+    if isinstance(value, (float, np.floating)):
+        return number(float(value))
+    if value is None or value is pd.NaT or value is pd.NA:
+        return "–"
+    if isinstance(value, pd.Timestamp):
+        return f"{value:%Y-%m-%d %H:%M}"
+    text = str(value)
+    return text if len(text) <= 90 else text[:89] + "…"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number for reading.
+
+    Examples
+    --------
+    >>> number(1234.6), number(0.01234), number(float("inf")), number(2e-9)
+    ('1,235', '0.0123', '∞', '2e-09')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value != 0 and abs(value) < 1e-4:
+        return f"{value:.{digits - 1}g}"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def count(value: int, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> count(1, "node"), count(1200, "node")
+    ('1 node', '1,200 nodes')
+    """
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def share(value: float) -> str:
+    """A share in percent.
+
+    Examples
+    --------
+    >>> share(0.1234), share(0.00123), share(0.99987)
+    ('12 %', '0.12 %', '99.987 %')
+    """
+    if math.isnan(value):
+        return "–"
+    percent = 100 * value
+    if 99 < percent < 100:
+        return f"{percent:.{max(1, math.ceil(-math.log10(100 - percent)) + 1)}f} %"
+    return f"{percent:.0f} %" if percent >= 9.5 or percent == 0 else f"{percent:.2g} %"
+
+
+def duration(hours: float) -> str:
+    """Hours in the unit that people would use.
+
+    Examples
+    --------
+    >>> duration(0.5), duration(30), duration(2000), duration(30000)
+    ('30 minutes', '30 hours', '83.3 days', '3.42 years')
+    """
+    if not math.isfinite(hours):
+        return number(hours)
+    for limit, unit, name in ((1.0, 1 / 60, "minutes"), (96.0, 1.0, "hours"), (17_532.0, 24.0, "days")):
+        if hours < limit:
+            return f"{hours / unit:.3g} {name}"
+    return f"{hours / 8766.0:.3g} years"
+
+
+def probability_words(level: float) -> str:
+    """A level as people write it.
+
+    Examples
+    --------
+    >>> probability_words(0.95)
+    '95 %'
+    """
+    return f"{100 * level:.6g} %"

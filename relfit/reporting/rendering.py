@@ -1,0 +1,64 @@
+"""From sections to one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from relfit.errors import ArgumentError
+
+__all__ = ["render", "write_whole"]
+
+
+def render(**content: Any) -> str:
+    """Fill the template; everything but the prepared SVG and CSV texts is escaped by Jinja2."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("relfit.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    parts = files("relfit.reporting") / "templates"
+    script = (parts / "report.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("report.html.j2").render(
+        css=(parts / "report.css").read_text(encoding="utf-8"), script=script, script_hash=digest, **content
+    )
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """Write a file complete or not at all.
+
+    Raises
+    ------
+    ArgumentError
+        When its folder is not there or cannot be written to.
+    """
+    try:
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise ArgumentError(
+            f"cannot write {path}: {error.strerror}", remedy="name a file in a folder that exists and is writable"
+        ) from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(part).chmod(0o666 & ~mask)
+        Path(part).replace(path)
+    except OSError as error:
+        Path(part).unlink(missing_ok=True)
+        raise ArgumentError(f"cannot write {path}: {error.strerror}", remedy="name another file") from error
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
+    return path

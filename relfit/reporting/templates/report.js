@@ -1,0 +1,41 @@
+"use strict";
+// downloads: the whole table is kept as CSV in a JSON string beside it
+for (const button of document.querySelectorAll("button.download")) {
+  button.addEventListener("click", () => {
+    const text = JSON.parse(document.getElementById("csv-" + button.dataset.table).textContent);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
+    link.download = button.dataset.table + ".csv";
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  });
+}
+// sorting: only tables that are shown whole
+const value = (row, column) => row.cells[column].textContent.trim();
+const amount = (text) => (text === "∞" ? Infinity : text === "–" ? NaN : Number(text.replace(/[,%\s]/g, "")));
+for (const table of document.querySelectorAll("table.sortable")) {
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const rising = head.getAttribute("aria-sort") !== "ascending";
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", rising ? "ascending" : "descending");
+      const sign = rising ? 1 : -1;
+      const numeric = head.classList.contains("number");
+      const rows = [...table.tBodies[0].rows];
+      rows.sort((a, b) => {
+        const left = value(a, column), right = value(b, column);
+        if (!numeric) return sign * left.localeCompare(right, undefined, { numeric: true });
+        const x = amount(left), y = amount(right);
+        if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
+        return sign * (x < y ? -1 : x > y ? 1 : 0);
+      });
+      table.tBodies[0].append(...rows);
+    });
+  });
+}

@@ -1,0 +1,214 @@
+"""What the commands print and write when all is well."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from relfit.cli.main import main
+from tests.cli.conftest import relfit
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict:
+    """The one JSON document that a command prints; NaN and the like are refused."""
+    assert main([*map(str, arguments), "--json"]) == 0
+    caught = capsys.readouterr()
+    assert caught.err == ""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"bare {constant} in JSON")
+
+    return json.loads(caught.out, parse_constant=refuse)
+
+
+def test_info_counts_rows(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    about = document(capsys, "info", log_file)
+    assert about["rows_read"] == 48 == about["rows_kept"] + about["rows_refused"]
+    assert (about["events"], about["nodes"], about["systems"]) == (48, 4, ["9", "20"])
+    assert about["causes"] == {"hardware": 24, "software": 12, "network": 12}
+
+
+def test_info_in_words(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(log_file)]) == 0
+    text = capsys.readouterr().out
+    assert "48 read = 48 kept + 0 refused" in text
+    assert "systems   2: 9, 20" in text
+    assert "nodes     4" in text
+
+
+def test_info_writes_the_refused_rows(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with log_file.open("a") as file:
+        file.write("20,1,2003-13-45 00:00,2003-12-30 02:00,hardware,r1\n")
+    assert main(["info", str(log_file), "--out", "refused.csv"]) == 0
+    text = capsys.readouterr().out
+    assert "49 read = 48 kept + 1 refused" in text
+    assert "(first in line 50)" in text
+    refused = pd.read_csv("refused.csv")
+    assert refused["line"].tolist() == [50]
+    assert main(["info", str(log_file), "--out", "refused.parquet"]) == 0
+    assert pd.read_parquet("refused.parquet")["reason"].tolist() == refused["reason"].tolist()
+    assert main(["info", str(log_file), "--out", "about.json"]) == 0
+    about = json.loads(Path("about.json").read_text())
+    assert [row["line"] for row in about["refused"]] == [50]
+    assert about["rows_read"] == 49
+
+
+def test_strict_makes_a_refused_row_an_error(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with log_file.open("a") as file:
+        file.write("20,1,2003-13-45 00:00,2003-12-30 02:00,hardware,r1\n")
+    assert main(["info", str(log_file), "--strict"]) == 2
+    assert "line 50" in capsys.readouterr().err
+
+
+def test_fit_prints_the_three_tables(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", str(log_file)]) == 0
+    caught = capsys.readouterr()
+    assert caught.err == ""
+    for heading in ("Which family fits best", "Spread of the weibull", "Fits by group"):
+        assert heading in caught.out
+    assert caught.out.count("lognormal") >= 5  # a status, a comparison and four groups
+
+
+def test_fit_is_the_library_s_fit(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import relfit as rf
+
+    fits = document(capsys, "fit", log_file, "--families", "gamma,weibull", "--level", "0.9")
+    expected = rf.fit(rf.read(log_file).lives(), families=["gamma", "weibull"], level=0.9)
+    assert fits["families"] == ["gamma", "weibull"]
+    assert fits["level"] == 0.9
+    shapes = [row["shape"] for row in fits["fits"] if row["family"] == "weibull"]
+    assert shapes == pytest.approx(expected["weibull"].parameters["shape"].tolist())
+    assert {"log", "lives", "compare", "describe"} <= set(fits)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "groups"),
+    [
+        (["--per", "system"], 2),
+        (["--per", "rack"], 2),
+        (["--per", "cause", "--measure", "ttr"], 3),
+        (["--where", "system=20"], 3),
+        (["--where", "system=20", "--where", "system=9"], 4),
+        (["--where", "system=20", "--where", "cause=software", "--per", "cause"], 1),
+        (["--since", "2003-06-01", "--until", "2003-10-01"], 4),
+    ],
+)
+def test_choosing_a_part(log_file: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], groups: int) -> None:
+    assert document(capsys, "fit", log_file, *arguments)["lives"]["groups"] == groups
+
+
+def test_censoring_can_be_left_out(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with_censoring = document(capsys, "fit", log_file)["lives"]
+    without = document(capsys, "fit", log_file, "--no-censor")["lives"]
+    assert with_censoring["censored"] > 0 == without["censored"]
+    assert with_censoring["observed"] == without["observed"]
+
+
+def test_fits_to_a_file_in_every_format(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("fits.csv", "fits.parquet", "fits.json"):
+        assert main(["fit", str(log_file), "--out", name]) == 0
+    assert f"written to {name}" in capsys.readouterr().out
+    records = json.loads(Path("fits.json").read_text())
+    tables = [pd.read_csv("fits.csv"), pd.read_parquet("fits.parquet"), pd.DataFrame(records)]
+    for table in tables:
+        assert len(table) == 16
+        assert table.columns.tolist() == tables[0].columns.tolist()
+        assert table["mean"].tolist() == pytest.approx(tables[0]["mean"].tolist())
+    assert sorted(p.name for p in Path().iterdir()) == ["fits.csv", "fits.json", "fits.parquet", "log.csv"]
+
+
+def test_columns_of_a_table_are_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("odd.csv").write_text("hostname,began,over\na,2003-01-01,2003-01-02\na,2003-02-01,2003-02-02\n")
+    about = document(
+        capsys, "info", "odd.csv", "--column", "node=hostname", "--column", "start=began", "--column", "end=over"
+    )
+    assert (about["nodes"], about["events"]) == (1, 2)
+
+
+def test_timezone_moves_the_window(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start = document(capsys, "info", log_file)["window"]["start"]
+    moved = document(capsys, "info", log_file, "--timezone", "America/Denver")["window"]["start"]
+    assert pd.Timestamp(moved) - pd.Timestamp(start) == pd.Timedelta(hours=7)
+
+
+def test_a_sample_by_name_and_a_file_of_that_name(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert document(capsys, "info", "white")["nodes"] == 512
+    log_file.rename("white")
+    assert document(capsys, "info", "white")["nodes"] == 4
+
+
+def test_data_lists_and_exports(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "white" in [sample["name"] for sample in document(capsys, "data")["samples"]]
+    assert main(["data", "white", "--out", "white.parquet"]) == 0
+    assert main(["data", "white", "--out", "white.csv"]) == 0
+    capsys.readouterr()
+    sample = document(capsys, "info", "white")
+    kept = document(capsys, "info", "white.parquet")
+    assert {k: kept[k] for k in ("events", "nodes", "window", "causes")} == (
+        {k: sample[k] for k in ("events", "nodes", "window", "causes")}
+    )
+    table = document(capsys, "info", "white.csv")
+    assert (table["events"], table["rows_refused"]) == (sample["events"], 0)
+
+
+def test_report_prints_its_path(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(log_file), "-o", "out.html"]) == 0
+    caught = capsys.readouterr()
+    assert caught.out.strip() == "out.html"
+    assert Path("out.html").read_text().rstrip().endswith("</html>")
+    assert sorted(p.name for p in Path().iterdir()) == ["log.csv", "out.html"]
+
+
+def test_version_help_and_nothing() -> None:
+    assert relfit("--version").out == "relfit 0.1.0\n"
+    helped = relfit("--help")
+    assert helped.code == 0
+    assert all(command in helped.out for command in ("info", "fit", "report", "data"))
+    bare = relfit()
+    assert (bare.code, bare.out) == (2, "")
+    assert "Usage: relfit" in bare.err
+
+
+def test_help_loads_nothing_heavy() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from relfit.cli.main import main; main(['--help']); main(['fit', '--help']);"
+        "print([m for m in ('numpy', 'pandas', 'pyarrow', 'scipy', 'rich', 'numba', 'matplotlib') if m in sys.modules],"
+        " file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_a_reader_that_leaves_early_is_no_error(log_file: Path) -> None:
+    import subprocess
+    import sys
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "relfit", "fit", str(log_file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_control_characters_do_not_reach_the_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("log.csv").write_text("node,start,end,cause\na,2003-01-01,2003-01-02,\x1b[2Jhidden\n")
+    assert main(["info", "log.csv"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    assert main(["info", "no\x1b[2Jsuch"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_names_that_the_terminal_cannot_show(here: Path) -> None:
+    Path("log.csv").write_text("node,start,end,cause\na,2003-01-01,2003-01-02,kühlung\n", encoding="utf-8")
+    done = relfit("info", "log.csv", cwd=here, PYTHONIOENCODING="ascii")
+    assert (done.code, done.err) == (0, "")
+    assert "k\\xfchlung" in done.out

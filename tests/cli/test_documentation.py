@@ -1,0 +1,38 @@
+"""Every command that the page on the command line shows works as it stands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from relfit.cli.main import app, main
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
+COMMANDS = re.findall(r"^\$ relfit (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_shown_commands_work(command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(shlex.split(command)) == 0
+    caught = capsys.readouterr()
+    assert caught.err == ""
+    assert caught.out
+
+
+def test_every_option_is_on_the_page() -> None:
+    import typer
+
+    page = PAGE.read_text(encoding="utf-8")
+    group = typer.main.get_command(app)
+    options = {
+        name
+        for command in group.commands.values()
+        for parameter in command.params
+        for name in parameter.opts
+        if name.startswith("--")
+    }
+    assert len(options) > 15
+    assert {name for name in options if f"`{name}" not in page} == set()

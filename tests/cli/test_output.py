@@ -1,0 +1,94 @@
+"""Tables, JSON and files, and the progress bar, each by itself."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.cli import output
+from relfit.cli.progress import Steps
+
+
+def test_json_says_null_for_what_it_cannot_say() -> None:
+    value = {
+        "a": float("nan"),
+        "b": np.float64("inf"),
+        "c": [np.int64(3), np.bool_(True), pd.NaT, pd.NA, None],
+        "d": np.array([[1.5, np.nan]]),
+        "e": pd.Timestamp("2003-04-01", tz="UTC"),
+        5: Path("x"),
+    }
+    assert json.loads(json.dumps(output.plain(value), allow_nan=False)) == {
+        "a": None,
+        "b": None,
+        "c": [3, True, None, None, None],
+        "d": [[1.5, None]],
+        "e": "2003-04-01T00:00:00+00:00",
+        "5": "x",
+    }
+
+
+def test_tables_align_and_keep_to_a_line_each() -> None:
+    frame = pd.DataFrame({"node": ["a\nb", None], "n": [1, 22], "hours": [0.00012345, np.inf]})
+    assert output.table(frame) == [
+        "node   n      hours",
+        "----  --  ---------",
+        "a b    1  0.0001234",
+        "-     22        inf",
+    ]
+    assert output.table(frame.head(0)) == ["node  n  hours", "----  -  -----"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_columns_of_mixed_types_can_be_written(tmp_path: Path, ending: str) -> None:
+    frame = pd.DataFrame({"column": [3, "start", None], "line": [1, 2, 3]})
+    path = tmp_path / f"refused.{ending}"
+    output.write_table(frame, path)
+    readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "json": pd.read_json}
+    assert readers[ending](path)["column"].astype(str).tolist()[:2] == ["3", "start"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_complete_or_absent(tmp_path: Path) -> None:
+    def interrupted(error: BaseException) -> None:
+        with output.complete(tmp_path / "out.csv") as part:
+            part.write_text("half")
+            raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(KeyboardInterrupt())
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(rf.ArgumentError, match=r"cannot write .*No space left"):
+        interrupted(OSError(28, "No space left on device"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_written_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    output.write_document({}, tmp_path / "out.json")
+    assert (tmp_path / "out.json").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_shows_only_for_long_work_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relfit.cli.progress._PATIENCE", 0.05)
+    for stream, pause, shown in [(Terminal(), 0.4, True), (Terminal(), 0.0, False), (io.StringIO(), 0.4, False)]:
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Steps("reading", "fitting") as steps:
+            steps.next()
+            time.sleep(pause)
+        assert ("fitting" in stream.getvalue()) is shown

@@ -1,0 +1,63 @@
+"""Counting identities and published figures on the real logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import relfit as rf
+from relfit.failurelog import FailureLog
+
+
+@pytest.fixture(scope="module")
+def lanl(shared: Path) -> FailureLog:
+    return rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+
+
+@pytest.fixture(scope="module")
+def grid5000(shared: Path) -> FailureLog:
+    return rf.read(shared / "data" / "grid5000-fta")
+
+
+def every_event_is_accounted_for(log: FailureLog, per: str, overlaps: str) -> None:
+    """Group by group: failures that end a gap, and those left out for a reason, are all the failures there are."""
+    lives = log.lives(per=per, overlaps=overlaps)
+    assert lives.counts is not None
+    accounted = lives.n_failures + lives.counts[["zero_gaps", "overlapping", "first_gap_unknown"]].sum(axis=1)
+    keys = ["system", "node"] if per == "node" else [per]
+    begun = log.events[~log.events["start_cut"].to_numpy(bool)].dropna(subset=keys)
+    failures = begun.groupby(keys if len(keys) > 1 else per, observed=True).size().reindex(lives.groups, fill_value=0)
+    failed = failures.to_numpy() > 0
+    assert failed.any()
+    assert accounted[failed].tolist() == failures[failed].tolist()
+    assert failures.sum() == len(begun)
+
+
+@pytest.mark.parametrize("overlaps", ["merge", "keep"])
+@pytest.mark.parametrize("per", ["node", "system"])
+def test_every_lanl_event_is_a_life_or_counted(lanl: FailureLog, per: str, overlaps: str) -> None:
+    every_event_is_accounted_for(lanl, per, overlaps)
+
+
+@pytest.mark.parametrize("per", ["node", "system"])
+def test_every_grid5000_event_is_a_life_or_counted(grid5000: FailureLog, per: str) -> None:
+    every_event_is_accounted_for(grid5000, per, "merge")
+
+
+@pytest.mark.parametrize("overlaps", ["merge", "keep"])
+def test_zero_gaps_of_lanl_system_2_before_2000(lanl: FailureLog, overlaps: str) -> None:
+    """42 % (models.md section 1) under either rule: the zeros are failures of different nodes at one minute."""
+    early = lanl.where(system=2).between(until="2000-01-01")
+    lives = early.lives(per="system", overlaps=overlaps)
+    assert lives.counts is not None
+    zeros = lives.counts["zero_gaps"].sum()
+    assert 100 * zeros / (zeros + lives.n_failures.sum()) == pytest.approx(42.0, abs=0.2)
+
+
+def test_gaps_of_a_lanl_system_fill_its_time(lanl: FailureLog) -> None:
+    part = lanl.where(system=20)
+    lives = part.lives(per="system", first="never")
+    first = part.events["start"].min()
+    last = part.population["left"].max()
+    assert lives.total_time.tolist() == pytest.approx([(last - first).total_seconds() / 3600])
