@@ -15,9 +15,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.fitting.reference import DISTRIBUTIONS, _lifelines, _reliability, _scipy, _surpyval, quiet  # noqa: E402
-
-import relfit as rf  # noqa: E402
+import relfit as rf
+from tests.fitting.reference import DISTRIBUTIONS, _lifelines, _reliability, _scipy, _surpyval, quiet
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 

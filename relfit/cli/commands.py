@@ -16,6 +16,7 @@ __all__ = ["data", "fit", "info", "report"]
 _ROWS_ON_A_TERMINAL = 24
 _MOST_LISTED = 12
 _SHOWN = ("status", "failures", "censored", "zeros")
+_NOTHING_FITTED = "no group could be fitted; --per system pools the lives of all its nodes"
 _PARAMETERS = ("rate", "shape", "scale", "meanlog", "sdlog")
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p_textbook")
 
@@ -116,6 +117,7 @@ def fit(reading: Reading, fitting: Fitting, *, as_json: bool, out: Path | None) 
             *([f"left out: {left_out}"] if left_out else []),
             *lives.notes,
             *statuses,
+            *([] if any(fits[family].ok.any() for family in families) else [_NOTHING_FITTED]),
             "",
             "Which family fits best (groups)",
             *output.table(fits.compare().reset_index()),

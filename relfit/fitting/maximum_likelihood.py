@@ -13,7 +13,7 @@ from relfit.failurelog import FailureLog
 from relfit.families import CORE, family_named
 from relfit.fitting import kernels, status
 from relfit.fitting.results import FamilyFit, Fits
-from relfit.goodness import goodness_of_fit
+from relfit.goodness import kolmogorov_smirnov
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives, over_groups, sort_lives
 
@@ -123,8 +123,8 @@ def _fit_family(
     over_groups(ordered.offsets, work, workers)
     _set_apart_overflow(codes, parameters, covariance, loglik)
     fitted = codes == status.OK
-    goodness = goodness_of_fit(name, parameters, fitted, ordered, lives.n_failures, workers)
-    return FamilyFit(family, lives.groups, codes, parameters, covariance, loglik, goodness, lives, level)
+    distance = kolmogorov_smirnov(name, parameters, fitted, ordered, lives.n_failures, workers)
+    return FamilyFit(family, lives.groups, codes, parameters, covariance, loglik, distance, lives, ordered, level)
 
 
 def _set_apart_overflow(

@@ -15,8 +15,9 @@ from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting import status
 from relfit.fitting.comparison import comparison, describe
-from relfit.goodness import Goodness
+from relfit.goodness import ChiSquare, KolmogorovSmirnov, chi_square
 from relfit.lifedata import LifeData, key_columns
+from relfit.numeric.batches import SortedLives
 
 __all__ = ["FamilyFit", "Fits"]
 
@@ -41,7 +42,10 @@ class FamilyFit:
         Inverse of the observed information, of the parameters in the order of ``family.parameter_names()``.
     loglik : ndarray, shape (groups,)
         Maximum of the log-likelihood, time in hours.
-    goodness : relfit.goodness.Goodness
+    kolmogorov_smirnov : relfit.goodness.KolmogorovSmirnov
+    lives : LifeData
+    sorted_lives : SortedLives
+        The same lives in rising order.
     level : float
         Level of the intervals.
     """
@@ -52,8 +56,9 @@ class FamilyFit:
     parameter_array: FloatArray
     covariance: FloatArray
     loglik: FloatArray
-    goodness: Goodness
+    kolmogorov_smirnov: KolmogorovSmirnov
     lives: LifeData
+    sorted_lives: SortedLives
     level: float
 
     @property
@@ -174,27 +179,17 @@ class FamilyFit:
     @property
     def ks(self) -> FloatArray:
         """Kolmogorov-Smirnov distance to the Kaplan-Meier estimate."""
-        return self.goodness.ks
+        return self.kolmogorov_smirnov.statistic
 
     @property
     def ks_p_textbook(self) -> FloatArray:
         """K-S p-value that takes the parameters as known: far too large when, as here, they were fitted."""
-        return self.goodness.ks_p_textbook
+        return self.kolmogorov_smirnov.p_textbook
 
-    @property
-    def chi2(self) -> FloatArray:
-        """Chi-square statistic over pooled cells; NaN where there are too few failures."""
-        return self.goodness.chi2
-
-    @property
-    def chi2_df(self) -> npt.NDArray[np.int64]:
-        """Degrees of freedom of ``chi2_p``; 0 where there is no statistic."""
-        return self.goodness.chi2_df
-
-    @property
-    def chi2_p(self) -> FloatArray:
-        """Chi-square p-value with the fewer degrees of freedom; see `relfit.goodness.chi_square_p`."""
-        return self.goodness.chi2_p
+    @cached_property
+    def chi_square(self) -> ChiSquare:
+        """Chi-square test with pooled cells, computed when first asked for; see `relfit.goodness.chi_square`."""
+        return chi_square(self.name, self.parameter_array, self.ok, self.sorted_lives)
 
     # ---------------------------------------------------------------- showing
 
@@ -222,10 +217,10 @@ class FamilyFit:
             "bic": self.bic,
             "ks": self.ks,
             "ks_p_textbook": self.ks_p_textbook,
-            "chi2": self.chi2,
-            "chi2_df": self.chi2_df,
-            "chi2_p": self.chi2_p,
-            "chi2_p_upper": self.goodness.chi2_p_upper,
+            "chi2": self.chi_square.statistic,
+            "chi2_df": self.chi_square.degrees,
+            "chi2_p": self.chi_square.p,
+            "chi2_p_upper": self.chi_square.p_upper,
         }
         return values
 

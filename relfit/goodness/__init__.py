@@ -6,6 +6,6 @@ carry its results.
 
 from relfit.goodness.chi_square import chi_square_p
 from relfit.goodness.kolmogorov import kolmogorov_p
-from relfit.goodness.statistics import Goodness, goodness_of_fit
+from relfit.goodness.statistics import ChiSquare, KolmogorovSmirnov, chi_square, kolmogorov_smirnov
 
-__all__ = ["Goodness", "chi_square_p", "goodness_of_fit", "kolmogorov_p"]
+__all__ = ["ChiSquare", "KolmogorovSmirnov", "chi_square", "chi_square_p", "kolmogorov_p", "kolmogorov_smirnov"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numba
 import numpy as np
@@ -15,56 +14,53 @@ from relfit.goodness.kolmogorov import kolmogorov_p
 from relfit.numeric.batches import SortedLives, over_groups
 from relfit.numeric.special import BLOCK, gamma_cdf, series_table
 
-__all__ = ["FAMILY_CODES", "Goodness", "goodness_of_fit"]
+__all__ = ["FAMILY_CODES", "ChiSquare", "KolmogorovSmirnov", "chi_square", "kolmogorov_smirnov"]
 
 FAMILY_CODES = {"exponential": 0, "weibull": 1, "gamma": 2, "lognormal": 3}
 _SMALLEST_EXPECTATION = 5.0
 _LARGEST_HAZARD = 40.0  # beyond it a life is no longer likely by any standard
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Goodness:
-    """Statistics and p-values of one family, one entry a group; NaN where the family was not fitted.
+class KolmogorovSmirnov:
+    """K-S statistics of one family, one entry a group; NaN where the family was not fitted.
 
-    ``ks`` is the largest distance between the fitted distribution function and the Kaplan-Meier estimate over the time
-    observed. ``ks_p_textbook`` takes the parameters as known and the number of failures as the sample size.
-    ``chi2`` needs enough failures for ``parameters + 2`` cells of five; ``chi2_df`` is 0 where it does not exist.
+    ``statistic`` is the largest distance between the fitted distribution function and the Kaplan-Meier estimate over
+    the time observed. ``p_textbook`` takes the parameters as known and the number of failures as the sample size.
     """
 
-    ks: FloatArray
-    ks_p_textbook: FloatArray
-    chi2: FloatArray
-    chi2_cells: npt.NDArray[np.int64]
-    chi2_df: npt.NDArray[np.int64]
-    chi2_df_upper: npt.NDArray[np.int64]
-
-    @cached_property
-    def chi2_p(self) -> FloatArray:
-        """Chi-square p-value with the fewer degrees of freedom."""
-        return chi_square_p(self.chi2, self.chi2_df)
-
-    @cached_property
-    def chi2_p_upper(self) -> FloatArray:
-        """Chi-square p-value with the more degrees of freedom."""
-        return chi_square_p(self.chi2, self.chi2_df_upper)
+    statistic: FloatArray
+    p_textbook: FloatArray
 
 
-def goodness_of_fit(
+@dataclass(frozen=True)
+class ChiSquare:
+    """Chi-square statistics of one family, one entry a group; NaN where there are too few failures.
+
+    A statistic needs cells for one degree of freedom more than the parameters use, each with five failures. ``degrees``
+    is 0 where there is none.
+    """
+
+    statistic: FloatArray
+    cells: IntArray
+    degrees: IntArray
+    degrees_upper: IntArray
+    p: FloatArray
+    p_upper: FloatArray
+
+
+def kolmogorov_smirnov(
     family: str,
     parameters: FloatArray,
     fitted: npt.NDArray[np.bool_],
     lives: SortedLives,
-    failures: npt.NDArray[np.int64],
+    failures: IntArray,
     workers: int | None = None,
-) -> Goodness:
-    """Statistics of one family for every group.
-
-    Complete groups use equiprobable cells under the fitted distribution. Groups with censored lives use cells of equal
-    expected failures, the expectation of a cell being the cumulative hazard that the lives spent in it, so that
-    censored lives count for as long as they were seen (Hjort 1990); a cell then costs no degree of freedom for the
-    total. Cells are as many as ``2 n**0.4`` (Moore 1986), fewer if the expectation would fall below five.
+) -> KolmogorovSmirnov:
+    """K-S statistic and textbook p-value of one family for every group.
 
     Parameters
     ----------
@@ -78,31 +74,56 @@ def goodness_of_fit(
     workers : int, optional
         Threads.
     """
-    groups = lives.n_groups
-    ks = np.full(groups, np.nan)
-    chi2 = np.full(groups, np.nan)
-    cells = np.zeros(groups, dtype=np.int64)
-    complete = np.zeros(groups, dtype=np.bool_)
-    code, count = FAMILY_CODES[family], parameters.shape[1]
+    statistic, _, _ = _pass(family, parameters, fitted, lives, cells=False, workers=workers)
+    return KolmogorovSmirnov(statistic, kolmogorov_p(statistic, failures))
+
+
+def chi_square(
+    family: str,
+    parameters: FloatArray,
+    fitted: npt.NDArray[np.bool_],
+    lives: SortedLives,
+    workers: int | None = None,
+) -> ChiSquare:
+    """Chi-square statistic with pooled cells, and its two p-values, of one family for every group.
+
+    Complete groups use equiprobable cells under the fitted distribution. Groups with censored lives use cells of equal
+    expected failures, the expectation of a cell being the cumulative hazard that the lives spent in it, so that
+    censored lives count for as long as they were seen (Hjort 1990); a cell then costs no degree of freedom for the
+    total. Cells are as many as ``2 n**0.4`` (Moore 1986), fewer if the expectation would fall below five.
+
+    Parameters
+    ----------
+    family, parameters, fitted, lives, workers
+        As for `kolmogorov_smirnov`.
+    """
+    statistic, cells, complete = _pass(family, parameters, fitted, lives, cells=True, workers=workers)
+    degrees = np.where(cells > 0, cells - parameters.shape[1] - complete, 0)
+    upper = np.where(cells > 0, cells - complete, 0)
+    return ChiSquare(statistic, cells, degrees, upper, chi_square_p(statistic, degrees), chi_square_p(statistic, upper))
+
+
+def _pass(
+    family: str,
+    parameters: FloatArray,
+    fitted: npt.NDArray[np.bool_],
+    lives: SortedLives,
+    *,
+    cells: bool,
+    workers: int | None,
+) -> tuple[FloatArray, IntArray, npt.NDArray[np.bool_]]:
+    statistic = np.full(lives.n_groups, np.nan)
+    used = np.zeros(lives.n_groups, dtype=np.int64)
+    complete = np.zeros(lives.n_groups, dtype=np.bool_)
 
     def work(first: int, last: int) -> None:
         _statistics(
-            code, parameters, fitted, lives.durations, lives.log, lives.observed, lives.offsets, first, last,
-            ks, chi2, cells, complete, count,
+            FAMILY_CODES[family], cells, parameters, fitted, lives.durations, lives.log, lives.observed, lives.offsets,
+            first, last, statistic, used, complete,
         )  # fmt: skip
 
     over_groups(lives.offsets, work, workers)
-    lost = count + complete.astype(np.int64)
-    degrees = np.where(cells > 0, cells - lost, 0)
-    most = np.where(cells > 0, cells - complete, 0)
-    return Goodness(
-        ks,
-        kolmogorov_p(ks, failures),
-        chi2,
-        cells,
-        degrees,
-        most,
-    )
+    return statistic, used, complete
 
 
 @numba.njit(cache=True, nogil=True)
@@ -141,9 +162,9 @@ def _probabilities(
 
 @numba.njit(cache=True, nogil=True)
 def _statistics(
-    code: int, parameters: np.ndarray, fitted: np.ndarray, durations: np.ndarray, log: np.ndarray,
-    observed: np.ndarray, offsets: np.ndarray, first: int, last: int, ks: np.ndarray, chi2: np.ndarray,
-    cells: np.ndarray, complete: np.ndarray, count: int,
+    code: int, in_cells: bool, parameters: np.ndarray, fitted: np.ndarray, durations: np.ndarray, log: np.ndarray,
+    observed: np.ndarray, offsets: np.ndarray, first: int, last: int, statistic: np.ndarray, cells: np.ndarray,
+    complete: np.ndarray,
 ) -> None:  # fmt: skip
     longest = 0
     for group in range(first, last):
@@ -152,36 +173,42 @@ def _statistics(
     hazards = np.empty(longest)
     table = np.empty((48, 3))
     work = np.empty((5, BLOCK))
+    count = parameters.shape[1]
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
+        if not fitted[group]:
+            continue
+        if not in_cells:
+            _probabilities(code, parameters[group], durations, log, begin, end, table, work, u, hazards, False)
+            statistic[group] = _largest_distance(u, durations, observed, begin, end)
+            continue
         n = end - begin
         failures = 0
         for i in range(begin, end):
             failures += observed[i]
         complete[group] = failures == n
-        if not fitted[group]:
-            continue
         usable = min(int(2.0 * failures**0.4), int(failures / _SMALLEST_EXPECTATION))
         if usable < count + 1 + (1 if failures == n else 0):
-            usable = 0
-        _probabilities(
-            code, parameters[group], durations, log, begin, end, table, work, u, hazards, usable > 0 and failures < n
-        )
-        ks[group] = _largest_distance(u, durations, observed, begin, end)
-        if usable == 0:
             continue
         cells[group] = usable
-        if failures == n:
-            expected = n / usable
-            counted = np.zeros(usable)
-            for i in range(n):
-                counted[min(int(u[i] * usable), usable - 1)] += 1.0
-            total = 0.0
-            for c in range(usable):
-                total += (counted[c] - expected) ** 2
-            chi2[group] = total / expected
+        _probabilities(code, parameters[group], durations, log, begin, end, table, work, u, hazards, failures < n)
+        if failures < n:
+            statistic[group] = _censored_chi_square(hazards, observed, begin, n, usable)
         else:
-            chi2[group] = _censored_chi_square(hazards, observed, begin, n, usable)
+            statistic[group] = _complete_chi_square(u, n, usable)
+
+
+@numba.njit(cache=True, nogil=True)
+def _complete_chi_square(u: np.ndarray, n: int, cells: int) -> float:
+    """Observed against expected lives in equiprobable cells."""
+    expected = n / cells
+    counted = np.zeros(cells)
+    for i in range(n):
+        counted[min(int(u[i] * cells), cells - 1)] += 1.0
+    total = 0.0
+    for c in range(cells):
+        total += (counted[c] - expected) ** 2
+    return total / expected
 
 
 @numba.njit(cache=True, nogil=True)

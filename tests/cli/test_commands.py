@@ -199,6 +199,28 @@ def test_a_reader_that_leaves_early_is_no_error(log_file: Path) -> None:
     assert process.returncode == 1
 
 
+def test_ctrl_c_ends_quietly(
+    log_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("relfit.fitting.fit", interrupted)
+    assert main(["fit", str(log_file), "--out", "fits.csv"]) == 130
+    caught = capsys.readouterr()
+    assert (caught.out, caught.err) == ("", "")
+    assert sorted(p.name for p in Path().iterdir()) == ["log.csv"]
+
+
+@pytest.mark.parametrize("column", ["line", "start_cut", "end_cut", "entered", "duration_hours", "reason"])
+def test_columns_with_names_that_we_use_ourselves(
+    log_file: Path, capsys: pytest.CaptureFixture[str], column: str
+) -> None:
+    lines = log_file.read_text().splitlines()
+    log_file.write_text("\n".join([f"{lines[0]},{column}", *(f"{line},1" for line in lines[1:])]) + "\n")
+    assert document(capsys, "fit", log_file)["lives"]["groups"] == 4
+
+
 def test_control_characters_do_not_reach_the_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("log.csv").write_text("node,start,end,cause\na,2003-01-01,2003-01-02,\x1b[2Jhidden\n")
     assert main(["info", "log.csv"]) == 0

@@ -8,6 +8,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -41,7 +42,7 @@ def group_log_likelihoods(family: str, parameters: np.ndarray, lives: LifeData) 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Silence of packages that print while they fit."""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), open(os.devnull, "w") as sink:
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), Path(os.devnull).open("w") as sink:
         warnings.simplefilter("ignore")
         logging.disable(logging.CRITICAL)
         try:

@@ -65,14 +65,14 @@ def test_textbook_p_values_are_uniform_for_known_parameters_only():
 def test_chi_square_on_complete_lives_is_scipys():
     sample = np.random.default_rng(12).weibull(1.3, 200) * 70
     result = rf.fit(sample, "weibull")["weibull"]
-    cells = int(result.goodness.chi2_cells[0])
+    cells = int(result.chi_square.cells[0])
     edges = result.distribution[0].quantile(np.linspace(0, 1, cells + 1))
     counts = np.histogram(sample, np.append(edges[:-1], np.inf))[0]
     expected = stats.chisquare(counts, ddof=2)
     assert cells == int(2 * 200**0.4)
-    assert result.chi2_df[0] == cells - 3
-    assert result.chi2[0] == pytest.approx(expected.statistic, rel=1e-12)
-    assert result.chi2_p[0] == pytest.approx(expected.pvalue, rel=1e-12)
+    assert result.chi_square.degrees[0] == cells - 3
+    assert result.chi_square.statistic[0] == pytest.approx(expected.statistic, rel=1e-12)
+    assert result.chi_square.p[0] == pytest.approx(expected.pvalue, rel=1e-12)
 
 
 @pytest.mark.parametrize("censored", [False, True])
@@ -85,15 +85,15 @@ def test_chi_square_brackets_its_level(family, censored):
     life = rf.families.FAMILIES[family](*parameters).sample((4000, 150), rng=rng)
     limit = rng.exponential(200.0, life.shape) if censored else np.full(life.shape, np.inf)
     result = rf.fit(LifeData.from_array(np.minimum(life, limit), life <= limit), family)[family]
-    assert (result.goodness.chi2_cells >= 8).all()
-    assert (result.chi2_p < 0.05).mean() > 0.045
-    assert (result.chi2_p < 0.05).mean() < 0.10
-    assert (result.goodness.chi2_p_upper < 0.05).mean() < 0.06
+    assert (result.chi_square.cells >= 8).all()
+    assert (result.chi_square.p < 0.05).mean() > 0.045
+    assert (result.chi_square.p < 0.05).mean() < 0.10
+    assert (result.chi_square.p_upper < 0.05).mean() < 0.06
 
 
 def test_too_few_lives_for_cells():
     result = rf.fit(np.arange(1.0, 15.0), "weibull")["weibull"]
-    assert result.chi2_df[0] == 0
-    assert np.isnan(result.chi2[0])
-    assert np.isnan(result.chi2_p[0])
+    assert result.chi_square.degrees[0] == 0
+    assert np.isnan(result.chi_square.statistic[0])
+    assert np.isnan(result.chi_square.p[0])
     assert np.isnan(chi_square_p(np.array([3.0]), np.array([0]))[0])
