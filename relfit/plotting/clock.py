@@ -68,7 +68,7 @@ def weekday(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
     ax.grid(visible=False, axis="x")
     days = list(WEEKDAYS)
     message = _message(tally.weekdays, tally.expected_weekdays, days, "day")
-    return style.finish(ax, message, f"day of the week ({tally.timezone})", "events", True)
+    return style.finish(ax, message, f"day of the week ({tally.timezone})", "events", True, loc="upper right", ncols=2)
 
 
 def _bars(ax: Axes, place: np.ndarray, counts: np.ndarray, expected: np.ndarray) -> None:
@@ -99,4 +99,4 @@ def _message(counts: np.ndarray, expected: np.ndarray, names: list[str], unit: s
     beyond = np.abs(counts - expected) > 1.96 * np.sqrt(expected)
     if beyond.sum() <= max(1, round(0.05 * counts.size)):
         return f"Events are spread evenly over the {unit}s, as far as chance lets us see"
-    return f"{names[most]} sees {ratio[most] - 1:+.0%} against an even spread, {names[least]} {ratio[least] - 1:+.0%}"
+    return f"{names[most]} sees {style.percent(ratio[most] - 1, '+')} against an even spread, {names[least]} {style.percent(ratio[least] - 1, '+')}"

@@ -54,7 +54,9 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
     _dates(ax, tally)
     ax.set_ylim(0, total.max() * 1.18)
     several = len(tally.causes) > 1
-    return style.finish(ax, _when_message(tally), _zone(tally), f"events per {tally.unit}", several, ncols=2)
+    return style.finish(
+        ax, _when_message(tally), _zone(tally), f"events per {tally.unit}", several, ncols=2, loc="upper right"
+    )
 
 
 def event_rate(tally: TimeTally | FailureLog, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
@@ -88,13 +90,21 @@ def event_rate(tally: TimeTally | FailureLog, ax: Axes | None = None, *, level: 
                 edges[first], edges[last], color=colour, alpha=0.10, linewidth=0, label=words if not number else None
             )
     ax.fill_between(edges, _step(low), _step(high), step="post", color=style.GREY, alpha=0.35, linewidth=0)
-    ax.stairs(rate, edges, color=style.INK, linewidth=1.6, label=f"rate, {level:.0%} Poisson band", baseline=None)
-    ax.axhline(overall, color=style.GREY, linewidth=1.2, linestyle="--", label=f"average {overall:.3g}")
+    ax.stairs(
+        rate, edges, color=style.INK, linewidth=1.6, label=f"rate, {style.percent(level)} Poisson band", baseline=None
+    )
+    ax.axhline(overall, color=style.GREY, linewidth=1.2, linestyle="--", label=f"average {style.figures(overall)}")
     _dates(ax, tally)
     top = np.nanmax(np.where(tally.node_hours > 0.02 * np.nanmax(tally.node_hours), high, np.nan))
     ax.set_ylim(0, max(float(top), overall) * 1.3)
     return style.finish(
-        ax, _era_message(tally, rate, above, below), _zone(tally), "events per node and year", True, ncols=2
+        ax,
+        _era_message(tally, rate, above, below),
+        _zone(tally),
+        "events per node and year",
+        True,
+        ncols=2,
+        loc="upper right",
     )
 
 
@@ -213,7 +223,7 @@ def _era_message(tally: TimeTally, rate: np.ndarray, above: np.ndarray, below: n
     late = total[half:].sum() / hours[half:].sum() * 8766.0
     word = "fell" if late < early else "rose"
     return (
-        f"The rate {word} from {early:.3g} to {late:.3g} per node and year between the halves; "
+        f"The rate {word} from {style.figures(early)} to {style.figures(late)} per node and year between the halves; "
         f"{int(above.sum() + below.sum())} of {bins} {tally.unit}s leave the average"
     )
 
@@ -221,10 +231,10 @@ def _era_message(tally: TimeTally, rate: np.ndarray, above: np.ndarray, below: n
 def _cause_message(tally: CauseTally) -> str:
     table = tally.table
     first = table.index[0]
-    head = f"{style.plain(first)} is behind {table['events_share'].iloc[0]:.0%} of the events"
+    head = f"{style.plain(first)} is behind {style.percent(table['events_share'].iloc[0])} of the events"
     if not tally.ends_known or table["outage_share"].isna().all():
         return head
     longest = table["outage_share"].idxmax()
     if longest == first:
-        return f"{head} and {table['outage_share'].max():.0%} of the outage hours"
-    return f"{head}, {style.plain(longest)} behind {table['outage_share'].max():.0%} of the outage hours"
+        return f"{head} and {style.percent(table['outage_share'].max())} of the outage hours"
+    return f"{head}, {style.plain(longest)} behind {style.percent(table['outage_share'].max())} of the outage hours"

@@ -107,27 +107,39 @@ def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "
     message = _mean_message(what, mean, low, high, fleet, len(table) - len(shown))
     place = np.arange(mean.size)
     if mean.size <= NAMED_GROUPS:
-        _bare_log(ax.set_xscale, ax.xaxis, low, high)
+        ax.set_xscale("log")
+        style.decades(ax.xaxis, float(low.min()), float(high.max()))
         ax.hlines(
-            place, low, high, color=style.SKY, linewidth=3.0 if mean.size < 15 else 2.0, label=f"{level:.0%} interval"
+            place,
+            low,
+            high,
+            color=style.SKY,
+            linewidth=3.0 if mean.size < 15 else 2.0,
+            label=f"{style.percent(level)} interval",
         )
         ax.plot(mean, place, "o", color=style.BLUE, markersize=4.5, label=what)
-        ax.axvline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {fleet:,.3g} h")
+        ax.axvline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {style.figures(fleet)} h")
         ax.set_yticks(place, [style.plain(group_name(label), 18) for label in shown.index])
         if mean.size > 20:
             ax.tick_params(axis="y", labelsize=7)
         ax.set_ylim(-0.8, mean.size + max(1.0, 0.18 * mean.size))
         return style.finish(ax, message, f"{what} (hours)", "", True, ncols=3, loc="upper left", columnspacing=1.0)
     rank = place[np.unique(np.linspace(0, mean.size - 1, min(mean.size, DRAWN_GROUPS)).astype(int))]
-    _bare_log(ax.set_yscale, ax.yaxis, low, high)
+    bottom = max(float(np.quantile(low, 0.01)), float(mean[0]) / 20)
+    top = min(float(np.quantile(high, 0.99)), float(mean[-1]) * 20)
+    ax.set_yscale("log")
+    style.decades(ax.yaxis, bottom, top)
     ax.vlines(
         rank + 1, low[rank], high[rank], color=style.SKY, linewidth=max(0.5, 180 / rank.size), alpha=0.75,
-        label=f"{level:.0%} interval", rasterized=rank.size > 300,
+        label=f"{style.percent(level)} interval", rasterized=rank.size > 300,
     )  # fmt: skip
     ax.plot(rank + 1, mean[rank], color=style.BLUE, linewidth=2.0, label=what)
-    ax.axhline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {fleet:,.3g} h")
+    ax.axhline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {style.figures(fleet)} h")
     ax.set_xlim(0.5 - 0.01 * mean.size, mean.size * 1.01 + 0.5)
-    return style.finish(ax, message, f"groups, from the shortest {what} to the longest", f"{what} (hours)", True)
+    ax.set_ylim(bottom / 1.5, top * 1.5)
+    return style.finish(
+        ax, message, f"groups, from the shortest {what} to the longest", f"{what} (hours)", True, loc="upper left"
+    )
 
 
 def group_name(label: Any) -> str:
@@ -137,18 +149,6 @@ def group_name(label: Any) -> str:
 
 def _fleet(table: pd.DataFrame) -> float:
     return float(table["hours"].sum() / max(table["failures"].sum(), 1))
-
-
-def _bare_log(set_scale: Any, axis: Any, low: np.ndarray, high: np.ndarray) -> None:
-    """A logarithmic axis with plain numbers; with numbers between the decades too when it spans few of them."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    set_scale("log")
-    decades = np.log10(high.max() / low.min())
-    subs: tuple[float, ...] = (1.0,) if decades > 2.5 else (1.0, 3.0) if decades > 1.3 else (1.0, 2.0, 5.0)
-    axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _message(tally: NodeTally) -> str:
@@ -162,15 +162,15 @@ def _message(tally: NodeTally) -> str:
         be = "nodes have" if len(lemons) > 1 else "node has"
         return (
             f"{len(lemons):,} of {nodes:,} {be} at least twice the events of equal nodes, beyond chance: "
-            f"{share:.0%} of all events"
+            f"{style.percent(share)} of all events"
         )
     count, share = tally.share_of_top()
-    return f"No node stands out beyond chance; the busiest {count:,} of {nodes:,} have {share:.0%} of the events"
+    return f"No node stands out beyond chance; the busiest {count:,} of {nodes:,} have {style.percent(share)} of the events"
 
 
 def _mean_message(what: str, mean: np.ndarray, low: np.ndarray, high: np.ndarray, fleet: float, unseen: int) -> str:
     if mean.size == 1:
-        return f"{what} {mean[0]:,.3g} h, between {low[0]:,.3g} and {high[0]:,.3g} h"
+        return f"{what} {style.figures(mean[0])} h, between {style.figures(low[0])} and {style.figures(high[0])} h"
     apart = int(((high < fleet) | (low > fleet)).sum())
-    text = f"{what} from {mean[0]:,.3g} to {mean[-1]:,.3g} h; {apart:,} of {mean.size:,} intervals miss the common mean"
+    text = f"{what} from {style.figures(mean[0])} to {style.figures(mean[-1])} h; {apart:,} of {mean.size:,} intervals miss the common mean"
     return f"{text} ({unseen:,} without an observed end)" if unseen else text

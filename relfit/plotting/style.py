@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +23,11 @@ __all__ = [
     "axes",
     "empty",
     "family_mark",
+    "decades",
+    "figures",
     "finish",
     "look",
+    "percent",
     "plain",
     "title",
 ]
@@ -105,6 +109,42 @@ def plain(text: Any, longest: int = 28) -> str:
     return f" {shown}" if shown.startswith("_") else shown  # a legend leaves out labels that begin with an underscore
 
 
+def figures(value: float) -> str:
+    """A number to three figures, written out.
+
+    Examples
+    --------
+    >>> figures(37272.4), figures(3.0712), figures(0.00123)
+    ('37,300', '3.07', '0.00123')
+    """
+    if value == 0 or value != value or abs(value) == float("inf"):
+        return f"{value:g}"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.10g}"
+
+
+def percent(value: float, sign: str = "") -> str:
+    """A share in percent.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.123, "+")
+    ('12 %', '+12 %')
+    """
+    return f"{100 * value:{sign}.0f} %"
+
+
+def decades(axis: Any, low: float, high: float) -> None:
+    """Plain numbers on a logarithmic axis, about five of them, and no small ticks."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    span = max(float(math.log10(high / low)), 1e-3) if 0 < low < high else 1.0
+    subs: tuple[float, ...] = (1.0,) if span > 2.5 else (1.0, 3.0) if span > 1.3 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=subs, numticks=6))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_locator(NullLocator())
+
+
 def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
     """The axes to draw in: those given, or those of a new pyplot figure; dressed in relfit's style."""
     if ax is None:
@@ -123,7 +163,12 @@ def title(ax: Axes, message: str) -> None:
     """Say what to see, left-aligned and broken to the width of the axes."""
     whole: Any = ax.get_figure(root=True)
     width = ax.get_position().width * whole.get_size_inches()[0]
-    ax.set_title("\n".join(textwrap.wrap(message, max(int(width * 11), 24))), loc="left", fontweight="bold", color=INK)
+    ax.set_title(
+        "\n".join(textwrap.wrap(message[:1].upper() + message[1:], max(int(width * 11), 24))),
+        loc="left",
+        fontweight="bold",
+        color=INK,
+    )
 
 
 def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where: Any) -> Axes:

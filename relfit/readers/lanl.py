@@ -153,8 +153,8 @@ def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Seri
     early = text.str.extract(r"^([A-Za-z]{3})-(\d{2})$")
     year = pd.to_numeric(late[0], errors="coerce") + 2000
     year = year.fillna(pd.to_numeric(early[1], errors="coerce") + 1900)
-    month = late[1].fillna(early[0])
-    stamp = year.map(lambda y: "" if pd.isna(y) else str(int(y))) + "-" + month.fillna("")
+    month = late[1].where(late[1].notna(), early[0])
+    stamp = year.map(lambda y: "" if pd.isna(y) else str(int(y))) + "-" + month.where(month.notna(), "")
     begin = pd.to_datetime(stamp, format="%Y-%b", errors="coerce")
     if end:
         begin = begin + pd.offsets.MonthBegin(1)

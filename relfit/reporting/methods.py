@@ -16,21 +16,21 @@ def methods(m: Material) -> Section:
         terms.append(
             (
                 "Life",
-                "The source gives each unit's life whole: the time it was in service, and whether it ended in a failure. "
-                "A unit that had not failed when last seen is a right-censored life: it counts as at least so long.",
+                "The source gives each unit's life whole: the time it was in service, and whether it ended in a "
+                "failure. A unit that had not failed when last seen is a right-censored life: it counts as at least so long.",
             )
         )
     else:
         terms += [
             (
                 "Time to failure",
-                "The gap between consecutive failures. Gaps of a system pool the failures of all its nodes (Nakka 2009, "
-                "Figure 4.1)." + (" " + _notes(m)),
+                "The gap between consecutive failures. Gaps of a system pool the failures of all its nodes (Nakka "
+                "2009, Figure 4.1)." + (" " + _notes(m)),
             ),
             (
                 "Censoring",
-                "The gap that was still going on when observation ended is right-censored: it counts as at least so long. "
-                "A node that never failed is one such life. Leaving them out would make nodes look worse than they are."
+                "The gap that was still going on when observation ended is right-censored: it counts as at least "
+                "so long. A node that never failed is one such life. Leaving them out would make nodes look worse than they are."
                 if m.censor
                 else "Gaps still going on when observation ended were left out, which biases mean times low.",
             ),
@@ -39,43 +39,43 @@ def methods(m: Material) -> Section:
         (
             "MTTF and MTBF",
             f"Hours under observation divided by failures. The {level} interval is the exact chi-square interval of a "
-            "Poisson process (Epstein and Sobel 1953); it is too narrow where failures come in bursts and too wide where "
-            "they are more regular than chance.",
+            "Poisson process (Epstein and Sobel 1953); it is too narrow where failures come in bursts and too "
+            "wide where they are more regular than chance.",
         ),
         (
             "MTTR and availability",
-            f"Mean of the repairs seen to their end, with a {level} Student interval on the logarithmic scale. It is rough "
-            "below some ten repairs, since repair times have long tails. Availability is one minus the nodes' outage hours "
-            "over their hours observed; outages recorded without a node are not in it.",
+            f"Mean of the repairs seen to their end, with a {level} Student interval on the logarithmic scale. It "
+            "is rough below some ten repairs, since repair times have long tails. Availability is one minus the "
+            "nodes' outage hours over their hours observed; outages recorded without a node are not in it.",
         ),
         (
             "Rate and chance bands",
-            "Records over node-years, with exact Poisson intervals (Garwood 1936). Records of one incident on several nodes "
-            "are not independent, so true bands are wider.",
+            "Records over node-years, with exact Poisson intervals (Garwood 1936). Records of one incident on "
+            "several nodes are not independent, so true bands are wider.",
         ),
         (
             "Lemons",
-            "Under the assumption that all nodes of a system are equal and fail independently, a node's count is Poisson. "
-            "The p-value is the chance of so many or more, adjusted by the false discovery rate over all nodes (Benjamini "
-            "and Hochberg 1995). A small one says that a node differs, not why: load and incidents that hit a "
-            "whole rack do it too.",
+            "Under the assumption that all nodes of a system are equal and fail independently, a node's count is "
+            "Poisson. The p-value is the chance of so many or more, adjusted by the false discovery rate over all "
+            "nodes (Benjamini and Hochberg 1995). A small one says that a node differs, not why: load and "
+            "incidents that hit a whole rack do it too.",
         ),
         (
             "Distribution functions",
-            "The black steps are the Kaplan-Meier estimate (1958), which takes censoring into account. Fitted curves are "
-            "maximum likelihood with censoring. Lives of one group are taken as independent and alike; trends and eras break "
-            "that, so look at the rate over time first.",
+            "The black steps are the Kaplan-Meier estimate (1958), which takes censoring into account. Fitted "
+            "curves are maximum likelihood with censoring. Lives of one group are taken as independent and alike; "
+            "trends and eras break that, so look at the rate over time first.",
         ),
         (
             "Probability plots",
-            "Points stand at the middle of the Kaplan-Meier steps. On the right family's paper they scatter about the line; "
-            "a bend means another family, a kink a mixture (Meeker and Escobar 1998, chapter 6).",
+            "Points stand at the middle of the Kaplan-Meier steps. On the right family's paper they scatter about "
+            "the line; a bend means another family, a kink a mixture (Meeker and Escobar 1998, chapter 6).",
         ),
         (
             "Choice of the family",
             "By AICc, Akaike's criterion for small samples (Hurvich and Tsai 1989), n being the number of failures; "
-            "differences below 2 mean nothing. The Kolmogorov-Smirnov p-values are the textbook ones, which treat fitted "
-            "parameters as known: they accept almost anything and are shown for comparison with the literature only.",
+            "differences below 2 mean nothing. The Kolmogorov-Smirnov p-values are the textbook ones, which treat "
+            "fitted parameters as known: they accept almost anything and are shown for comparison with the literature only.",
         ),
     ]
     return Section("methods", "Methods and assumptions", terms=tuple(terms))

@@ -97,8 +97,8 @@ def _findings(m: Material) -> list[str]:
         part = lemons["events"].sum() / max(m.nodes.table["events"].sum(), 1)
         names = ", ".join(_node_name(m, row) for _, row in lemons.head(3).iterrows())
         sentences.append(
-            f"{count(len(lemons), 'node')} had at least twice the failures of equal nodes, beyond what chance explains, "
-            f"and {share(part)} of all failures; the busiest: {names}."
+            f"{count(len(lemons), 'node')} had at least twice the failures of equal nodes, beyond what chance "
+            f"explains, and {share(part)} of all failures; the busiest: {names}."
         )
     else:
         sentences.append("No node failed so often that chance among equal nodes would not explain it.")
@@ -160,8 +160,8 @@ def _cautions(m: Material) -> list[str]:
     own = {} if m.lives.counts is None else {str(k): int(v) for k, v in m.lives.counts.sum().items()}
     if own.get("first_gap_unknown"):
         cautions.append(
-            f"For {count(own['first_gap_unknown'], 'group')} (by {m.per}) the start of observation is unknown, so the time "
-            "before the first failure does not count."
+            f"For {count(own['first_gap_unknown'], 'group')} (by {m.per}) the start of observation is unknown, so "
+            "the time before the first failure does not count."
         )
     nameless = int(log.events["node"].isna().sum())
     if nameless:
@@ -274,8 +274,8 @@ def clock(m: Material) -> Section:
     )
     table = Table("hour-and-weekday", "Failures by hour and weekday", tally.to_frame(), shown=31)
     words = (
-        f"Times are on the clocks of {tally.timezone}. A peak in working hours usually means load, maintenance, or failures "
-        "that are noticed when people are there."
+        f"Times are on the clocks of {tally.timezone}. A peak in working hours usually means load, maintenance, "
+        "or failures that are noticed when people are there."
     )
     return Section("clock", "Hour of the day and weekday", (words,), figures, (_folded(table),))
 
