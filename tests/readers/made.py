@@ -51,7 +51,8 @@ FTA_HEADER = (
 
 def fta_row(number: int, node: int, kind: object, start: object, stop: object) -> str:
     """One padded row of an event trace."""
-    return f"{number:>5}\t    0\t{node:>5}\t    7\t{f'site/node{node}':>16}\t{kind!s:>6}\t{start!s:>12}\t{stop!s:>12}\tNULL"
+    name = f"site/node{node}"
+    return f"{number:>5}\t    0\t{node:>5}\t    7\t{name:>16}\t{kind!s:>6}\t{start!s:>12}\t{stop!s:>12}\tNULL"
 
 
 def fta(*rows: str) -> str:

@@ -40,7 +40,7 @@ def test_lanl_causes_rows_without_node_and_duplicates(tmp_path):
     assert log.events["node"].isna().tolist() == [False, True]
     assert log.events["scope"].astype(str).tolist() == ["node", "system"]
     assert log.events["cause"].isna().tolist() == [False, True]
-    assert log.refused[["line", "reason"]].values.tolist() == [[3, "duplicate of an earlier row"]]
+    assert log.refused[["line", "reason"]].to_numpy().tolist() == [[3, "duplicate of an earlier row"]]
 
 
 def test_lanl_population_from_mangled_months(tmp_path):
@@ -115,7 +115,7 @@ def test_fta_refuses_odd_rows_and_keeps_their_lines(tmp_path):
         )
     )
     log = rf.read(path)
-    assert log.refused[["line", "reason"]].values.tolist() == [
+    assert log.refused[["line", "reason"]].to_numpy().tolist() == [
         [3, "event_type is neither 0 nor 1"],
         [4, "ends before it starts"],
         [5, "not a number of a plausible size"],
@@ -219,7 +219,7 @@ def test_json_lines_and_parquet(tmp_path):
         tmp_path, '{"node": "a", "start": "2024-01-01", "n": 1}\nnot json\n{"node": "b", "start": "2024-01-03"}\n'
     )
     log = rf.read(lines)
-    assert log.refused[["line", "reason"]].values.tolist() == [[2, "not a JSON object"]]
+    assert log.refused[["line", "reason"]].to_numpy().tolist() == [[2, "not a JSON object"]]
     assert log.events["line"].tolist() == [1, 3]
     frame.to_parquet(tmp_path / "x.parquet")
     other = rf.read(tmp_path / "x.parquet")
