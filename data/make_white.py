@@ -169,6 +169,8 @@ def on_the_clock(table: pd.DataFrame, nodes: pd.DataFrame) -> pd.DataFrame:
     of_node = table["node"] >= 0
     gap = (table["minute"] - table.groupby("node")["minute"].shift()) / 60
     table = table[~(of_node & (gap < LEAST_GAP_HOURS))].reset_index(drop=True)
+    alone = (table["scope"] == "group") & (table.groupby("incident")["node"].transform("size") < 2)
+    table.loc[alone, "scope"] = "node"
     following = (table.groupby("node")["minute"].shift(-1) - table["minute"]).where(table["node"] >= 0)
     repair = np.maximum(np.round(table["repair"] * 60), 1)
     repair = np.fmin(repair, np.floor(0.9 * following))

@@ -130,7 +130,8 @@ class FailureLog:
     @property
     def systems(self) -> tuple[str, ...]:
         """Names of the systems, sorted (numbers by value)."""
-        return tuple(sorted(self.population["system"].astype(str).unique(), key=natural_key))
+        names = pd.concat([frame["system"].dropna().astype(str) for _, frame in self._tables()])
+        return tuple(sorted(names.unique(), key=natural_key))
 
     @property
     def n_nodes(self) -> int:
@@ -145,8 +146,8 @@ class FailureLog:
     def where(self, conditions: Mapping[str, Any] | None = None, /, **columns: Any) -> FailureLog:
         """The part of the log with these values.
 
-        A condition on a column of the population selects nodes with all they did; one on a column that only events
-        have (``cause``) selects events and leaves the population as it is.
+        A condition on a column of the population selects nodes with all they did, and narrows the window to the time
+        when they were there; one on a column that only events have (``cause``) selects events and leaves the rest.
 
         Parameters
         ----------
@@ -203,8 +204,21 @@ class FailureLog:
             for name, frame in self._tables():
                 if name in ("events", "lifetimes") and name not in chosen:
                     chosen[name] = np.asarray(_pairs(frame).isin(kept))
-        return self._cut(
+        part = self._cut(
             chosen.get("events"), population, chosen.get("lifetimes"), f"{column}={','.join(sorted(text)) or 'missing'}"
+        )
+        return replace(part, window=part._span()) if "population" in chosen and len(population) else part
+
+    def _span(self) -> Window:
+        """The window, narrowed to the time when any node of the population was there."""
+        window, people = self.window, self.population
+        first, last = people["entered"].min(), people["left"].max()
+        starts, ends = people["entered"] == first, people["left"] == last
+        return Window(
+            max(first, window.start),
+            min(last, window.end),
+            bool(people.loc[starts, "entered_known"].all()) if first > window.start else window.start_known,
+            bool(people.loc[ends, "left_known"].all()) if last < window.end else window.end_known,
         )
 
     def between(self, since: Any = None, until: Any = None) -> FailureLog:

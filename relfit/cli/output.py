@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.errors import ArgumentError
+from relfit.writing import check_writable, complete
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,39 +151,7 @@ def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS)
         raise ArgumentError(f"--out {path}: there is no folder {path.parent}", remedy="make it first")
     if path.is_dir():
         raise ArgumentError(f"--out {path} is a folder", remedy="name a file")
-    part = _part(path)
-    try:
-        part.touch()
-        part.unlink()
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".relfit-{os.getpid()}.part")
-
-
-def _unwritable(path: Path, error: OSError) -> ArgumentError:
-    return ArgumentError(f"cannot write {path}: {error.strerror or error}", remedy="choose another place")
-
-
-@contextmanager
-def complete(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes the place of `path` when all went well, else it goes.
-
-    Raises
-    ------
-    ArgumentError
-        When the system does not let us write there.
-    """
-    part = _part(path)
-    try:
-        yield part
-        part.replace(path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        part.unlink(missing_ok=True)
+    check_writable(path)
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:

@@ -99,4 +99,5 @@ def _message(counts: np.ndarray, expected: np.ndarray, names: list[str], unit: s
     beyond = np.abs(counts - expected) > 1.96 * np.sqrt(expected)
     if beyond.sum() <= max(1, round(0.05 * counts.size)):
         return f"Events are spread evenly over the {unit}s, as far as chance lets us see"
-    return f"{names[most]} sees {style.percent(ratio[most] - 1, '+')} against an even spread, {names[least]} {style.percent(ratio[least] - 1, '+')}"
+    high, low = (style.percent(ratio[k] - 1, "+") for k in (most, least))
+    return f"{names[most]} sees {high} against an even spread, {names[least]} {low}"

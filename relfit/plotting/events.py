@@ -96,7 +96,13 @@ def event_rate(tally: TimeTally | FailureLog, ax: Axes | None = None, *, level: 
     ax.axhline(overall, color=style.GREY, linewidth=1.2, linestyle="--", label=f"average {style.figures(overall)}")
     _dates(ax, tally)
     top = np.nanmax(np.where(tally.node_hours > 0.02 * np.nanmax(tally.node_hours), high, np.nan))
-    ax.set_ylim(0, max(float(top), overall) * 1.3)
+    if float(np.nanmax(rate)) > 6.0 * overall and float(np.nanmin(rate)) > 0.0:
+        lowest, highest = float(np.nanmin(rate)), float(np.nanmax(rate))
+        ax.set_yscale("log")
+        ax.set_ylim(lowest / 1.6, highest * 6.0)
+        style.decades(ax.yaxis, lowest / 1.6, highest * 2.0)
+    else:
+        ax.set_ylim(0, max(float(top), overall) * 1.3)
     return style.finish(
         ax,
         _era_message(tally, rate, above, below),

@@ -83,12 +83,12 @@ def distributions(
         ax.plot(grid, values, color=mark.colour, linestyle=mark.line, linewidth=1.8, label=family)
         drawn.append((family, fit, np.interp(times, grid, values)))
     ax.set_xscale("log")
+    style.decades(ax.xaxis, grid[0], grid[-1])
     ax.set_xlim(grid[0], grid[-1])
     ax.set_ylim(0, 1.02)
-    message = _fit_message(name, drawn, position)
-    return style.finish(
-        ax, message, f"{measure} (hours)", "fraction failed" if _ttf(fits) else "fraction ended", legend
-    )
+    message = _fit_message(f"{name}, {measure}", drawn, position)
+    y = "fraction failed" if _ttf(fits) else "fraction repaired"
+    return style.finish(ax, message, f"{measure} (hours)", y, legend, loc="upper left")
 
 
 def probability(fits: Fits, group: Any = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:
@@ -115,6 +115,8 @@ def probability(fits: Fits, group: Any = None, ax: Axes | None = None, *, family
     ArgumentError
         When there is no such group.
     """
+    from matplotlib.ticker import MaxNLocator
+
     ax = style.axes(ax)
     position, name = _position(fits, group)
     if position is None:
@@ -137,9 +139,13 @@ def probability(fits: Fits, group: Any = None, ax: Axes | None = None, *, family
     )  # fmt: skip
     if family in ("exponential", "gamma"):
         line = np.linspace(0.0, times[-1] * 1.05, 60)[1:]
+        ax.xaxis.set_major_locator(MaxNLocator(4))
+        ax.xaxis.set_major_formatter("{x:,.10g}")
     else:
         ax.set_xscale("log")
         line = np.geomspace(times[0] * 0.7, times[-1] * 1.4, 60)
+        style.decades(ax.xaxis, line[0], line[-1])
+        ax.set_xlim(line[0], line[-1])
     chance = np.clip(np.asarray(distribution.cdf(line), dtype=float).ravel(), 1e-12, 1 - 1e-12)
     ax.plot(line, paper(chance), color=mark.colour, linestyle=mark.line, linewidth=1.8, label=f"fitted {family}")
     bottom, top = float(paper(middle[:1])[0]), float(paper(middle[-1:])[0])
@@ -147,7 +153,9 @@ def probability(fits: Fits, group: Any = None, ax: Axes | None = None, *, family
     ax.set_ylim(bottom - margin, top + margin)
     _probability_ticks(ax, paper, bottom - margin, top + margin)
     worst = float(np.abs(np.interp(times, line, chance) - middle).max())
-    message = f"{name} on {family} paper: at most {worst * 100:.0f} points of probability off the line"
+    message = (
+        f"{name}, {_measure(fits)} on {family} paper: at most {worst * 100:.0f} points of probability off the line"
+    )
     return style.finish(ax, message, f"{_measure(fits)} (hours)", "probability (%)", True, loc="lower right")
 
 
@@ -160,14 +168,21 @@ def _position(fits: Fits, group: Any) -> tuple[int | None, str]:
     if len(fits.groups) == 0:
         return None, ""
     if group is None:
-        return 0, style.plain(group_name(fits.groups[0]))
+        return 0, _group_words(fits, fits.groups[0])
     try:
         position = fits.groups.get_loc(group)
     except (KeyError, TypeError):
         position = None
     if not isinstance(position, (int, np.integer)):
         raise ArgumentError(f"no group {group!r} among the {len(fits.groups)} fitted ones")
-    return int(position), style.plain(group_name(group))
+    return int(position), _group_words(fits, group)
+
+
+def _group_words(fits: Fits, label: Any) -> str:
+    """The group's name; a number alone says what it numbers."""
+    key = str(fits.groups.name or "")
+    alone = not isinstance(label, tuple) and key in ("system", "node")
+    return style.plain(f"{key} {label}" if alone else group_name(label))
 
 
 def _empirical(fits: Fits, position: int) -> tuple[FloatArray, FloatArray]:
@@ -227,8 +242,8 @@ def _fit_message(name: str, drawn: list[tuple[str, Any, FloatArray]], position: 
     usable.sort(key=lambda pair: pair[1])
     best, score = usable[0]
     if len(usable) > 1 and usable[1][1] - score < 2.0:
-        return f"{name}: {best} and {usable[1][0]} describe the lives equally well (AICc)"
-    return f"{name}: {best} describes the lives best (AICc)"
+        return f"{name}: {best} and {usable[1][0]} fit equally well (AICc)"
+    return f"{name}: {best} fits best (AICc)"
 
 
 def _ttf(fits: Fits) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from relfit.failurelog import FailureLog
 
-__all__ = ["failures_by_node", "group_name", "means_by_group"]
+__all__ = ["failures_by_node", "group_name", "means_by_group", "node_name"]
 
 NAMED_GROUPS = 40  # with more, the groups lie along the horizontal axis without their names
 DRAWN_GROUPS = 1500
@@ -65,7 +65,7 @@ def failures_by_node(tally: NodeTally | FailureLog, ax: Axes | None = None, *, n
     several = len(tally.table["system"].unique()) > 1
     named = tally.table.iloc[:name]
     words = "\n".join(
-        f"{style.plain(group_name((s, n)) if several else n, 20)}: {count:,}"
+        f"{style.plain(group_name((s, n)) if several else node_name(n), 20)}: {count:,}"
         for s, n, count in zip(named["system"], named["node"], named["events"], strict=True)
         if count
     )
@@ -147,6 +147,17 @@ def group_name(label: Any) -> str:
     return " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
+def node_name(node: str) -> str:
+    """A node's name; a number alone says what it numbers.
+
+    Examples
+    --------
+    >>> node_name("17"), node_name("n017")
+    ('node 17', 'n017')
+    """
+    return f"node {node}" if str(node).isdecimal() else str(node)
+
+
 def _fleet(table: pd.DataFrame) -> float:
     return float(table["hours"].sum() / max(table["failures"].sum(), 1))
 
@@ -165,12 +176,16 @@ def _message(tally: NodeTally) -> str:
             f"{style.percent(share)} of all events"
         )
     count, share = tally.share_of_top()
-    return f"No node stands out beyond chance; the busiest {count:,} of {nodes:,} have {style.percent(share)} of the events"
+    busiest = f"the busiest {count:,} of {nodes:,} have {style.percent(share)} of the events"
+    return f"No node stands out beyond chance; {busiest}"
 
 
 def _mean_message(what: str, mean: np.ndarray, low: np.ndarray, high: np.ndarray, fleet: float, unseen: int) -> str:
     if mean.size == 1:
         return f"{what} {style.figures(mean[0])} h, between {style.figures(low[0])} and {style.figures(high[0])} h"
     apart = int(((high < fleet) | (low > fleet)).sum())
-    text = f"{what} from {style.figures(mean[0])} to {style.figures(mean[-1])} h; {apart:,} of {mean.size:,} intervals miss the common mean"
-    return f"{text} ({unseen:,} without an observed end)" if unseen else text
+    text = (
+        f"{what} from {style.figures(mean[0])} to {style.figures(mean[-1])} h; "
+        f"{apart:,} of {mean.size:,} intervals miss the common mean"
+    )
+    return f"{text} ({unseen:,} without a {'repair' if what == 'MTTR' else 'failure'})" if unseen else text

@@ -21,9 +21,9 @@ __all__ = [
     "VERMILION",
     "FamilyMark",
     "axes",
+    "decades",
     "empty",
     "family_mark",
-    "decades",
     "figures",
     "finish",
     "look",
@@ -135,12 +135,20 @@ def percent(value: float, sign: str = "") -> str:
 
 
 def decades(axis: Any, low: float, high: float) -> None:
-    """Plain numbers on a logarithmic axis, about five of them, and no small ticks."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    """Plain numbers on a logarithmic axis, at most seven of them (four on small axes), and no small ticks."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    span = max(float(math.log10(high / low)), 1e-3) if 0 < low < high else 1.0
-    subs: tuple[float, ...] = (1.0,) if span > 2.5 else (1.0, 3.0) if span > 1.3 else (1.0, 2.0, 5.0)
-    axis.set_major_locator(LogLocator(subs=subs, numticks=6))
+    first, last = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
+    inside: list[float] = []
+    whole = axis.axes.get_figure(root=True)
+    most = 7 if axis.axes.get_position().width * whole.get_size_inches()[0] > 2.6 else 4
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) <= most:
+            break
+    step = -(-len(inside) // most) or 1
+    axis.set_major_locator(FixedLocator(inside[::step] or [low]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_locator(NullLocator())
 
@@ -177,7 +185,7 @@ def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where
     ax.set_ylabel(y)
     title(ax, message)
     if legend:
-        ax.legend(frameon=False, **{"loc": "best", "handlelength": 2.2, **where})
+        ax.legend(facecolor="white", edgecolor="none", framealpha=0.8, **{"loc": "best", "handlelength": 2.2, **where})
     return ax
 
 

@@ -71,6 +71,8 @@ def read(
             f"unknown format {format!r}",
             remedy=f"did you mean {near[0]}?" if near else f"use one of {', '.join(FORMATS)}",
         )
+    if not isinstance(path, (str, Path)):
+        raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file or folder")
     place = Path(path)
     tabular = mapping is not None or bool(options)
     if format in (None, "fta") and place.is_dir():

@@ -23,6 +23,7 @@ from relfit.failurelog import FailureLog, Source, Window
 from relfit.readers.building import events_frame, population_frame
 from relfit.readers.opening import Content, as_text, open_content
 from relfit.readers.rows import Refusals
+from relfit.readers.times import check_zone
 
 __all__ = ["read_file", "read_folder", "recognises"]
 
@@ -31,6 +32,7 @@ _KEYS = ("platform_id", "node_id", "component_id")
 _NEEDED = ("node_id", "platform_id", "node_name", "event_type", "event_start_time", "event_stop_time")
 _NOT_ATTRIBUTES = {"node_id", "platform_id", "node_name", "node_ip", "timezone", "metric_id"}
 _RENAMED = {"node_location": "location", "num_procs": "processors", "mem_size": "memory"}
+_LARGEST = 8.8e9  # seconds; the year 2248, well within what nanoseconds reach
 _UTC: Any = "datetime64[ns, UTC]"
 
 
@@ -152,11 +154,30 @@ def _intervals(data: bytes, header: list[str], path: Path) -> tuple[pa.Table, Re
     if clean:
         kind = table["event_type"].to_numpy()
         start, stop = table["event_start_time"].to_numpy(), table["event_stop_time"].to_numpy()
-        clean = bool(np.isin(kind, (0, 1)).all() and (stop >= start).all() and (np.abs(start) < 1 << 33).all())
+        clean = bool(
+            np.isin(kind, (0, 1)).all()
+            and (stop >= start).all()
+            and (np.abs(start) < _LARGEST).all()
+            and (stop < _LARGEST).all()
+            and not _repeats(table, kind, start, stop)
+        )
     if clean:
         lines = pa.array(np.arange(2, rows + 2))
         return table.append_column("line", lines), Refusals(path, np.empty(0, dtype=np.int64), [])
     return _carefully(data, header, path)
+
+
+def _repeats(table: pa.Table, kind: Any, start: Any, stop: Any) -> bool:
+    """Whether an interval may stand twice; sure of its "no" only."""
+    node = table["node_id"].to_numpy() + (table["platform_id"].to_numpy() << 32)
+    same = node[1:] == node[:-1]
+    in_one_piece = np.unique(node).size == int((~same).sum()) + 1
+    if not in_one_piece or bool((same & (start[1:] < start[:-1])).any()):
+        return True
+    # within a node starts rise, so equal rows lie next to each other or around an interval of no length
+    twice = (start[1:] == start[:-1]) & (stop[1:] == stop[:-1]) & (kind[1:] == kind[:-1]) & same
+    around = (start[2:] == start[:-2]) & (stop[2:] == stop[:-2]) & (kind[2:] == kind[:-2]) & same[1:] & same[:-1]
+    return bool(twice.any() or around.any())
 
 
 def _carefully(data: bytes, header: list[str], path: Path) -> tuple[pa.Table, Refusals]:
@@ -172,13 +193,16 @@ def _carefully(data: bytes, header: list[str], path: Path) -> tuple[pa.Table, Re
     columns: dict[str, npt.NDArray[Any]] = {}
     for name in (*(k for k in _KEYS if k in header), "event_type", "event_start_time", "event_stop_time"):
         numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
-        wrong = ~np.isfinite(numbers) | (np.abs(numbers) >= 2.0**33)
+        wrong = ~np.isfinite(numbers) | (np.abs(numbers) >= _LARGEST)
         refusals.refuse(wrong, "not a number of a plausible size", name)
         columns[name] = np.where(wrong, -1, numbers).astype(np.int64)
     refusals.refuse(~np.isin(columns["event_type"], (0, 1)), "event_type is neither 0 nor 1", "event_type")
     refusals.refuse(
         columns["event_stop_time"] < columns["event_start_time"], "ends before it starts", "event_stop_time"
     )
+    places = [frame[name] for name in (*_KEYS, "node_name") if name in header]
+    repeated = pd.DataFrame(dict(enumerate([*places, *list(columns.values())[-3:]]))).duplicated()
+    refusals.refuse(repeated.to_numpy(), "duplicate of an earlier row")
     kept = refusals.kept
     table = pa.table(
         {
@@ -295,7 +319,7 @@ def _assemble(
         table.num_rows + len(refusals.frame()),
         table.num_rows,
         (content.sha256,),
-        timezone or zone,
+        check_zone(timezone, zone),
         tuple(said),
     )
     return FailureLog(events, population, window, refusals.frame(), source)

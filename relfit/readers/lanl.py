@@ -18,6 +18,7 @@ from relfit.failurelog import FailureLog, Source, Window
 from relfit.readers.building import events_frame, population_frame
 from relfit.readers.opening import Content, as_text
 from relfit.readers.rows import TextTable, read_text_table
+from relfit.readers.times import check_zone, spans
 
 __all__ = ["TIMEZONE", "read", "recognises"]
 
@@ -32,6 +33,7 @@ _ATTRIBUTES = {
     "num intercon": "interconnects",
     "purpose": "purpose",
 }
+_MOSTLY = 0.9  # share of a system's node numbers that must fit its numbering
 _UTC: Any = "datetime64[ns, UTC]"
 
 
@@ -71,10 +73,11 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
             line=1,
             remedy="this is not the LANL failure CSV; leave out format",
         )
-    zone = timezone or TIMEZONE
+    zone = check_zone(timezone, TIMEZONE)
     refusals = table.refusals
     table.refuse_duplicates()
-    start, end, shifted, disagree = _times(table, zone)
+    down = pd.to_numeric(pd.Series(table["Down Time"], dtype=object), errors="coerce").to_numpy(dtype=float)
+    start, end, shifted, disagree = spans(_naive(table["Prob Started"]), _naive(table["Prob Fixed"]), zone, 60.0 * down)
     refusals.refuse(table["System"] == "", "no system", "System")
     refusals.refuse(start.isna().to_numpy(), "not a date and time", "Prob Started")
     refusals.refuse(end.isna().to_numpy(), "not a date and time", "Prob Fixed")
@@ -116,34 +119,8 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     return FailureLog(events, population, Window(first, last), refusals.frame(), source)
 
 
-def _times(table: TextTable, zone: str) -> tuple[pd.Series, pd.Series, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Start and end in UTC; which rows met a missing hour; which disagree with their Down Time."""
-    naive = [
-        pd.to_datetime(pd.Series(table[name], dtype=object), format="%m/%d/%Y %H:%M", errors="coerce")
-        for name in ("Prob Started", "Prob Fixed")
-    ]
-    down = pd.to_numeric(pd.Series(table["Down Time"], dtype=object), errors="coerce").to_numpy(dtype=float)
-    readings: list[list[pd.Series]] = []
-    shifted = np.zeros(len(naive[0]), dtype=bool)
-    for times in naive:
-        both = [
-            times.dt.tz_localize(zone, ambiguous=np.full(len(times), summer), nonexistent="shift_forward")
-            .dt.tz_convert("UTC")
-            .astype(_UTC)
-            for summer in (True, False)
-        ]
-        back = both[0].dt.tz_convert(zone).dt.tz_localize(None)
-        shifted |= (back != times).to_numpy() & times.notna().to_numpy()
-        readings.append(both)
-    best = np.full(len(down), np.inf)
-    start, end = readings[0][0].copy(), readings[1][0].copy()
-    for i, j in ((0, 0), (0, 1), (1, 1), (1, 0)):
-        minutes = (readings[1][j] - readings[0][i]).dt.total_seconds().to_numpy(dtype=float) / 60.0
-        gap = np.abs(minutes - down) + np.where(minutes < 0, 1e9, 0.0)
-        better = gap < best
-        best = np.where(better, gap, best)
-        start, end = start.where(~better, readings[0][i]), end.where(~better, readings[1][j])
-    return start, end, shifted, np.isfinite(best) & (best > 0)
+def _naive(values: npt.NDArray[np.object_]) -> pd.Series:
+    return pd.to_datetime(pd.Series(values, dtype=object), format="%m/%d/%Y %H:%M", errors="coerce")
 
 
 def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Series:
@@ -225,10 +202,13 @@ def _silent_nodes(rows: pd.DataFrame) -> pd.DataFrame:
         if pd.isna(size) or numbers.isna().any():
             continue
         offset = 0 if "nodenumz" not in part else int((numbers - pd.to_numeric(part["nodenumz"])).mode().iloc[0])
-        expected = np.arange(offset, offset + int(size))
-        if not numbers.isin(expected).all():
+        distinct = numbers.unique()
+        blocks = (offset, int(distinct.min() // size * size))
+        begin = next((b for b in blocks if ((distinct >= b) & (distinct < b + size)).mean() > _MOSTLY), None)
+        if begin is None:
             continue
-        absent = np.setdiff1d(expected, numbers.unique())
+        expected = np.arange(begin, begin + int(size))
+        absent = np.setdiff1d(expected, distinct)
         common: Any = part.groupby(["install", "prod", "decom"], dropna=False).size().idxmax()
         kinds = {old: part[old].mode().iloc[0] for old in _ATTRIBUTES if old in part.columns}
         frame = pd.DataFrame({"System": system, "nodenum": absent.astype(str), **kinds})

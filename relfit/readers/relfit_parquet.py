@@ -7,8 +7,6 @@ window and the source as JSON.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,10 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from relfit.errors import ReadError
+from relfit.errors import DataError, ReadError
 from relfit.failurelog import FailureLog, Source, Window
 from relfit.readers.opening import Content
+from relfit.writing import complete
 
 __all__ = ["read", "recognises", "write"]
 
@@ -33,8 +32,10 @@ def write(log: FailureLog, path: Path) -> Path:
 
     Raises
     ------
-    ReadError
+    ArgumentError
         When the folder does not exist or may not be written to.
+    DataError
+        When a text is none that Parquet can hold.
     """
     table = pa.Table.from_pandas(log.events, preserve_index=False)
     source = asdict(log.source)
@@ -59,18 +60,12 @@ def write(log: FailureLog, path: Path) -> Path:
         if name in frames:
             metadata[_MARK + b"." + name.encode()] = _to_stream(frames[name])
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".relfit-", suffix=".parquet")
-        os.close(handle)
-    except OSError as error:
-        raise ReadError(
-            f"cannot write here ({error.strerror})", path=path, remedy="name a folder that exists and may be written to"
-        ) from None
-    try:
-        parquet.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        with complete(path) as part:
+            parquet.write_table(table.replace_schema_metadata(metadata), part, compression="zstd")
+    except pa.ArrowException as error:
+        raise DataError(
+            f"this log cannot be kept as Parquet: {error}", path=path, remedy="look at its texts"
+        ) from error
     return path
 
 
@@ -95,22 +90,26 @@ def read(content: Content) -> FailureLog:
     if not recognises(content):
         raise ReadError("this is not a log that relfit wrote", path=content.path, remedy="leave out format")
     try:
-        table = parquet.read_table(pa.BufferReader(content.data))
-        metadata: dict[bytes, bytes] = table.schema.metadata
-        document = json.loads(metadata[_MARK])
-        frames = {"events": table.to_pandas()} | {
-            name: _from_stream(metadata[_MARK + b"." + name.encode()])
-            for name in _TABLES
-            if _MARK + b"." + name.encode() in metadata
-        }
-    except (pa.ArrowException, OSError, ValueError, KeyError):
+        return _restored(content)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         raise ReadError("the file is damaged", path=content.path, remedy="write it again from the source") from None
-    if document.get("version") != _VERSION:
+
+
+def _restored(content: Content) -> FailureLog:
+    table = parquet.read_table(pa.BufferReader(content.data))
+    metadata: dict[bytes, bytes] = table.schema.metadata
+    document = json.loads(metadata[_MARK])
+    if document["version"] != _VERSION:
         raise ReadError(
-            f"version {document.get('version')} of relfit's own format is not known",
+            f"version {document['version']} of relfit's own format is not known",
             path=content.path,
             remedy="update relfit",
         )
+    frames = {"events": table.to_pandas()} | {
+        name: _from_stream(metadata[_MARK + b"." + name.encode()])
+        for name in _TABLES
+        if _MARK + b"." + name.encode() in metadata
+    }
     for name, frame in frames.items():
         for column in document["categorical"].get(name, []):
             # a column without any value comes back without its type
@@ -119,9 +118,8 @@ def read(content: Content) -> FailureLog:
     span = document["window"]
     window = Window(_instant(span["start"]), _instant(span["end"]), span["start_known"], span["end_known"])
     origin: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in document["source"].items()}
-    source = Source(**origin)
     return FailureLog(
-        frames["events"], frames["population"], window, frames["refused"], source, frames.get("lifetimes")
+        frames["events"], frames["population"], window, frames["refused"], Source(**origin), frames.get("lifetimes")
     )
 
 

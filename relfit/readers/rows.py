@@ -19,6 +19,7 @@ __all__ = ["Refusals", "TextTable", "read_text_table"]
 
 _LONGEST_FIELD = 1_000_000
 _SHOWN = 200
+_MOST_UNCLOSED = 100
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -128,25 +129,13 @@ def read_text_table(text: Text, delimiter: str) -> TextTable:
     ReadError
         When there is a header and nothing else, a field is too long, or quotes do not close.
     """
-    decoded = text.data.decode()
-    csv.field_size_limit(_LONGEST_FIELD)
-    reader = csv.reader(io.StringIO(decoded, newline=""), delimiter=delimiter)
-    rows: list[list[str]] = []
-    ends: list[int] = []
-    try:
-        for row in reader:
-            rows.append(row)
-            ends.append(reader.line_num)
-    except csv.Error as error:
-        what = "a field is longer than a million characters" if "limit" in str(error) else str(error)
-        raise ReadError(what, path=text.path, line=reader.line_num, remedy="check that this is a table") from None
-    starts = np.array([0, *ends[:-1]], dtype=np.int64) + 1
-    filled = [i for i, row in enumerate(rows) if any(row)]
+    rows, starts, unclosed = _split(text, delimiter)
+    filled = [i for i, row in enumerate(rows) if len(row) > 1 or (row and row[0].strip())]
     if not filled:
         raise ReadError("the file holds no table", path=text.path, remedy="check how it was written")
     header = tuple(name.strip() for name in rows[filled[0]])
     body = filled[1:]
-    if not body:
+    if not body and not unclosed:
         raise ReadError("there is a header but no row", path=text.path, line=1, remedy="check how the file was written")
     repeated = [name for name in header if header.count(name) > 1]
     if repeated:
@@ -161,9 +150,48 @@ def read_text_table(text: Text, delimiter: str) -> TextTable:
     for i in odd:
         reason = f"{len(rows[i])} fields where the header has {width}"
         refusals.refuse_line(int(starts[i]), reason, delimiter.join(rows[i]))
+    for line, row in unclosed:
+        refusals.refuse_line(line, "a quote that is not closed, or text behind a closing one", row)
     by_column = list(zip(*(rows[i] for i in good), strict=True)) or [()] * width
     columns = {
         name: np.array([value.strip() for value in values], dtype=object)
         for name, values in zip(header, by_column, strict=True)
     }
-    return TextTable(header, columns, refusals, len(body))
+    return TextTable(header, columns, refusals, len(body) + len(unclosed))
+
+
+def _split(text: Text, delimiter: str) -> tuple[list[list[str]], npt.NDArray[np.int64], list[tuple[int, str]]]:
+    """Rows, the line on which each begins, and lines whose quotes do not close: those are left out one by one."""
+    lines = io.StringIO(text.data.decode(), newline="").readlines()
+    csv.field_size_limit(_LONGEST_FIELD)
+    rows: list[list[str]] = []
+    starts: list[int] = []
+    odd: list[tuple[int, str]] = []
+    done = 0
+    while done < len(lines):
+        reader = csv.reader(lines[done:], delimiter=delimiter, strict=True)
+        last = 0
+        try:
+            for row in reader:
+                rows.append(row)
+                starts.append(done + last + 1)
+                last = reader.line_num
+            break
+        except csv.Error as error:
+            if "limit" in str(error):
+                raise ReadError(
+                    "a field is longer than a million characters",
+                    path=text.path,
+                    line=done + reader.line_num,
+                    remedy="check that this is a table",
+                ) from None
+            odd.append((done + last + 1, lines[done + last].rstrip("\n")))
+            if len(odd) > _MOST_UNCLOSED:
+                raise ReadError(
+                    f"more than {_MOST_UNCLOSED} quotes are not closed",
+                    path=text.path,
+                    line=odd[0][0],
+                    remedy="check how the table was written",
+                ) from None
+            done += last + 1
+    return rows, np.array(starts, dtype=np.int64), odd

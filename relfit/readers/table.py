@@ -22,11 +22,11 @@ from pyarrow import parquet
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from relfit.errors import ArgumentError, ReadError
-from relfit.failurelog import FailureLog, Source, Window
+from relfit.failurelog import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, FailureLog, Source, Window
 from relfit.readers.building import attribute_column, events_frame, lifetimes_frame, population_frame, seen_population
 from relfit.readers.opening import Content, as_text, open_content
 from relfit.readers.rows import Refusals, TextTable, read_text_table
-from relfit.readers.times import durations, flags, instants
+from relfit.readers.times import check_zone, durations, flags, instants
 from relfit.units import instant, unit_in_hours
 
 __all__ = ["COMMON_NAMES", "TableMapping", "read"]
@@ -52,6 +52,7 @@ _POPULATION_NAMES = {
     "left": ("left", "retired", "decommissioned"),
 }
 _SCOPES = ("node", "group", "system")
+_LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within what nanoseconds reach
 
 
 class TableMapping(BaseModel):
@@ -75,7 +76,7 @@ class TableMapping(BaseModel):
     window_start, window_end : str
         When observation began and ended; from the first to the last time in the table when left out.
     population : str
-        A table with a row a node: node, system, entered, left, and attributes.
+        A table (a file or a DataFrame) with a row a node: node, system, entered, left, and attributes.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -136,9 +137,9 @@ def read(
     chosen = _mapping(mapping, {**options, **({"timezone": timezone} if timezone else {})})
     table, notes = _text_or_binary(content)
     columns = _columns(chosen, table, content)
-    zone = _zone(chosen.timezone)
-    table.refuse_duplicates()
+    zone = check_zone(chosen.timezone)
     if "start" in columns:
+        table.refuse_duplicates()
         log = _events(table, columns, chosen, zone, content, notes, strict, folder)
     elif "duration" in columns:
         log = _lives(table, columns, chosen, zone, content, notes, strict)
@@ -158,6 +159,8 @@ def read(
 def _mapping(source: str | Path | dict[str, Any] | None, options: dict[str, Any]) -> TableMapping:
     given: dict[str, Any] = {}
     place: Path | None = None
+    if not isinstance(source, (str, Path, dict, type(None))):
+        raise ArgumentError(f"mapping {source!r} is neither a file nor a dictionary", remedy="name a TOML file")
     if isinstance(source, dict):
         given = source
     elif source is not None:
@@ -184,16 +187,6 @@ def _mapping(source: str | Path | dict[str, Any] | None, options: dict[str, Any]
         raise ArgumentError(
             f"option {name!r}: {first['msg']}", path=place, remedy="give the name of a column"
         ) from None
-
-
-def _zone(name: str | None) -> str:
-    zone = name or "UTC"
-    instant("2000-01-01", "UTC")
-    try:
-        pd.Timestamp("2000-01-01").tz_localize(zone)
-    except (KeyError, ValueError, TypeError):
-        raise ArgumentError(f"unknown time zone {zone!r}", remedy="write it as Europe/Berlin or UTC") from None
-    return zone
 
 
 def _columns(chosen: TableMapping, table: TextTable, content: Content) -> dict[str, str]:
@@ -268,7 +261,8 @@ def _json_lines(data: bytes, path: Path) -> TextTable:
             odd.append((number, "not a JSON object", line))
             continue
         if isinstance(value, dict):
-            objects.append(value)
+            # half of a surrogate pair is no character
+            objects.append({_printable(k): _printable(v) for k, v in value.items()} if "\\u" in line else value)
             lines.append(number)
         else:
             odd.append((number, "not a JSON object", line))
@@ -278,6 +272,10 @@ def _json_lines(data: bytes, path: Path) -> TextTable:
     for number, reason, line in odd:
         table.refusals.refuse_line(number, reason, line)
     return TextTable(table.header, table.columns, table.refusals, len(filled))
+
+
+def _printable(value: Any) -> Any:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _of_frame(frame: pd.DataFrame, path: Path, lines: npt.NDArray[np.int64]) -> TextTable:
@@ -312,7 +310,11 @@ def _events(
         end = _instants_of(table, columns["end"], chosen, zone, required=False)
     if "duration" in columns:
         length = _durations_of(table, columns["duration"], chosen, required=False)
-        from_length = start + pd.to_timedelta(np.where(np.isfinite(length), length, np.nan), unit="h")
+        began = (start - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy() / 3600.0
+        with np.errstate(invalid="ignore"):
+            far = began + length > _LATEST_HOUR
+        refusals.refuse(far, "ends beyond the year 2250", columns["duration"])
+        from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h")
         end = end.fillna(from_length.astype(end.dtype))
     refusals.refuse((end < start).to_numpy(), "ends before it starts", columns.get("end", columns.get("duration", "")))
     refusals.refuse(
@@ -329,7 +331,7 @@ def _events(
             "every row was refused", path=content.path, remedy=str(reasons.iloc[0]) if len(reasons) else None
         )
     used = set(columns.values()) - {columns.get("rack", "")}
-    attributes = {name: attribute_column(table[name][kept]) for name in table.header if name not in used and name}
+    attributes = _attributes(table, kept, used)
     if "rack" in columns:
         attributes = {("rack" if name == columns["rack"] else name): v for name, v in attributes.items()}
     events = events_frame(
@@ -346,6 +348,8 @@ def _events(
     start_known, end_known = chosen.window_start is not None, chosen.window_end is not None
     first = instant(chosen.window_start, zone) if start_known else events["start"].min()
     last = instant(chosen.window_end, zone) if end_known else events[["start", "end"]].max().max()
+    if start_known and end_known and not first < last:
+        raise ArgumentError(f"the window ends at {last} before it starts at {first}", remedy="exchange its two ends")
     window = Window(first, last, start_known, end_known)
     population, window = _population(chosen, events, window, list(attributes), zone, folder, content)
     outside = (events["start"] < window.start) | (events["start"] > window.end)
@@ -374,9 +378,13 @@ def _population(
     )
     if chosen.population is None:
         return seen, window
-    place = Path(str(chosen.population))
-    place = place if place.is_absolute() or place.exists() else folder / place
-    listed, _ = _text_or_binary(open_content(place))
+    if isinstance(chosen.population, pd.DataFrame):
+        place = Path("population")
+        listed = _of_frame(chosen.population, place, np.arange(1, len(chosen.population) + 1))
+    else:
+        place = Path(str(chosen.population))
+        place = place if place.is_absolute() or place.exists() else folder / place
+        listed, _ = _text_or_binary(open_content(place))
     by_lower = {name.lower(): name for name in reversed(listed.header)}
     columns = {
         field: next(by_lower[c] for c in names if c in by_lower)
@@ -414,7 +422,7 @@ def _population(
         entered_known=given["entered"].notna().to_numpy() | window.start_known,
         left_known=given["left"].notna().to_numpy() | window.end_known,
         declared=True,
-        attributes={n: attribute_column(listed[n]) for n in listed.header if n not in columns.values()},
+        attributes=_attributes(listed, listed.refusals.kept, set(columns.values())),
     )
     pairs = pd.MultiIndex.from_frame(declared[["system", "node"]].astype(object))
     if pairs.duplicated().any():
@@ -458,7 +466,7 @@ def _lives(
             "every row was refused", path=content.path, remedy=str(reasons.iloc[0]) if len(reasons) else None
         )
     used = set(columns.values()) - {columns.get("cause", ""), columns.get("rack", "")}
-    attributes = {name: attribute_column(table[name][kept]) for name in table.header if name not in used and name}
+    attributes = _attributes(table, kept, used)
     lifetimes = lifetimes_frame(
         system=_system(table, columns, chosen, size)[kept],
         node=node[kept],
@@ -470,7 +478,7 @@ def _lives(
     # lives without dates are laid from one instant on, so that they have a window; nothing is read from it
     start = instant("1970-01-01")
     longest = lifetimes.groupby(["system", "node"], observed=True, sort=False)["duration"].sum()
-    end = start + pd.to_timedelta(longest.to_numpy(), unit="h")
+    end = start + pd.to_timedelta(np.minimum(longest.to_numpy(), _LATEST_HOUR), unit="h")
     count = len(longest)
     population = population_frame(
         system=longest.index.get_level_values(0).astype(object),
@@ -489,6 +497,16 @@ def _lives(
 
 
 # ---------------------------------------------------------------------- columns
+
+
+def _attributes(table: TextTable, kept: npt.NDArray[np.bool_], used: set[str]) -> dict[str, pd.Series]:
+    """Columns that no field uses; one with a name that relfit uses itself gets an underscore behind it."""
+    reserved = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
+    return {
+        f"{name}_" if name in reserved else name: attribute_column(table[name][kept])
+        for name in table.header
+        if name and name not in used
+    }
 
 
 def _system(table: TextTable, columns: dict[str, str], chosen: TableMapping, size: int) -> npt.NDArray[np.object_]:

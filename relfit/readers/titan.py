@@ -7,8 +7,6 @@ its stays; it failed if it was taken out for good or had an event, otherwise it 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -18,6 +16,7 @@ from relfit.failurelog import FailureLog, Source, Window
 from relfit.readers.building import events_frame, lifetimes_frame, population_frame
 from relfit.readers.opening import Content, as_text
 from relfit.readers.rows import TextTable, read_text_table
+from relfit.readers.times import check_zone, spans
 
 __all__ = ["TIMEZONE", "read", "recognises"]
 
@@ -25,7 +24,6 @@ TIMEZONE = "America/New_York"
 _NEEDED = ("SN", "location", "insert", "remove", "duration", "out", "event")
 _PLACE = r"^c(?P<column>\d+)-(?P<row>\d+)c(?P<cage>\d+)s(?P<slot>\d+)n(?P<position>\d+)$"
 _SECONDS_PER_HOUR = 3600.0
-_UTC: Any = "datetime64[ns, UTC]"
 
 
 def recognises(content: Content) -> bool:
@@ -63,13 +61,12 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
             line=1,
             remedy="this is not the Titan GPU CSV; leave out format",
         )
-    zone = timezone or TIMEZONE
+    zone = check_zone(timezone, TIMEZONE)
     refusals = table.refusals
     table.refuse_duplicates()
     further = table["insert"] == ""
-    remove = _instants(table["remove"], zone)
-    insert = _instants(table["insert"], zone)
     seconds = pd.to_numeric(pd.Series(table["duration"], dtype=object), errors="coerce").to_numpy(dtype=float)
+    insert, remove, _, _ = spans(_naive(table["insert"]), _naive(table["remove"]), zone, seconds)
     refusals.refuse(table["SN"] == "", "no serial number", "SN")
     refusals.refuse(remove.isna().to_numpy(), "not a date and time", "remove")
     refusals.refuse(~further & insert.isna().to_numpy(), "not a date and time", "insert")
@@ -160,9 +157,7 @@ def _assemble(
     overlapping = int((same & (ordered["insert"] < ordered["remove"].shift()).to_numpy()).sum())
     notes = [*text_notes, "a life is the sum of its GPU's stays; its place is that of the longest stay"]
     if overlapping:
-        notes.append(
-            f"{overlapping} stays begin before the one before them ends, by an inventory interval; durations stand"
-        )
+        notes.append(f"{overlapping} stays begin before an earlier stay of the same GPU ends; durations stand")
     unplaced = int(place["column"].isna().sum())
     if unplaced:
         notes.append(f"{unplaced} rows have a location that could not be taken apart")
@@ -173,7 +168,5 @@ def _assemble(
     return FailureLog(events, population, window, table.refusals.frame(), source, lifetimes)
 
 
-def _instants(values: npt.NDArray[np.object_], zone: str) -> pd.Series:
-    naive = pd.to_datetime(pd.Series(values, dtype=object), format="%Y-%m-%d %H:%M:%S", errors="coerce")
-    local = naive.dt.tz_localize(zone, ambiguous=np.ones(len(naive), dtype=bool), nonexistent="shift_forward")
-    return local.dt.tz_convert("UTC").astype(_UTC)
+def _naive(values: npt.NDArray[np.object_]) -> pd.Series:
+    return pd.to_datetime(pd.Series(values, dtype=object), format="%Y-%m-%d %H:%M:%S", errors="coerce")

@@ -67,8 +67,9 @@ def draw_grid(
                 ax.set_xlabel("")
             handles, labels = ax.get_legend_handles_labels()
             drawn.append((handles, labels))
-            if ax.get_legend() is not None:
-                ax.get_legend().remove()
+            shown: Any = ax.get_legend()
+            if shown is not None:
+                shown.remove()
         if legend and drawn:
             handles, labels = max(drawn, key=lambda pair: len(pair[1]))
             canvas.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8.5)
@@ -86,6 +87,9 @@ def _svg(canvas: Any, key: str, title: str) -> str:
     with warnings.catch_warnings():
         # a glyph that the measuring font lacks is still there in the browser's fonts
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        engine: Any = canvas.get_layout_engine()
+        engine.execute(canvas)
+        canvas.set_layout_engine("none")  # laid out once is enough: drawing would do it again
         canvas.savefig(
             raw, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}, dpi=110
         )

@@ -17,20 +17,22 @@ def methods(m: Material) -> Section:
             (
                 "Life",
                 "The source gives each unit's life whole: the time it was in service, and whether it ended in a "
-                "failure. A unit that had not failed when last seen is a right-censored life: it counts as at least so long.",
+                "failure. A unit that had not failed when last seen is a right-censored life: it counts as at least so "
+                "long.",
             )
         )
     else:
         terms += [
             (
                 "Time to failure",
-                "The gap between consecutive failures. Gaps of a system pool the failures of all its nodes (Nakka "
-                "2009, Figure 4.1)." + (" " + _notes(m)),
+                "The gap between consecutive failures. Gaps of a system pool the failures of all its nodes (the "
+                'dissertation "Reliability-aware resource allocation", Figure 4.1). ' + _notes(m),
             ),
             (
                 "Censoring",
                 "The gap that was still going on when observation ended is right-censored: it counts as at least "
-                "so long. A node that never failed is one such life. Leaving them out would make nodes look worse than they are."
+                "so long. A node that never failed is one such life. Leaving them out would make nodes look worse than "
+                "they are."
                 if m.censor
                 else "Gaps still going on when observation ended were left out, which biases mean times low.",
             ),
@@ -75,7 +77,8 @@ def methods(m: Material) -> Section:
             "Choice of the family",
             "By AICc, Akaike's criterion for small samples (Hurvich and Tsai 1989), n being the number of failures; "
             "differences below 2 mean nothing. The Kolmogorov-Smirnov p-values are the textbook ones, which treat "
-            "fitted parameters as known: they accept almost anything and are shown for comparison with the literature only.",
+            "fitted parameters as known: they accept almost anything and are shown for comparison with the literature "
+            "only.",
         ),
     ]
     return Section("methods", "Methods and assumptions", terms=tuple(terms))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import io
 import json
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,8 @@ import pandas as pd
 __all__ = ["Figure", "KeyFigure", "Section", "Table", "count", "duration", "number", "probability_words", "share"]
 
 SHOWN_ROWS = 12
+NOTHING = "\N{EN DASH}"
+PACKED_FROM = 60_000  # characters; longer CSV texts are kept compressed
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,11 @@ class Table:
     frame : pandas.DataFrame
         Every row and column that the CSV has; text and numbers.
     columns : dict
-        Heads of the columns that are shown, by column of the frame; all columns when empty.
+        Heads of the columns that are shown, by column of the page's frame; all columns when empty.
+    percent : frozenset of str
+        Columns that hold shares, shown in percent.
+    page : pandas.DataFrame, optional
+        What the page shows, row for row, where it is not the frame itself.
     """
 
     name: str
@@ -55,17 +64,26 @@ class Table:
     columns: dict[str, str] = field(default_factory=dict)
     note: str = ""
     shown: int = SHOWN_ROWS
+    percent: frozenset[str] = frozenset()
+    page: pd.DataFrame | None = None
+
+    @property
+    def _page(self) -> pd.DataFrame:
+        return self.frame if self.page is None else self.page
 
     @property
     def head(self) -> list[tuple[str, bool]]:
         """Heads and whether the column holds numbers."""
-        return [(head, pd.api.types.is_numeric_dtype(self.frame[name])) for name, head in self._shown_columns().items()]
+        return [(head, pd.api.types.is_numeric_dtype(self._page[name])) for name, head in self._shown_columns().items()]
 
     @property
     def rows(self) -> list[list[str]]:
         """The shown rows as text."""
-        part = self.frame.head(self.shown)
-        columns = [[_cell(value) for value in part[name]] for name in self._shown_columns()]
+        part = self._page.head(self.shown)
+        columns = [
+            [share(float(value)) if name in self.percent else _cell(value) for value in part[name]]
+            for name in self._shown_columns()
+        ]
         return [list(row) for row in zip(*columns, strict=True)]
 
     @property
@@ -73,14 +91,20 @@ class Table:
         """Whether rows are left out on the page."""
         return len(self.frame) > self.shown
 
-    @property
-    def json_csv(self) -> str:
-        """The whole table as CSV inside a JSON string that cannot end a script element."""
-        text = json.dumps(csv_text(self.frame))
-        return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    @cached_property
+    def stored(self) -> tuple[str, str]:
+        """How the whole table is kept in the page, ``"json"`` or ``"gzip"`` (in base 64), and the text itself.
+
+        Neither can end the script element that it stands in.
+        """
+        text = csv_text(self.frame)
+        if len(text) >= PACKED_FROM:
+            return "gzip", base64.b64encode(gzip.compress(("\ufeff" + text).encode(), 6, mtime=0)).decode()
+        safe = json.dumps("\ufeff" + text)
+        return "json", safe.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
     def _shown_columns(self) -> dict[str, str]:
-        return self.columns or {str(name): str(name).replace("_", " ") for name in self.frame.columns}
+        return self.columns or {str(name): str(name).replace("_", " ") for name in self._page.columns}
 
 
 @dataclass(frozen=True)
@@ -97,12 +121,12 @@ class Section:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """CSV of a table, safe to open in a spreadsheet: text that would be run as a formula gets an apostrophe in front.
+    r"""CSV of a table, safe to open in a spreadsheet: text that would be run as a formula gets an apostrophe in front.
 
     Examples
     --------
     >>> csv_text(pd.DataFrame({"node": ["=1+1", "a"], "hours": [1.5, -2.0]}))
-    "node,hours\\n'=1+1,1.5\\na,-2\\n"
+    "node,hours\n'=1+1,1.5\na,-2\n"
     """
     safe = frame.copy()
     for name in safe.columns:
@@ -123,7 +147,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return number(float(value))
     if value is None or value is pd.NaT or value is pd.NA:
-        return "–"
+        return NOTHING
     if isinstance(value, pd.Timestamp):
         return f"{value:%Y-%m-%d %H:%M}"
     text = str(value)
@@ -139,7 +163,7 @@ def number(value: float, digits: int = 3) -> str:
     ('1,235', '0.0123', '∞', '2e-09')
     """
     if math.isnan(value):
-        return "–"
+        return NOTHING
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     if value != 0 and abs(value) < 1e-4:
@@ -169,7 +193,7 @@ def share(value: float) -> str:
     ('12 %', '0.12 %', '99.987 %')
     """
     if math.isnan(value):
-        return "–"
+        return NOTHING
     percent = 100 * value
     if 99 < percent < 100:
         return f"{percent:.{max(1, math.ceil(-math.log10(100 - percent)) + 1)}f} %"

@@ -12,6 +12,7 @@ from relfit import plotting
 from relfit.reporting.drawing import draw
 from relfit.reporting.material import Material
 from relfit.reporting.pieces import (
+    NOTHING,
     KeyFigure,
     Section,
     Table,
@@ -48,6 +49,11 @@ def key_figures(m: Material) -> list[KeyFigure]:
         cards.append(_mean_card("MTTR", m.overall_repair_mean, level))
         if np.isfinite(m.availability):
             cards.append(KeyFigure("Availability of a node", share(m.availability), "hours up, of hours observed"))
+    if m.whole_lives and m.log.lifetimes is not None and len(m.log.lifetimes):
+        failed = m.failures / len(m.log.lifetimes)
+        cards.append(
+            KeyFigure("Lives ended in a failure", share(failed), "the others were still going on when last seen")
+        )
     best = m.fits.compare()["best_by_aicc"]
     if int(best.sum()):
         cards.append(
@@ -84,16 +90,26 @@ def _findings(m: Material) -> list[str]:
                     f"system {shown.index[-1]} least often, every {duration(shown['mean'].iloc[-1])}."
                 )
         else:
-            sentences.append(f"Some node of the system failed every {_interval(m.system_means.iloc[0], level)}.")
+            sentences.append(
+                f"Something in the system failed every {_interval(m.system_means.iloc[0], level)}; "
+                "failures at one instant count once."
+            )
     mean = m.overall_mean
     if mean["failures"] > 0:
-        sentences.append(f"One {'node' if m.per == 'node' else m.per} failed every {_interval(mean, level)}.")
+        what = "node" if m.per == "node" else m.per
+        sentences.append(
+            f"There was one failure of a {what} for every {_interval(mean, level)} of service."
+            if m.whole_lives
+            else f"One {what} failed every {_interval(mean, level)}."
+        )
     repair = m.overall_repair_mean
     if not m.whole_lives and np.isfinite(repair["mean"]):
         median = float(np.median(m.system_repairs.durations[m.system_repairs.observed]))
         sentences.append(f"A repair took {_interval(repair, level)}; half of them were over in {duration(median)}.")
     lemons = m.nodes.lemons()
-    if len(lemons):
+    if m.nodes.table["events"].max() < 2:
+        sentences.append("No node failed more than once.")
+    elif len(lemons):
         part = lemons["events"].sum() / max(m.nodes.table["events"].sum(), 1)
         names = ", ".join(_node_name(m, row) for _, row in lemons.head(3).iterrows())
         sentences.append(
@@ -117,7 +133,7 @@ def _family_sentence(m: Material) -> list[str]:
     best = table["best_by_aicc"]
     sentences = []
     if int(best.sum()):
-        name = best.idxmax()
+        name = str(best.idxmax())
         sentences.append(
             f"By AICc the {name} family is the best for {share(best[name] / best.sum())} of the "
             f"{count(int(best.sum()), 'group')} (by {m.per}) with enough failures to compare."
@@ -165,10 +181,17 @@ def _cautions(m: Material) -> list[str]:
         )
     nameless = int(log.events["node"].isna().sum())
     if nameless:
-        cautions.append(f"{count(nameless, 'record')} name no node: they count for the system, not for any node.")
+        cautions.append(
+            f"{count(nameless, 'record names', 'records name')} no node: they count for the system, not for any node."
+        )
     unknown = int(log.events["end"].isna().sum())
     if unknown and not m.whole_lives:
-        cautions.append(f"{count(unknown, 'record')} have no end: they count as failures, but not in repair times.")
+        cautions.append(
+            f"{count(unknown, 'record has', 'records have')} no end: they count as failures, but not in repair times."
+        )
+    wear = _wear(m)
+    if wear:
+        cautions.append(wear)
     if not m.censor:
         cautions.append("Lives still going on at the end were left out, as asked: mean times to failure are too low.")
     if m.failures:
@@ -179,6 +202,21 @@ def _cautions(m: Material) -> list[str]:
                 "failures to compare families."
             )
     return cautions
+
+
+def _wear(m: Material) -> str:
+    """A warning where lives wear out, so that hours in service per failure are not the mean life."""
+    if not m.whole_lives or "weibull" not in m.system_fits.families or not m.system_fits["weibull"].ok.any():
+        return ""
+    fitted = m.system_fits["weibull"]
+    largest = int(np.where(fitted.ok, fitted.lives.n_failures, -1).argmax())
+    shape, mean = float(fitted.parameters["shape"][largest]), float(fitted.mean[largest])
+    if shape < 1.5:
+        return ""
+    return (
+        f"Failures become more frequent with age (Weibull shape {number(shape)}): hours of service per failure are not "
+        f"the mean life, which the Weibull fit puts at {number(mean)} hours."
+    )
 
 
 # --------------------------------------------------------------------- sections
@@ -204,7 +242,7 @@ def by_time(m: Material) -> Section:
     columns |= {"events_per_node_year": "per node-year", "rate_low": "low", "rate_high": "high"}
     frame = frame.assign(**{c: frame[c].dt.strftime("%Y-%m-%d %H:%M") for c in ("from", "to")})
     frame[["from", "to"]] = frame[["from", "to"]].apply(lambda c: c.str.removesuffix(" 00:00"))
-    table = Table("failures-over-time", f"Failures by {tally.unit}", frame, columns, shown=18)
+    table = Table("failures-over-time", f"Failures by {tally.unit}", frame, columns, shown=8)
     return Section("time", "Failures over time", figures=figures, tables=(table,))
 
 
@@ -219,13 +257,13 @@ def causes(m: Material) -> Section:
         tally.to_frame(),
         {
             "cause": "cause",
-            "events": "events",
-            "events_share": "share of events",
+            "events": "records",
+            "events_share": "share",
             "outage_hours": "outage hours",
             "outage_share": "share of hours",
-            "mean_outage_hours": "mean outage (h)",
             "median_outage_hours": "median outage (h)",
         },
+        percent=frozenset({"events_share", "outage_share"}),
         note="The outage of a record counts once, whether it stopped one node or the whole system.",
     )
     empty = "" if tally.ends_known else "The log does not say when outages ended, so there are no outage hours."
@@ -237,8 +275,12 @@ def causes(m: Material) -> Section:
 def nodes_section(m: Material) -> Section:
     """Failures by node: which nodes are lemons."""
     tally = m.nodes
-    if not tally.table["events"].sum():
-        return Section("nodes", "Failures by node", empty="No record names a node that failed.")
+    most = int(tally.table["events"].max()) if len(tally.table) else 0
+    if most < 2:
+        empty = (
+            "No record names a node that failed." if not most else "No node failed more than once: there is no lemon."
+        )
+        return Section("nodes", "Failures by node", empty=empty)
     figure = draw("nodes", plotting.failures_by_node, tally, note=(
         "If all nodes of a system were equal and failed independently, their counts would follow the curve."
     ))  # fmt: skip
@@ -252,11 +294,10 @@ def nodes_section(m: Material) -> Section:
             "events": "failures",
             "expected": "expected if equal",
             "ratio": "ratio",
-            "p": "chance of so many",
             "p_adjusted": "adjusted p",
         },
         note=(
-            "Chance: exact Poisson probability of so many failures or more; adjusted for looking at all nodes "
+            "Adjusted p: exact Poisson chance of so many failures or more, adjusted for looking at all nodes "
             "(Benjamini-Hochberg). A lemon has an adjusted p of at most 0.01 and twice the expected failures or more."
         ),
     )
@@ -272,17 +313,12 @@ def clock(m: Material) -> Section:
         draw("hour", plotting.hour_of_day, tally, size=(5.4, 3.0)),
         draw("weekday", plotting.weekday, tally, size=(5.4, 3.0)),
     )
-    table = Table("hour-and-weekday", "Failures by hour and weekday", tally.to_frame(), shown=31)
+    table = Table("hour-and-weekday", "Failures by hour and weekday", tally.to_frame(), shown=4)
     words = (
         f"Times are on the clocks of {tally.timezone}. A peak in working hours usually means load, maintenance, "
         "or failures that are noticed when people are there."
     )
-    return Section("clock", "Hour of the day and weekday", (words,), figures, (_folded(table),))
-
-
-def _folded(table: Table) -> Table:
-    """The same table with only its head on the page, where the figures already show every number."""
-    return Table(table.name, table.title, table.frame, table.columns, table.note, 5)
+    return Section("clock", "Hour of the day and weekday", (words,), figures, (table,))
 
 
 def data(m: Material) -> Section:
@@ -310,9 +346,7 @@ def data(m: Material) -> Section:
         facts.append(("observed until", f"{_minute(window.end, m)} ({known})"))
     facts.append(("time zone", source.timezone))
     declared = int(log.population["declared"].sum())
-    facts.append(
-        ("nodes", f"{log.n_nodes:,}, of which {declared:,} are listed by the source, the others known by their events")
-    )
+    facts.append(("nodes", _known_nodes(log.n_nodes, declared)))
     facts += [("note", note) for note in source.notes]
     tables = [Table("source", "Source", pd.DataFrame(facts, columns=["what", "value"]), shown=60)]
     if len(log.refused):
@@ -336,6 +370,12 @@ def data(m: Material) -> Section:
 
 def _what(m: Material, events: int) -> str:
     return count(events, "failure") if m.whole_lives else count(events, "record of an outage", "records of outages")
+
+
+def _known_nodes(nodes: int, declared: int) -> str:
+    if declared == nodes:
+        return f"{nodes:,}, all listed by the source"
+    return f"{nodes:,}, of which {declared:,} are listed by the source; the others are known by their events"
 
 
 def _dated(m: Material) -> bool:
@@ -365,7 +405,7 @@ def _mean_card(name: str, row: Any, level: str) -> KeyFigure:
     mean, low, high = float(row["mean"]), float(row["low"]), float(row["high"])
     if not np.isfinite(mean):
         detail = f"above {number(low)} h ({level})" if np.isfinite(low) and low > 0 else "not to be estimated"
-        return KeyFigure(name, "–", detail)
+        return KeyFigure(name, NOTHING, detail)
     interval = f"{number(low)} to {number(high)} h ({level})" if np.isfinite(low) else "no interval"
     exact = duration(mean)
     return KeyFigure(name, exact, interval if "hours" in exact else f"{number(mean)} h; {interval}")
@@ -374,8 +414,8 @@ def _mean_card(name: str, row: Any, level: str) -> KeyFigure:
 def _interval(row: Any, level: str) -> str:
     mean, low, high = float(row["mean"]), float(row["low"]), float(row["high"])
     if not (np.isfinite(low) and np.isfinite(high)):
-        return f"{duration(mean)} on average"
-    return f"{duration(mean)} on average ({level} interval {number(low)} to {number(high)} hours)"
+        return duration(mean)
+    return f"{duration(mean)} ({level} interval {number(low)} to {number(high)} hours)"
 
 
 def _node_name(m: Material, row: Any) -> str:

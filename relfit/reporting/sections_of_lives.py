@@ -10,10 +10,10 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.lifedata import key_columns
-from relfit.plotting.nodes import group_name
+from relfit.plotting.nodes import group_name, node_name
 from relfit.reporting.drawing import draw, draw_grid
 from relfit.reporting.material import Material
-from relfit.reporting.pieces import Figure, Section, Table, count, probability_words
+from relfit.reporting.pieces import NOTHING, Figure, Section, Table, count, number, probability_words
 
 __all__ = ["chosen", "comparison", "distributions", "means"]
 
@@ -43,6 +43,8 @@ def distributions(m: Material) -> Section:
     if repaired.size and repaired.max() > 1:
         label = m.repair_fits.groups[int(repaired.argmax())]
         figures.append(draw("repairs", plotting.distributions, m.repair_fits, label))
+        best = str(m.repair_fits.best().iloc[int(repaired.argmax())] or m.repair_fits.families[0])
+        figures.append(draw("repairpaper", plotting.probability, m.repair_fits, label, family=best))
         tables.append(
             _fit_table("repair-fits-by-system", "Families fitted to times to repair", m.repair_fits, sort=False)
         )
@@ -63,7 +65,7 @@ def _papers(m: Material, label: Any) -> Figure:
         return draw("papers", panels[0][1])
     return draw_grid(
         "papers",
-        f"{name} on each family's probability paper: the straighter the points, the better the family",
+        f"System {name} on each family's probability paper: the straighter the points, the better the family",
         panels[:6],
         size=(5.4, 2.5 * -(-min(len(panels), 6) // 2)),
     )
@@ -78,7 +80,9 @@ def chosen(m: Material) -> Section:
         return Section("chosen", title, empty="No node has enough failures (two or more) to show a distribution.")
     shown = usable[:4]
     single = not m.several_systems and m.per == "node"
-    names = [f"{str(label[-1]) if single else group_name(label)} ({failures[label]:,} failures)" for label in shown]
+    names = [
+        f"{_short(node_name(label[-1]) if single else group_name(label))} ({failures[label]:,})" for label in shown
+    ]
     family = "weibull" if "weibull" in m.fits.families else m.fits.families[0]
     size = (5.4, _SMALL[1] if len(shown) > 2 else 3.2)
     curves = draw_grid(
@@ -98,7 +102,7 @@ def chosen(m: Material) -> Section:
         size=size,
         legend=True,
     )
-    positions = [int(m.fits.groups.get_loc(label)) for label in usable]
+    positions = m.fits.groups.get_indexer(pd.Index(usable)).tolist()
     table = _fit_table("fits-of-chosen", "Their fits", m.fits, positions, shown=24)
     return Section("chosen", title, figures=(curves, papers), tables=(table,))
 
@@ -107,8 +111,8 @@ def comparison(m: Material) -> Section:
     """Which family fits best, and how its parameters spread."""
     title = f"Which family fits best, by {m.per}"
     compared = m.fits.compare()
-    if not int(compared["fitted"].sum()):
-        return Section("families", title, empty="No group has enough failures for a family to be fitted.")
+    if not int(compared["best_by_aicc"].sum()):
+        return Section("families", title, empty="No group has enough failures for families to be compared.")
     tables = [
         Table(
             "families-compared",
@@ -127,12 +131,7 @@ def comparison(m: Material) -> Section:
             note="The K-S p-values here treat fitted parameters as known and accept far too much; trust AICc.",
         )
     ]
-    for family in m.fits.families:
-        if family in ("weibull", "lognormal", "gamma") and m.fits[family].ok.any():
-            spread = m.fits.describe(family).rename_axis("over the groups").reset_index()
-            spread["over the groups"] = spread["over the groups"].str.replace("_", " ")
-            spread.columns = pd.Index([_parameter_head(family, str(c)) for c in spread.columns])
-            tables.append(Table(f"spread-{family}", f"Spread of the {family} parameters over the groups", spread))
+    tables.append(_spread(m))
     if len(m.fits.groups) > 1:
         tables.append(_fit_table(f"fits-by-{_slug(m.per)}", f"All fits, by {m.per}", m.fits))
     words = (
@@ -156,7 +155,7 @@ def means(m: Material) -> Section:
         columns.pop("system", None)
     columns |= {"failures": "failures", "hours": "hours", "mttf": "MTTF (h)", "mttf_low": "low", "mttf_high": "high"}
     figures: list[Figure] = []
-    if m.failures:
+    if m.group_means["failures"].max() > 1:
         figures.append(_forest("mttf", m.group_means, "MTTF", m))
     empty = ""
     if m.whole_lives or not m.repairs.durations.size:
@@ -181,6 +180,8 @@ def means(m: Material) -> Section:
     ]
     if m.several_systems and m.per != "system":
         tables.insert(0, _systems(m))
+    if not figures:
+        empty = f"No {m.per} failed more than once, so their mean times are not drawn. {empty}".strip()
     return Section("means", title, figures=tuple(figures), tables=tuple(tables), empty=empty)
 
 
@@ -198,7 +199,7 @@ def _systems(m: Material) -> Table:
             "mttr": repair["mean"].to_numpy(),
             "mttr_low": repair["low"].to_numpy(),
             "mttr_high": repair["high"].to_numpy(),
-            "best": [str(name or "–") for name in m.system_fits.best()],
+            "best": [str(name or NOTHING) for name in m.system_fits.best()],
         }
     )
     heads = ("system", "nodes", "failures", "MTBF (h)", "low", "high", "MTTR (h)", "low ", "high ", "best family")
@@ -237,27 +238,42 @@ def _fit_table(
     keys = key_columns(fits.groups).columns
     several = len(pd.unique(frame["system"])) > 1 if "system" in frame and len(keys) > 1 else True
     columns = {str(k): str(k) for k in keys if k != "system" or several}
-    columns |= {"family": "family", "status": "status", "failures": "failures", "censored": "censored"}
-    for parameter, head in (
-        ("rate", "rate (/h)"),
-        ("shape", "shape"),
-        ("scale", "scale (h)"),
-        ("meanlog", "meanlog"),
-        ("sdlog", "sdlog"),
-    ):
-        if parameter in frame.columns:
-            columns[parameter] = head
-    columns |= {
-        "mean": "mean (h)", "mean_low": "low", "mean_high": "high", "aicc": "AICc", "ks": "K-S",
-        "ks_p_textbook": "K-S p (textbook)",
-    }  # fmt: skip
-    return Table(name, title, frame.reset_index(drop=True), columns, shown=max(shown, families))
+    columns |= {"family": "family", "parameters": "parameters (hours)", "failures": "failures", "censored": "censored"}
+    columns |= {"mean": "mean (h)", "mean_low": "low", "mean_high": "high", "aicc": "AICc"}
+    columns |= {"ks": "K-S", "ks_p_textbook": "K-S p (textbook)"}
+    frame = frame.reset_index(drop=True)
+    shown = max(shown, families)
+    page = frame.head(shown).assign(parameters=_parameters(frame.head(shown)))
+    return Table(name, title, frame, columns, shown=shown, page=page)
 
 
-def _parameter_head(family: str, name: str) -> str:
-    if name == "scale":
-        return "scale (h)"
-    return "mean life (h)" if name == "mean_hours" else name
+def _parameters(frame: pd.DataFrame) -> list[str]:
+    """Each row's parameters in words, or why there are none."""
+    names = [name for name in ("rate", "shape", "scale", "meanlog", "sdlog") if name in frame.columns]
+    words = []
+    for status, *values in frame[["status", *names]].itertuples(index=False):
+        known = [f"{name} {number(value)}" for name, value in zip(names, values, strict=True) if np.isfinite(value)]
+        words.append(", ".join(known) if known else str(status).replace("_", " "))
+    return words
+
+
+def _spread(m: Material) -> Table:
+    """How parameters and mean lives spread over the groups, a row a parameter (Table 3.5)."""
+    heads = {"scale": "scale (h)", "rate": "rate (/h)", "mean_hours": "mean life (h)"}
+    parts = []
+    for family in m.fits.families:
+        if m.fits[family].ok.any():
+            spread = m.fits.describe(family).T.rename_axis("parameter").reset_index()
+            parts.append(spread.assign(parameter=spread["parameter"].replace(heads)).assign(family=family))
+    frame = pd.concat(parts, ignore_index=True)
+    frame["groups"] = frame["groups"].astype(int)
+    frame = frame[["family", *(c for c in frame.columns if c != "family")]]
+    note = "Groups with two or three failures have wild estimates: look at the median before the mean."
+    return Table("spread", "Spread of the fitted parameters over the groups", frame, note=note, shown=20)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 18 else "…" + name[-17:]
 
 
 def _slug(text: str) -> str:

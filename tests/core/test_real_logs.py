@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import relfit as rf
@@ -61,3 +62,11 @@ def test_gaps_of_a_lanl_system_fill_its_time(lanl: FailureLog) -> None:
     first = part.events["start"].min()
     last = part.population["left"].max()
     assert lives.total_time.tolist() == pytest.approx([(last - first).total_seconds() / 3600])
+
+
+def test_selecting_a_system_narrows_the_window_to_its_time(shared):
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=20)
+    assert log.window.start == pd.Timestamp("2001-12-01", tz="America/Denver")
+    assert log.window.start_known
+    assert log.events["start"].min() >= log.window.start
+    assert log.window.hours < 34_000

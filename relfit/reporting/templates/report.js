@@ -1,10 +1,18 @@
 "use strict";
 // downloads: the whole table is kept as CSV in a JSON string beside it
 for (const button of document.querySelectorAll("button.download")) {
-  button.addEventListener("click", () => {
-    const text = JSON.parse(document.getElementById("csv-" + button.dataset.table).textContent);
+  button.addEventListener("click", async () => {
+    const store = document.getElementById("csv-" + button.dataset.table);
+    let content;
+    if (store.dataset.stored === "gzip") {
+      const packed = Uint8Array.from(atob(store.textContent), (c) => c.charCodeAt(0));
+      const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+      content = await new Response(plain).blob();
+    } else {
+      content = JSON.parse(store.textContent);
+    }
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
+    link.href = URL.createObjectURL(new Blob([content], { type: "text/csv;charset=utf-8" }));
     link.download = button.dataset.table + ".csv";
     document.body.append(link);
     link.click();

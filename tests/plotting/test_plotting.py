@@ -1,0 +1,227 @@
+"""Figures: what they say is computed from the data, and hard cases are still figures."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+import relfit as rf
+from relfit import plotting
+from relfit.fitting import mean_time
+from relfit.plotting import style
+from relfit.tallies import adjust_p_values, by_cause, by_node, on_the_clock, over_time, poisson_interval
+from tests.reporting.logs import log_of
+
+EVENT_FIGURES = [
+    plotting.events_over_time,
+    plotting.event_rate,
+    plotting.causes,
+    plotting.failures_by_node,
+    plotting.hour_of_day,
+    plotting.weekday,
+]
+
+
+@pytest.fixture(autouse=True)
+def _no_windows() -> Iterator[None]:
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def white() -> rf.FailureLog:
+    return rf.datasets.load("white")
+
+
+@pytest.fixture(scope="module")
+def fits(white: rf.FailureLog) -> rf.Fits:
+    return rf.fit(white.where(node=["n003", "n391"]).lives())
+
+
+def title(ax: Axes) -> str:
+    return ax.get_title(loc="left").replace("\n", " ")
+
+
+def drawn(ax: Axes) -> None:
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("figure", EVENT_FIGURES)
+@pytest.mark.parametrize("nodes", [0, 1, 3])
+def test_few_or_no_events(figure: Callable[..., Axes], nodes: int) -> None:
+    ax = figure(log_of([(f"n{i}", "2020-03-01 10:00", "2020-03-01 11:00", None) for i in range(nodes)]))
+    assert title(ax)
+    drawn(ax)
+
+
+@pytest.mark.parametrize("figure", EVENT_FIGURES)
+def test_draws_into_the_axes_given(figure: Callable[..., Axes], white: rf.FailureLog) -> None:
+    _, ax = plt.subplots()
+    assert figure(white, ax) is ax
+    assert ax.get_xlabel()
+    drawn(ax)
+
+
+def test_titles_say_what_the_data_say(white: rf.FailureLog) -> None:
+    tally = over_time(white)
+    peak = int(tally.total.argmax())
+    assert title(plotting.events_over_time(tally)).startswith(f"{len(white):,} events: most in Q3 2000")
+    assert peak == 0
+    lemons = by_node(white).lemons()
+    share = lemons["events"].sum() / by_node(white).table["events"].sum()
+    assert f"{len(lemons)} of 512 nodes" in title(plotting.failures_by_node(white))
+    assert f"{100 * share:.0f} %" in title(plotting.failures_by_node(white))
+    assert title(plotting.causes(white)).startswith("Hardware is behind 72 % of the events")
+    assert "fell" in title(plotting.event_rate(white))
+
+
+def test_bars_hold_every_event(white: rf.FailureLog) -> None:
+    ax = plotting.events_over_time(white)
+    assert sum(bar.get_height() for bars in ax.containers for bar in bars) == len(white)
+    ax = plotting.hour_of_day(white)
+    assert sum(bar.get_height() for bar in ax.containers[0]) == len(white)
+
+
+def test_names_from_the_log_are_taken_literally() -> None:
+    rows = [(f"$n_{i}^$", "2020-03-01 10:00", "2020-03-01 11:00", r"_\frac{$") for i in range(3)]
+    log = log_of(rows * 2)
+    for figure in EVENT_FIGURES:
+        drawn(figure(log))
+    fits = rf.fit(log.lives(overlaps="keep", zeros="keep"), families=["exponential"])
+    drawn(plotting.distributions(fits))
+
+
+def test_thirty_thousand_groups_stay_light() -> None:
+    rng = np.random.default_rng(3)
+    mean = rng.lognormal(6, 1, 30_000)
+    table = pd.DataFrame({"failures": 5, "hours": 5 * mean, "mean": mean, "low": mean / 2, "high": mean * 3})
+    ax = plotting.means_by_group(table)
+    assert len(ax.collections[0].get_paths()) <= 1500
+    drawn(ax)
+
+
+def test_few_groups_are_named(white: rf.FailureLog) -> None:
+    ax = plotting.means_by_group(mean_time(white.lives(per="rack")), what="MTTF")
+    labels = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert len(labels) == 32
+    assert "frame07" in labels
+    assert "MTTF from" in title(ax)
+
+
+def test_groups_without_a_failure_say_so() -> None:
+    lives = rf.LifeData.from_groups({"a": [5.0], "b": [6.0]}, {"a": [False], "b": [False]})
+    assert "no MTTF" in title(plotting.means_by_group(mean_time(lives)))
+
+
+def test_fitted_curves_have_one_look_everywhere(fits: rf.Fits) -> None:
+    ax = plotting.distributions(fits, ("white", "n003"))
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    for family in fits.families:
+        assert lines[family].get_color() == style.family_mark(family).colour
+    marks = [style.family_mark(f) for f in fits.families]
+    assert len({m.colour for m in marks}) == len({str(m.line) for m in marks}) == len({m.marker for m in marks}) == 4
+    assert ax.get_xscale() == "log"
+    assert "n003" in title(ax)
+
+
+@pytest.mark.parametrize("family", ["exponential", "weibull", "gamma", "lognormal"])
+def test_fitted_line_is_straight_on_its_own_paper(fits: rf.Fits, family: str) -> None:
+    ax = plotting.probability(fits, ("white", "n391"), family=family)
+    line = next(line for line in ax.get_lines() if line.get_label() == f"fitted {family}")
+    x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+    if ax.get_xscale() == "log":
+        x = np.log(x)
+    inside = (y > ax.get_ylim()[0]) & (y < ax.get_ylim()[1])
+    assert abs(np.corrcoef(x[inside], y[inside])[0, 1]) > 0.99999
+
+
+def test_unknown_group_is_answered(fits: rf.Fits) -> None:
+    with pytest.raises(rf.ArgumentError, match="no group"):
+        plotting.distributions(fits, ("white", "nowhere"))
+
+
+def test_group_that_cannot_be_fitted_is_still_a_figure() -> None:
+    fits = rf.fit(rf.LifeData.from_groups({"a": [3.0], "b": [4.0, 5.0]}, {"a": [False], "b": [True, False]}))
+    for label in ("a", "b"):
+        for figure in (plotting.distributions, plotting.probability):
+            drawn(figure(fits, label))
+
+
+def test_importing_relfit_does_not_load_matplotlib() -> None:
+    code = "import sys, relfit, relfit.plotting; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+# --------------------------------------------------------------------- tallies
+
+
+def test_equal_nodes_have_no_lemons() -> None:
+    rng = np.random.default_rng(11)
+    flagged = []
+    for _ in range(20):
+        start = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.sort(rng.uniform(0, 365 * 24, 3000)), unit="h")
+        nodes = rng.integers(0, 100, 3000)
+        log = log_of([(f"n{n}", t, t, None) for n, t in zip(nodes, start.astype(str), strict=True)])
+        flagged.append(len(by_node(log).lemons()))
+    assert sum(flagged) == 0
+
+
+def test_a_lemon_is_found() -> None:
+    rows = [(f"n{i % 20}", f"2020-01-{1 + i % 28:02d} {i % 24:02d}:00", None, None) for i in range(100)]
+    rows += [("bad", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", None, None) for i in range(40)]
+    assert by_node(log_of(rows)).lemons()["node"].tolist() == ["bad"]
+
+
+def test_expected_histogram_counts_every_node(white: rf.FailureLog) -> None:
+    tally = by_node(white)
+    assert tally.expected_histogram(200).sum() == pytest.approx(512, abs=1e-6)
+    assert tally.table["expected"].sum() == pytest.approx(tally.table["events"].sum())
+
+
+def test_poisson_interval_against_scipy() -> None:
+    from scipy.stats import poisson
+
+    low, high = poisson_interval([3.0], 0.9)
+    assert poisson.sf(2, low[0]) == pytest.approx(0.05)
+    assert poisson.cdf(3, high[0]) == pytest.approx(0.05)
+
+
+def test_adjusted_p_values_against_scipy() -> None:
+    from scipy.stats import false_discovery_control
+
+    p = np.random.default_rng(5).uniform(size=200) ** 3
+    np.testing.assert_allclose(adjust_p_values(p), false_discovery_control(p))
+
+
+def test_node_hours_follow_the_population() -> None:
+    log = log_of([("a", "2020-01-05 00:00", None, None), ("b", "2020-03-01 00:00", None, None)])
+    population = log.population.assign(entered=pd.to_datetime(["2020-01-05", "2020-02-01"], utc=True))
+    tally = over_time(rf.FailureLog(log.events, population, log.window))
+    total = ((population["left"] - population["entered"]) / pd.Timedelta(hours=1)).sum()
+    assert tally.node_hours.sum() == pytest.approx(total)
+
+
+def test_clock_is_the_logs_own() -> None:
+    log = log_of([("a", "2020-07-01 20:30", None, None), ("b", "2020-01-01 20:30", None, None)], zone="America/Denver")
+    assert on_the_clock(log).hours.nonzero()[0].tolist() == [13, 14]  # six and seven hours behind UTC
+
+
+def test_causes_share_events_and_hours() -> None:
+    rows: list[Any] = [
+        ("a", "2020-01-01 00:00", "2020-01-01 03:00", "disk"),
+        ("a", "2020-01-02", "2020-01-02 01:00", None),
+    ]
+    table = by_cause(log_of(rows)).table
+    assert table.loc["disk", "outage_share"] == pytest.approx(0.75)
+    assert table.loc["not stated", "events_share"] == pytest.approx(0.5)

@@ -1,0 +1,43 @@
+"""Small logs made in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+import relfit as rf
+
+
+def log_of(
+    rows: list[tuple[Any, Any, Any, Any]],
+    *,
+    zone: str = "UTC",
+    system: str = "s",
+    nodes: list[str] | None = None,
+    until: str = "2021-01-01",
+) -> rf.FailureLog:
+    """A log from (node, start, end, cause), watched through 2020; times are UTC."""
+    frame = pd.DataFrame(rows, columns=["node", "start", "end", "cause"])
+    times = {
+        c: pd.to_datetime(frame[c], utc=True, format="mixed").astype("datetime64[ns, UTC]") for c in ("start", "end")
+    }
+    events = frame.assign(
+        **times, system=system, detail=None, scope="node", start_cut=False, end_cut=False, line=range(2, len(frame) + 2)
+    )
+    names = nodes if nodes is not None else sorted({str(n) for n in frame["node"].dropna()}) or ["n0", "n1"]
+    start, end = pd.Timestamp("2020-01-01", tz="UTC"), pd.Timestamp(until, tz="UTC")
+    population = pd.DataFrame(
+        {
+            "system": system,
+            "node": names,
+            "entered": start,
+            "left": end,
+            "entered_known": True,
+            "left_known": True,
+            "declared": True,
+        }
+    )
+    population[["entered", "left"]] = population[["entered", "left"]].astype("datetime64[ns, UTC]")
+    source = rf.Source(rows_read=len(frame), rows_kept=len(frame), timezone=zone)
+    return rf.FailureLog(events, population, rf.Window(start, end, True, True), source=source)

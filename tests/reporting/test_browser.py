@@ -1,0 +1,133 @@
+"""The report opened in a headless Chromium: no error, no request, no overflow, downloads that work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import relfit as rf
+from tests.reporting.test_report import hostile_log
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    place = os.environ.get("RELFIT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not place:
+        pytest.skip("no Chromium on this machine (set RELFIT_CHROMIUM)")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=place, args=FLAGS)  # with a fresh profile of its own
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("reports")
+    families = ["exponential", "weibull"]
+    return {
+        "white": rf.report(rf.datasets.load("white"), folder / "white.html"),
+        "hostile": rf.report(
+            hostile_log(), folder / "hostile.html", families=families, title="</title><script>x</script>"
+        ),
+    }
+
+
+def opened(browser: Browser, path: Path, width: int) -> tuple[Page, list[str], list[str]]:
+    """The page, its complaints, and the addresses it asked for."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, accept_downloads=True)
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    page.wait_for_load_state("load")
+    return page, complaints, requests
+
+
+@pytest.mark.parametrize("name", ["white", "hostile"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_opens_without_complaint_request_or_overflow(
+    browser: Browser, reports: dict[str, Path], name: str, width: int
+) -> None:
+    page, complaints, requests = opened(browser, reports[name], width)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.evaluate("window.innerWidth") == width
+    assert page.locator("figure svg").count() >= 10
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+    page.close()
+
+
+def test_text_fits_its_picture(browser: Browser, reports: dict[str, Path]) -> None:
+    page, _, _ = opened(browser, reports["white"], 1280)
+    outside = page.evaluate(
+        """() => [...document.querySelectorAll("figure svg")].flatMap((svg) => {
+            const frame = svg.getBoundingClientRect();
+            return [...svg.querySelectorAll("text")].filter((text) => {
+                const box = text.getBoundingClientRect();
+                return box.left < frame.left - 2 || box.right > frame.right + 2 || box.bottom > frame.bottom + 2;
+            }).map((text) => text.textContent);
+        })"""
+    )
+    assert outside == []
+    page.close()
+
+
+def test_downloads_hold_the_whole_table(browser: Browser, reports: dict[str, Path], tmp_path: Path) -> None:
+    page, complaints, _ = opened(browser, reports["white"], 1280)
+    for name, rows in (("causes", 5), ("fits-by-node", 4 * 512), ("failures-by-node", 512)):
+        with page.expect_download() as waiting:
+            page.locator(f'button[data-table="{name}"]').click()
+        assert waiting.value.suggested_filename == f"{name}.csv"
+        waiting.value.save_as(tmp_path / name)
+        text = (tmp_path / name).read_text(encoding="utf-8-sig")
+        assert len(text.splitlines()) == rows + 1
+    assert complaints == []
+    page.close()
+
+
+def test_tables_shown_whole_can_be_sorted(browser: Browser, reports: dict[str, Path]) -> None:
+    page, _, _ = opened(browser, reports["white"], 1280)
+    table = page.locator("#causes table")
+    head = table.locator("th button", has_text="records")
+    head.click()
+    counts = [int(cell.replace(",", "")) for cell in table.locator("tbody td:nth-child(2)").all_inner_texts()]
+    assert counts == sorted(counts)
+    head.click()
+    counts = [int(cell.replace(",", "")) for cell in table.locator("tbody td:nth-child(2)").all_inner_texts()]
+    assert counts == sorted(counts, reverse=True)
+    page.close()
+
+
+def test_hostile_text_is_shown_as_text(browser: Browser, reports: dict[str, Path]) -> None:
+    page, complaints, _ = opened(browser, reports["hostile"], 390)
+    assert page.locator("script:not([type])").count() == 1
+    assert page.title() == "</title><script>x</script>"
+    assert "<script>alert(1)</script>" in page.locator("#nodes").inner_text()
+    assert page.locator("img").count() == 0
+    assert complaints == []
+    page.close()

@@ -1,0 +1,277 @@
+"""The report as a file: what it holds, what it refuses to do, and that hard logs still give one."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.reporting.pieces import csv_text
+from tests.reporting.logs import log_of
+
+HOSTILE = "<script>alert(1)</script>"
+FAST: dict[str, Any] = {"families": ["exponential", "weibull"]}
+
+
+class Page(HTMLParser):
+    """Elements, visible text and stored tables of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.inside: list[str] = []
+        self.feed(text)
+        self.text = re.sub(r"\s+", " ", " ".join(self.words))
+        self.source = text
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.inside):
+            self.words.append(data)
+
+    def table(self, name: str) -> str:
+        """The CSV behind a download button."""
+        found = re.search(rf'id="csv-{name}" data-stored="(\w+)">(.*?)</script>', self.source, re.DOTALL)
+        assert found, name
+        if found[1] == "gzip":
+            return gzip.decompress(base64.b64decode(found[2])).decode()
+        return str(json.loads(found[2]))
+
+
+def page_of(log: rf.FailureLog, folder: Path, **options: Any) -> Page:
+    path = rf.report(log, folder / "report.html", **options)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def white_page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return page_of(rf.datasets.load("white"), tmp_path_factory.mktemp("white"))
+
+
+def test_sections_are_all_there(white_page: Page) -> None:
+    ids = [attrs["id"] for tag, attrs in white_page.elements if tag == "section"]
+    assert ids == [
+        "summary", "time", "causes", "nodes", "clock", "distributions",
+        "chosen", "families", "means", "data", "methods",
+    ]  # fmt: skip
+    assert sum(tag == "svg" for tag, _ in white_page.elements) >= 12
+
+
+def test_needs_nothing_but_itself(white_page: Page) -> None:
+    for tag, attrs in white_page.elements:
+        for name in ("src", "href", "xlink:href", "action", "srcset", "data"):
+            value = attrs.get(name)
+            assert value is None or value.startswith(("#", "data:")), (tag, name, value)
+    assert "url(http" not in white_page.source
+    assert "@import" not in white_page.source
+
+
+def test_ids_are_unique_and_references_resolve(white_page: Page) -> None:
+    ids = [attrs["id"] for _, attrs in white_page.elements if attrs.get("id")]
+    assert len(ids) == len(set(ids))
+    links = re.findall(r'(?:href="#|url\(#)([^")]+)', white_page.source)
+    assert links
+    assert set(links) <= set(ids)
+
+
+def test_figures_of_the_summary_are_those_of_the_library(white_page: Page) -> None:
+    log = rf.datasets.load("white")
+    from relfit.fitting import mean_time
+
+    mtbf = mean_time(log.lives(per="system")).iloc[0]
+    assert f"{mtbf['mean']:.3g} hours" in white_page.text
+    mttr = mean_time(log.lives("ttr", per="system")).iloc[0]
+    assert f"{mttr['low']:.3g} to {mttr['high']:.3g} hours" in white_page.text
+    assert f"{len(log):,} records of outages" in white_page.text
+
+
+def test_downloads_are_whole(white_page: Page) -> None:
+    log = rf.datasets.load("white")
+    import io
+
+    table = pd.read_csv(io.StringIO(white_page.table("failures-by-node")))
+    assert len(table) == 512
+    assert table["events"].sum() == log.events["node"].notna().sum()
+    means = pd.read_csv(io.StringIO(white_page.table("mttf-and-mttr")))
+    assert len(means) == 512
+    assert means["failures"].sum() == log.lives().n_failures.sum()
+    fits = pd.read_csv(io.StringIO(white_page.table("fits-by-node")))
+    assert len(fits) == 4 * 512
+
+
+def test_same_log_gives_the_same_file(tmp_path: Path) -> None:
+    log = rf.datasets.load("white").between("2004-06-01", "2004-09-01")
+    first = rf.report(log, tmp_path / "a.html", **FAST).read_bytes()
+    assert rf.report(log, tmp_path / "b.html", **FAST).read_bytes() == first
+
+
+def hostile_log() -> rf.FailureLog:
+    rows = [(HOSTILE, f"2020-02-{1 + i % 28:02d} {i % 24:02d}:00", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", HOSTILE)
+            for i in range(40)]  # fmt: skip
+    rows += [
+        ("=cmd|' /C calc'!A0", f"2020-03-{1 + i:02d}", f"2020-03-{1 + i:02d} 05:00", "$x_{</text>") for i in range(9)
+    ]
+    rows += [
+        ("]]>\x07\"'&amp;", f"2020-04-{1 + i:02d}", f"2020-04-{1 + i:02d} 05:00", "</style><img src=x>")
+        for i in range(9)
+    ]
+    log = log_of(rows, system="</title>" + HOSTILE)
+    refused = pd.DataFrame(
+        {"file": ["</script>.csv"], "line": [3], "column": ["start"], "reason": [HOSTILE], "text": ["<img onerror=a>"]}
+    )
+    return rf.FailureLog(log.events, log.population, log.window, refused, log.source)
+
+
+def test_text_from_the_log_is_never_markup(tmp_path: Path) -> None:
+    page = page_of(hostile_log(), tmp_path, title="<b>" + HOSTILE, **FAST)
+    scripts = [attrs for tag, attrs in page.elements if tag == "script"]
+    running = [attrs for attrs in scripts if attrs.get("type") is None]
+    assert len(running) == 1
+    assert HOSTILE not in page.source
+    assert not [tag for tag, _ in page.elements if tag in ("img", "b")]
+    assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on")]
+    assert page.text.count("<script>alert(1)</script>") > 5
+    assert "alert(1)" in page.table("failures-by-node")
+    assert "'=cmd|" in page.table("failures-by-node")
+
+
+def test_formulas_are_defused_and_numbers_left_alone() -> None:
+    frame = pd.DataFrame({"a": ["=1", "+1", "-1", "@x", "\tx", "ok"], "b": np.arange(6) - 3.5})
+    lines = csv_text(frame).splitlines()
+    assert [line.split(",")[0][:1] for line in lines[1:6]] == ["'"] * 5
+    assert lines[1].endswith("-3.5")
+    assert lines[6] == "ok,1.5"
+
+
+# ------------------------------------------------------------------- hard logs
+
+
+def test_log_without_a_failure(tmp_path: Path) -> None:
+    page = page_of(log_of([], nodes=["a", "b"]), tmp_path, **FAST)
+    assert "No failure is on record for 2 nodes" in page.text
+    assert "mean time to failure is above" in page.text
+    assert "no dated events" in page.text
+
+
+def test_log_with_one_failure(tmp_path: Path) -> None:
+    page = page_of(log_of([("a", "2020-05-05", "2020-05-06", "disk")]), tmp_path)
+    assert "1 node had 1 record of an outage" in page.text
+
+
+def test_log_without_ends_or_causes(tmp_path: Path) -> None:
+    log = log_of([(f"n{i % 5}", f"2020-{1 + i % 12:02d}-03 0{i % 9}:00", None, None) for i in range(60)])
+    page = page_of(log, tmp_path, **FAST)
+    assert "The log states no causes." in page.text
+    assert "does not say when outages ended" in page.text
+    assert "No MTTR" in page.text
+
+
+def test_log_of_whole_lives(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    nodes = [f"g{i}" for i in range(80)]
+    base = log_of([], nodes=nodes)
+    lifetimes = pd.DataFrame(
+        {
+            "system": "s",
+            "node": nodes,
+            "duration": rng.weibull(2.0, 80) * 5000,
+            "observed": rng.uniform(size=80) < 0.6,
+            "line": range(80),
+        }
+    )
+    log = rf.FailureLog(base.events, base.population, base.window, lifetimes=lifetimes)
+    page = page_of(log, tmp_path)
+    assert f"{int(lifetimes['observed'].sum())} failures" in page.text
+    assert "Failures become more frequent with age" in page.text
+    assert "the source gives lives, not outages" in page.text
+    assert "No node failed more than once" in page.text
+
+
+def test_several_systems(tmp_path: Path) -> None:
+    logs = [
+        log_of(
+            [(f"n{i % 4}", f"2020-{1 + i % 12:02d}-0{1 + k} 0{i % 9}:00", None, "disk") for i in range(30 - k)],
+            system=s,
+        )
+        for k, s in enumerate(("7", "18", "20", "21"))
+    ]
+    events = pd.concat([log.events for log in logs], ignore_index=True)
+    population = pd.concat([log.population for log in logs], ignore_index=True)
+    page = page_of(rf.FailureLog(events, population, logs[0].window), tmp_path, **FAST)
+    assert "Reliability of 4 systems" in page.text
+    assert "Shown: the 3 systems with the most failures" in page.text
+    assert len(page.table("systems").splitlines()) == 5
+
+
+def test_chosen_nodes_and_other_groups(tmp_path: Path) -> None:
+    log = rf.datasets.load("white").between("2003-01-01", "2004-01-01")
+    page = page_of(log, tmp_path, nodes=["n391", "white/n003"], **FAST)
+    rows = page.table("fits-of-chosen").splitlines()
+    assert [row.split(",")[1] for row in rows[1:]] == ["n391", "n391", "n003", "n003"]
+    page = page_of(log, tmp_path, per="rack", **FAST)
+    assert "MTTF and MTTR by rack" in page.text
+    assert len(page.table("mttf-and-mttr").splitlines()) == 33
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nodes": ["n392x"]}, "no node or group 'n392x'.*did you mean"),
+        ({"families": ["webull"]}, "webull"),
+        ({"level": 95}, "level 95"),
+        ({"per": "shelf"}, "shelf"),
+    ],
+)
+def test_wrong_arguments_leave_no_file(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    log = rf.datasets.load("white").between("2004-08-01", "2004-09-01")
+    with pytest.raises(rf.ArgumentError, match=message):
+        rf.report(log, tmp_path / "report.html", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_folder_is_answered(tmp_path: Path) -> None:
+    with pytest.raises(rf.ArgumentError, match="cannot write"):
+        rf.report(log_of([], nodes=["a"]), tmp_path / "absent" / "report.html", **FAST)
+
+
+def test_failed_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("relfit.reporting.rendering.Path.replace", full)
+    with pytest.raises(rf.ArgumentError, match="No space left"):
+        rf.report(log_of([], nodes=["a"]), path, **FAST)
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    assert path.read_text() == "old"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "system"),
+    [("lanl-failures-1996-2005.csv.xz", "20"), ("grid5000-fta", None), ("titan-gpu-lifetimes.csv.xz", None)],
+)
+def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system: str | None) -> None:
+    log = rf.read(shared / "data" / name)
+    page = page_of(log.where(system=system) if system else log, tmp_path)
+    assert f"{log.source.rows_read:,} rows were read" in page.text
+    assert len(page.source) < 3_000_000
