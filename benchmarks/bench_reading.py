@@ -24,9 +24,8 @@ def made_trace(rows: int = 588_463, nodes: int = 1288) -> bytes:
     rng = np.random.default_rng(0)
     each = rows // nodes
     steps = rng.integers(60, 100_000, (nodes, each + 1)).cumsum(axis=1) + 1_115_811_139
-    lines = [
-        "# event_id component_id node_id platform_id node_name event_type event_start_time event_stop_time event_end_reason"
-    ]
+    names = "event_id component_id node_id platform_id node_name event_type event_start_time event_stop_time"
+    lines = [f"# {names} event_end_reason"]
     for node in range(nodes):
         lines += [
             f"{node * each + i:>5}\t    0\t{node:>5}\t    5\t{'site/c1/node' + str(node):>22}\t{i % 2:>10}\t"

@@ -1,4 +1,4 @@
-"""Likelihoods on real logs against scipy, lifelines, SurPyval and `reliability`: groups where a peer finds a higher one.
+"""Likelihoods on real logs against scipy, lifelines, SurPyval and `reliability`: where does a peer find a higher one?
 
 Run: python benchmarks/verify_likelihood.py [--shared ../shared] [--groups 100]; about a second a group.
 """
@@ -56,8 +56,8 @@ def main() -> None:
                             margin = max(margin, theirs - ours)
                             worse += theirs - ours > options.tolerance
             print(
-                f"{name}, per {per}: {chosen.size} groups, {compared} fits compared, {failed} fits that a peer refused; "
-                f"a peer is higher by more than {options.tolerance:g} in {worse}; largest difference {margin:.1e}",
+                f"{name}, per {per}: {chosen.size} groups, {compared} fits compared, {failed} refused by a peer; "
+                f"higher by more than {options.tolerance:g} in {worse}; largest difference {margin:.1e}",
                 flush=True,
             )
 
