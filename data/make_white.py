@@ -79,7 +79,7 @@ def operational_clock() -> tuple[np.ndarray, np.ndarray]:
     settling = 1.0 / (1.0 + np.exp((hours - infancy) / 200.0))
     rate = 1.0 + settling * (0.75 + 1.1 * np.exp(-hours / 4000.0))
     rate *= 1.0 + 0.18 * np.cos((when.hour.to_numpy() - 14) * np.pi / 12.0)
-    rate *= np.where(when.dayofweek.to_numpy() >= 5, 0.82, 1.07)
+    rate *= np.where(when.day_of_week.to_numpy() >= 5, 0.82, 1.07)
     operational = np.concatenate([[0.0], np.cumsum(rate)])
     return np.append(hours, hours.size).astype(float), operational * hours.size / operational[-1]
 

@@ -432,10 +432,10 @@ def on_the_clock(log: FailureLog) -> ClockTally:
     zone = log.source.timezone
     local = log.events["start"].dt.tz_convert(zone)
     hours = np.bincount(local.dt.hour.to_numpy(dtype=np.int64), minlength=24)
-    weekdays = np.bincount(local.dt.dayofweek.to_numpy(dtype=np.int64), minlength=7)
+    weekdays = np.bincount(local.dt.day_of_week.to_numpy(dtype=np.int64), minlength=7)
     observed = np.ones(7)
     if _is_span(log):
         days = pd.date_range(log.window.start.tz_convert(zone).normalize(), log.window.end.tz_convert(zone), freq="D")
-        observed = np.bincount(days.dayofweek.to_numpy(), minlength=7).astype(float)
+        observed = np.bincount(days.day_of_week.to_numpy(), minlength=7).astype(float)
     total = len(local)
     return ClockTally(hours, weekdays, np.full(24, total / 24.0), total * observed / observed.sum(), zone)
