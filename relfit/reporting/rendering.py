@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from relfit.errors import ArgumentError
+from relfit.writing import complete
 
 __all__ = ["render", "write_whole"]
 
@@ -42,23 +40,6 @@ def write_whole(path: Path, text: str) -> Path:
     ArgumentError
         When its folder is not there or cannot be written to.
     """
-    try:
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise ArgumentError(
-            f"cannot write {path}: {error.strerror}", remedy="name a file in a folder that exists and is writable"
-        ) from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(part).chmod(0o666 & ~mask)
-        Path(part).replace(path)
-    except OSError as error:
-        Path(part).unlink(missing_ok=True)
-        raise ArgumentError(f"cannot write {path}: {error.strerror}", remedy="name another file") from error
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    with complete(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
     return path
