@@ -145,7 +145,18 @@ def _counted(statuses: Any) -> list[tuple[str, int]]:
     return [(str(status), int(n)) for status, n in pd.Series(statuses, dtype=object).value_counts().items()]
 
 
-def report(reading: Reading, out: Path, *, families: str, level: float, title: str | None, as_json: bool) -> None:
+def report(
+    reading: Reading,
+    out: Path,
+    *,
+    families: str,
+    per: str,
+    censor: bool,
+    level: float,
+    nodes: list[str] | None,
+    title: str | None,
+    as_json: bool,
+) -> None:
     """Write the HTML report."""
     output.check_destination(out, endings=(".html", ".htm"))
     names = family_names(families)
@@ -155,7 +166,7 @@ def report(reading: Reading, out: Path, *, families: str, level: float, title: s
         steps.next()
         from relfit.reporting import report as write_report
 
-        path = write_report(log, out, families=names, level=level, title=title)
+        path = write_report(log, out, families=names, per=per, level=level, nodes=nodes, title=title, censor=censor)
     if as_json:
         output.print_json({"report": str(path), "log": log.info()})
     else:

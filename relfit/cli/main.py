@@ -119,8 +119,13 @@ def report(
     where: opt.Where = None,
     since: opt.Since = None,
     until: opt.Until = None,
+    per: opt.Per = "node",
+    no_censor: opt.NoCensor = False,
     families: opt.Families = opt.FAMILIES,
     level: opt.Level = 0.95,
+    node: Annotated[
+        list[str] | None, typer.Option("--node", metavar="NAME", help="Show this node by itself. Repeatable.")
+    ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
     json: opt.Json = False,
 ) -> None:
@@ -128,7 +133,17 @@ def report(
     from relfit.cli import commands
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
-    commands.report(reading, out, families=families, level=level, title=title, as_json=json)
+    commands.report(
+        reading,
+        out,
+        families=families,
+        per=per,
+        censor=not no_censor,
+        level=level,
+        nodes=node,
+        title=title,
+        as_json=json,
+    )
 
 
 @app.command()
