@@ -369,8 +369,11 @@ def _gamma_derivatives(
     """Log-likelihood (less the constant ``-sum log t``) in (log shape, log mean), its gradient and Hessian in `out`."""
     a = math.exp(alpha)
     score, slope = shape_score(a)
-    rho = math.exp(log_mean - m)
-    deviation = gap_sum + failures * mean_log_minus_one(rho - 1.0)
+    ratio = log_mean - m
+    rho = math.exp(ratio)
+    # rho - 1 - log(rho); a mean far beyond the failures makes rho tiny, so its logarithm is not taken again
+    excess = mean_log_minus_one(math.expm1(ratio)) if abs(ratio) < 1e-3 else rho - 1.0 - ratio
+    deviation = gap_sum + failures * excess
     value = failures * normalised_log_gamma(a) - a * deviation
     g_a = a * (failures * score - deviation)
     g_m = -a * failures * (1.0 - rho)
@@ -455,7 +458,9 @@ def fit_gamma(
         gap_sum = 0.0
         for i in range(begin, end):
             if observed[i]:
-                gap_sum += mean_log_minus_one((durations[i] - mean) / mean)
+                delta = (durations[i] - mean) / mean
+                # far from the mean the logarithm at hand keeps the digits that 1 + delta loses
+                gap_sum += mean_log_minus_one(delta) if abs(delta) < 0.5 else delta - (log[i] - log_mean)
         if not censored:
             a = _shape_from_gap(gap_sum / failures)
             m = log_mean
