@@ -356,7 +356,7 @@ def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[s
     )
     told: dict[str, Any] = {}
     for name in joined.columns:
-        values = joined[name].replace({"NULL": None, "": None}) if joined[name].dtype == object else joined[name]
+        values = joined[name].where(~joined[name].astype(str).isin(["NULL", ""]))
         if name not in _NOT_ATTRIBUTES and values.notna().any():
             told[_RENAMED.get(name, name)] = values.to_numpy(dtype=object)
     offsets = pd.to_numeric(joined.get("timezone", pd.Series(dtype=object)), errors="coerce").dropna().unique()

@@ -7,6 +7,7 @@ window and the source as JSON.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,8 @@ def write(log: FailureLog, path: Path) -> Path:
     window = log.window
     frames = {"events": log.events, **{name: getattr(log, name) for name in _TABLES if getattr(log, name) is not None}}
     document = {
-        "categorical": {
-            name: [str(c) for c, kind in frame.dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
-            for name, frame in frames.items()
-        },
+        "categorical": _columns_of_kind(frames, lambda kind: isinstance(kind, pd.CategoricalDtype)),
+        "object": _columns_of_kind(frames, pd.api.types.is_object_dtype),
         "version": _VERSION,
         "source": source,
         "window": {
@@ -67,6 +66,10 @@ def write(log: FailureLog, path: Path) -> Path:
             f"this log cannot be kept as Parquet: {error}", path=path, remedy="look at its texts"
         ) from error
     return path
+
+
+def _columns_of_kind(frames: dict[str, pd.DataFrame], is_kind: Callable[[Any], bool]) -> dict[str, list[str]]:
+    return {name: [str(c) for c, kind in frame.dtypes.items() if is_kind(kind)] for name, frame in frames.items()}
 
 
 def recognises(content: Content) -> bool:
@@ -111,7 +114,9 @@ def _restored(content: Content) -> FailureLog:
         if _MARK + b"." + name.encode() in metadata
     }
     for name, frame in frames.items():
-        for column in document["categorical"].get(name, []):
+        for column in document["object"][name]:
+            frame[column] = frame[column].astype(object)  # pandas 3 reads text as a type of its own
+        for column in document["categorical"][name]:
             # a column without any value comes back without its type
             if not isinstance(frame[column].dtype, pd.CategoricalDtype):
                 frame[column] = frame[column].astype(object).astype("category")
