@@ -27,10 +27,12 @@ def comparison(results: Mapping[str, FamilyFit], alpha: float) -> pd.DataFrame:
     aicc = np.stack([result.aicc for result in results.values()])
     has_p = np.isfinite(p)
     has_aicc = np.isfinite(aicc)
-    top = np.max(np.where(has_p, p, -np.inf), axis=0, initial=-np.inf)
+    # the highest p-value is that of the smallest distance, which neither vanishes nor ties as p-values do
+    distance = np.stack([result.ks for result in results.values()])
+    nearest = np.min(np.where(has_p, distance, np.inf), axis=0, initial=np.inf)
     lowest = np.min(np.where(has_aicc, aicc, np.inf), axis=0, initial=np.inf)
-    best_p = has_p & (p == top)
-    good_p = has_p & ((p == top) | (p > alpha))
+    best_p = has_p & (distance == nearest)
+    good_p = has_p & (best_p | (p > alpha))
     best_aicc = has_aicc & (aicc == lowest)
     with np.errstate(invalid="ignore"):
         good_aicc = has_aicc & (aicc - lowest <= _AS_GOOD_AICC)

@@ -115,7 +115,8 @@ def _assemble(
         }
     )[kept].reset_index(drop=True)
     place = rows["location"].str.extract(_PLACE).astype(float)
-    rows = pd.concat([rows, place], axis=1)
+    whole = {name: int for name in place.columns if place[name].notna().all()}
+    rows = pd.concat([rows, place.astype(whole)], axis=1)
     places = list(place.columns)
     failures = rows[rows["cause"] != ""].sort_values(["remove", "line"], kind="stable")
     events = events_frame(
