@@ -1,8 +1,8 @@
-"""`LifeData`: durations in hours, observed or censored, in groups; the one input of every estimator."""
+"""`LifeData`: durations in hours, observed, censored or truncated, in groups; the one input of every estimator."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,14 +24,15 @@ class LifeData:
     """Lives of many groups (nodes, systems, causes), kept flat with offsets.
 
     Group ``j`` owns ``durations[offsets[j]:offsets[j + 1]]``. The order within a group is the order in time where
-    the lives come from a log, and is kept.
+    the lives come from a log, and is kept. What most lives do not need (intervals, truncation, weights) is None.
 
     Parameters
     ----------
     durations : ndarray of float, shape (n,)
-        Hours; finite and not negative.
+        Hours; finite and not negative. The failure time of an observed life, else the time until which the life is
+        known to have lasted.
     observed : ndarray of bool, shape (n,)
-        True where the life ended in a failure (or the repair ended), False where it is right-censored.
+        True where the life ended in a failure (or the repair ended) at a known time, False where it is censored.
     offsets : ndarray of int, shape (groups + 1,)
         Where each group begins; the last entry is ``n``.
     groups : pandas.Index
@@ -43,11 +44,22 @@ class LifeData:
         (``zero_gaps``, ``overlapping``, ...).
     notes : tuple of str
         Rules that were applied, in words a report can print.
+    upper : ndarray of float, shape (n,), optional
+        Where `observed` is false, the time by which the life had ended: infinite for right censoring, finite for an
+        interval ``(durations, upper]``, which is left censoring if it begins at zero. Right censoring when left out.
+    entry : ndarray of float, shape (n,), optional
+        Left truncation: the age from which the life was watched; it would not be here had it ended before. Zero for
+        lives watched from the start.
+    exit : ndarray of float, shape (n,), optional
+        Right truncation: the life is here only because it ended by then. Infinite for lives without this condition.
+    weights : ndarray of int, shape (n,), optional
+        How many equal lives a row stands for.
 
     Raises
     ------
     DataError
-        When shapes disagree or a duration is negative, NaN or infinite; it names the group and the row.
+        When shapes disagree; when a duration is negative, NaN or infinite, an interval's ends are exchanged, a
+        truncation lies past the failure, or a weight is negative or no whole number. It names the group and the row.
 
     Examples
     --------
@@ -65,6 +77,10 @@ class LifeData:
     measure: str = "life"
     counts: pd.DataFrame | None = None
     notes: tuple[str, ...] = field(default=())
+    upper: FloatArray | None = None
+    entry: FloatArray | None = None
+    exit: FloatArray | None = None
+    weights: IntArray | None = None
 
     def __post_init__(self) -> None:
         durations = np.ascontiguousarray(self.durations, dtype=np.float64)
@@ -84,15 +100,72 @@ class LifeData:
             or np.any(np.diff(offsets) < 0)
         ):
             raise DataError("offsets must run from 0 to the number of lives, one step a group, without going back")
-        bad = ~(durations >= 0.0) | np.isinf(durations)
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            group = int(np.searchsorted(offsets, row, side="right")) - 1
-            raise DataError(
-                f"duration {durations[row]} in group {self.groups[group]!r}, row {row - int(offsets[group])}, "
-                f"is not a finite number of hours that is zero or more ({int(bad.sum())} such in all)",
-                remedy="leave such rows out or correct them before fitting",
+        self._refuse(
+            ~(durations >= 0.0) | np.isinf(durations),
+            lambda row: f"duration {durations[row]}",
+            "is not a finite number of hours that is zero or more",
+        )
+        self._check_further()
+
+    def _check_further(self) -> None:
+        """Check and tidy upper ends, truncation and weights, where they are given."""
+        for name in ("upper", "entry", "exit", "weights"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            array = np.ascontiguousarray(value, dtype=np.float64)
+            if array.shape != self.durations.shape:
+                raise DataError(f"{name} has shape {array.shape}, the durations have {self.durations.shape}")
+            object.__setattr__(self, name, array)
+        durations = self.durations
+        ends = np.where(self.observed, durations, np.inf)
+        if self.upper is not None:
+            given = self.upper
+            ends = np.where(self.observed, durations, given)
+            self._refuse(
+                ~(ends >= durations),
+                lambda row: f"interval from {durations[row]} to {given[row]}",
+                "has its ends exchanged or one missing",
             )
+            object.__setattr__(self, "observed", self.observed | (ends == durations))
+            object.__setattr__(self, "upper", ends if np.any(~self.observed & (ends < np.inf)) else None)
+        if self.entry is not None:
+            entry = self.entry
+            self._refuse(
+                ~(entry >= 0.0) | (entry > durations),
+                lambda row: f"left truncation at {entry[row]}",
+                "is negative, missing or after the end of its life",
+                remedy="an entry is the age at which the life came under observation, not after its end",
+            )
+            object.__setattr__(self, "entry", entry if np.any(entry > 0.0) else None)
+        if self.exit is not None:
+            leave = self.exit
+            self._refuse(
+                ~(leave >= ends) | ~(leave > 0.0),
+                lambda row: f"right truncation at {leave[row]}",
+                "is before the end of its life, or its life has no end",
+                remedy="a life that is here only because it ended by then has a failure time or an interval up to then",
+            )
+            object.__setattr__(self, "exit", leave if np.any(leave < np.inf) else None)
+        if self.weights is not None:
+            weights: FloatArray = np.asarray(self.weights, dtype=np.float64)
+            self._refuse(
+                ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53),
+                lambda row: f"weight {weights[row]:g}",
+                "is not a whole number that is zero or more",
+            )
+            object.__setattr__(self, "weights", weights.astype(np.int64) if np.any(weights != 1.0) else None)
+
+    def _refuse(self, bad: BoolArray, what: Callable[[int], str], why: str, remedy: str | None = None) -> None:
+        if not bad.any():
+            return
+        row = int(np.flatnonzero(bad)[0])
+        group = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        raise DataError(
+            f"{what(row)} in group {self.groups[group]!r}, row {row - int(self.offsets[group])}, "
+            f"{why} ({int(bad.sum())} such in all)",
+            remedy=remedy or "leave such rows out or correct them before fitting",
+        )
 
     # ------------------------------------------------------------------ making
 
@@ -103,6 +176,7 @@ class LifeData:
         observed: Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike] | None = None,
         *,
         measure: str = "life",
+        **further: Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike] | None,
     ) -> LifeData:
         """Lives from one array a group.
 
@@ -114,34 +188,42 @@ class LifeData:
             True where the life ended; all True when left out.
         measure : str
             See the class.
+        **further : same shape, optional
+            ``upper``, ``entry``, ``exit`` and ``weights``; see the class.
         """
-        if isinstance(durations, Mapping):
-            labels: list[Any] = list(durations)
-            parts = [np.asarray(durations[label], dtype=np.float64).ravel() for label in labels]
-            flags = None
-            if observed is not None:
-                if not isinstance(observed, Mapping):
-                    raise ArgumentError("durations by label need observed by label")
-                missing = [label for label in labels if label not in observed]
-                if missing:
-                    raise ArgumentError(f"observed has no entry for group {missing[0]!r}")
-                flags = [np.asarray(observed[label], dtype=np.bool_).ravel() for label in labels]
-        else:
-            parts = [np.asarray(part, dtype=np.float64).ravel() for part in durations]
-            labels = list(range(len(parts)))
-            flags = None if observed is None else [np.asarray(part, dtype=np.bool_).ravel() for part in observed]
-        if flags is not None and [f.size for f in flags] != [p.size for p in parts]:
-            raise DataError("observed must have one flag for every duration, group by group")
-        flat = np.concatenate(parts) if parts else np.empty(0)
-        seen = np.ones(flat.size, dtype=np.bool_) if flags is None else np.concatenate([*flags, np.empty(0, np.bool_)])
-        offsets = np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
-        return cls(flat, seen, offsets, _index(labels), measure)
+        labels: list[Any] = list(durations) if isinstance(durations, Mapping) else list(range(len(durations)))
+        parts = _parts("durations", durations, labels, isinstance(durations, Mapping))
+        sizes = [part.size for part in parts]
+        flat = np.concatenate([*parts, np.empty(0)])
+        columns: dict[str, Any] = {}
+        for name, values in {"observed": observed, **further}.items():
+            if name not in ("observed", "upper", "entry", "exit", "weights"):
+                raise ArgumentError(f"no argument {name!r}", remedy="use upper, entry, exit or weights")
+            if values is None:
+                continue
+            arrays = _parts(name, values, labels, isinstance(durations, Mapping))
+            if [array.size for array in arrays] != sizes:
+                raise DataError(f"{name} must have one entry for every duration, group by group")
+            columns[name] = np.concatenate([*arrays, np.empty(0)])
+        seen = columns.pop("observed", np.ones(flat.size)).astype(np.bool_)
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(flat, seen, offsets, _index(labels), measure, **columns)
 
     @classmethod
     def from_array(
-        cls, durations: npt.ArrayLike, observed: npt.ArrayLike | None = None, *, measure: str = "life"
+        cls,
+        durations: npt.ArrayLike,
+        observed: npt.ArrayLike | None = None,
+        *,
+        measure: str = "life",
+        upper: npt.ArrayLike | None = None,
+        entry: npt.ArrayLike | None = None,
+        exit: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
     ) -> LifeData:
         """Lives from one sample (one dimension) or from equally long samples (two: a row a group).
+
+        The further arguments, described with the class, broadcast against `durations`.
 
         Examples
         --------
@@ -152,11 +234,66 @@ class LifeData:
         if values.ndim > 2:
             raise DataError(f"durations must have one or two dimensions, not {values.ndim}")
         rows = values.reshape(1, -1) if values.ndim == 1 else values
-        flags = np.ones(rows.shape, np.bool_) if observed is None else np.asarray(observed, np.bool_)
-        if flags.size != rows.size:
-            raise DataError(f"observed has {flags.size} flags for {rows.size} durations")
+
+        def spread(name: str, given: npt.ArrayLike | None) -> Any:
+            if given is None:
+                return None
+            array = np.asarray(given)
+            if array.ndim == 0 or (array.ndim == 1 and values.ndim == 2 and array.size == rows.shape[1]):
+                array = np.broadcast_to(array, rows.shape)
+            if array.size != rows.size:
+                raise DataError(f"{name} has {array.size} entries for {rows.size} durations")
+            return array.ravel()
+
+        flags = spread("observed", observed)
         offsets = np.arange(rows.shape[0] + 1, dtype=np.int64) * rows.shape[1]
-        return cls(rows.ravel(), flags.ravel(), offsets, pd.RangeIndex(rows.shape[0], name="group"), measure)
+        return cls(
+            rows.ravel(),
+            np.ones(rows.size, np.bool_) if flags is None else flags.astype(np.bool_),
+            offsets,
+            pd.RangeIndex(rows.shape[0], name="group"),
+            measure,
+            upper=spread("upper", upper),
+            entry=spread("entry", entry),
+            exit=spread("exit", exit),
+            weights=spread("weights", weights),
+        )
+
+    @classmethod
+    def from_intervals(
+        cls,
+        lower: npt.ArrayLike,
+        upper: npt.ArrayLike,
+        *,
+        measure: str = "life",
+        entry: npt.ArrayLike | None = None,
+        exit: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+    ) -> LifeData:
+        """Lives known to have ended in ``(lower, upper]``, as inspections give them; one or two dimensions.
+
+        Parameters
+        ----------
+        lower, upper : array_like of float
+            Hours. Equal ends are an exact failure time, an infinite (or missing) `upper` is right censoring, a `lower`
+            of zero (or missing) is left censoring.
+        measure : str
+            See the class.
+        entry, exit, weights : array_like, optional
+            See the class.
+
+        Examples
+        --------
+        >>> LifeData.from_intervals([0.0, 2.0, 5.0, 7.0], [2.0, 5.0, 5.0, float("inf")])
+        LifeData: 4 lives in 1 groups (1 observed, 2 in intervals, 1 censored, 0 of length zero), measure life
+        """
+        low = np.asarray(lower, dtype=np.float64)
+        high = np.asarray(upper, dtype=np.float64)
+        if low.shape != high.shape:
+            raise DataError(f"lower has shape {low.shape}, upper has {high.shape}")
+        low = np.where(np.isnan(low), 0.0, low)
+        high = np.where(np.isnan(high), np.inf, high)
+        return cls.from_array(low, low == high, measure=measure, upper=high, entry=entry, exit=exit, weights=weights)
 
     @classmethod
     def from_frame(
@@ -167,6 +304,10 @@ class LifeData:
         by: str | Sequence[str] = (),
         *,
         measure: str = "life",
+        upper: str | None = None,
+        entry: str | None = None,
+        exit: str | None = None,
+        weights: str | None = None,
     ) -> LifeData:
         """Lives from a table, a row a life.
 
@@ -181,6 +322,9 @@ class LifeData:
             Columns that name the group; one group when empty.
         measure : str
             See the class.
+        upper, entry, exit, weights : str, optional
+            Columns of what the class describes under these names. With `upper` and without `observed`, a life is
+            observed where both ends are equal.
 
         Examples
         --------
@@ -189,22 +333,32 @@ class LifeData:
         [4.0, 6.0, 5.0]
         """
         keys = [by] if isinstance(by, str) else list(by)
-        for column in [duration, *([observed] if observed else []), *keys]:
-            if column not in frame.columns:
+        given = {"upper": upper, "entry": entry, "exit": exit, "weights": weights}
+        for column in [duration, observed, *keys, *given.values()]:
+            if column is not None and column not in frame.columns:
                 raise ArgumentError(
                     f"no column {column!r} in the table",
                     remedy=f"it has {', '.join(map(str, frame.columns))}",
                 )
         values = frame[duration].to_numpy(dtype=np.float64)
-        flags = np.ones(values.size, np.bool_) if observed is None else frame[observed].to_numpy(dtype=np.bool_)
+        columns: dict[str, Any] = {k: frame[c].to_numpy(dtype=np.float64) for k, c in given.items() if c is not None}
+        if observed is not None:
+            flags = frame[observed].to_numpy(dtype=np.bool_)
+        elif upper is not None:
+            columns["upper"] = np.where(np.isnan(columns["upper"]), np.inf, columns["upper"])
+            flags = columns["upper"] == values
+        else:
+            flags = np.ones(values.size, np.bool_)
         if not keys:
-            return cls.from_array(values, flags, measure=measure)
+            return cls.from_array(values, flags, measure=measure, **columns)
         grouper = frame.groupby(keys if len(keys) > 1 else keys[0], observed=True, sort=True, dropna=False)
         codes = grouper.ngroup().to_numpy()
         order = np.argsort(codes, kind="stable")
         sizes = grouper.size()
         offsets = np.concatenate([[0], np.cumsum(sizes.to_numpy())]).astype(np.int64)
-        return cls(values[order], flags[order], offsets, sizes.index, measure)
+        return cls(
+            values[order], flags[order], offsets, sizes.index, measure, **{k: v[order] for k, v in columns.items()}
+        )
 
     # ----------------------------------------------------------------- reading
 
@@ -219,24 +373,51 @@ class LifeData:
         return np.diff(self.offsets)
 
     @property
+    def n_lives(self) -> IntArray:
+        """Lives in each group, weights counted, shape (groups,)."""
+        return self.sizes if self.weights is None else self._count(np.ones(self.durations.size, np.bool_))
+
+    @property
     def n_failures(self) -> IntArray:
-        """Observed lives in each group, shape (groups,)."""
-        return self._sum(self.observed.astype(np.int64)).astype(np.int64)
+        """Lives in each group that ended, at a known time or within an interval, shape (groups,)."""
+        return self._count(self.observed if self.upper is None else self.upper < np.inf)
 
     @property
     def n_censored(self) -> IntArray:
-        """Censored lives in each group, shape (groups,)."""
-        return self.sizes - self.n_failures
+        """Right-censored lives in each group, shape (groups,)."""
+        return self.n_lives - self.n_failures
+
+    @property
+    def n_intervals(self) -> IntArray:
+        """Lives in each group that ended within an interval (left censoring included), shape (groups,)."""
+        if self.upper is None:
+            return np.zeros(self.n_groups, dtype=np.int64)
+        return self._count(~self.observed & (self.upper < np.inf))
 
     @property
     def n_zeros(self) -> IntArray:
         """Observed lives of length zero in each group, shape (groups,)."""
-        return self._sum((self.observed & (self.durations == 0.0)).astype(np.int64)).astype(np.int64)
+        return self._count(self.observed & (self.durations == 0.0))
 
     @property
     def total_time(self) -> FloatArray:
-        """Hours under observation in each group, shape (groups,)."""
-        return self._sum(self.durations).astype(np.float64)
+        """Hours that the lives of each group are known to have lasted under observation, shape (groups,)."""
+        hours = self.durations if self.entry is None else self.durations - self.entry
+        return self._sum(hours if self.weights is None else hours * self.weights).astype(np.float64)
+
+    @property
+    def plain(self) -> bool:
+        """Whether all lives are observed or right-censored, without truncation or weights."""
+        return self.upper is None and self.entry is None and self.exit is None and self.weights is None
+
+    @property
+    def ends(self) -> FloatArray:
+        """Time by which each life had ended: its duration if observed, infinite if right-censored, shape (n,)."""
+        return np.where(self.observed, self.durations, np.inf) if self.upper is None else self.upper
+
+    def _count(self, chosen: BoolArray) -> IntArray:
+        values = chosen.astype(np.int64)
+        return self._sum(values if self.weights is None else values * self.weights).astype(np.int64)
 
     def _sum(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if self.n_groups == 0 or values.size == 0:
@@ -283,7 +464,13 @@ class LifeData:
             self.measure,
             counts,
             self.notes,
+            **{name: values[rows] for name, values in self.further().items()},
         )
+
+    def further(self) -> dict[str, Any]:
+        """Those of ``upper``, ``entry``, ``exit`` and ``weights`` that are given, by name."""
+        named = {name: getattr(self, name) for name in ("upper", "entry", "exit", "weights")}
+        return {name: values for name, values in named.items() if values is not None}
 
     def pooled(self) -> LifeData:
         """All lives as one sample, whatever group they came from."""
@@ -295,13 +482,16 @@ class LifeData:
             self.measure,
             None if self.counts is None else self.counts.sum().to_frame("all").T,
             self.notes,
+            **self.further(),
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a life: the group's keys, ``duration_hours`` and ``observed``."""
+        """A row a life: the group's keys, ``duration_hours``, ``observed``, and what `further` gives."""
         frame = key_columns(self.groups).iloc[self.group_codes()].reset_index(drop=True)
         frame["duration_hours"] = self.durations
         frame["observed"] = self.observed
+        for name, values in self.further().items():
+            frame[name if name == "weights" else f"{name}_hours"] = values
         return frame
 
     def to_dict(self) -> dict[str, Any]:
@@ -309,9 +499,12 @@ class LifeData:
         return {
             "measure": self.measure,
             "groups": self.n_groups,
-            "lives": int(self.durations.size),
-            "observed": int(self.observed.sum()),
-            "censored": int((~self.observed).sum()),
+            "lives": int(self.n_lives.sum()),
+            "observed": int((self.n_failures - self.n_intervals).sum()),
+            "intervals": int(self.n_intervals.sum()),
+            "censored": int(self.n_censored.sum()),
+            "left_truncated": 0 if self.entry is None else int((self.entry > 0).sum()),
+            "right_truncated": 0 if self.exit is None else int((self.exit < np.inf).sum()),
             "zeros": int(self.n_zeros.sum()),
             "left_out": {} if self.counts is None else {str(k): int(v) for k, v in self.counts.sum().items()},
             "notes": list(self.notes),
@@ -321,23 +514,42 @@ class LifeData:
         return self.n_groups
 
     def __repr__(self) -> str:
-        seen = int(self.observed.sum())
+        total = self.to_dict()
+        between = f"{total['intervals']} in intervals, " if total["intervals"] else ""
+        cut = [
+            f"{total[f'{side}_truncated']} {side}-truncated" for side in ("left", "right") if total[f"{side}_truncated"]
+        ]
         return (
-            f"LifeData: {self.durations.size} lives in {self.n_groups} groups ({seen} observed, "
-            f"{self.durations.size - seen} censored, {int(self.n_zeros.sum())} of length zero), measure {self.measure}"
+            f"LifeData: {total['lives']} lives in {self.n_groups} groups ({total['observed']} observed, {between}"
+            f"{total['censored']} censored, {total['zeros']} of length zero"
+            f"{''.join(', ' + part for part in cut)}), measure {self.measure}"
         )
 
     def _repr_html_(self) -> str:
         table = pd.DataFrame(
             {
-                "lives": self.sizes,
-                "observed": self.n_failures,
+                "lives": self.n_lives,
+                "failures": self.n_failures,
                 "censored": self.n_censored,
                 "hours": self.total_time,
             },
             index=self.groups,
         )
         return f"<p>{self!r}</p>{table.to_html(max_rows=10)}"
+
+
+def _parts(name: str, values: Any, labels: list[Any], by_label: bool) -> list[FloatArray]:
+    """One flat array a group."""
+    if isinstance(values, Mapping) != by_label:
+        raise ArgumentError(f"durations {'by label' if by_label else 'in sequence'} need {name} given alike")
+    if by_label:
+        missing = [label for label in labels if label not in values]
+        if missing:
+            raise ArgumentError(f"{name} has no entry for group {missing[0]!r}")
+        values = [values[label] for label in labels]
+    if len(values) != len(labels):
+        raise DataError(f"{name} has {len(values)} groups, the durations have {len(labels)}")
+    return [np.asarray(part, dtype=np.float64).ravel() for part in values]
 
 
 def _index(labels: list[Any]) -> pd.Index:
