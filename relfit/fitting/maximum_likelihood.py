@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.families import CORE, family_named
-from relfit.fitting import kernels, status
+from relfit.fitting import status
+from relfit.fitting.plain import fit_plain
 from relfit.fitting.results import FamilyFit, Fits
 from relfit.goodness import kolmogorov_smirnov
 from relfit.lifedata import LifeData
-from relfit.numeric.batches import SortedLives, over_groups, sort_lives
+from relfit.numeric.batches import SortedLives, sort_lives
 
 __all__ = ["fit"]
-
-_KERNELS: dict[str, Callable[..., None]] = {
-    "exponential": kernels.fit_exponential,
-    "weibull": kernels.fit_weibull,
-    "gamma": kernels.fit_gamma,
-    "lognormal": kernels.fit_lognormal,
-}
 
 
 def fit(
@@ -103,41 +96,9 @@ def _fit_family(
     workers: int | None,
     weibull: FamilyFit | None,
 ) -> FamilyFit:
-    family = family_named(name)
-    groups, count = lives.n_groups, len(family.parameter_names())
-    codes = np.full(groups, status.NOT_CONVERGED, dtype=np.int8)
-    parameters = np.full((groups, count), np.nan)
-    covariance = np.full((groups, count, count), np.nan)
-    loglik = np.full(groups, np.nan)
-    kernel = _KERNELS[name]
-    more: tuple[npt.NDArray[np.float64], ...] = ()
-    if name == "gamma":
-        more = (np.full((groups, 2), np.nan) if weibull is None else weibull.parameter_array,)
-
-    def work(first: int, last: int) -> None:
-        kernel(
-            ordered.durations, ordered.log, ordered.observed, ordered.offsets, first, last,
-            codes, parameters, covariance, loglik, *more,
-        )  # fmt: skip
-
-    over_groups(ordered.offsets, work, workers)
-    _set_apart_overflow(codes, parameters, covariance, loglik)
-    fitted = codes == status.OK
-    distance = kolmogorov_smirnov(name, parameters, fitted, ordered, lives.n_failures, workers)
-    return FamilyFit(family, lives.groups, codes, parameters, covariance, loglik, distance, lives, ordered, level)
-
-
-def _set_apart_overflow(
-    codes: npt.NDArray[np.int8],
-    parameters: npt.NDArray[np.float64],
-    covariance: npt.NDArray[np.float64],
-    loglik: npt.NDArray[np.float64],
-) -> None:
-    """An estimate beyond the range of floats is not one: such a group counts as not converged."""
-    fitted = codes == status.OK
-    finite = np.isfinite(parameters).all(axis=1) & np.isfinite(covariance).all(axis=(1, 2)) & np.isfinite(loglik)
-    bad = fitted & ~finite
-    codes[bad] = status.NOT_CONVERGED
-    parameters[codes != status.OK] = np.nan
-    covariance[codes != status.OK] = np.nan
-    loglik[codes != status.OK] = np.nan
+    found = fit_plain(name, ordered, None if weibull is None else weibull.parameter_array, workers)
+    distance = kolmogorov_smirnov(name, found.parameters, found.codes == status.OK, ordered, lives.n_failures, workers)
+    return FamilyFit(
+        family_named(name), lives.groups, found.codes, found.parameters, found.covariance, found.loglik, distance,
+        lives, ordered, level,
+    )  # fmt: skip

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.goodness.chi_square import chi_square_p
+from relfit.goodness.distances import distances_of_group
 from relfit.goodness.kolmogorov import kolmogorov_p
 from relfit.numeric.batches import SortedLives, over_groups
 from relfit.numeric.special import BLOCK, gamma_cdf, series_table
 
-__all__ = ["FAMILY_CODES", "ChiSquare", "KolmogorovSmirnov", "chi_square", "kolmogorov_smirnov"]
+__all__ = ["FAMILY_CODES", "ChiSquare", "KolmogorovSmirnov", "chi_square", "distances", "kolmogorov_smirnov"]
 
 FAMILY_CODES = {"exponential": 0, "weibull": 1, "gamma": 2, "lognormal": 3}
 _SMALLEST_EXPECTATION = 5.0
@@ -76,6 +77,32 @@ def kolmogorov_smirnov(
     """
     statistic, _, _ = _pass(family, parameters, fitted, lives, cells=False, workers=workers)
     return KolmogorovSmirnov(statistic, kolmogorov_p(statistic, failures))
+
+
+def distances(
+    family: str,
+    parameters: FloatArray,
+    fitted: npt.NDArray[np.bool_],
+    lives: SortedLives,
+    workers: int | None = None,
+) -> FloatArray:
+    """K-S, Cramer-von Mises and Anderson-Darling statistics of one core family, shape (groups, 3).
+
+    Parameters
+    ----------
+    family, parameters, fitted, lives, workers
+        As for `kolmogorov_smirnov`.
+    """
+    out = np.full((lives.n_groups, 3), np.nan)
+
+    def work(first: int, last: int) -> None:
+        _distances(
+            FAMILY_CODES[family], parameters, fitted, lives.durations, lives.log, lives.observed, lives.offsets,
+            first, last, out,
+        )  # fmt: skip
+
+    over_groups(lives.offsets, work, workers)
+    return out
 
 
 def chi_square(
@@ -158,6 +185,35 @@ def _probabilities(
     if censored:
         for i in range(end - begin):
             hazards[i] = -math.log1p(-out[i]) if out[i] < 1.0 else _LARGEST_HAZARD
+
+
+@numba.njit(cache=True, nogil=True)
+def _distances(
+    code: int, parameters: np.ndarray, fitted: np.ndarray, durations: np.ndarray, log: np.ndarray,
+    observed: np.ndarray, offsets: np.ndarray, first: int, last: int, out: np.ndarray,
+) -> None:  # fmt: skip
+    longest = 0
+    for group in range(first, last):
+        longest = max(longest, offsets[group + 1] - offsets[group])
+    below = np.empty(longest)
+    above = np.empty(longest)
+    table = np.empty((48, 3))
+    work = np.empty((5, BLOCK))
+    unweighted = np.empty(0, np.int64)
+    for group in range(first, last):
+        begin, end = offsets[group], offsets[group + 1]
+        if not fitted[group]:
+            continue
+        _probabilities(code, parameters[group], durations, log, begin, end, table, work, below, above, False)
+        for i in range(end - begin):
+            if code < 2:
+                above[i] = math.exp(-above[i])
+            elif code == 2:
+                above[i] = 1.0 - below[i]
+            else:
+                z = (log[begin + i] - parameters[group, 0]) / parameters[group, 1]
+                above[i] = 0.5 * math.erfc(z * math.sqrt(0.5))
+        distances_of_group(below, above, durations, observed, unweighted, begin, end, out[group])
 
 
 @numba.njit(cache=True, nogil=True)
