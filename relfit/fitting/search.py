@@ -22,6 +22,7 @@ IntArray = npt.NDArray[np.int64]
 
 _ITERATIONS = 120
 _LARGEST_STEP = 2.0  # free coordinates are logs or logits: a factor of seven
+_LARGEST_VARIANCE = 1e4  # of a log or logit: beyond it the value is level as far as one can tell
 _STEP_IN_ERRORS = 3e-3  # of the differences, in standard errors
 _VALUES_AT_ONCE = 4_000_000
 
@@ -30,11 +31,11 @@ class Objective(Protocol):
     """What is maximised: shape (trials, groups, k) to (trials, groups)."""
 
     @property
-    def n_groups(self) -> int: ...  # noqa: D102
+    def n_groups(self) -> int: ...
 
-    def __call__(self, free: FloatArray) -> FloatArray: ...  # noqa: D102
+    def __call__(self, free: FloatArray) -> FloatArray: ...
 
-    def take(self, positions: IntArray) -> Objective: ...  # noqa: D102
+    def take(self, positions: IntArray) -> Objective: ...
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,10 @@ def derivatives(
     groups, k = at.shape
     moves = [np.zeros(k)]
     for i in range(k):
-        for sign in (1.0, -1.0):
-            moves.append(sign * np.eye(k)[i])
+        moves += [np.eye(k)[i], -np.eye(k)[i]]
     for i, j in combinations(range(k), 2):
-        for a, b in ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)):
-            moves.append(a * np.eye(k)[i] + b * np.eye(k)[j])
+        plus, minus = np.eye(k)[i] + np.eye(k)[j], np.eye(k)[i] - np.eye(k)[j]
+        moves += [plus, minus, -minus, -plus]
     values = function(at[None] + np.stack(moves)[:, None, :] * step[None])
     centre = values[0]
     gradient = np.empty((groups, k))
@@ -177,8 +177,18 @@ def maximise(objective: Objective, start: FloatArray, tolerance: float = 1e-9) -
         found[active[stuck & (gain < 1e-6) & (least > 1e-9)]] = True
         active = active[moving & ~stuck & (np.abs(free[active]) < 1e3).all(axis=1)]
     _polish(objective, free, value, gradient, hessian, step_size, found)
-    edge = ~found & np.isfinite(value) & (~positive | (np.abs(free - start).max(axis=1) > 12.0))
+    unbounded = _largest_variance(-hessian) > _LARGEST_VARIANCE
+    edge = np.isfinite(value) & np.where(found, unbounded, ~positive | (np.abs(free - start).max(axis=1) > 12.0))
+    found &= ~edge
     return Maximum(free, value, gradient, -hessian, found, edge)
+
+
+def _largest_variance(information: FloatArray) -> FloatArray:
+    """Largest variance of a free coordinate; infinite where the information is not positive definite."""
+    usable = np.isfinite(information).all(axis=(1, 2))
+    values = np.linalg.eigvalsh(np.where(usable[:, None, None], information, np.eye(information.shape[1])))
+    with np.errstate(divide="ignore"):
+        return np.where(usable & (values[:, 0] > 0.0), 1.0 / values[:, 0], np.inf)
 
 
 def _restricted(part: Objective, here: IntArray, size: int) -> Callable[[FloatArray], FloatArray]:
@@ -222,7 +232,7 @@ def _polish(
     step, _, _ = _newton_step(fine, hessian[rows])
     small = np.abs(step) < 0.1 * _widths(hessian[rows]) / _STEP_IN_ERRORS
     step = np.where(np.isfinite(fine).all(axis=1)[:, None] & small.all(axis=1)[:, None], step, 0.0)
-    centre, slope, curve = derivatives(function, free[rows] + step, step_size[rows])
+    centre, _, curve = derivatives(function, free[rows] + step, step_size[rows])
     better = (centre >= value[rows] - 1e-9 * (1.0 + np.abs(value[rows]))) & np.isfinite(curve).all(axis=(1, 2))
     kept = rows[better]
     free[kept] += step[better]

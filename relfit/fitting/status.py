@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ALL_CENSORED", "MEANING", "NOT_CONVERGED", "NO_VARIANCE", "OK", "TOO_FEW", "ZEROS", "words"]
+__all__ = [
+    "ALL_CENSORED",
+    "MEANING",
+    "NOT_APPLICABLE",
+    "NOT_CONVERGED",
+    "NO_MAXIMUM",
+    "NO_VARIANCE",
+    "OK",
+    "TOO_FEW",
+    "ZEROS",
+    "words",
+]
 
 OK = 0
 TOO_FEW = 1
@@ -13,15 +24,22 @@ ALL_CENSORED = 2
 NO_VARIANCE = 3
 ZEROS = 4
 NOT_CONVERGED = 5
+NO_MAXIMUM = 6
+NOT_APPLICABLE = 7
 
-_WORDS = np.array(["ok", "too_few", "all_censored", "no_variance", "zeros", "not_converged"], dtype=object)
+_WORDS = np.array(
+    ["ok", "too_few", "all_censored", "no_variance", "zeros", "not_converged", "no_maximum", "not_applicable"],
+    dtype=object,
+)
 
 MEANING = {
     "ok": "the likelihood has a maximum and it was found",
     "too_few": "no life at all, or a single failure with no longer life, for a family of two parameters",
     "all_censored": "no failure was observed",
-    "no_variance": "all failures tie at the largest life, so the likelihood grows without bound",
+    "no_variance": "all lives agree with one failure time, so the likelihood grows without bound as the spread vanishes",
     "zeros": "a failure time of zero has no density under this family",
+    "no_maximum": "the likelihood still rises, or stays level, at the edge of what the parameters can be",
+    "not_applicable": "the estimator is not defined for such lives, as moments are not for censored ones",
     "not_converged": "the search ended before the gradient vanished; no parameters are given",
 }
 

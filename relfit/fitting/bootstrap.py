@@ -1,0 +1,247 @@
+"""Replicates of every group: parametric, censored as the group was, or resampled; fitted again, all at once.
+
+In a parametric replicate every life is drawn anew from the group's fitted distribution, beyond the age at which it came
+under observation. A censored life keeps its limit. For a life that failed the limit is unknown; it is drawn from the
+Kaplan-Meier estimate of the group's limits beyond that life (Davison and Hinkley 1997, algorithm 3.1), and is infinite
+where no longer life was censored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.families import Family
+from relfit.fitting.estimate import estimate
+from relfit.fitting.plain import Estimates
+from relfit.lifedata import LifeData
+
+__all__ = ["Replicates", "each_block", "parametric_lives", "replicate", "resampled_lives"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_LIVES_AT_ONCE = 1_500_000
+_MOST_WEIGHT = 10_000_000
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Estimates of the replicates: ``codes`` (groups, replications), ``parameters`` (groups, replications, k)."""
+
+    codes: npt.NDArray[np.int8]
+    parameters: FloatArray
+
+
+def spread_out(lives: LifeData) -> LifeData:
+    """The same lives with a row for each, without weights."""
+    if lives.weights is None:
+        return lives
+    if lives.weights.sum() > _MOST_WEIGHT:
+        raise ArgumentError(
+            f"a bootstrap of {lives.weights.sum()} weighted lives is too large",
+            remedy=f"use profile or Wald intervals, or weights that add up to less than {_MOST_WEIGHT}",
+        )
+    rows = np.repeat(np.arange(lives.durations.size), lives.weights)
+    sizes = np.bincount(lives.group_codes(), lives.weights, lives.n_groups).astype(np.int64)
+    further = {name: values[rows] for name, values in lives.further().items() if name != "weights"}
+    return LifeData(
+        lives.durations[rows],
+        lives.observed[rows],
+        np.concatenate([[0], np.cumsum(sizes)]),
+        lives.groups,
+        lives.measure,
+        **further,
+    )
+
+
+def each_block(
+    lives: LifeData, chosen: IntArray, replications: int, rng: np.random.Generator
+) -> Iterator[tuple[IntArray, LifeData, np.random.Generator]]:
+    """Blocks of groups, few enough for the memory when repeated, each with its own stream of random numbers."""
+    size = lives.sizes[chosen] * replications
+    block = np.cumsum(size) // _LIVES_AT_ONCE
+    cuts = np.flatnonzero(np.diff(block, prepend=-1) > 0)
+    parts = np.split(chosen, cuts[1:]) if chosen.size else []
+    for part, stream in zip(parts, rng.spawn(len(parts)), strict=True):
+        yield part, spread_out(lives.take(part.tolist())), stream
+
+
+def parametric_lives(
+    family: type[Family], parameters: FloatArray, lives: LifeData, replications: int, rng: np.random.Generator
+) -> LifeData:
+    """Replicates drawn from fitted distributions, ``replications`` groups for each of the given ones, in its order.
+
+    Parameters
+    ----------
+    family : type
+    parameters : ndarray, shape (groups, k)
+    lives : LifeData
+        Observed or right-censored, without weights; truncation on the left is kept.
+    replications : int
+    rng : numpy.random.Generator
+    """
+    shape = (replications, lives.durations.size)
+    rows = parameters[lives.group_codes()]
+    distribution = family.unchecked(*(rows[:, i] for i in range(rows.shape[1])))
+    age = None if lives.entry is None else lives.entry
+    with np.errstate(all="ignore"):
+        drawn = distribution.sample(shape[0], rng) if age is None else distribution.excess_sample(age, shape[0], rng)
+        drawn = drawn if age is None else drawn + age
+    drawn = np.clip(drawn, 1e-300, 1e300)
+    observed = np.ones(shape, dtype=np.bool_)
+    if (~lives.observed).any():
+        limit = _limits(lives, rng.random(shape))
+        observed = drawn <= limit
+        drawn = np.where(observed, drawn, limit)
+    return _stacked(lives, drawn, observed, None if age is None else np.broadcast_to(age, shape), replications)
+
+
+def resampled_lives(lives: LifeData, replications: int, rng: np.random.Generator) -> LifeData:
+    """Replicates that draw each group's lives, of whatever kind, with replacement."""
+    codes = lives.group_codes()
+    size = lives.sizes[codes]
+    pick = (rng.random((replications, codes.size)) * size).astype(np.int64) + lives.offsets[:-1][codes]
+    further = {name: values[pick] for name, values in lives.further().items()}
+    stacked = _stacked(lives, lives.durations[pick], lives.observed[pick], None, replications)
+    order = _order(lives, replications)
+    return replace(stacked, **{name: values.ravel()[order] for name, values in further.items()})
+
+
+def _order(lives: LifeData, replications: int) -> IntArray:
+    """Where each row of the stacked groups comes from among rows laid out (replications, lives)."""
+    n = lives.durations.size
+    sizes = np.repeat(lives.sizes, replications)
+    begin = np.repeat(lives.offsets[:-1], replications) + np.tile(np.arange(replications), lives.n_groups) * n
+    first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+    return np.asarray(np.repeat(begin - first, sizes) + np.arange(n * replications))
+
+
+def _stacked(
+    lives: LifeData, durations: FloatArray, observed: npt.NDArray[np.bool_], entry: FloatArray | None,
+    replications: int,
+) -> LifeData:  # fmt: skip
+    order = _order(lives, replications)
+    offsets = np.concatenate([[0], np.cumsum(np.repeat(lives.sizes, replications))]).astype(np.int64)
+    return LifeData(
+        durations.ravel()[order],
+        observed.ravel()[order],
+        offsets,
+        pd.RangeIndex(offsets.size - 1),
+        lives.measure,
+        entry=None if entry is None else entry.ravel()[order],
+    )
+
+
+def _limits(lives: LifeData, uniform: FloatArray) -> FloatArray:
+    """Limits of observation for every life and replicate, shape of `uniform`."""
+    order = np.lexsort((~lives.observed, lives.durations, lives.group_codes()))
+    out = np.empty_like(uniform)
+    _draw_limits(lives.durations, lives.observed, order, lives.offsets, uniform, out)
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _draw_limits(
+    durations: np.ndarray, observed: np.ndarray, order: np.ndarray, offsets: np.ndarray, uniform: np.ndarray,
+    out: np.ndarray,
+) -> None:  # fmt: skip
+    for group in range(offsets.size - 1):
+        begin, end = offsets[group], offsets[group + 1]
+        n = end - begin
+        limits = np.empty(n)
+        surviving = np.empty(n)
+        count = 0
+        current = 1.0
+        before = np.ones(n)  # survival of the limits just after each life's own end
+        for i in range(n):
+            row = order[begin + i]
+            if not observed[row]:
+                current *= 1.0 - 1.0 / (n - i)
+                limits[count] = durations[row]
+                surviving[count] = current
+                count += 1
+            before[i] = current
+        for i in range(n):
+            row = order[begin + i]
+            if not observed[row]:
+                for r in range(uniform.shape[0]):
+                    out[r, row] = durations[row]
+                continue
+            for r in range(uniform.shape[0]):
+                target = uniform[r, row] * before[i]
+                # the first limit at which the survival falls to the target or below
+                low, high = 0, count
+                while low < high:
+                    middle = (low + high) // 2
+                    if surviving[middle] <= target + 1e-15:
+                        high = middle
+                    else:
+                        low = middle + 1
+                out[r, row] = limits[low] if low < count else np.inf
+
+
+def replicate(
+    family: type[Family],
+    parameters: FloatArray,
+    fitted: npt.NDArray[np.bool_],
+    lives: LifeData,
+    replications: int,
+    rng: int | np.random.Generator | None,
+    *,
+    resample: bool = False,
+    workers: int | None = None,
+    look: Callable[[IntArray, LifeData, Estimates], None] | None = None,
+) -> Replicates:
+    """Estimates of `family` on replicates of every fitted group.
+
+    Parameters
+    ----------
+    family : type
+    parameters : ndarray, shape (groups, k)
+    fitted : ndarray of bool, shape (groups,)
+    lives : LifeData
+    replications : int
+    rng : int or numpy.random.Generator, optional
+    resample : bool
+        Draw lives with replacement instead of from the fitted distribution.
+    workers : int, optional
+        Threads; does not change the numbers.
+    look : callable, optional
+        Called with the positions of the groups, their replicates and the estimates of each block.
+
+    Raises
+    ------
+    ArgumentError
+        For fewer than 19 replications, or lives in intervals or truncated on the right without `resample`.
+    """
+    if replications < 19:
+        raise ArgumentError(f"{replications} replications are too few", remedy="use 199 or 999")
+    if not resample and (lives.upper is not None or lives.exit is not None):
+        raise ArgumentError(
+            "a parametric bootstrap needs to know how lives were censored, which intervals and right truncation "
+            "do not tell",
+            remedy="use the nonparametric bootstrap or profile intervals",
+        )
+    k = parameters.shape[1]
+    out = Replicates(
+        np.full((lives.n_groups, replications), -1, dtype=np.int8), np.full((lives.n_groups, replications, k), np.nan)
+    )
+    chosen = np.flatnonzero(fitted & (lives.sizes > 0))
+    for part, own, stream in each_block(lives, chosen, replications, np.random.default_rng(rng)):
+        if resample:
+            drawn = resampled_lives(own, replications, stream)
+        else:
+            drawn = parametric_lives(family, parameters[part], own, replications, stream)
+        found = estimate(family, drawn, workers)
+        out.codes[part] = found.codes.reshape(part.size, replications)
+        out.parameters[part] = found.parameters.reshape(part.size, replications, k)
+        if look is not None:
+            look(part, drawn, found)
+    return out

@@ -1,0 +1,212 @@
+"""Maximum likelihood of any family for lives of every kind: existence, starting values and the search."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.families import Family
+from relfit.fitting import status
+from relfit.fitting.likelihood import LogLikelihood
+from relfit.fitting.mixtures import MIXTURES, mixture_starts
+from relfit.fitting.plain import Estimates, fit_plain
+from relfit.fitting.search import Maximum, maximise
+from relfit.lifedata import LifeData
+from relfit.numeric.batches import over_groups, sort_lives
+
+__all__ = ["existence", "fit_general", "log_moments", "to_estimates"]
+
+FloatArray = npt.NDArray[np.float64]
+_EULER = 0.5772156649015329
+_WEIBULL_SPREAD = 1.2825498301618641  # pi / sqrt(6): sd of the log of a Weibull life of shape 1
+_GROUPS_AT_ONCE = 1 << 15
+
+
+def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
+    """Status of every group before any search, shape (groups,).
+
+    A family of two or more parameters has no estimate where one failure time agrees with all lives of a group, since
+    the likelihood then grows without bound, or to its limit, as the spread vanishes.
+    """
+    count = len(family.parameter_names())
+    starts, sizes = lives.offsets[:-1], lives.sizes
+    counted = np.ones(lives.durations.size, np.bool_) if lives.weights is None else lives.weights > 0
+    ended = counted & (lives.ends < np.inf)
+    codes = np.full(lives.n_groups, status.OK, dtype=np.int8)
+    failures = lives.n_failures
+    rows = _by_group(np.add, counted.astype(np.int64), starts, sizes, 0)
+    if count > 1:
+        latest = _by_group(np.maximum, np.where(counted, lives.durations, -np.inf), starts, sizes, -np.inf)
+        first = _by_group(np.minimum, np.where(counted, lives.ends, np.inf), starts, sizes, np.inf)
+        distinct = _distinct_failures(lives, ended)
+        codes[latest <= first] = status.NO_VARIANCE
+        codes[(latest <= first) & (failures == 1)] = status.TOO_FEW
+        codes[(count > 2) & (distinct < count)] = status.TOO_FEW
+    if not family.density_at_zero:
+        codes[lives.n_zeros > 0] = status.ZEROS
+    codes[failures == 0] = status.ALL_CENSORED
+    codes[rows == 0] = status.TOO_FEW
+    return codes
+
+
+def _by_group(
+    ufunc: np.ufunc, values: npt.NDArray[np.generic], starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64],
+    empty: float,
+) -> npt.NDArray[np.float64]:  # fmt: skip
+    out = np.full(sizes.size, empty, dtype=np.float64)
+    filled = sizes > 0
+    if filled.any():
+        out[filled] = ufunc.reduceat(values, starts[filled])
+    return out
+
+
+def _distinct_failures(lives: LifeData, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    code = lives.group_codes()[ended]
+    low, high = lives.durations[ended], lives.ends[ended]
+    order = np.lexsort((high, low, code))
+    code, low, high = code[order], low[order], high[order]
+    new = np.ones(code.size, np.bool_)
+    new[1:] = (code[1:] != code[:-1]) | (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    return np.bincount(code[new], minlength=lives.n_groups).astype(np.int64)
+
+
+def imputed(lives: LifeData) -> LifeData:
+    """Plain lives to start from: intervals by their middle, weights and truncation left out."""
+    ended = lives.ends < np.inf
+    middle = np.where(ended, 0.5 * (lives.durations + np.where(ended, lives.ends, 0.0)), lives.durations)
+    return LifeData(middle, ended, lives.offsets, lives.groups, lives.measure)
+
+
+def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray, FloatArray]:
+    """Rough mean and standard deviation of the log of life, by a Weibull fit that imputes intervals, shape (groups,).
+
+    Never NaN: where there is no such fit, the lives' own moments serve.
+    """
+    plain = imputed(lives)
+    shape = fit_plain("weibull", sort_lives(plain, workers), workers=workers).parameters[:, 0]
+    codes = lives.group_codes()
+    weights = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
+    positive = plain.durations > 0.0
+    log = np.log(np.where(positive, plain.durations, 1.0))
+    count = np.maximum(np.bincount(codes, weights * positive, lives.n_groups), 1e-300)
+    middle = np.bincount(codes, weights * log * positive, lives.n_groups) / count
+    spread = np.sqrt(np.bincount(codes, weights * positive * (log - middle[codes]) ** 2, lives.n_groups) / count)
+    guess = np.clip(_WEIBULL_SPREAD / np.maximum(spread, 1e-3), 0.05, 20.0)
+    shape = np.where(np.isfinite(shape), np.clip(shape, 1e-3, 1e6), guess)
+    # the scale in closed form for this shape, relative to the largest life
+    top = np.full(lives.n_groups, -np.inf)
+    np.maximum.at(top, codes[positive], log[positive])
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(under="ignore"):
+        power = np.where(positive, np.exp(shape[codes] * (log - top[codes])), 0.0)
+    total = np.maximum(np.bincount(codes, weights * power, lives.n_groups), 1e-300)
+    failures = np.maximum(np.bincount(codes, weights * plain.observed, lives.n_groups), 0.5)
+    log_scale = top + np.log(total / failures) / shape
+    return log_scale - _EULER / shape, _WEIBULL_SPREAD / shape
+
+
+def fit_general(
+    family: type[Family],
+    lives: LifeData,
+    moments: tuple[FloatArray, FloatArray] | None = None,
+    workers: int | None = None,
+    start: FloatArray | None = None,
+) -> Estimates:
+    """Fit one family, by Newton's method from one or several starting values, to every group.
+
+    Parameters
+    ----------
+    family : type
+        A subclass of `Family`.
+    lives : LifeData
+        Lives of every kind.
+    moments : tuple of ndarray, optional
+        `log_moments` of the same lives, where they are known already.
+    workers : int, optional
+        Threads; does not change the numbers.
+    start : ndarray, shape (starts, groups, k), optional
+        Parameters to start from in place of those derived from `moments`.
+    """
+    codes = existence(family, lives)
+    found = Estimates.empty(lives.n_groups, len(family.parameter_names()))
+    found.codes[:] = codes
+    rows = np.flatnonzero(codes == status.OK)
+    if not rows.size:
+        return found
+    mean, spread = log_moments(lives, workers) if moments is None else moments
+    counts = np.concatenate([[0], np.cumsum(lives.sizes[rows])])
+
+    def work(first: int, last: int) -> None:
+        for begin in range(first, last, _GROUPS_AT_ONCE):
+            part = rows[begin : min(begin + _GROUPS_AT_ONCE, last)]
+            own = lives.take(part.tolist())
+            starts = _starts(family, own, mean[part], spread[part]) if start is None else start[:, part]
+            best = _best(LogLikelihood(family, own), family, starts)
+            result = to_estimates(family, best)
+            found.codes[part] = result.codes
+            found.parameters[part] = result.parameters
+            found.covariance[part] = result.covariance
+            found.loglik[part] = result.loglik
+
+    over_groups(counts.astype(np.int64), work, workers)
+    return found.set_apart_overflow()
+
+
+def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: FloatArray) -> FloatArray:
+    """Parameters to start from, shape (starts, groups, k)."""
+    if family.name in MIXTURES:
+        return mixture_starts(family.name, imputed(lives))
+    return np.asarray(family.start(mean, spread))[None]
+
+
+def _best(objective: LogLikelihood, family: type[Family], starts: FloatArray) -> Maximum:
+    """The highest of the maxima that the starts lead to; one that was found goes before any that was not."""
+    with np.errstate(all="ignore"):
+        free = family.to_free(starts)
+    best = maximise(objective, free[0])
+    for row in free[1:]:
+        other = maximise(objective, row)
+        take = np.where(best.found == other.found, other.value > best.value, other.found)
+        best = Maximum(
+            *(
+                np.where(take.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)
+                for new, old in zip(_fields(other), _fields(best), strict=True)
+            )
+        )
+    return best
+
+
+def _fields(maximum: Maximum) -> tuple[npt.NDArray[np.generic], ...]:
+    return (maximum.free, maximum.value, maximum.gradient, maximum.information, maximum.found, maximum.edge)
+
+
+def to_estimates(family: type[Family], maximum: Maximum) -> Estimates:
+    """Parameters and their covariance from where a search in free coordinates ended."""
+    groups, k = maximum.free.shape
+    found = Estimates.empty(groups, k)
+    found.codes[:] = np.where(
+        maximum.found, status.OK, np.where(maximum.edge, status.NO_MAXIMUM, status.NOT_CONVERGED)
+    )
+    ok = maximum.found
+    if ok.any():
+        free = maximum.free[ok]
+        found.parameters[ok] = family.from_free(free)
+        found.loglik[ok] = maximum.value[ok]
+        slope = jacobian(family, free)
+        with np.errstate(all="ignore"):
+            inverse = np.linalg.inv(maximum.information[ok])
+            found.covariance[ok] = np.einsum("gij,gjk,glk->gil", slope, inverse, slope)
+    return found
+
+
+def jacobian(family: type[Family], free: FloatArray) -> FloatArray:
+    """Derivatives of the parameters (rows) by the free coordinates (columns), shape (groups, k, k)."""
+    k = free.shape[1]
+    step = 1e-5
+    moves = step * np.eye(k)
+    with np.errstate(all="ignore"):
+        up, down = family.from_free(free[None] + moves[:, None]), family.from_free(free[None] - moves[:, None])
+        far_up = family.from_free(free[None] + 2.0 * moves[:, None])
+        far_down = family.from_free(free[None] - 2.0 * moves[:, None])
+        slope = (8.0 * (up - down) - (far_up - far_down)) / (12.0 * step)
+    return np.moveaxis(slope, 0, 2)
