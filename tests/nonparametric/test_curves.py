@@ -1,0 +1,187 @@
+"""Kaplan-Meier and Nelson-Aalen against lifelines and by hand, with delayed entry, weights and the edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lifelines import KaplanMeierFitter, NelsonAalenFitter
+from lifelines.utils import median_survival_times, restricted_mean_survival_time
+
+from relfit import ArgumentError, DataError, LifeData
+from relfit.nonparametric import kaplan_meier, nelson_aalen
+
+SIZES = (1, 5, 40, 300)
+
+
+def _sample(seed: int = 3):
+    rng = np.random.default_rng(seed)
+    durations, observed, entry, weights = [], [], [], []
+    for n in SIZES:
+        late = np.round(rng.exponential(3.0, n), 1) * (rng.random(n) < 0.6)
+        late[: max(1, n // 4)] = 0.0
+        entry.append(late)
+        durations.append(late + np.round(rng.weibull(0.9, n) * 20.0) + 0.5)
+        observed.append(rng.random(n) < 0.7)
+        weights.append(rng.integers(1, 5, n))
+    return durations, observed, entry, weights
+
+
+@pytest.mark.parametrize("names", [(), ("entry",), ("weights",), ("entry", "weights")])
+def test_curves_are_those_of_lifelines(names):
+    durations, observed, entry, weights = _sample()
+    further = {"entry": entry, "weights": weights}
+    lives = LifeData.from_groups(durations, observed, **{name: further[name] for name in names})
+    survival, hazard = kaplan_meier(lives), nelson_aalen(lives)
+    discrete = nelson_aalen(lives, ties="nelson")
+    for j in range(len(SIZES)):
+        more = {name: further[name][j] for name in names}
+        times, values = survival.group(j)
+        part = slice(*survival.offsets[j : j + 2])
+        peer = KaplanMeierFitter().fit(durations[j], observed[j], **more)
+        np.testing.assert_allclose(values, peer.survival_function_.loc[times].iloc[:, 0], atol=1e-12, rtol=0)
+        limits = peer.confidence_interval_.loc[times].to_numpy()
+        above = values > 0
+        np.testing.assert_allclose(survival.low[part][above], limits[above, 0], atol=1e-10, rtol=0)
+        np.testing.assert_allclose(survival.high[part][above], limits[above, 1], atol=1e-10, rtol=0)
+        for mine, smooth in ((hazard, True), (discrete, False)):
+            peer = NelsonAalenFitter(nelson_aalen_smoothing=smooth).fit(durations[j], observed[j], **more)
+            total = peer.cumulative_hazard_.loc[times].iloc[:, 0]
+            np.testing.assert_allclose(mine.hazard[part], total, atol=1e-12, rtol=0)
+            np.testing.assert_allclose(mine.variance[part], peer._cumulative_sq.loc[times], atol=1e-12, rtol=0)
+            limits = peer.confidence_interval_.loc[times].to_numpy()
+            np.testing.assert_allclose(mine.low[part], limits[:, 0], atol=1e-10, rtol=1e-10)
+            np.testing.assert_allclose(mine.high[part], limits[:, 1], atol=1e-10, rtol=1e-10)
+
+
+def test_median_and_restricted_mean_are_those_of_lifelines():
+    durations, observed, _, _ = _sample(5)
+    curves = kaplan_meier(LifeData.from_groups(durations, observed))
+    median, mean = curves.median(), curves.restricted_mean(12.0)
+    for j in (2, 3):
+        peer = KaplanMeierFitter().fit(durations[j], observed[j])
+        limits = median_survival_times(peer.confidence_interval_).to_numpy().ravel()
+        assert median.iloc[j].tolist() == [peer.median_survival_time_, *limits]
+        assert mean["mean"].iloc[j] == pytest.approx(restricted_mean_survival_time(peer, t=12.0), rel=1e-9)
+
+
+@pytest.mark.parametrize(("interval", "name"), [("log-log", "cloglog"), ("log", "log"), ("plain", "linear")])
+def test_limits_of_quantiles_are_those_of_statsmodels(interval, name):
+    from statsmodels.duration.survfunc import SurvfuncRight
+
+    rng = np.random.default_rng(8)
+    time, seen = rng.exponential(10.0, 60), rng.random(60) < 0.8
+    curves = kaplan_meier(LifeData.from_array(time, seen), interval=interval)
+    peer = SurvfuncRight(time, seen)
+    for p in (0.25, 0.5, 0.6):
+        found = curves.quantile(p).iloc[0]
+        assert found["time"] == peer.quantile(p)
+        assert found[["low", "high"]].tolist() == pytest.approx(peer.quantile_ci(p, method=name))
+
+
+def test_restricted_mean_of_complete_data_is_the_mean_with_its_error():
+    sample = np.array([3.0, 8.0, 1.0, 4.0])
+    found = kaplan_meier(LifeData.from_array(sample)).restricted_mean().iloc[0]
+    assert found["mean"] == pytest.approx(sample.mean())
+    assert found["standard_error"] == pytest.approx(sample.std() / 2.0)
+    short = kaplan_meier(LifeData.from_array(sample)).restricted_mean(2.0).iloc[0]
+    assert short["mean"] == pytest.approx(np.minimum(sample, 2.0).mean())
+    assert short["standard_error"] == pytest.approx(np.minimum(sample, 2.0).std() / 2.0)
+
+
+def test_a_group_does_not_depend_on_its_neighbours():
+    rng = np.random.default_rng(1)
+    lives = LifeData.from_array(rng.exponential(5.0, (2000, 30)), rng.random((2000, 30)) < 0.7)
+    curves, hazards = kaplan_meier(lives), nelson_aalen(lives)
+    alone = lives.take([1999])
+    np.testing.assert_array_equal(curves.group(1999)[1], kaplan_meier(alone).survival)
+    np.testing.assert_array_equal(hazards.group(1999)[1], nelson_aalen(alone).hazard)
+
+
+def test_weights_are_so_many_lives():
+    lives = LifeData.from_array([1.0, 2.0, 2.0, 5.0], [True, True, False, True], weights=[2, 3, 0, 4])
+    spread = LifeData.from_array(np.repeat([1.0, 2.0, 5.0], [2, 3, 4]))
+    for estimate in (kaplan_meier, nelson_aalen):
+        pd_a, pd_b = estimate(lives).to_frame(), estimate(spread).to_frame()
+        np.testing.assert_allclose(pd_a.to_numpy(), pd_b.to_numpy(), rtol=1e-14)
+    many = nelson_aalen(LifeData.from_array([1.0, 2.0], weights=[10**9, 10**9]))
+    assert many.hazard[0] == pytest.approx(np.log(2.0), rel=1e-9)
+    # sum of 1/k**2 for k = 1 .. 10**9
+    assert many.variance[1] == pytest.approx(np.pi**2 / 6.0 - 0.5e-9, rel=1e-12)
+
+
+def test_harmonic_increments_beyond_direct_summing():
+    many = nelson_aalen(LifeData.from_array([1.0, 2.0], weights=[20_000, 500]))
+    k = np.arange(501, 20_501, dtype=float)
+    assert many.hazard[0] == pytest.approx(np.sum(1.0 / k), rel=1e-13)
+    assert many.variance[0] == pytest.approx(np.sum(1.0 / k**2), rel=1e-13)
+
+
+def test_edges():
+    lives = LifeData.from_groups(
+        {"none": [], "censored": [3.0, 5.0], "tie": [2.0, 2.0, 2.0], "zero": [0.0, 1.0], "one": [4.0]},
+        {"none": [], "censored": [0, 0], "tie": [1, 1, 1], "zero": [1, 0], "one": [1]},
+    )
+    curves = kaplan_meier(lives)
+    assert curves.at(10.0).tolist() == [1.0, 1.0, 0.0, 0.5, 0.0]
+    assert curves.at(0.0).tolist() == [1.0, 1.0, 1.0, 0.5, 1.0]
+    assert curves.at([10.0], beyond=np.nan)[1:4].tolist() == [[pytest.approx(np.nan, nan_ok=True)]] * 3
+    low, high = curves.limits_at(10.0)
+    assert low[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert high[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 1.0, 1.0]
+    assert curves.median()["time"].tolist() == [np.inf, np.inf, 2.0, 0.0, 4.0]
+    assert curves.restricted_mean()["mean"].tolist() == [0.0, 5.0, 2.0, 0.5, 4.0]
+    assert not curves.to_frame().isna().any().any()
+    hazards = nelson_aalen(lives)
+    assert hazards.at(10.0).round(6).tolist() == [0.0, 0.0, 1.833333, 0.5, 1.0]
+    assert not hazards.to_frame().isna().any().any()
+    assert "5 groups" in repr(curves)
+    assert "5 groups" in repr(hazards)
+    assert curves.to_dict()["failures"] == 5
+    assert hazards.to_dict()["ties"] == "fleming-harrington"
+
+
+def test_a_curve_that_falls_to_zero_early_says_so():
+    # the first life fails before any other has entered
+    lives = LifeData.from_array([[1.0, 5.0, 6.0]], [[True, True, True]], entry=[[0.0, 2.0, 3.0]])
+    curves = kaplan_meier(lives)
+    assert curves.survival.tolist() == [0.0, 0.0, 0.0]
+    assert curves.collapsed.tolist() == [True]
+    assert kaplan_meier(LifeData.from_array([1.0, 5.0])).collapsed.tolist() == [False]
+
+
+def test_who_is_at_risk_at_an_entry():
+    # the second life enters at the failure of the first, the third enters and fails at 4
+    lives = LifeData.from_array([2.0, 5.0, 4.0, 5.0], entry=[0.0, 2.0, 4.0, 1.0])
+    assert kaplan_meier(lives).at_risk.tolist() == [2, 3, 2]
+
+
+def test_quantile_where_the_curve_is_level_at_it():
+    curves = kaplan_meier(LifeData.from_array(np.arange(1.0, 11.0)))
+    for place, p in enumerate(np.arange(1, 11) / 10.0):
+        assert curves.quantile(p)["time"].iloc[0] == place + 1.0
+
+
+def test_what_is_refused():
+    lives = LifeData.from_intervals([1.0], [2.0])
+    with pytest.raises(DataError, match="turnbull"):
+        kaplan_meier(lives)
+    with pytest.raises(DataError, match="right truncation"):
+        nelson_aalen(LifeData.from_array([1.0], exit=[3.0]))
+    good = LifeData.from_array([1.0, 2.0])
+    with pytest.raises(ArgumentError, match="level"):
+        kaplan_meier(good, 95)
+    with pytest.raises(ArgumentError, match="interval"):
+        kaplan_meier(good, interval="loglog")
+    with pytest.raises(ArgumentError, match="ties"):
+        nelson_aalen(good, ties="efron")
+    with pytest.raises(ArgumentError, match="interval"):
+        nelson_aalen(good, interval="log-log")
+    curves = kaplan_meier(good)
+    with pytest.raises(ArgumentError, match="probability"):
+        curves.quantile(1.5)
+    with pytest.raises(ArgumentError, match="zero or more"):
+        curves.at([-1.0])
+    with pytest.raises(ArgumentError, match="rows"):
+        curves.at([[1.0], [2.0]])
+    with pytest.raises(ArgumentError, match="until"):
+        curves.restricted_mean(np.nan)

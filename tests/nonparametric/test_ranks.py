@@ -1,0 +1,76 @@
+"""Plotting positions: exact median ranks, Johnson's ranks, Kaplan-Meier positions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reliability.Probability_plotting import plotting_positions as positions_of_reliability
+from scipy import stats
+
+from relfit import ArgumentError, DataError, LifeData
+from relfit.nonparametric import median_ranks, plotting_positions
+
+
+def test_median_ranks_of_complete_data_are_beta_medians():
+    lives = LifeData.from_groups([[5.0, 1.0, 3.0], [2.0], []])
+    points = median_ranks(lives, level=0.9)
+    assert points.offsets.tolist() == [0, 3, 4, 4]
+    assert points.times.tolist() == [1.0, 3.0, 5.0, 2.0]
+    i, n = np.array([1, 2, 3, 1]), np.array([3, 3, 3, 1])
+    np.testing.assert_allclose(points.position, stats.beta.ppf(0.5, i, n + 1 - i), rtol=1e-12)
+    np.testing.assert_allclose(points.low, stats.beta.ppf(0.05, i, n + 1 - i), rtol=1e-12)
+    np.testing.assert_allclose(points.high, stats.beta.ppf(0.95, i, n + 1 - i), rtol=1e-12)
+
+
+def test_adjusted_ranks_are_those_of_reliability():
+    rng = np.random.default_rng(6)
+    parts = [rng.exponential(10.0, n) for n in (2, 9, 60)]
+    flags = [rng.random(part.size) < 0.6 for part in parts]
+    for flag in flags:
+        flag[0] = True
+    points = plotting_positions(LifeData.from_groups(parts, flags), "benard")
+    for j, (part, flag) in enumerate(zip(parts, flags, strict=True)):
+        times, expected = positions_of_reliability(part[flag], part[~flag], sort=True)
+        found = points.group(j)
+        np.testing.assert_allclose(found[0], times)
+        np.testing.assert_allclose(found[1], expected, rtol=1e-12)
+
+
+def test_johnsons_own_recursion_with_weights_and_ties():
+    lives = LifeData.from_array([1.0, 2.0, 2.0, 3.0], [True, False, True, True], weights=[1, 1, 2, 1])
+    points = median_ranks(lives)
+    # failures before censored lives of the same length: 1, 2, 2, (2), 3
+    assert points.times.tolist() == [1.0, 2.0, 2.0, 3.0]
+    assert points.rank.tolist() == pytest.approx([1.0, 2.0, 3.0, 4.5])
+
+
+def test_kaplan_meier_positions_are_hazens_on_complete_data():
+    sample = np.array([[3.0, 1.0, 2.0, 9.0]])
+    points = plotting_positions(LifeData.from_array(sample), "kaplan-meier")
+    np.testing.assert_allclose(points.position, (np.arange(1, 5) - 0.5) / 4)
+    np.testing.assert_allclose(points.rank, np.arange(1, 5))
+    hazen = plotting_positions(LifeData.from_array(sample), "hazen")
+    np.testing.assert_allclose(points.position, hazen.position)
+    late = plotting_positions(LifeData.from_array(sample, entry=[[2.0, 0.0, 0.5, 0.0]]), "kaplan-meier")
+    assert ((late.position > 0) & (late.position < 1) & (np.diff(late.position, prepend=0.0) > 0)).all()
+    assert ((late.low <= late.position) & (late.position <= late.high)).all()
+
+
+def test_edges():
+    lives = LifeData.from_groups([[], [1.0, 2.0], [0.0, 0.0]], [[], [0, 0], [1, 1]])
+    for method in ("median", "benard", "mean", "hazen", "kaplan-meier"):
+        points = plotting_positions(lives, method)
+        assert points.offsets.tolist() == [0, 0, 0, 2]
+        assert ((points.position > 0) & (points.position < 1)).all()
+        assert not points.to_frame().isna().any().any()
+    assert "2 failures in 3 groups" in repr(points)
+    assert points.to_dict()["failures"] == 2
+
+
+def test_what_is_refused():
+    with pytest.raises(ArgumentError, match="method"):
+        plotting_positions(LifeData.from_array([1.0]), "bernard")
+    with pytest.raises(DataError, match="kaplan-meier"):
+        median_ranks(LifeData.from_array([1.0, 2.0], entry=[0.0, 1.0]))
+    with pytest.raises(DataError, match="turnbull"):
+        plotting_positions(LifeData.from_intervals([1.0], [2.0]), "kaplan-meier")
