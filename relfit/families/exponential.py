@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families.base import Family, FloatArray
+from relfit.families.base import EULER, Domain, Family, FloatArray, log_cdf_of_hazard
 
 __all__ = ["Exponential"]
 
@@ -30,7 +30,8 @@ class Exponential(Family):
 
     rate: FloatArray
     name: ClassVar[str] = "exponential"
-    positive: ClassVar[tuple[bool, ...]] = (True,)
+    domains: ClassVar[tuple[Domain, ...]] = ("positive",)
+    density_at_zero: ClassVar[bool] = True
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
@@ -40,6 +41,12 @@ class Exponential(Family):
         """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)
         return np.where(t < 0.0, -np.inf, np.log(self.rate) - self.rate * t)
+
+    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to fail within `time`."""
+        with np.errstate(divide="ignore"):
+            log_time = np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0))
+        return log_cdf_of_hazard(np.log(self.rate) + log_time)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
         """Time at which the cumulative hazard reaches `hazard`."""
@@ -52,3 +59,9 @@ class Exponential(Family):
     def log_mean_gradient(self) -> FloatArray:
         """Derivative of the log of the mean by the rate."""
         return np.asarray(-1.0 / self.rate)[..., None]
+
+    @classmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        """The rate for which the log of life has this mean; `sdlog` gives only the shape."""
+        middle, _ = np.broadcast_arrays(np.asarray(meanlog, dtype=np.float64), sdlog)
+        return np.exp(-EULER - middle)[..., None]

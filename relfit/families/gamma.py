@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Family, FloatArray
+from relfit.families.base import Domain, Family, FloatArray
 from relfit.numeric.special import log_gamma_survival
 
 __all__ = ["Gamma"]
@@ -35,7 +35,7 @@ class Gamma(Family):
     shape: FloatArray
     scale: FloatArray
     name: ClassVar[str] = "gamma"
-    positive: ClassVar[tuple[bool, ...]] = (True, True)
+    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
@@ -67,3 +67,26 @@ class Gamma(Family):
     def log_mean_gradient(self) -> FloatArray:
         """Derivative of the log of the mean by shape and scale."""
         return np.stack(np.broadcast_arrays(1.0 / self.shape, 1.0 / self.scale), axis=-1)
+
+    @classmethod
+    def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:
+        """Log of the shape and log of the mean, which a sample tells apart better than shape and scale."""
+        log = super().to_free(parameters)
+        return np.stack([log[..., 0], log[..., 0] + log[..., 1]], axis=-1)
+
+    @classmethod
+    def from_free(cls, free: npt.ArrayLike) -> FloatArray:
+        """Shape and scale at a log shape and a log mean."""
+        value = np.asarray(free, dtype=np.float64)
+        return super().from_free(np.stack([value[..., 0], value[..., 1] - value[..., 0]], axis=-1))
+
+    @classmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        """Parameters for which the log of life has this mean and standard deviation."""
+        middle, spread = np.broadcast_arrays(np.asarray(meanlog, np.float64), np.clip(sdlog, 1e-7, 1e7))
+        variance = spread**2
+        shape = 0.5 + 1.0 / variance
+        for _ in range(8):  # Newton's method for trigamma(shape) = variance
+            trigamma = special.polygamma(1, shape)
+            shape = shape + trigamma * (1.0 - trigamma / variance) / special.polygamma(2, shape)
+        return np.stack([shape, np.exp(middle - special.digamma(shape))], axis=-1)

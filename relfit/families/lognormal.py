@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Family, FloatArray
+from relfit.families.base import Domain, Family, FloatArray
 
 __all__ = ["Lognormal"]
 
@@ -34,7 +34,7 @@ class Lognormal(Family):
     meanlog: FloatArray
     sdlog: FloatArray
     name: ClassVar[str] = "lognormal"
-    positive: ClassVar[tuple[bool, ...]] = (False, True)
+    domains: ClassVar[tuple[Domain, ...]] = ("real", "positive")
 
     def _z(self, time: npt.ArrayLike) -> FloatArray:
         with np.errstate(divide="ignore"):
@@ -43,6 +43,10 @@ class Lognormal(Family):
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
         return np.asarray(special.log_ndtr(-self._z(time)))
+
+    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to fail within `time`."""
+        return np.asarray(special.log_ndtr(self._z(time)))
 
     def cdf(self, time: npt.ArrayLike) -> FloatArray:
         """The probability to fail within `time` hours."""
@@ -53,7 +57,7 @@ class Lognormal(Family):
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = -0.5 * (self._z(t) ** 2 + np.log(2.0 * np.pi)) - np.log(self.sdlog) - np.log(t)
-        return np.where(t <= 0.0, -np.inf, value)
+        return np.where((t <= 0.0) | np.isposinf(t), -np.inf, value)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
         """Time at which the cumulative hazard reaches `hazard`."""
@@ -70,3 +74,9 @@ class Lognormal(Family):
     def log_mean_gradient(self) -> FloatArray:
         """Derivative of the log of the mean by meanlog and sdlog."""
         return np.stack(np.broadcast_arrays(np.ones_like(self.meanlog), self.sdlog), axis=-1)
+
+    @classmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        """Parameters for which the log of life has this mean and standard deviation: these themselves."""
+        middle, spread = np.broadcast_arrays(np.asarray(meanlog, np.float64), np.maximum(sdlog, 1e-9))
+        return np.stack([middle, spread], axis=-1)

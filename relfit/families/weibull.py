@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Family, FloatArray
+from relfit.families.base import EULER, LOG_WEIBULL_SD, Domain, Family, FloatArray, log_cdf_of_hazard
 
 __all__ = ["Weibull"]
 
@@ -36,7 +36,7 @@ class Weibull(Family):
     shape: FloatArray
     scale: FloatArray
     name: ClassVar[str] = "weibull"
-    positive: ClassVar[tuple[bool, ...]] = (True, True)
+    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
@@ -45,7 +45,15 @@ class Weibull(Family):
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""
-        return self.log_hazard(time) + self.log_sf(time)
+        log_sf = self.log_sf(time)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
+
+    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to fail within `time`."""
+        with np.errstate(divide="ignore", over="ignore"):
+            log_time = np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0))
+            return log_cdf_of_hazard(self.shape * (log_time - np.log(self.scale)))
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`."""
@@ -67,3 +75,10 @@ class Weibull(Family):
         """Derivative of the log of the mean by shape and scale."""
         by_shape = -special.digamma(1.0 + 1.0 / self.shape) / self.shape**2
         return np.stack(np.broadcast_arrays(by_shape, 1.0 / self.scale), axis=-1)
+
+    @classmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        """Parameters for which the log of life has this mean and standard deviation."""
+        middle, spread = np.broadcast_arrays(np.asarray(meanlog, np.float64), np.maximum(sdlog, 1e-9))
+        shape = LOG_WEIBULL_SD / spread
+        return np.stack([shape, np.exp(middle + EULER / shape)], axis=-1)
