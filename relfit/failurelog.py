@@ -17,6 +17,7 @@ from relfit.units import instant
 
 if TYPE_CHECKING:
     from relfit.lifedata import LifeData
+    from relfit.regression import Regression
 
 __all__ = [
     "EVENT_COLUMNS",
@@ -355,6 +356,61 @@ class FailureLog:
         """
         return lives_of_log(
             self, measure, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros
+        )
+
+    def regression(
+        self,
+        formula: str,
+        model: str = "cox",
+        *,
+        measure: str | None = None,
+        level: float = 0.95,
+        cluster: str | None = "node",
+        reference: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Regression:
+        """How attributes of nodes and events lengthen or shorten lives or repairs; needs ``relfit[regression]``.
+
+        Parameters
+        ----------
+        formula : str
+            ``"life ~ cage + column"`` or ``"repair ~ cause"``: the right side names attributes of the log, ``system``
+            or ``cause``, in the language of formulaic; text is a category, ``C(cage)`` makes a number one. The cause of
+            a life is that of the failure with which it began, that of a repair its own.
+        model : {"cox", "weibull", "lognormal"}
+            Proportional hazards, or accelerated failure time.
+        measure : {"ttf", "ttr"}, optional
+            For a formula without a left side.
+        level : float
+            Level of the intervals.
+        cluster : str or None
+            Standard errors are robust to dependence among lives with one value of this; ``"node"`` since a node has
+            several lives. ``None`` takes lives as independent.
+        reference : mapping from attribute to level, optional
+            What other levels are compared to; the first in natural order when left out.
+        **options
+            ``censor``, ``origin``, ``first``, ``overlaps`` and ``zeros`` of `lives`.
+
+        Returns
+        -------
+        relfit.regression.Regression
+
+        Raises
+        ------
+        ArgumentError
+            See `relfit.regression.regression`.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> found = rf.datasets.load("white").regression("repair ~ cause", "lognormal", reference={"cause": "network"})
+        >>> found.table.index.tolist()[:2], found.n_clusters
+        (['cause[T.facilities]', 'cause[T.hardware]'], 512)
+        """
+        from relfit.regression.of_log import regression_of_log
+
+        return regression_of_log(
+            self, formula, model, measure=measure, level=level, cluster=cluster, reference=reference, **options
         )
 
     # ----------------------------------------------------------------- keeping

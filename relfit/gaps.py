@@ -19,7 +19,7 @@ from relfit.units import NANOSECONDS_PER_HOUR
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["lives_of_log"]
+__all__ = ["lives_of_log", "lives_with_rows"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -37,6 +37,25 @@ def lives_of_log(
     log: FailureLog, measure: str, per: str, *, censor: bool, origin: str, first: str, overlaps: str, zeros: str
 ) -> LifeData:
     """Derive lives; `FailureLog.lives` documents the arguments."""
+    return lives_with_rows(
+        log, measure, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros
+    )[0]
+
+
+def lives_with_rows(
+    log: FailureLog, measure: str, per: str, *, censor: bool, origin: str, first: str, overlaps: str, zeros: str
+) -> tuple[LifeData, IntArray]:
+    """Derive lives, and the row of the log that says more about each of them.
+
+    Returns
+    -------
+    LifeData
+        What `lives_of_log` gives.
+    ndarray of int, shape (n,)
+        For each life, in the same order, a position in ``log.events``: of the outage for a time to repair, of the
+        failure (or outage) with which a time to failure began, -1 where it began with the observation. Where the source
+        gives lives whole, a position in ``log.lifetimes``.
+    """
     given = {"measure": measure, "origin": origin, "first": first, "overlaps": overlaps, "zeros": zeros}
     for name, value in given.items():
         if value not in _CHOICES[name]:
@@ -57,6 +76,7 @@ class _Outages:
     """Outages of a log sorted by group and start, with the groups and how long each was watched (nanoseconds)."""
 
     code: IntArray
+    row: IntArray  # position among the events
     start: IntArray
     end: IntArray  # the start where the end is unknown
     end_seen: BoolArray
@@ -139,6 +159,7 @@ def _outages(log: FailureLog, per: str, overlaps: str) -> _Outages:
     rows = np.flatnonzero(keep)[final]
     return _Outages(
         group_code[rows],
+        rows,
         start[rows],
         end[rows],
         end_seen[rows],
@@ -239,6 +260,7 @@ def _watched(
 
 def _pack(
     code: IntArray,
+    row: IntArray,
     at: IntArray,
     nanoseconds: IntArray,
     observed: BoolArray,
@@ -247,7 +269,7 @@ def _pack(
     zeros: str,
     counts: dict[str, IntArray],
     notes: tuple[str, ...],
-) -> LifeData:
+) -> tuple[LifeData, IntArray]:
     size = len(outages.groups)
     zero = nanoseconds == 0
     drop = zero & (observed if zeros == "apart" else False)
@@ -262,7 +284,7 @@ def _pack(
     offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=size))]).astype(np.int64)
     if outages.without_group:
         notes = (*notes, f"{outages.without_group} events without a value to group by are not in any group")
-    return LifeData(
+    lives = LifeData(
         nanoseconds[order] / NANOSECONDS_PER_HOUR,
         observed[order],
         offsets,
@@ -271,9 +293,10 @@ def _pack(
         pd.DataFrame(counts, index=outages.groups),
         (*outages.notes, *notes),
     )
+    return lives, row[~drop][order]
 
 
-def _failures(outages: _Outages, *, censor: bool, origin: str, first: str, zeros: str) -> LifeData:
+def _failures(outages: _Outages, *, censor: bool, origin: str, first: str, zeros: str) -> tuple[LifeData, IntArray]:
     size = len(outages.groups)
     # an outage that was going on when observation began is no failure; only its end can begin a gap
     rows = np.flatnonzero(~outages.start_cut | (origin == "repair"))
@@ -313,8 +336,11 @@ def _failures(outages: _Outages, *, censor: bool, origin: str, first: str, zeros
     unknown[never[~count_first[never]]] += 1
     if not censor:
         tail, after, silent = tail[:0], after[:0], silent[:0]
+    row = outages.row[rows]
+    begun = np.full(head.size, -1, dtype=np.int64)
     return _pack(
         np.concatenate([code[later], code[head], code[tail], silent]),
+        np.concatenate([row[later - 1], begun, row[tail], np.full(silent.size, -1, dtype=np.int64)]),
         np.concatenate(
             [start[later], start[head], np.full(tail.size, np.iinfo(np.int64).max), outages.entered[silent]]
         ),
@@ -331,13 +357,14 @@ def _failures(outages: _Outages, *, censor: bool, origin: str, first: str, zeros
     )
 
 
-def _repairs(outages: _Outages, *, censor: bool, zeros: str) -> LifeData:
+def _repairs(outages: _Outages, *, censor: bool, zeros: str) -> tuple[LifeData, IntArray]:
     size = len(outages.groups)
     seen = outages.end_seen
     complete = seen & ~outages.start_cut & ~outages.end_cut
     rows = np.flatnonzero(seen if censor else complete)
     return _pack(
         outages.code[rows],
+        outages.row[rows],
         outages.start[rows],
         (outages.end - outages.start)[rows],
         complete[rows],
@@ -349,7 +376,7 @@ def _repairs(outages: _Outages, *, censor: bool, zeros: str) -> LifeData:
     )
 
 
-def _declared(log: FailureLog, per: str, *, censor: bool, zeros: str) -> LifeData:
+def _declared(log: FailureLog, per: str, *, censor: bool, zeros: str) -> tuple[LifeData, IntArray]:
     """Lives that the source gives whole."""
     table = log.lifetimes
     assert table is not None
@@ -368,6 +395,7 @@ def _declared(log: FailureLog, per: str, *, censor: bool, zeros: str) -> LifeDat
     counts = pd.DataFrame({"zero_gaps": np.bincount(code[zero], minlength=size)}, index=groups)
     order = np.flatnonzero(~drop)[np.argsort(code[~drop], kind="stable")]
     offsets = np.concatenate([[0], np.cumsum(np.bincount(code[order], minlength=size))]).astype(np.int64)
-    return LifeData(
+    lives = LifeData(
         duration[order], observed[order], offsets, groups, "ttf", counts, ("lives as the source gives them",)
     )
+    return lives, order

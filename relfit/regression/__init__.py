@@ -1,0 +1,15 @@
+"""Covariates: how attributes of nodes and events lengthen or shorten lives and repairs (lifelines does the fitting).
+
+>>> from relfit.regression import regression
+>>> import pandas as pd
+>>> table = pd.DataFrame({"hours": [4.0, 7.0, 9.0, 12.0, 20.0, 31.0], "hot": [1, 1, 0, 1, 0, 0]})
+>>> regression(table, "hours ~ hot", "weibull", observed=None).table.index.tolist()
+['hot']
+"""
+
+from relfit.regression.covariates import regression_table
+from relfit.regression.models import MODELS, regression
+from relfit.regression.of_log import regression_of_log
+from relfit.regression.results import Regression, Test
+
+__all__ = ["MODELS", "Regression", "Test", "regression", "regression_of_log", "regression_table"]

@@ -1,0 +1,193 @@
+"""Every mistake ends in one clear error; every doubt is told in the result."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.regression import regression
+from tests.regression.test_of_log import simulated
+
+MODELS = ("cox", "weibull", "lognormal")
+
+
+def frame(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "hours": 100.0 * rng.weibull(1.2, n),
+            "observed": np.arange(n) % 7 > 1,
+            "x": rng.normal(size=n),
+            "rack": np.array(list("abc"))[np.arange(n) % 3],
+            "hot": rng.integers(0, 2, n),
+            "node": np.arange(n) // 3,
+        }
+    )
+
+
+def refused(text: str, table: Any, formula: str, *arguments: Any, **options: Any) -> None:
+    with pytest.raises(rf.RelfitError, match=text):
+        regression(table, formula, *arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        ("life ~ rock", "did you mean 'rack'"),
+        ("life ~ positoin", "did you mean 'position'.*there is"),
+        ("live ~ rack", "'live' on the left side is not known"),
+        ("life ~ rack +", "cannot read the formula"),
+        ("life ~ rack ~ x", "is not a formula"),
+        ("life ~", "is not a formula"),
+        ("life ~ 1", "names no covariate"),
+        ("life ~ frobnicate(position)", "cannot compute the formula"),
+        ("life ~ position + np.square(position) - position + nothing:position", "no column 'nothing'"),
+        ("life ~ entered", "no column 'entered'"),
+        ("life ~ node", "no column 'node'"),
+    ],
+)
+def test_formulas(formula: str, text: str) -> None:
+    with pytest.raises(rf.ArgumentError, match=text):
+        simulated().regression(formula)
+
+
+def test_arguments_of_a_log() -> None:
+    log = simulated()
+    for options, text in [
+        ({"model": "weibul"}, "did you mean weibull"),
+        ({"level": 1.0}, "between 0 and 1"),
+        ({"measure": "ttr"}, "leave out measure"),
+        ({"cluster": "rak"}, "did you mean 'rack'"),
+        ({"reference": {"rack": "z"}}, "no level 'z'"),
+        ({"reference": {"rock": "a"}}, "not in the formula"),
+        ({"censors": False}, "no option 'censors'"),
+        ({"origin": "nowhere"}, "origin='nowhere'"),
+        ({"cluster": "system"}, "all lives have one value of system"),
+    ]:
+        with pytest.raises(rf.ArgumentError, match=text):
+            log.regression("life ~ rack", **options)
+    with pytest.raises(rf.ArgumentError, match="measure='x' is not known"):
+        log.regression("rack", measure="x")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_cannot_be_estimated(model: str) -> None:
+    table = frame()
+    refused("'x' is the same for every life", table.assign(x=2.0), "hours ~ x", model)
+    refused("is 'a' for every life", table.assign(rack="a"), "hours ~ rack", model)
+    refused("'y' follows from 'x'", table.assign(y=table["x"] * 3 + 1e6), "hours ~ x + y", model)
+    refused("none of the 60 lives", table.assign(observed=False), "hours ~ x", model)
+    seen = table["observed"] & (table["rack"] != "b")
+    refused("no failure among the 20 lives with rack 'b'", table.assign(observed=seen), "hours ~ rack", model)
+    seen = table["observed"] & ~((table["rack"] == "c") & (table["hot"] == 1))
+    refused("with rack:hot 'c, 1'", table.assign(observed=seen), "hours ~ rack * C(hot)", model)
+    refused("2 failures are too few", table.assign(observed=np.arange(60) < 2), "hours ~ x + hot", model)
+    refused("not finite", table.assign(x=0.0 + (table["x"] > 0)), "hours ~ np.log(x)", model)
+    refused("dates", table.assign(x=pd.Timestamp("2020-01-01")), "hours ~ x", model)
+    refused("no life is left", table.assign(x=np.nan), "hours ~ x", model)
+
+
+def test_data_that_cannot_be() -> None:
+    table = frame()
+    refused("row 3", table.assign(hours=table["hours"].where(table.index != 3, -1.0)), "hours ~ x")
+    refused("row 4", table.assign(hours=table["hours"].where(table.index != 4)), "hours ~ x")
+    missing = table["observed"].astype(object).where(table.index != 5)
+    refused("missing in row 5", table.assign(observed=missing), "hours ~ x")
+    refused("left truncation", table.assign(late=table["hours"] + 1), "hours ~ x", entry="late")
+    refused("weight", table.assign(w=-1), "hours ~ x", weights="w")
+    refused("no column 'failed'", table, "hours ~ x", observed="failed")
+    refused("no column 'houres'; did you mean 'hours'", table, "houres ~ x")
+    refused("no left side", table, "x")
+    intervals = rf.LifeData.from_intervals([0.0, 1.0], [1.0, 2.0])
+    refused("no intervals", intervals, "life ~ group")
+
+
+def test_zeros() -> None:
+    table = frame()
+    table.loc[[1, 2], ["hours", "observed"]] = [0.0, True]
+    refused("2 lives of length zero", table, "hours ~ x", "weibull")
+    assert regression(table, "hours ~ x").converged
+    table.loc[1, "observed"] = False
+    assert regression(table, "hours ~ x").dropped.loc["censored at age zero", "rows"] == 1
+
+
+def test_lifelines_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lifelines", None)
+    with pytest.raises(rf.ArgumentError, match=r"pip install 'relfit\[regression\]'"):
+        simulated().regression("life ~ rack")
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.filterwarnings("error")
+def test_separation_by_a_number_is_told(model: str) -> None:
+    n = 80
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=n)
+    table = pd.DataFrame({"hours": np.exp(5.0 - 40.0 * x), "observed": True, "x": x})
+    told: tuple[str, ...]
+    try:
+        found = regression(table, "hours ~ x", model)
+        told = found.notes
+    except rf.ArgumentError as error:
+        told = (str(error),)
+    assert any(word in note for note in told for word in ("next to nothing", "lifelines", "do not use"))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_doubts_are_told(model: str) -> None:
+    table = frame()
+    few = regression(table, "hours ~ x + rack + hot + x:hot", model)
+    assert any("fewer than ten for each" in note for note in few.notes)
+    assert any("independent" in note for note in few.notes)
+    clustered = regression(table.assign(node=table.index // 20), "hours ~ x", model, cluster="node")
+    assert any("clusters are few" in note for note in clustered.notes)
+
+
+def test_predictions() -> None:
+    log = simulated()
+    cox, weibull = log.regression("life ~ rack + position"), log.regression("life ~ rack + position", "weibull")
+    case = pd.DataFrame({"rack": ["a"], "position": [3]})
+    for found in (cox, weibull):
+        for table, text in [
+            (case.assign(rack="z"), "no life had rack 'z'"),
+            (case.drop(columns="position"), "no column 'position'"),
+            (case.assign(position=np.nan), "'position' is missing or not a number in row 0"),
+            (case.assign(position="far"), "'position' is missing or not a number"),
+            (case.assign(rack=None), "'rack' is missing"),
+        ]:
+            with pytest.raises(rf.ArgumentError, match=text):
+                found.predict(table, [1.0])
+        with pytest.raises(rf.ArgumentError, match="below zero"):
+            found.predict(case, [-1.0])
+    with pytest.raises(rf.ArgumentError, match="past its longest life"):
+        cox.predict(case, 1e9)
+    assert 0.0 <= weibull.predict(case, 1e9).iloc[0, 0] < 1e-9
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e6])
+def test_the_unit_of_time_does_not_matter(model: str, unit: float) -> None:
+    table = frame(300)
+    base = regression(table, "hours ~ x + rack", model)
+    found = regression(table.assign(hours=table["hours"] * unit), "hours ~ x + rack", model)
+    assert found.converged
+    apart = (found.table["coefficient"] - base.table["coefficient"]) / base.table["standard_error"]
+    assert np.abs(apart).max() < 0.01
+
+
+def test_covariates_of_any_size() -> None:
+    table = frame(300)
+    found = regression(table.assign(x=table["x"] * 1e9 + 1e12), "hours ~ x", "weibull")
+    base = regression(table, "hours ~ x", "weibull")
+    assert found.table["p"].iloc[0] == pytest.approx(base.table["p"].iloc[0], rel=0.05) or not found.converged
+
+
+def test_names_of_any_kind() -> None:
+    table = frame().rename(columns={"x": "inlet temperature", "hot": "_duration"})
+    found = regression(table, "hours ~ `inlet temperature` + rack", "weibull")
+    assert "inlet temperature" in found.table.index[-1] or "inlet temperature" in found.table.index[0]

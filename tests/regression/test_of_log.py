@@ -1,0 +1,206 @@
+"""Regressions of failure logs: known effects, where attributes come from, the real logs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.regression import regression, regression_table
+from tests.factories import make_log
+
+HOURS = 5000.0
+
+
+def simulated(effect: float = 0.8, seed: int = 0, shape: float = 1.0) -> rf.FailureLog:
+    """60 nodes watched for 5000 h; gaps in rack b are longer by ``exp(effect)``, repairs take some 2 h or 8 h."""
+    rng = np.random.default_rng(seed)
+    events, nodes = [], []
+    for number in range(60):
+        rack = "ab"[number % 2]
+        nodes.append({"node": f"n{number}", "rack": rack, "position": number // 2 % 10})
+        scale = 400.0 * np.exp(effect * (rack == "b"))
+        clock = scale * rng.weibull(shape)
+        while clock < HOURS:
+            cause = "disk" if rng.random() < 0.5 else "fan"
+            length = rng.lognormal(np.log(2.0 if cause == "fan" else 8.0), 0.5)
+            events.append({"node": f"n{number}", "start": clock, "end": min(clock + length, HOURS), "cause": cause})
+            clock += max(scale * rng.weibull(shape), length + 0.01)
+    return make_log(events, nodes, window=(0, HOURS))
+
+
+@pytest.mark.parametrize(("model", "sign"), [("cox", -1.0), ("weibull", 1.0)])
+def test_a_known_effect_lies_in_its_interval(model: str, sign: float) -> None:
+    found = simulated().regression("life ~ rack + position", model)
+    row = found.table.loc["rack[T.b]"]
+    assert row["low"] < sign * 0.8 < row["high"]
+    assert row["p_adjusted"] < 1e-6
+    assert row["reference"] == "a"
+    assert found.table.loc["position", "low"] < 0.0 < found.table.loc["position", "high"]
+    assert found.n_clusters == 60
+    assert any("robust" in note for note in found.notes)
+
+
+def test_the_interval_covers_the_effect_as_often_as_it_says() -> None:
+    inside = 0
+    for seed in range(60):
+        row = simulated(seed=seed + 100).regression("life ~ rack", "weibull").table.iloc[0]
+        inside += row["low"] < 0.8 < row["high"]
+    assert inside >= 51  # 57 of 60 expected; fewer than 51 has a chance below 1 %
+
+
+def test_a_cause_is_that_of_the_repair_itself() -> None:
+    found = simulated().regression("repair ~ cause", "lognormal")
+    row = found.table.loc["cause[T.fan]"]
+    assert abs(row["coefficient"] - np.log(0.25)) < 3.0 * row["standard_error"]
+    assert found.formula == "repair ~ cause"
+
+
+def test_a_cause_is_that_of_the_failure_before_the_life() -> None:
+    events = [
+        {"node": "x", "start": 10, "end": 11, "cause": "one"},
+        {"node": "x", "start": 30, "end": 31, "cause": "two"},
+        {"node": "y", "start": 50, "end": 51, "cause": "three"},
+    ]
+    log = make_log(events, [{"node": n, "rack": r} for n, r in (("x", "a"), ("y", "b"), ("z", "c"))])
+    table, left_out = regression_table(log)
+    got = {
+        (node, hours): (cause if isinstance(cause, str) else None, rack)
+        for node, hours, cause, rack in table[["node", "duration", "cause", "rack"]].itertuples(index=False)
+    }
+    assert got == {
+        ("x", 10.0): (None, "a"),
+        ("x", 20.0): ("one", "a"),
+        ("x", 70.0): ("two", "a"),
+        ("y", 50.0): (None, "b") if got[("y", 50.0)][0] is None else ("three", "b"),
+        ("z", 100.0): (None, "c"),
+    }
+    assert sorted(table.loc[table["node"] == "y", "cause"].dropna()) == ["three"]
+    assert left_out == {}
+
+
+def test_lives_come_in_the_order_of_log_lives() -> None:
+    log = simulated()
+    for measure in ("ttf", "ttr"):
+        table, _ = regression_table(log, measure)
+        lives = log.lives(measure)
+        assert np.array_equal(table["duration"], lives.durations)
+        assert np.array_equal(table["observed"], lives.observed)
+        if measure == "ttr":
+            own = log.events.set_index(["node", "start"])["cause"]
+            ordered = log.events.assign(number=log.events["node"].str[1:].astype(int)).sort_values(["number", "start"])
+            by_node = {node: part["cause"].tolist() for node, part in ordered.groupby("node")}
+            assert {n: p["cause"].tolist() for n, p in table.groupby("node")} == by_node
+            assert len(own) == len(table)
+
+
+def test_rows_without_a_value_are_told() -> None:
+    log = simulated()
+    population = log.population.copy()
+    population.loc[population["node"] == "n0", "rack"] = None
+    from dataclasses import replace
+
+    found = replace(log, population=population).regression("life ~ rack", "weibull")
+    gone = len(log.lives().group(("s", "n0")).durations)
+    assert found.dropped.loc["no value of 'rack'", "rows"] == gone
+    assert f"{gone} left out: no value of 'rack'" in repr(found)
+    assert found.n_lives == log.lives().durations.size - gone
+
+
+def test_zeros_and_options_reach_the_lives() -> None:
+    log = simulated()
+    assert log.regression("life ~ rack", censor=False).n_lives == log.lives(censor=False).durations.size
+    assert log.regression("rack", measure="ttr").formula == "repair ~ rack"
+
+
+def test_whole_lives_bring_their_own_attributes() -> None:
+    rng = np.random.default_rng(4)
+    lifetimes = [
+        {"node": f"g{i}", "duration": float(1000 * rng.weibull(2) * (1 + i % 2)), "observed": True, "cage": i % 2}
+        for i in range(200)
+    ]
+    log = make_log([], [{"node": f"g{i}"} for i in range(200)], lifetimes=lifetimes)
+    row = log.regression("life ~ cage", "weibull").table.loc["cage"]
+    assert row["time_ratio_low"] < 2.0 < row["time_ratio_high"]
+
+
+def test_a_reference_changes_what_is_compared() -> None:
+    log = simulated()
+    first = log.regression("life ~ rack")
+    second = log.regression("life ~ rack", reference={"rack": "b"})
+    assert second.table.index.tolist() == ["rack[T.a]"]
+    assert second.table["coefficient"].iloc[0] == pytest.approx(-first.table["coefficient"].iloc[0], rel=1e-6)
+    assert second.table["reference"].tolist() == ["b"]
+
+
+def test_survival_is_that_of_the_fitted_law() -> None:
+    log = simulated()
+    found = log.regression("life ~ rack", "weibull")
+    cases = pd.DataFrame({"rack": ["a", "b"]}, index=["first", "second"])
+    predicted = found.predict(cases, [100.0, "200h", 0])
+    theirs = found.fitter.predict_survival_function(cases, times=[100.0, 200.0])
+    assert np.allclose(predicted.iloc[:2], theirs, rtol=1e-9)
+    assert predicted.index.name == "hours"
+    assert list(predicted.columns) == ["first", "second"]
+    assert predicted.loc[0.0].tolist() == [1.0, 1.0]
+
+
+def test_cox_survival_steps_where_lives_failed() -> None:
+    log = simulated()
+    found = log.regression("life ~ rack")
+    cases = pd.DataFrame({"rack": ["a", "b"]})
+    at = found.fitter.baseline_cumulative_hazard_.index[5:400:40]
+    theirs = found.fitter.predict_survival_function(cases, times=at)
+    assert np.allclose(found.predict(cases, at), theirs, rtol=1e-6)
+    assert found.baseline is None
+
+
+def test_results_are_ready_for_json_and_readable() -> None:
+    for model in ("cox", "weibull"):
+        found = simulated().regression("life ~ rack", model)
+        record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert record["model"] == model
+        assert record["coefficients"][0]["covariate"] == "rack[T.b]"
+        assert "rack[T.b]" in repr(found)
+        assert "<table" in found._repr_html_()
+        assert found.to_frame() is found.table
+        assert found.levels.query("covariate == 'rack'")["lives"].sum() == found.n_lives
+
+
+def test_groups_of_life_data_are_covariates() -> None:
+    rng = np.random.default_rng(8)
+    lives = rf.LifeData.from_groups({"cold": 100.0 * rng.weibull(1, 300), "hot": 50.0 * rng.weibull(1, 300)})
+    row = regression(lives, "life ~ group", "weibull").table.loc["group[T.hot]"]
+    assert row["time_ratio_low"] < 0.5 < row["time_ratio_high"]
+
+
+def test_importing_relfit_does_not_import_lifelines() -> None:
+    code = "import sys, relfit.regression; sys.exit('lifelines' in sys.modules or 'formulaic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_cage_of_titan_matters(shared: Path) -> None:
+    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+    cox = log.regression("life ~ cage + column")
+    assert 3.7 < cox.table.loc["cage", "hazard_ratio"] < 4.1  # each cage higher nearly quadruples the hazard
+    assert cox.table.loc["cage", "low"] > 1.3
+    levels = log.regression("life ~ C(cage) + column", "weibull")
+    ratios = levels.table.loc[["C(cage)[T.1]", "C(cage)[T.2]"], "time_ratio"]
+    assert ratios.is_monotonic_decreasing
+    assert ratios.iloc[-1] < 0.5
+    assert levels.converged
+    assert cox.converged
+
+
+def test_lanl_repairs_by_cause(shared: Path) -> None:
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+    found = log.regression("repair ~ cause + purpose", "lognormal")
+    assert found.converged
+    assert found.table.loc["cause[T.software]", "time_ratio_high"] < 0.3
+    assert found.dropped.loc["repair of length zero", "rows"] == 122

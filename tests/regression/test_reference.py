@@ -1,0 +1,201 @@
+"""Coefficients, standard errors and tests against lifelines called directly, and against numerical derivatives."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import lifelines
+import numpy as np
+import pandas as pd
+import pytest
+from lifelines.statistics import proportional_hazard_test
+
+from relfit.regression import regression
+from relfit.regression.risk_sets import risk_sets
+from relfit.regression.scores import aft_scores
+
+FITTERS = {
+    "cox": lifelines.CoxPHFitter,
+    "weibull": lifelines.WeibullAFTFitter,
+    "lognormal": lifelines.LogNormalAFTFitter,
+}
+
+
+def table(n: int = 300, *, ties: bool = False, seed: int = 0) -> pd.DataFrame:
+    """Lives of nodes, four each, longer in rack b and shorter with load, a third of them censored."""
+    rng = np.random.default_rng(seed)
+    node = np.arange(n) // 4
+    rack = np.array(["a", "b", "c"])[node % 3]
+    load = rng.normal(size=n)
+    frailty = np.exp(0.3 * rng.normal(size=n))[node]
+    life = 1000.0 * rng.weibull(1.4, n) * np.exp(0.5 * (rack == "b") - 0.3 * load) * frailty
+    limit = rng.exponential(2500.0, n)
+    hours = np.minimum(life, limit)
+    if ties:
+        hours = np.ceil(hours / 200.0) * 200.0
+    return pd.DataFrame({"hours": hours, "observed": life <= limit, "rack": rack, "load": load, "node": node})
+
+
+def directly(model: str, frame: pd.DataFrame, formula: str, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return FITTERS[model]().fit(frame, "hours", "observed", formula=formula, **options)
+
+
+def coefficients(model: str, fitter: Any, names: list[str], what: str = "params_") -> np.ndarray:
+    values = getattr(fitter, what)
+    if model != "cox":
+        values = values["lambda_" if model == "weibull" else "mu_"]
+    return values[names].to_numpy()
+
+
+@pytest.mark.parametrize("model", FITTERS)
+@pytest.mark.parametrize("formula", ["rack + load", "C(rack) * load", "load + np.square(load)"])
+def test_coefficients_are_those_of_lifelines(model: str, formula: str) -> None:
+    frame = table()
+    found = regression(frame, f"hours ~ {formula}", model)
+    theirs = directly(model, frame, formula)
+    names = list(found.table.index)
+    assert np.allclose(found.table["coefficient"], coefficients(model, theirs, names), rtol=1e-8, atol=1e-10)
+    assert np.allclose(found.table["standard_error"], coefficients(model, theirs, names, "standard_errors_"), rtol=1e-6)
+    assert found.loglik == pytest.approx(theirs.log_likelihood_, rel=1e-10)
+    test = theirs.log_likelihood_ratio_test()
+    assert found.likelihood_ratio.statistic == pytest.approx(test.test_statistic, rel=1e-6)
+    assert found.likelihood_ratio.p == pytest.approx(test.p_value, rel=1e-4)
+    assert found.converged
+    aic = theirs.AIC_partial_ if model == "cox" else theirs.AIC_
+    assert found.aic == pytest.approx(aic, rel=1e-10)
+
+
+def test_cox_robust_standard_errors_are_those_of_lifelines_without_ties() -> None:
+    frame = table()
+    found = regression(frame, "hours ~ rack + load", cluster="node")
+    theirs = directly("cox", frame, "rack + load", cluster_col="node")
+    few = np.sqrt(75 / 74)  # which lifelines leaves out
+    assert np.allclose(found.table["standard_error"], few * theirs.standard_errors_[found.table.index], rtol=1e-8)
+    assert found.n_clusters == 75
+
+
+@pytest.mark.parametrize("model", ["weibull", "lognormal"])
+def test_aft_robust_standard_errors_are_those_of_lifelines_with_a_cluster_a_row(model: str) -> None:
+    frame = table().assign(row=range(300))
+    found = regression(frame, "hours ~ rack + load", model, cluster="row")
+    theirs = directly(model, frame, "rack + load", robust=True)
+    names = list(found.table.index)
+    few = np.sqrt(300 / 299)
+    errors = coefficients(model, theirs, names, "standard_errors_")
+    assert np.allclose(found.table["standard_error"], few * errors, rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", FITTERS)
+def test_doubling_the_lives_of_each_node_leaves_robust_errors_alone(model: str) -> None:
+    frame = table()
+    once = regression(frame, "hours ~ rack + load", model, cluster="node").table["standard_error"]
+    twice = regression(pd.concat([frame, frame]), "hours ~ rack + load", model, cluster="node").table["standard_error"]
+    independent = regression(pd.concat([frame, frame]), "hours ~ rack + load", model).table["standard_error"]
+    assert np.allclose(once, twice, rtol=0.01)
+    assert (twice > 1.2 * independent).all()
+
+
+def test_schoenfeld_test_is_that_of_lifelines() -> None:
+    frame = table()
+    found = regression(frame, "hours ~ rack + load")
+    theirs = proportional_hazard_test(
+        directly("cox", frame, "rack + load"), frame[["hours", "observed", "rack", "load"]]
+    )
+    assert found.assumption is not None
+    ours = found.assumption.loc[theirs.summary.index]
+    assert np.allclose(ours["statistic"], theirs.summary["test_statistic"], rtol=1e-6)
+    assert np.allclose(ours["p"], theirs.summary["p"], rtol=1e-5)
+
+
+def test_joint_schoenfeld_test_of_one_coefficient_is_the_single_one() -> None:
+    found = regression(table(), "hours ~ load").assumption
+    assert found is not None
+    assert found["statistic"].iloc[0] == pytest.approx(found["statistic"].iloc[1])
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("truncated", [False, True])
+def test_cox_score_residuals_are_the_gradient(ties: bool, truncated: bool) -> None:
+    frame = table(80, ties=ties)
+    rng = np.random.default_rng(3)
+    x = np.column_stack([frame["load"], frame["rack"] == "b"]).astype(float)
+    weights = rng.integers(1, 4, 80).astype(float)
+    entry = frame["hours"].to_numpy() * rng.uniform(0.0, 0.8, 80) if truncated else None
+    beta = np.array([0.4, -0.7])
+    arguments = (frame["hours"].to_numpy(), frame["observed"].to_numpy(), x)
+
+    def loglik(b: np.ndarray) -> float:
+        return risk_sets(*arguments, b, weights, entry).loglik
+
+    step = 1e-5
+    numeric = [(loglik(beta + step * e) - loglik(beta - step * e)) / (2 * step) for e in np.eye(2)]
+    sets = risk_sets(*arguments, beta, weights, entry)
+    assert np.allclose(sets.score.sum(axis=0), numeric, rtol=1e-6)
+    assert np.allclose(sets.failure_weights @ sets.schoenfeld, numeric, rtol=1e-6) or ties
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_cox_likelihood_with_ties_is_that_of_lifelines(ties: bool) -> None:
+    frame = table(200, ties=ties)
+    found = regression(frame, "hours ~ rack + load")
+    assert found.converged
+    x = np.column_stack([frame["rack"] == "b", frame["rack"] == "c", frame["load"]]).astype(float)
+    arguments = (frame["hours"].to_numpy(), frame["observed"].to_numpy(), x)
+    ours = risk_sets(*arguments, found.estimates, np.ones(200)).loglik
+    assert ours == pytest.approx(found.fitter.log_likelihood_, rel=1e-9)
+
+
+@pytest.mark.parametrize("family", ["weibull", "lognormal"])
+@pytest.mark.parametrize("truncated", [False, True])
+def test_aft_scores_are_the_gradient(family: str, truncated: bool) -> None:
+    from scipy import stats
+
+    frame = table(60)
+    rng = np.random.default_rng(5)
+    x = np.column_stack([frame["load"], np.ones(60)])
+    t, seen = frame["hours"].to_numpy(), frame["observed"].to_numpy()
+    entry = np.where(rng.random(60) < 0.5, t * 0.6, 0.0) if truncated else None
+    weights = rng.integers(1, 3, 60).astype(float)
+
+    def each(theta: np.ndarray) -> np.ndarray:
+        scale, extra = np.exp(x @ theta[:-1]), np.exp(theta[-1])
+        law = stats.weibull_min(extra, scale=scale) if family == "weibull" else stats.lognorm(extra, scale=scale)
+        value = np.where(seen, law.logpdf(t), law.logsf(t))
+        return weights * (value - (law.logsf(entry) if entry is not None else 0.0))
+
+    theta = np.array([0.2, 6.5, 0.3])
+    step = 1e-6
+    numeric = np.column_stack([(each(theta + step * e) - each(theta - step * e)) / (2 * step) for e in np.eye(3)])
+    ours = aft_scores(family, t, seen, x, theta[:-1], theta[-1], weights, entry)
+    assert np.allclose(ours, numeric, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("model", FITTERS)
+def test_weights_stand_for_repeated_lives(model: str) -> None:
+    frame = table(120).assign(count=np.random.default_rng(2).integers(0, 4, 120))
+    repeated = frame.loc[frame.index.repeat(frame["count"])]
+    weighted = regression(frame, "hours ~ rack + load", model, weights="count")
+    plain = regression(repeated, "hours ~ rack + load", model)
+    apart = (weighted.table["coefficient"] - plain.table["coefficient"]) / plain.table["standard_error"]
+    assert np.abs(apart).max() < 1e-3  # as near as the search of lifelines comes
+    assert (weighted.n_lives, weighted.n_failures) == (plain.n_lives, plain.n_failures)
+    assert weighted.dropped.loc["weight of zero", "rows"] == int((frame["count"] == 0).sum())
+
+
+@pytest.mark.parametrize("model", FITTERS)
+def test_left_truncation_recovers_the_effect(model: str) -> None:
+    rng = np.random.default_rng(11)
+    hot = rng.integers(0, 2, 3000)
+    life = 1000.0 * rng.weibull(1.5, 3000) * np.exp(-0.6 * hot)
+    entry = rng.uniform(0.0, 900.0, 3000)
+    frame = pd.DataFrame({"hours": life, "hot": hot, "entry": entry})[life > entry]
+    if model == "cox":
+        frame = frame.head(500)
+    found = regression(frame, "hours ~ hot", model, observed=None, entry="entry")
+    assert found.converged
+    truth = 0.6 * 1.5 if model == "cox" else -0.6
+    if model != "lognormal":
+        assert found.table.loc["hot", "low"] < truth < found.table.loc["hot", "high"]
