@@ -19,7 +19,7 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting.estimate import estimate
-from relfit.fitting.plain import Estimates
+from relfit.fitting.plain import Estimates, Estimator
 from relfit.lifedata import LifeData
 
 __all__ = ["Replicates", "each_block", "parametric_lives", "replicate", "resampled_lives"]
@@ -198,6 +198,7 @@ def replicate(
     resample: bool = False,
     workers: int | None = None,
     look: Callable[[IntArray, LifeData, Estimates], None] | None = None,
+    estimator: Estimator = estimate,
 ) -> Replicates:
     """Estimates of `family` on replicates of every fitted group.
 
@@ -215,6 +216,8 @@ def replicate(
         Threads; does not change the numbers.
     look : callable, optional
         Called with the positions of the groups, their replicates and the estimates of each block.
+    estimator : callable, optional
+        What estimates the parameters; maximum likelihood when left out.
 
     Raises
     ------
@@ -239,7 +242,7 @@ def replicate(
             drawn = resampled_lives(own, replications, stream)
         else:
             drawn = parametric_lives(family, parameters[part], own, replications, stream)
-        found = estimate(family, drawn, workers)
+        found = estimator(family, drawn, workers)
         out.codes[part] = found.codes.reshape(part.size, replications)
         out.parameters[part] = found.parameters.reshape(part.size, replications, k)
         if look is not None:

@@ -184,9 +184,7 @@ def to_estimates(family: type[Family], maximum: Maximum) -> Estimates:
     """Parameters and their covariance from where a search in free coordinates ended."""
     groups, k = maximum.free.shape
     found = Estimates.empty(groups, k)
-    found.codes[:] = np.where(
-        maximum.found, status.OK, np.where(maximum.edge, status.NO_MAXIMUM, status.NOT_CONVERGED)
-    )
+    found.codes[:] = np.where(maximum.found, status.OK, np.where(maximum.edge, status.NO_MAXIMUM, status.NOT_CONVERGED))
     ok = maximum.found
     if ok.any():
         free = maximum.free[ok]

@@ -1,47 +1,65 @@
-"""`fit`: maximum likelihood of several families for every group of a batch at once, with goodness of fit."""
+"""`fit`: several families for every group of a batch at once, by maximum likelihood or another method."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
-from relfit.families import CORE, family_named
-from relfit.fitting import status
-from relfit.fitting.plain import fit_plain
+from relfit.families import CORE, FAMILIES, Family, family_named
+from relfit.fitting.estimate import estimate
+from relfit.fitting.general import fit_general, log_moments
+from relfit.fitting.methods import MAXIMUM_LIKELIHOOD, method_named
+from relfit.fitting.plain import Estimates, fit_plain
 from relfit.fitting.results import FamilyFit, Fits
-from relfit.goodness import kolmogorov_smirnov
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives, sort_lives
 
 __all__ = ["fit"]
+
+FloatArray = npt.NDArray[np.float64]
 
 
 def fit(
     lives: LifeData | FailureLog | Mapping[Any, npt.ArrayLike] | npt.ArrayLike,
     families: Sequence[str] | str = CORE,
     *,
+    method: str = "ml",
+    bias_correction: bool = False,
     level: float = 0.95,
+    bootstrap: int | str = "auto",
+    rng: int | np.random.Generator | None = 0,
     workers: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Fits:
-    """Fit families to every group by maximum likelihood with right censoring.
+    """Fit families to every group.
 
-    Whether an estimate exists is decided before the search: the exponential needs one failure; the others need a
-    failure below the largest life, since otherwise the likelihood grows without bound. Standard errors come from the
-    observed information.
+    Whether an estimate exists is decided before the search where it can be: the exponential needs one failure; the
+    others need more than one failure time could explain, since otherwise the likelihood grows without bound. Standard
+    errors come from the observed information.
 
     Parameters
     ----------
     lives : LifeData, FailureLog, mapping of arrays, or array
         Durations in hours. An array of two dimensions has a group in each row; a log stands for ``log.lives()``.
     families : str or sequence of str
-        Any of ``exponential``, ``weibull``, ``gamma``, ``lognormal``.
+        Names of families; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for every family.
+    method : {"ml", "moments", "rank_y", "rank_x", "spacings"}
+        Maximum likelihood; matching moments (complete lives); rank regression on probability paper, of the plotting
+        position on the life (``rank_y``) or the life on the position; maximum product of spacings. All but the first
+        are for core families, observed or right-censored lives.
+    bias_correction : bool
+        Correct the shape of the Weibull for the bias of maximum likelihood in small samples.
     level : float
         Level of the intervals, between 0 and 1.
+    bootstrap : int or "auto"
+        Replications behind p-values that no table gives; see `FamilyFit.goodness`. They are drawn when first asked for.
+    rng : int or numpy.random.Generator, optional
+        Of the bootstrap.
     workers : int, optional
         Threads; does not change the numbers.
     progress : callable, optional
@@ -55,9 +73,9 @@ def fit(
     Raises
     ------
     ArgumentError
-        For an unknown family or a level outside 0..1.
+        For an unknown family or method, or a level outside 0..1.
     DataError
-        For durations that are negative, NaN or infinite.
+        For lives that cannot be; see `LifeData`.
 
     Examples
     --------
@@ -73,32 +91,49 @@ def fit(
         lives = LifeData.from_groups(lives)
     elif not isinstance(lives, LifeData):
         lives = LifeData.from_array(lives)
-    names = [families] if isinstance(families, str) else list(families)
-    if not names:
-        raise ArgumentError("no family to fit", remedy=f"use some of {', '.join(CORE)}")
-    names = list(dict.fromkeys(family_named(name).name for name in names))
+    names = _names(families)
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    ordered = sort_lives(lives, workers)
+    how, estimator = method_named(method, bias_correction)
+    ordered = sort_lives(lives, workers) if lives.plain else None
+    given = _Given(lives, ordered, workers)
     results: dict[str, FamilyFit] = {}
     for name in names:
-        results[name] = _fit_family(name, lives, ordered, level, workers, results.get("weibull"))
+        family = family_named(name)
+        found = given.most_likely(family) if how == MAXIMUM_LIKELIHOOD else estimator(family, lives, workers)
+        results[name] = FamilyFit(family, lives, found, level, how, estimator, ordered, bootstrap, rng)
         if progress is not None:
             progress(name)
     return Fits(lives, results, level)
 
 
-def _fit_family(
-    name: str,
-    lives: LifeData,
-    ordered: SortedLives,
-    level: float,
-    workers: int | None,
-    weibull: FamilyFit | None,
-) -> FamilyFit:
-    found = fit_plain(name, ordered, None if weibull is None else weibull.parameter_array, workers)
-    distance = kolmogorov_smirnov(name, found.parameters, found.codes == status.OK, ordered, lives.n_failures, workers)
-    return FamilyFit(
-        family_named(name), lives.groups, found.codes, found.parameters, found.covariance, found.loglik, distance,
-        lives, ordered, level,
-    )  # fmt: skip
+def _names(families: Sequence[str] | str) -> list[str]:
+    if isinstance(families, str):
+        names = {"core": list(CORE), "all": list(FAMILIES)}.get(families.strip().lower(), [families])
+    else:
+        names = list(families)
+    if not names:
+        raise ArgumentError("no family to fit", remedy=f"use some of {', '.join(FAMILIES)}, or core, or all")
+    return list(dict.fromkeys(family_named(name).name for name in names))
+
+
+class _Given:
+    """The lives, and what one family's search can take over from another's."""
+
+    def __init__(self, lives: LifeData, ordered: SortedLives | None, workers: int | None) -> None:
+        self.lives, self.ordered, self.workers = lives, ordered, workers
+        self.weibull: FloatArray | None = None
+        self.moments: tuple[FloatArray, FloatArray] | None = None
+
+    def most_likely(self, family: type[Family]) -> Estimates:
+        """Maximum likelihood; the same numbers as `relfit.fitting.estimate.estimate`."""
+        if self.ordered is not None and family.name in CORE:
+            found = fit_plain(family.name, self.ordered, self.weibull, self.workers)
+            if family.name == "weibull":
+                self.weibull = found.parameters
+            return found
+        if self.lives.plain and family.name in CORE:
+            return estimate(family, self.lives, self.workers)
+        if self.moments is None:
+            self.moments = log_moments(self.lives, self.workers)
+        return fit_general(family, self.lives, self.moments, self.workers)

@@ -45,7 +45,7 @@ def mixture_starts(family: str, lives: LifeData) -> FloatArray:
         shape = np.ones_like(scale)
         for _ in range(_ITERATIONS):
             weight, shape, scale = _improve(sums, weight, shape, scale, weibull)
-        order = np.argsort(scale if weibull else scale, axis=0)
+        order = np.argsort(scale, axis=0)
         weight, shape, scale = (np.take_along_axis(a, order, axis=0) for a in (weight, shape, scale))
         starts.append(_flat(weight, shape, scale, weibull))
     return np.stack(starts)
@@ -64,7 +64,7 @@ class _Sums:
         self.count = np.maximum(self.total(np.ones_like(self.time)), 1.0)
 
     def total(self, values: FloatArray) -> FloatArray:
-        return np.bincount(self.codes, values, self.groups)
+        return np.bincount(self.codes, values, self.groups).astype(np.float64)
 
 
 def _improve(

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families import family_named
+from relfit.families import Family, family_named
 from relfit.fitting import kernels, status
+from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives, over_groups
 
-__all__ = ["Estimates", "fit_plain"]
+__all__ = ["Estimates", "Estimator", "fit_plain"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,6 +56,9 @@ class Estimates:
         self.covariance[self.codes != status.OK] = np.nan
         self.loglik[self.codes != status.OK] = np.nan
         return self
+
+
+Estimator = Callable[[type[Family], LifeData, int | None], Estimates]  # a family, lives, workers
 
 
 def fit_plain(

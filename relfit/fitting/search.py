@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = ["Maximum", "derivatives", "maximise"]
 
-FloatArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 
@@ -83,6 +83,11 @@ def derivatives(
     return centre, gradient, hessian
 
 
+def _finite(matrices: FloatArray) -> BoolArray:
+    """Which of a batch of matrices are finite throughout."""
+    return np.asarray(np.all(np.isfinite(matrices), axis=(1, 2)))
+
+
 def _fine_gradient(function: Callable[[FloatArray], FloatArray], at: FloatArray, step: FloatArray) -> FloatArray:
     """Gradient by central differences of fourth order."""
     k = at.shape[1]
@@ -104,7 +109,7 @@ def _newton_step(gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray,
     scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diagonal(hessian, axis1=1, axis2=2)), 1e-300))
     scale = np.minimum(scale, 1e6)
     scaled = -hessian * scale[:, :, None] * scale[:, None, :]
-    bad = ~np.isfinite(scaled).all(axis=(1, 2))
+    bad = ~_finite(scaled)
     scaled[bad] = np.eye(hessian.shape[1])
     values, vectors = np.linalg.eigh(scaled)
     along = np.einsum("gij,gi->gj", vectors, gradient * scale)
@@ -153,9 +158,9 @@ def maximise(objective: Objective, start: FloatArray, tolerance: float = 1e-9) -
         function = _restricted(part, here, held.size)
         centre, slope, curve = derivatives(function, free[active], step_size[active])
         value[active], gradient[active], hessian[active] = centre, slope, curve
-        step_size[active] = np.where(np.isfinite(curve).all(axis=(1, 2))[:, None], _widths(curve), step_size[active])
+        step_size[active] = np.where(_finite(curve)[:, None], _widths(curve), step_size[active])
         step, gain, least = _newton_step(slope, curve)
-        usable = np.isfinite(centre) & np.isfinite(slope).all(axis=1)
+        usable: BoolArray = np.isfinite(centre) & np.isfinite(slope).all(axis=1)
         positive[active] = least > 1e-9
         done = usable & (np.abs(gain) < tolerance) & (least > 1e-9)
         found[active[done]] = True
@@ -185,7 +190,7 @@ def maximise(objective: Objective, start: FloatArray, tolerance: float = 1e-9) -
 
 def _largest_variance(information: FloatArray) -> FloatArray:
     """Largest variance of a free coordinate; infinite where the information is not positive definite."""
-    usable = np.isfinite(information).all(axis=(1, 2))
+    usable = _finite(information)
     values = np.linalg.eigvalsh(np.where(usable[:, None, None], information, np.eye(information.shape[1])))
     with np.errstate(divide="ignore"):
         return np.where(usable & (values[:, 0] > 0.0), 1.0 / values[:, 0], np.inf)
@@ -233,7 +238,7 @@ def _polish(
     small = np.abs(step) < 0.1 * _widths(hessian[rows]) / _STEP_IN_ERRORS
     step = np.where(np.isfinite(fine).all(axis=1)[:, None] & small.all(axis=1)[:, None], step, 0.0)
     centre, _, curve = derivatives(function, free[rows] + step, step_size[rows])
-    better = (centre >= value[rows] - 1e-9 * (1.0 + np.abs(value[rows]))) & np.isfinite(curve).all(axis=(1, 2))
+    better = (centre >= value[rows] - 1e-9 * (1.0 + np.abs(value[rows]))) & _finite(curve)
     kept = rows[better]
     free[kept] += step[better]
     value[kept], hessian[kept] = centre[better], curve[better]

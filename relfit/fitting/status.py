@@ -36,7 +36,7 @@ MEANING = {
     "ok": "the likelihood has a maximum and it was found",
     "too_few": "no life at all, or a single failure with no longer life, for a family of two parameters",
     "all_censored": "no failure was observed",
-    "no_variance": "all lives agree with one failure time, so the likelihood grows without bound as the spread vanishes",
+    "no_variance": "one failure time agrees with all lives, so the likelihood rises without end as the spread vanishes",
     "zeros": "a failure time of zero has no density under this family",
     "no_maximum": "the likelihood still rises, or stays level, at the edge of what the parameters can be",
     "not_applicable": "the estimator is not defined for such lives, as moments are not for censored ones",

@@ -15,7 +15,15 @@ from relfit.goodness.kolmogorov import kolmogorov_p
 from relfit.numeric.batches import SortedLives, over_groups
 from relfit.numeric.special import BLOCK, gamma_cdf, series_table
 
-__all__ = ["FAMILY_CODES", "ChiSquare", "KolmogorovSmirnov", "chi_square", "distances", "kolmogorov_smirnov"]
+__all__ = [
+    "FAMILY_CODES",
+    "ChiSquare",
+    "KolmogorovSmirnov",
+    "chi_square",
+    "chi_square_of_hazards",
+    "distances",
+    "kolmogorov_smirnov",
+]
 
 FAMILY_CODES = {"exponential": 0, "weibull": 1, "gamma": 2, "lognormal": 3}
 _SMALLEST_EXPECTATION = 5.0
@@ -128,6 +136,40 @@ def chi_square(
     degrees = np.where(cells > 0, cells - parameters.shape[1] - complete, 0)
     upper = np.where(cells > 0, cells - complete, 0)
     return ChiSquare(statistic, cells, degrees, upper, chi_square_p(statistic, degrees), chi_square_p(statistic, upper))
+
+
+def chi_square_of_hazards(
+    hazards: FloatArray,
+    observed: npt.NDArray[np.bool_],
+    offsets: IntArray,
+    fitted: npt.NDArray[np.bool_],
+    parameters: int,
+    workers: int | None = None,
+) -> FloatArray:
+    """Chi-square statistic for lives given by the cumulative hazard that each has spent, in any order.
+
+    Parameters
+    ----------
+    hazards : ndarray of float, shape (n,)
+        Cumulative hazard spent under observation.
+    observed : ndarray of bool, shape (n,)
+    offsets : ndarray of int, shape (groups + 1,)
+    fitted : ndarray of bool, shape (groups,)
+    parameters : int
+        Number of fitted parameters.
+    workers : int, optional
+        Threads.
+
+    Returns
+    -------
+    ndarray of float, shape (groups,)
+        With the cells of `chi_square`; NaN where there are too few failures.
+    """
+    out = np.full(offsets.size - 1, np.nan)
+    over_groups(
+        offsets, lambda a, b: _cells_of_hazards(hazards, observed, offsets, fitted, parameters, a, b, out), workers
+    )
+    return out
 
 
 def _pass(
@@ -252,6 +294,35 @@ def _statistics(
             statistic[group] = _censored_chi_square(hazards, observed, begin, n, usable)
         else:
             statistic[group] = _complete_chi_square(u, n, usable)
+
+
+@numba.njit(cache=True, nogil=True)
+def _cells_of_hazards(
+    hazards: np.ndarray, observed: np.ndarray, offsets: np.ndarray, fitted: np.ndarray, parameters: int, first: int,
+    last: int, out: np.ndarray,
+) -> None:  # fmt: skip
+    for group in range(first, last):
+        begin, end = offsets[group], offsets[group + 1]
+        n = end - begin
+        failures = 0
+        for i in range(begin, end):
+            failures += observed[i]
+        usable = min(int(2.0 * failures**0.4), int(failures / _SMALLEST_EXPECTATION))
+        if not fitted[group] or usable < parameters + 1 + (1 if failures == n else 0):
+            continue
+        if failures == n:
+            u = np.empty(n)
+            for i in range(n):
+                u[i] = -math.expm1(-hazards[begin + i])
+            out[group] = _complete_chi_square(u, n, usable)
+            continue
+        order = np.argsort(hazards[begin:end])
+        spent = np.empty(n)
+        seen = np.empty(n, np.bool_)
+        for i in range(n):
+            spent[i] = hazards[begin + order[i]]
+            seen[i] = observed[begin + order[i]]
+        out[group] = _censored_chi_square(spent, seen, 0, n, usable)
 
 
 @numba.njit(cache=True, nogil=True)

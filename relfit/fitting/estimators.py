@@ -1,0 +1,382 @@
+"""Estimators of the core families other than maximum likelihood, for every group of a batch at once.
+
+Each returns the parameters, shape (groups, k), NaN where there are none, and a status code a group from
+`relfit.fitting.status`: whether an estimate exists is decided first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from relfit.errors import ArgumentError
+from relfit.families import CORE, Family, family_named
+from relfit.fitting import status
+from relfit.lifedata import LifeData
+from relfit.nonparametric.ranks import POSITIONS, plotting_positions
+
+__all__ = ["ShapeCorrection", "bias_corrected_shape", "moments", "rank_regression"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int8]
+
+# coefficients of e**2, e**3, ... in log gamma(1 + 2 e) - 2 log gamma(1 + e)
+_ORDERS = np.arange(2, 26)
+_SERIES = special.zeta(_ORDERS) * (-1.0) ** _ORDERS * (2.0**_ORDERS - 2.0) / _ORDERS
+_SMALL = 0.1  # argument up to which the series is used
+
+
+def core_family(family: str | type[Family]) -> type[Family]:
+    """The core family of this name.
+
+    Raises
+    ------
+    ArgumentError
+        When it is not one of the core families.
+    """
+    found = family_named(family) if isinstance(family, str) else family
+    if found.name not in CORE:
+        raise ArgumentError(f"{found.name} has maximum likelihood only", remedy=f"use one of {', '.join(CORE)}")
+    return found
+
+
+def groups_with(lives: LifeData, rows: BoolArray) -> BoolArray:
+    """Groups that have a counted life among `rows`, shape (groups,)."""
+    chosen = rows if lives.weights is None else rows & (lives.weights > 0)
+    return np.bincount(lives.group_codes()[chosen], minlength=lives.n_groups) > 0
+
+
+def beyond_ranks(lives: LifeData) -> BoolArray:
+    """Groups with intervals or truncation, which ranks and spacings have no answer to, shape (groups,)."""
+    rows = np.zeros(lives.durations.size, dtype=bool)
+    if lives.upper is not None:
+        rows |= ~lives.observed & (lives.upper < np.inf)
+    if lives.entry is not None:
+        rows |= lives.entry > 0.0
+    if lives.exit is not None:
+        rows |= lives.exit < np.inf
+    return groups_with(lives, rows)
+
+
+def plain_part(lives: LifeData, without: BoolArray) -> LifeData:
+    """The lives as observed or right-censored, with weights; groups in `without` are emptied by weights of zero."""
+    code = lives.group_codes()
+    weights = np.ones(code.size, dtype=np.int64) if lives.weights is None else lives.weights
+    return LifeData(
+        lives.durations,
+        lives.observed,
+        lives.offsets,
+        lives.groups,
+        lives.measure,
+        weights=np.where(without[code], 0, weights),
+    )
+
+
+def existence(family: type[Family], lives: LifeData) -> Codes:
+    """Status before any search of an estimator that needs as many distinct failure times as parameters."""
+    failures = lives.n_failures
+    weights = np.ones(lives.durations.size) if lives.weights is None else lives.weights
+    used = lives.observed & (weights > 0)
+    code, times = lives.group_codes()[used], lives.durations[used]
+    low, high = np.full(lives.n_groups, np.inf), np.full(lives.n_groups, -np.inf)
+    np.minimum.at(low, code, times)
+    np.maximum.at(high, code, times)
+    codes = np.full(lives.n_groups, status.OK, dtype=np.int8)
+    if len(family.parameter_names()) > 1:
+        codes[low >= high] = status.NO_VARIANCE
+        codes[failures == 1] = status.TOO_FEW
+        codes[lives.n_zeros > 0] = status.ZEROS
+    codes[(failures > 0) & (high == 0.0)] = status.ZEROS
+    codes[failures == 0] = status.ALL_CENSORED
+    codes[lives.n_lives == 0] = status.TOO_FEW
+    return codes
+
+
+def settled(parameters: FloatArray, codes: Codes) -> tuple[FloatArray, Codes]:
+    """Parameters of groups without an estimate as NaN; those beyond the range of floats count as not converged."""
+    fitted = codes == status.OK
+    codes[fitted & ~np.isfinite(parameters).all(axis=1)] = status.NOT_CONVERGED
+    parameters[codes != status.OK] = np.nan
+    return parameters, codes
+
+
+# --------------------------------------------------------------------- moments
+
+
+def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Codes]:
+    """Parameters for which mean and variance of the family are those of the sample; complete lives only.
+
+    The variance is the second central moment of the sample, with divisor n. The Weibull's shape solves
+    ``gamma(1 + 2/shape) / gamma(1 + 1/shape)**2 = 1 + variance / mean**2`` by safeguarded Newton steps in logs.
+
+    Parameters
+    ----------
+    lives : LifeData
+        Hours. Groups with censoring, intervals or truncation are ``not_applicable``.
+    family : str or type
+        A core family.
+
+    Returns
+    -------
+    parameters : ndarray of float, shape (groups, k)
+    codes : ndarray of int8, shape (groups,)
+        ``too_few`` for a single life and two parameters, ``no_variance`` for equal lives, ``zeros`` for lives that are
+        all zero; single zeros do no harm.
+
+    Raises
+    ------
+    ArgumentError
+        For a family that is not a core family.
+
+    Examples
+    --------
+    >>> parameters, codes = moments(LifeData.from_array([1.0, 2.0, 3.0, 6.0]), "gamma")
+    >>> parameters.round(4).tolist(), codes.tolist()
+    ([[2.5714, 1.1667]], [0])
+    """
+    chosen = core_family(family)
+    incomplete = beyond_ranks(lives) | groups_with(lives, ~lives.observed)
+    part = plain_part(lives, incomplete)
+    code = part.group_codes()
+    weights = np.ones(code.size) if part.weights is None else part.weights.astype(np.float64)
+    n = part.n_lives
+    count = np.maximum(n, 1)
+    # relative to the largest life, so that no square is out of range
+    top = np.zeros(lives.n_groups)
+    np.maximum.at(top, code, np.where(weights > 0, part.durations, 0.0))
+    scaled = part.durations / np.where(top > 0.0, top, 1.0)[code]
+    mean = np.bincount(code, weights * scaled, lives.n_groups) / count
+    away = scaled - mean[code]
+    variance = np.bincount(code, weights * away**2, lives.n_groups) / count
+    codes = np.full(lives.n_groups, status.OK, dtype=np.int8)
+    parameters = np.full((lives.n_groups, len(chosen.parameter_names())), np.nan)
+    if len(chosen.parameter_names()) > 1:
+        first = np.full(lives.n_groups, np.inf)
+        np.minimum.at(first, code, np.where(weights > 0, part.durations, np.inf))
+        codes[(first >= top) | (variance <= 0.0)] = status.NO_VARIANCE
+        codes[n == 1] = status.TOO_FEW
+    codes[top == 0.0] = status.ZEROS
+    codes[n == 0] = status.TOO_FEW
+    codes[incomplete] = status.NOT_APPLICABLE
+    good = codes == status.OK
+    centre, square = mean[good], variance[good] / mean[good] ** 2
+    with np.errstate(over="ignore", under="ignore"):
+        if chosen.name == "exponential":
+            found = (1.0 / (centre * top[good]))[:, None]
+        elif chosen.name == "gamma":
+            found = np.column_stack([1.0 / square, centre * square * top[good]])
+        elif chosen.name == "lognormal":
+            spread = np.log1p(square)
+            found = np.column_stack([np.log(centre) + np.log(top[good]) - 0.5 * spread, np.sqrt(spread)])
+        else:
+            shape = weibull_shape_of(square)
+            log_scale = np.log(centre) + np.log(top[good]) - special.gammaln(1.0 + 1.0 / shape)
+            found = np.column_stack([shape, np.exp(log_scale)])
+    parameters[good] = found
+    return settled(parameters, codes)
+
+
+def weibull_shape_of(square: FloatArray) -> FloatArray:
+    """Weibull shape with this squared coefficient of variation.
+
+    Examples
+    --------
+    >>> weibull_shape_of(np.array([1.0, 0.01])).round(6).tolist()
+    [1.0, 12.153436]
+    """
+    wanted = np.log(np.log1p(square))
+    # e = 1/shape; the left side is e**2 pi**2/6 for small e and 2 e log 2 for large
+    x = np.maximum(0.5 * (wanted - np.log(np.pi**2 / 6.0)), wanted - np.log(2.0 * np.log(2.0)))
+    low, high = x - 5.0, x + 5.0
+    for _ in range(100):
+        value, slope = _log_variation(x)
+        low = np.where(value < wanted, x, low)
+        high = np.where(value >= wanted, x, high)
+        step = (wanted - value) / slope
+        new = x + step
+        new = np.where((new > low) & (new < high), new, 0.5 * (low + high))
+        moved = np.abs(new - x)
+        x = new
+        if np.all(moved < 1e-14 * (1.0 + np.abs(x))):
+            break
+    return np.asarray(np.exp(-x))
+
+
+def _log_variation(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log of ``log gamma(1 + 2 e) - 2 log gamma(1 + e)`` at ``e = exp(x)``, and its derivative by x."""
+    e = np.exp(x)
+    small = np.minimum(e, _SMALL)
+    series = small**2 * np.polynomial.polynomial.polyval(small, _SERIES)
+    turned = small**2 * np.polynomial.polynomial.polyval(small, _SERIES * _ORDERS)
+    value = np.where(e <= _SMALL, series, special.gammaln(1.0 + 2.0 * e) - 2.0 * special.gammaln(1.0 + e))
+    slope = np.where(e <= _SMALL, turned, 2.0 * e * (special.digamma(1.0 + 2.0 * e) - special.digamma(1.0 + e)))
+    return np.log(value), slope / value
+
+
+# ------------------------------------------------------------- rank regression
+
+
+def rank_regression(
+    lives: LifeData, family: str | type[Family], axis: str = "y", positions: str = "median"
+) -> tuple[FloatArray, Codes]:
+    """Straight line through the failures on the family's probability paper, by least squares.
+
+    Censored lives move the ranks of later failures (Johnson 1964). On the paper, ``x`` is the life (exponential) or its
+    log, and ``y`` is ``-log(1 - F)`` (exponential), its log (Weibull) or the normal quantile of F (lognormal). The
+    exponential's line passes through the origin. The gamma has no paper: its groups are ``not_applicable``.
+
+    Parameters
+    ----------
+    lives : LifeData
+        Hours. Groups with intervals or truncation are ``not_applicable``.
+    family : str or type
+        A core family.
+    axis : {"y", "x"}
+        The axis along which squared distances are least: ``y`` is regression of y on x (RRY), ``x`` of x on y (RRX).
+    positions : {"median", "benard", "mean", "hazen"}
+        Plotting positions; see `relfit.nonparametric.plotting_positions`.
+
+    Returns
+    -------
+    parameters : ndarray of float, shape (groups, k)
+    codes : ndarray of int8, shape (groups,)
+        Two parameters need two distinct failure times: ``too_few`` for one failure, ``no_variance`` for a tie.
+
+    Raises
+    ------
+    ArgumentError
+        For a family that is not a core family, another axis or unknown positions.
+
+    Examples
+    --------
+    >>> parameters, codes = rank_regression(LifeData.from_array([30.0, 49.0, 82.0, 90.0, 96.0]), "weibull")
+    >>> parameters.round(3).tolist()
+    [[2.04, 80.594]]
+    """
+    chosen = core_family(family)
+    if axis not in ("x", "y"):
+        raise ArgumentError(f"unknown axis {axis!r}", remedy="use y or x")
+    if positions not in POSITIONS or positions == "kaplan-meier":
+        raise ArgumentError(f"unknown positions {positions!r}", remedy="use median, benard, mean or hazen")
+    apart = beyond_ranks(lives)
+    part = plain_part(lives, apart)
+    codes = existence(chosen, part)
+    codes[apart | (chosen.name == "gamma")] = status.NOT_APPLICABLE
+    parameters = np.full((lives.n_groups, len(chosen.parameter_names())), np.nan)
+    good = codes == status.OK
+    points = plotting_positions(part, positions)
+    owner = points._rows()
+    used = good[owner]
+    owner, times, share = owner[used], points.times[used], points.position[used]
+    groups = lives.n_groups
+    if chosen.name == "exponential":
+        top = np.zeros(groups)
+        np.maximum.at(top, owner, times)
+        x, y = times / top[owner], -np.log1p(-share)
+        if axis == "y":
+            over, under = np.bincount(owner, x * y, groups), np.bincount(owner, x * x, groups)
+        else:
+            over, under = np.bincount(owner, y * y, groups), np.bincount(owner, x * y, groups)
+        parameters[good, 0] = over[good] / under[good] / top[good]
+        return settled(parameters, codes)
+    x = np.log(times)
+    y = np.log(-np.log1p(-share)) if chosen.name == "weibull" else special.ndtri(share)
+    count = np.maximum(np.bincount(owner, minlength=groups), 1)
+    middle_x = np.bincount(owner, x, groups) / count
+    middle_y = np.bincount(owner, y, groups) / count
+    away_x, away_y = x - middle_x[owner], y - middle_y[owner]
+    xx, xy, yy = (np.bincount(owner, p * q, groups) for p, q in ((away_x, away_x), (away_x, away_y), (away_y, away_y)))
+    codes[good & ~(xy > 0.0)] = status.NO_VARIANCE
+    good = codes == status.OK
+    slope = xy[good] / xx[good] if axis == "y" else yy[good] / xy[good]
+    place = middle_x[good] - middle_y[good] / slope
+    with np.errstate(over="ignore"):
+        parameters[good] = np.column_stack([slope, np.exp(place)] if chosen.name == "weibull" else [place, 1.0 / slope])
+    return settled(parameters, codes)
+
+
+# ------------------------------------------------------------- bias correction
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeCorrection:
+    """Weibull shapes corrected for the bias of maximum likelihood, with what was done.
+
+    Attributes
+    ----------
+    shape : ndarray of float
+        Corrected shape; the estimate itself where there is no correction.
+    factor : ndarray of float
+        What the estimate was multiplied by.
+    label : ndarray of str
+        ``"mean-unbiased"`` or ``"median-unbiased"``, with ``" (censored)"`` added there, or ``"uncorrected"``.
+    """
+
+    shape: FloatArray
+    factor: FloatArray
+    label: npt.NDArray[np.object_]
+
+
+def bias_corrected_shape(
+    shape: npt.ArrayLike, failures: npt.ArrayLike, lives: npt.ArrayLike | None = None, *, target: str = "mean"
+) -> ShapeCorrection:
+    """Correct the maximum-likelihood estimate of the Weibull shape for its bias in small samples.
+
+    The distribution of estimate over truth depends on the number of lives alone when all failed. Its mean is 1.44 for
+    5, 1.17 for 10 and 1.08 for 20 lives, its median 1.24, 1.11 and 1.05.
+
+    Parameters
+    ----------
+    shape : array_like of float
+        Estimates by maximum likelihood.
+    failures : array_like of int
+        Failures behind each.
+    lives : array_like of int, optional
+        Lives behind each; the number of failures when left out (complete lives).
+    target : {"mean", "median"}
+        What is made right. ``mean``: ``shape / (1 + 1.37 / (r - 1.92) sqrt(n / r))`` with r failures among n lives
+        (Ross 1996); it takes out all but 0.5 % from 4 complete lives on. ``median``: ``c4(r)**3.5 shape``, with
+        c4 that of the normal standard deviation (Abernethy 2006), for complete lives to 0.5 % from 3 on. With
+        censoring, both rest on the number of failures and are rougher.
+
+    Returns
+    -------
+    ShapeCorrection
+        Below three failures, where the mean of the estimate is infinite or nearly so, nothing is corrected.
+
+    Raises
+    ------
+    ArgumentError
+        For another target, or more failures than lives.
+
+    Examples
+    --------
+    >>> found = bias_corrected_shape([2.0, 2.0], failures=[5, 2])
+    >>> found.shape.round(4).tolist(), found.label.tolist()
+    ([1.3842, 2.0], ['mean-unbiased', 'uncorrected'])
+    """
+    if target not in ("mean", "median"):
+        raise ArgumentError(f"unknown target {target!r}", remedy="use mean or median")
+    given = failures if lives is None else lives
+    value, r, n = np.broadcast_arrays(
+        np.asarray(shape, dtype=np.float64), np.asarray(failures, np.float64), np.asarray(given, np.float64)
+    )
+    if np.any(r > n):
+        raise ArgumentError("there are more failures than lives")
+    enough = r >= 3.0
+    safe = np.where(enough, r, 3.0)
+    if target == "mean":
+        factor = 1.0 / (1.0 + 1.37 / (safe - 1.92) * np.sqrt(np.where(enough, n, 3.0) / safe))
+    else:
+        factor = np.exp(
+            3.5 * (0.5 * np.log(2.0 / (safe - 1.0)) + special.gammaln(safe / 2) - special.gammaln(safe / 2 - 0.5))
+        )
+    factor = np.where(enough, factor, 1.0)
+    label = np.where(enough, f"{target}-unbiased", "uncorrected").astype(object)
+    label = np.where(enough & (n > r), f"{target}-unbiased (censored)", label)
+    return ShapeCorrection(value * factor, factor, label)

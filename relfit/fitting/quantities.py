@@ -1,0 +1,128 @@
+"""What intervals are asked for: parameters, mean, median, quantiles, reliability and hazard, as functions of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.errors import ArgumentError
+from relfit.families import Family
+from relfit.units import hours
+
+__all__ = ["QUANTITIES", "Quantity", "quantity_named"]
+
+FloatArray = npt.NDArray[np.float64]
+
+QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
+
+
+def _identity(value: FloatArray) -> FloatArray:
+    return value
+
+
+def _logit(value: FloatArray) -> FloatArray:
+    return np.asarray(np.log(value) - np.log1p(-value))
+
+
+def _expit(value: FloatArray) -> FloatArray:
+    return np.asarray(1.0 / (1.0 + np.exp(-value)))
+
+
+def _log_spent(value: FloatArray) -> FloatArray:
+    return np.asarray(np.log(-value))
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A function of the fitted distribution, and the scale on which its estimate is close to normal.
+
+    ``transformed`` gives the value on that scale (unbounded), ``back`` returns from it, ``rising`` tells whether the
+    two rise together, and ``range`` is what the quantity can be.
+    """
+
+    name: str
+    at: float | None
+    transformed: Callable[[Family], FloatArray]
+    back: Callable[[FloatArray], FloatArray]
+    rising: bool
+    range: tuple[float, float]
+
+    def value(self, distribution: Family) -> FloatArray:
+        """The quantity itself."""
+        with np.errstate(all="ignore"):
+            return self.back(self.transformed(distribution))
+
+
+def quantity_named(name: str, family: type[Family], at: float | str | None) -> Quantity:
+    """The quantity `name` of `family`.
+
+    Parameters
+    ----------
+    name : str
+        One of `QUANTITIES` or a parameter of the family.
+    family : type
+    at : float or duration, optional
+        The probability of a quantile; the time of a reliability or a hazard.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown name, a probability outside 0..1, a missing or superfluous `at`, a time that is not above zero.
+    """
+    names = family.parameter_names()
+    if name in names:
+        _without(name, at)
+        place = names.index(name)
+        domain = family.domains[place]
+
+        def parameter(distribution: Family) -> FloatArray:
+            return np.asarray(getattr(distribution, name))
+
+        if domain == "positive":
+            return Quantity(name, None, lambda d: np.log(parameter(d)), np.exp, True, (0.0, np.inf))
+        if domain == "fraction":
+            return Quantity(name, None, lambda d: _logit(parameter(d)), _expit, True, (0.0, 1.0))
+        return Quantity(name, None, parameter, _identity, True, (-np.inf, np.inf))
+    if name == "mean":
+        _without(name, at)
+        return Quantity(name, None, lambda d: np.log(d.mean()), np.exp, True, (0.0, np.inf))
+    if name in ("median", "quantile"):
+        if name == "median":
+            _without(name, at)
+        p = 0.5 if name == "median" else _number(name, at, "a probability such as 0.1")
+        if not 0.0 < p < 1.0:
+            raise ArgumentError(f"quantile {p:g} is not between 0 and 1", remedy="10 % is 0.1")
+        spent = -np.log1p(-p)
+        return Quantity(
+            name, None if name == "median" else p, lambda d: np.log(d.inverse_cumulative_hazard(spent)), np.exp, True,
+            (0.0, np.inf),
+        )  # fmt: skip
+    if name in ("reliability", "hazard"):
+        if at is None:
+            raise ArgumentError(f"{name} needs a time", remedy="give at=, in hours or as '24h'")
+        time = hours(at)
+        if not (time > 0.0 and np.isfinite(time)):
+            raise ArgumentError(f"{name} at {time:g} hours has no meaning", remedy="give a time above zero")
+        if name == "reliability":
+            return Quantity(
+                name, time, lambda d: _log_spent(d.log_sf(time)), lambda x: np.exp(-np.exp(x)), False, (0.0, 1.0)
+            )
+        return Quantity(name, time, lambda d: d.log_hazard(time), np.exp, True, (0.0, np.inf))
+    raise ArgumentError(
+        f"no quantity {name!r} of the {family.name} family",
+        remedy=f"use {', '.join(QUANTITIES)} or a parameter ({', '.join(names)})",
+    )
+
+
+def _without(name: str, at: float | str | None) -> None:
+    if at is not None:
+        raise ArgumentError(f"{name} takes no at=", remedy="quantile takes a probability; reliability, hazard a time")
+
+
+def _number(name: str, at: float | str | None, what: str) -> float:
+    if at is None or isinstance(at, str):
+        raise ArgumentError(f"{name} needs at=", remedy=f"give {what}")
+    return float(at)
