@@ -1,0 +1,284 @@
+"""Moments, rank regression, product of spacings and the corrected Weibull shape, against other programs and by hand."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import relfit as rf
+from relfit import ArgumentError, LifeData
+from relfit.families import CORE, Exponential, Gamma, Lognormal, Weibull
+from relfit.fitting import status
+from relfit.fitting.estimators import bias_corrected_shape, moments, rank_regression, weibull_shape_of
+from relfit.fitting.spacings import Spacings, log_spacing, maximum_product_of_spacings
+
+FAMILIES = {"exponential": Exponential, "weibull": Weibull, "gamma": Gamma, "lognormal": Lognormal}
+ESTIMATORS = (moments, rank_regression, maximum_product_of_spacings)
+
+
+def _variance(family, parameters):
+    if family == "weibull":
+        return stats.weibull_min.var(parameters[0], scale=parameters[1])
+    if family == "gamma":
+        return stats.gamma.var(parameters[0], scale=parameters[1])
+    return stats.lognorm.var(parameters[1], scale=np.exp(parameters[0]))
+
+
+def _scipy(family, p):
+    if family == "exponential":
+        return stats.expon(scale=1.0 / p[0])
+    if family == "weibull":
+        return stats.weibull_min(p[0], scale=p[1])
+    if family == "gamma":
+        return stats.gamma(p[0], scale=p[1])
+    return stats.lognorm(p[1], scale=np.exp(p[0]))
+
+
+# --------------------------------------------------------------------- moments
+
+
+@pytest.mark.parametrize("family", CORE)
+def test_moments_are_those_of_the_sample(family):
+    rng = np.random.default_rng(3)
+    samples = [scale * rng.weibull(shape, n) for scale, shape, n in ((1e-3, 0.7, 9), (50.0, 1.5, 40), (1e9, 12.0, 6))]
+    parameters, codes = moments(LifeData.from_groups(samples), family)
+    assert (codes == status.OK).all()
+    for row, sample in zip(parameters, samples, strict=True):
+        assert float(FAMILIES[family](*row).mean()) == pytest.approx(sample.mean(), rel=1e-9)
+        if family != "exponential":
+            assert _variance(family, row) == pytest.approx(sample.var(), rel=1e-8)
+
+
+def test_weibull_shape_solves_its_equation_over_thirty_orders():
+    shape = 10.0 ** np.linspace(-2.0, 7.0, 60)
+    from mpmath import gamma, mp, mpf
+
+    with mp.workdps(60):
+        square = np.array([float(gamma(1 + 2 / mpf(s)) / gamma(1 + 1 / mpf(s)) ** 2 - 1) for s in shape])
+    np.testing.assert_allclose(weibull_shape_of(square), shape, rtol=1e-11)
+
+
+def test_moments_and_weights():
+    lives = LifeData.from_array([1.0, 2.0, 6.0, 9.0], weights=[2, 1, 3, 0])
+    spread = LifeData.from_array(np.repeat([1.0, 2.0, 6.0], [2, 1, 3]))
+    for family in CORE:
+        np.testing.assert_allclose(moments(lives, family)[0], moments(spread, family)[0], rtol=1e-13)
+
+
+# ------------------------------------------------------------- rank regression
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_rank_regression_is_that_of_reliability(axis):
+    from reliability.Fitters import Fit_Exponential_1P, Fit_Lognormal_2P, Fit_Weibull_2P
+
+    rng = np.random.default_rng(8)
+    for n in (3, 8, 30):
+        time, seen = 100.0 * rng.weibull(1.4, n), rng.random(n) < 0.7
+        seen[:2] = True
+        lives = LifeData.from_array(time, seen)
+        given = {
+            "failures": time[seen],
+            "right_censored": time[~seen] if (~seen).any() else None,
+            "method": f"RR{axis.upper()}",
+            "show_probability_plot": False,
+            "print_results": False,
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            weibull, lognormal = Fit_Weibull_2P(**given), Fit_Lognormal_2P(**given)
+            exponential = Fit_Exponential_1P(**given)
+        found = {name: rank_regression(lives, name, axis, "benard")[0][0] for name in CORE if name != "gamma"}
+        assert found["weibull"] == pytest.approx([weibull.beta, weibull.alpha], rel=1e-9)
+        assert found["lognormal"] == pytest.approx([lognormal.mu, lognormal.sigma], rel=1e-9)
+        assert found["exponential"] == pytest.approx([exponential.Lambda], rel=1e-9)
+
+
+@pytest.mark.parametrize("family", ["weibull", "lognormal", "exponential"])
+def test_points_on_a_line_give_the_line(family):
+    n = 12
+    share = stats.beta.ppf(0.5, np.arange(1, n + 1), n - np.arange(n))
+    truth = {"weibull": (1.7, 300.0), "lognormal": (4.0, 0.8), "exponential": (0.02,)}[family]
+    lives = LifeData.from_array(FAMILIES[family](*truth).quantile(share))
+    for axis in ("x", "y"):
+        assert rank_regression(lives, family, axis)[0][0] == pytest.approx(truth, rel=1e-9)
+
+
+# ------------------------------------------------------------------- spacings
+
+
+@pytest.mark.parametrize("family", CORE)
+def test_spacings_are_those_of_scipy(family):
+    rng = np.random.default_rng(4)
+    samples = [80.0 * rng.weibull(1.3, n) for n in (4, 15, 60)]
+    parameters, codes = maximum_product_of_spacings(LifeData.from_groups(samples), family)
+    assert (codes == status.OK).all()
+    for row, sample in zip(parameters, samples, strict=True):
+        edges = np.concatenate([[0.0], np.sort(sample), [np.inf]])
+
+        def loss(free, edges=edges):
+            point = free if family == "lognormal" else np.exp(free)
+            point = [point[0], np.exp(free[1])] if family == "lognormal" else point
+            return -np.log(np.maximum(np.diff(_scipy(family, point).cdf(edges)), 1e-300)).sum()
+
+        mine = np.log(row) if family != "lognormal" else np.array([row[0], np.log(row[1])])
+        best = optimize.minimize(loss, mine + 0.1, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
+        np.testing.assert_allclose(mine, best.x, atol=1e-6)
+        assert loss(mine) <= best.fun + 1e-10
+
+
+def test_spacings_are_those_of_surpyval():
+    import surpyval
+
+    rng = np.random.default_rng(5)
+    time = 50.0 * rng.weibull(1.8, 40)
+    cut = (time > 60.0).astype(int)
+    shown = np.round(np.minimum(time, 60.0), 0)
+    for x, c in ((time, np.zeros(40)), (np.where(cut, 60.0, time), cut), (shown + 1.0, cut)):
+        lives = LifeData.from_array(x, c == 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            weibull = surpyval.Weibull.fit(x, c, how="MPS").params
+            lognormal = surpyval.LogNormal.fit(x, c, how="MPS").params
+            gamma = surpyval.Gamma.fit(x, c, how="MPS").params
+        found = {name: maximum_product_of_spacings(lives, name)[0][0] for name in ("weibull", "lognormal", "gamma")}
+        np.testing.assert_allclose(found["weibull"], weibull[::-1], rtol=2e-5)
+        np.testing.assert_allclose(found["lognormal"], lognormal, rtol=2e-5)
+        np.testing.assert_allclose(found["gamma"], [gamma[0], 1.0 / gamma[1]], rtol=5e-5)
+
+
+def test_exponential_spacings_by_hand():
+    # one life: F (1 - F) is largest at one half; zeros tie with the start
+    lives = LifeData.from_groups([[10.0], [0.0, 10.0]])
+    parameters, codes = maximum_product_of_spacings(lives, "exponential")
+    assert codes.tolist() == [0, 0]
+    assert parameters[0, 0] == pytest.approx(np.log(2.0) / 10.0, rel=1e-9)
+    # rate exp(-10 rate) (1 - exp(-10 rate)): the derivative of its log vanishes
+    rate = parameters[1, 0]
+    assert 1.0 / rate - 10.0 + 10.0 / np.expm1(10.0 * rate) == pytest.approx(0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("family", CORE)
+def test_spacings_do_not_depend_on_the_unit_of_time(family):
+    lives = LifeData.from_array(np.random.default_rng(6).weibull(0.8, 20))
+    scaled = LifeData.from_array(1e9 * lives.durations)
+    one, two = (maximum_product_of_spacings(part, family)[0][0] for part in (lives, scaled))
+    if family == "lognormal":
+        one[0] += np.log(1e9)
+    else:
+        one[-1] *= 1e-9 if family == "exponential" else 1e9
+    np.testing.assert_allclose(two, one, rtol=1e-6)
+
+
+def test_log_spacing_keeps_its_digits():
+    from mpmath import exp, log, mp, mpf
+
+    cases = [(0.5, 1.0), (1e-9, 2e-9), (5.0, 5.0 + 1e-9), (30.0, 31.0), (2.0, np.inf)]
+    lower, upper = np.array(cases).T
+    found = log_spacing(Weibull(2.0, 1.0), lower, upper)
+    with mp.workdps(50):
+        for value, (a, b) in zip(found, cases, strict=True):
+            end = 0 if np.isinf(b) else exp(-(mpf(b) ** 2))
+            assert value == pytest.approx(float(log(exp(-(mpf(a) ** 2)) - end)), rel=1e-8)
+
+
+def test_the_point_found_is_stationary_for_many_small_samples():
+    rng = np.random.default_rng(7)
+    time = np.round(10.0 ** rng.uniform(-3.0, 6.0, (3000, 1)) * rng.weibull(0.8, (3000, 5)), 4) + 1e-5
+    lives = LifeData.from_array(time, rng.random(time.shape) < 0.7)
+    for family in CORE:
+        parameters, codes = maximum_product_of_spacings(lives, family)
+        good = np.flatnonzero(codes == status.OK)
+        assert set(codes.tolist()) <= {status.OK, status.ALL_CENSORED, status.TOO_FEW, status.NO_VARIANCE}
+        chosen = FAMILIES[family]
+        spacings = Spacings.of(chosen, lives.take(good))
+        free = chosen.to_free(parameters[good])
+        moves = np.concatenate([s * 1e-3 * np.eye(free.shape[1]) for s in (1.0, -1.0)])
+        assert (spacings(free[None] + moves[:, None, :]) <= spacings(free[None]) + 1e-9).all()
+
+
+# --------------------------------------------------------- when there is none
+
+
+def test_status_of_every_edge():
+    lives = LifeData.from_groups(
+        {"none": [], "censored": [3.0], "one": [3.0], "tie": [3.0, 3.0], "zero": [0.0, 3.0, 4.0], "zeros": [0.0, 0.0],
+         "cut": [1.0, 2.0, 5.0]},
+        {"none": [], "censored": [0], "one": [1], "tie": [1, 1], "zero": [1, 1, 1], "zeros": [1, 1], "cut": [1, 1, 0]},
+    )  # fmt: skip
+    few, dead, level, zero, none = (
+        status.TOO_FEW, status.ALL_CENSORED, status.NO_VARIANCE, status.ZEROS, status.NOT_APPLICABLE,
+    )  # fmt: skip
+    for family in ("weibull", "lognormal"):
+        for estimator in (rank_regression, maximum_product_of_spacings):
+            parameters, codes = estimator(lives, family)
+            assert codes.tolist() == [few, dead, few, level, zero, zero, 0]
+            assert np.isnan(parameters[:6]).all()
+            assert np.isfinite(parameters[6]).all()
+    for estimator in (rank_regression, maximum_product_of_spacings):
+        assert estimator(lives, "exponential")[1].tolist() == [few, dead, 0, 0, 0, zero, 0]
+    assert moments(lives, "exponential")[1].tolist() == [few, none, 0, 0, 0, zero, none]
+    assert moments(lives, "weibull")[1].tolist() == [few, none, few, level, 0, zero, none]
+    assert (rank_regression(lives, "gamma")[1] == none).all()
+
+
+def test_intervals_and_truncation_are_not_applicable_group_by_group():
+    lives = LifeData.from_groups(
+        [[1.0, 2.0, 4.0], [1.0, 2.0, 4.0], [1.0, 2.0, 4.0]],
+        [[1, 1, 1], [1, 0, 1], [1, 1, 1]],
+        upper=[[1.0, 2.0, 4.0], [1.0, 3.0, 4.0], [1.0, 2.0, 4.0]],
+        entry=[[0.0] * 3, [0.0] * 3, [0.0, 1.0, 0.0]],
+    )
+    for estimator in ESTIMATORS:
+        codes = estimator(lives, "weibull")[1]
+        assert codes.tolist() == [status.OK, status.NOT_APPLICABLE, status.NOT_APPLICABLE]
+
+
+def test_no_lives_at_all():
+    for estimator in ESTIMATORS:
+        for family in CORE:
+            parameters, codes = estimator(LifeData.from_groups([]), family)
+            assert parameters.shape == (0, 1 if family == "exponential" else 2)
+            assert codes.shape == (0,)
+
+
+def test_what_is_refused():
+    lives = LifeData.from_array([1.0, 2.0])
+    for estimator in ESTIMATORS:
+        with pytest.raises(ArgumentError, match="weibull"):
+            estimator(lives, "weibul")
+    with pytest.raises(ArgumentError, match="axis"):
+        rank_regression(lives, "weibull", "z")
+    with pytest.raises(ArgumentError, match="positions"):
+        rank_regression(lives, "weibull", positions="kaplan-meier")
+    with pytest.raises(ArgumentError, match="target"):
+        bias_corrected_shape(1.0, 5, target="mode")
+    with pytest.raises(ArgumentError, match="more failures"):
+        bias_corrected_shape(1.0, 5, 4)
+
+
+# ------------------------------------------------------------- bias correction
+
+
+@pytest.mark.parametrize(("n", "mean", "median"), [(5, 1.44, 1.24), (10, 1.17, 1.106), (20, 1.075, 1.049)])
+def test_bias_of_the_shape_falls_below_two_percent(n, mean, median):
+    lives = LifeData.from_array(np.random.default_rng(n).weibull(1.0, (60_000, n)))
+    shape = rf.fit(lives, "weibull")["weibull"].parameters["shape"]
+    assert shape.mean() == pytest.approx(mean, rel=0.01)
+    assert np.median(shape) == pytest.approx(median, rel=0.01)
+    assert bias_corrected_shape(shape, n).shape.mean() == pytest.approx(1.0, abs=0.015)
+    assert np.median(bias_corrected_shape(shape, n, target="median").shape) == pytest.approx(1.0, abs=0.015)
+
+
+def test_bias_with_censoring_is_mostly_taken_out():
+    # observation ends with the 10th of 20 failures
+    time = np.sort(np.random.default_rng(1).weibull(1.0, (40_000, 20)), axis=1)
+    lives = LifeData.from_array(np.minimum(time, time[:, 9:10]), np.arange(20) < 10)
+    shape = rf.fit(lives, "weibull")["weibull"].parameters["shape"]
+    corrected = bias_corrected_shape(shape, 10, 20)
+    assert shape.mean() > 1.2
+    assert corrected.shape.mean() == pytest.approx(1.0, abs=0.02)
+    assert set(corrected.label) == {"mean-unbiased (censored)"}
