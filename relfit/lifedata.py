@@ -17,6 +17,7 @@ __all__ = ["LifeData", "key_columns"]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
+_FURTHER = ("upper", "entry", "exit", "weights", "limit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,9 @@ class LifeData:
         Right truncation: the life is here only because it ended by then. Infinite for lives without this condition.
     weights : ndarray of int, shape (n,), optional
         How many equal lives a row stands for.
+    limit : ndarray of float, shape (n,), optional
+        The age at which a life would have been right-censored had it lasted, where that is known for the lives that
+        failed too; infinite for none. It makes bootstrap p-values more exact, and changes no estimate.
 
     Raises
     ------
@@ -81,6 +85,7 @@ class LifeData:
     entry: FloatArray | None = None
     exit: FloatArray | None = None
     weights: IntArray | None = None
+    limit: FloatArray | None = None
 
     def __post_init__(self) -> None:
         durations = np.ascontiguousarray(self.durations, dtype=np.float64)
@@ -109,7 +114,7 @@ class LifeData:
 
     def _check_further(self) -> None:
         """Check and tidy upper ends, truncation and weights, where they are given."""
-        for name in ("upper", "entry", "exit", "weights"):
+        for name in _FURTHER:
             value = getattr(self, name)
             if value is None:
                 continue
@@ -147,6 +152,15 @@ class LifeData:
                 remedy="a life that is here only because it ended by then has a failure time or an interval up to then",
             )
             object.__setattr__(self, "exit", leave if np.any(leave < np.inf) else None)
+        if self.limit is not None:
+            limit = self.limit
+            self._refuse(
+                ~(limit >= durations),
+                lambda row: f"limit of observation {limit[row]}",
+                "is missing or before the end of its life",
+            )
+            censored = ~self.observed & np.isinf(ends)
+            object.__setattr__(self, "limit", np.where(censored, durations, limit))
         if self.weights is not None:
             weights: FloatArray = np.asarray(self.weights, dtype=np.float64)
             self._refuse(
@@ -189,7 +203,7 @@ class LifeData:
         measure : str
             See the class.
         **further : same shape, optional
-            ``upper``, ``entry``, ``exit`` and ``weights``; see the class.
+            ``upper``, ``entry``, ``exit``, ``weights`` and ``limit``; see the class.
         """
         labels: list[Any] = list(durations) if isinstance(durations, Mapping) else list(range(len(durations)))
         parts = _parts("durations", durations, labels, isinstance(durations, Mapping))
@@ -197,8 +211,8 @@ class LifeData:
         flat = np.concatenate([*parts, np.empty(0)])
         columns: dict[str, Any] = {}
         for name, values in {"observed": observed, **further}.items():
-            if name not in ("observed", "upper", "entry", "exit", "weights"):
-                raise ArgumentError(f"no argument {name!r}", remedy="use upper, entry, exit or weights")
+            if name not in ("observed", *_FURTHER):
+                raise ArgumentError(f"no argument {name!r}", remedy=f"use one of {', '.join(_FURTHER)}")
             if values is None:
                 continue
             arrays = _parts(name, values, labels, isinstance(durations, Mapping))
@@ -220,6 +234,7 @@ class LifeData:
         entry: npt.ArrayLike | None = None,
         exit: npt.ArrayLike | None = None,
         weights: npt.ArrayLike | None = None,
+        limit: npt.ArrayLike | None = None,
     ) -> LifeData:
         """Lives from one sample (one dimension) or from equally long samples (two: a row a group).
 
@@ -257,6 +272,7 @@ class LifeData:
             entry=spread("entry", entry),
             exit=spread("exit", exit),
             weights=spread("weights", weights),
+            limit=spread("limit", limit),
         )
 
     @classmethod
@@ -308,6 +324,7 @@ class LifeData:
         entry: str | None = None,
         exit: str | None = None,
         weights: str | None = None,
+        limit: str | None = None,
     ) -> LifeData:
         """Lives from a table, a row a life.
 
@@ -322,7 +339,7 @@ class LifeData:
             Columns that name the group; one group when empty.
         measure : str
             See the class.
-        upper, entry, exit, weights : str, optional
+        upper, entry, exit, weights, limit : str, optional
             Columns of what the class describes under these names. With `upper` and without `observed`, a life is
             observed where both ends are equal.
 
@@ -333,7 +350,7 @@ class LifeData:
         [4.0, 6.0, 5.0]
         """
         keys = [by] if isinstance(by, str) else list(by)
-        given = {"upper": upper, "entry": entry, "exit": exit, "weights": weights}
+        given = {"upper": upper, "entry": entry, "exit": exit, "weights": weights, "limit": limit}
         for column in [duration, observed, *keys, *given.values()]:
             if column is not None and column not in frame.columns:
                 raise ArgumentError(
@@ -431,13 +448,13 @@ class LifeData:
         """Number of the group that each life belongs to, shape (n,)."""
         return np.repeat(np.arange(self.n_groups, dtype=np.int64), self.sizes)
 
-    def group(self, label: Any) -> LifeData:
-        """The lives of one group, as a batch of one.
+    def position(self, label: Any) -> int:
+        """Number of the group with this label.
 
         Raises
         ------
         ArgumentError
-            When there is no such group.
+            When there is no such group, or the label names several.
         """
         try:
             position = self.groups.get_loc(label)
@@ -445,7 +462,11 @@ class LifeData:
             raise ArgumentError(f"no group {label!r} among the {self.n_groups}") from None
         if not isinstance(position, (int, np.integer)):
             raise ArgumentError(f"{label!r} names more than one group", remedy="give the whole label")
-        return self.take([int(position)])
+        return int(position)
+
+    def group(self, label: Any) -> LifeData:
+        """The lives of one group, as a batch of one; raises as `position` does."""
+        return self.take([self.position(label)])
 
     def take(self, positions: Iterable[int]) -> LifeData:
         """The groups at these positions, in this order."""
@@ -468,8 +489,8 @@ class LifeData:
         )
 
     def further(self) -> dict[str, Any]:
-        """Those of ``upper``, ``entry``, ``exit`` and ``weights`` that are given, by name."""
-        named = {name: getattr(self, name) for name in ("upper", "entry", "exit", "weights")}
+        """Those of ``upper``, ``entry``, ``exit``, ``weights`` and ``limit`` that are given, by name."""
+        named = {name: getattr(self, name) for name in _FURTHER}
         return {name: values for name, values in named.items() if values is not None}
 
     def pooled(self) -> LifeData:

@@ -1,9 +1,9 @@
 """Replicates of every group: parametric, censored as the group was, or resampled; fitted again, all at once.
 
 In a parametric replicate every life is drawn anew from the group's fitted distribution, beyond the age at which it came
-under observation. A censored life keeps its limit. For a life that failed the limit is unknown; it is drawn from the
-Kaplan-Meier estimate of the group's limits beyond that life (Davison and Hinkley 1997, algorithm 3.1), and is infinite
-where no longer life was censored.
+under observation. A censored life keeps its limit, and so does one whose `LifeData.limit` is given. For other lives
+that failed the limit is unknown; it is drawn from the Kaplan-Meier estimate of the group's limits beyond that life
+(Davison and Hinkley 1997, algorithm 3.1), and is infinite where no longer life was censored.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def parametric_lives(
         drawn = drawn if age is None else drawn + age
     drawn = np.clip(drawn, 1e-300, 1e300)
     observed = np.ones(shape, dtype=np.bool_)
-    if (~lives.observed).any():
-        limit = _limits(lives, rng.random(shape))
+    if lives.limit is not None or (~lives.observed).any():
+        limit = _limits(lives, rng.random(shape)) if lives.limit is None else np.broadcast_to(lives.limit, shape)
         observed = drawn <= limit
         drawn = np.where(observed, drawn, limit)
     return _stacked(lives, drawn, observed, None if age is None else np.broadcast_to(age, shape), replications)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from relfit.errors import ArgumentError
 from relfit.families import CORE, Family
 from relfit.fitting import status
 from relfit.fitting.goodness_of_fit import Goodness, goodness_of, statistics_of
@@ -177,6 +178,44 @@ class FamilyFit:
     def blocks(self) -> list[Block]:
         """The fitted groups with their likelihoods, for profile limits and likelihood regions."""
         return blocks_of(self)
+
+    def contour(self, label: Any = None, level: float = 0.95) -> dict[str, FloatArray]:
+        """Border of the joint likelihood region of the two parameters of one group.
+
+        Parameters
+        ----------
+        label : optional
+            The group; may be left out where there is one.
+        level : float
+            Between 0 and 1: the region is where the log-likelihood is within half the chi-square quantile with two
+            degrees of freedom of its maximum.
+
+        Returns
+        -------
+        dict of ndarray
+            Each parameter along the border, closed: the last point is the first. NaN where the region has no end.
+
+        Raises
+        ------
+        ArgumentError
+            For a family without exactly two parameters, a group that is not there or was not fitted.
+        """
+        if self.parameter_array.shape[1] != 2:
+            raise ArgumentError(f"a contour needs two parameters, {self.name} has {self.parameter_array.shape[1]}")
+        if not 0.0 < level < 1.0:
+            raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+        if label is None and len(self.groups) > 1:
+            raise ArgumentError("there are several groups", remedy="give the label of one")
+        position = 0 if label is None else self.lives.position(label)
+        if not self.ok[position]:
+            raise ArgumentError(
+                f"group {self.groups[position]!r} has no {self.name} fit",
+                remedy=f"its status is {self.status[position]}",
+            )
+        border = self.take([position]).blocks[0].region(level, joint=2)
+        free = np.where(np.isfinite(border.radius)[..., None], border.free, np.nan)[:, 0]
+        points = self.family.from_free(np.concatenate([free, free[:1]]))
+        return {name: points[:, i] for i, name in enumerate(self.family.parameter_names())}
 
     @cached_property
     def parameter_intervals(self) -> dict[str, tuple[FloatArray, FloatArray]]:

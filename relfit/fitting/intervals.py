@@ -204,12 +204,12 @@ class Block:
         self.top = self.objective(free[None])[0]
         self._regions: dict[float, Region] = {}
 
-    def region(self, level: float) -> Region:
-        """Border of the likelihood region at `level` for one quantity."""
-        if level not in self._regions:
-            drop = 0.5 * float(stats.chi2.ppf(level, 1))
-            self._regions[level] = region(self.objective, self.free, self.information, self.top, drop)
-        return self._regions[level]
+    def region(self, level: float, joint: int = 1) -> Region:
+        """Border of the likelihood region at `level` for one quantity, or for `joint` parameters together."""
+        drop = 0.5 * float(stats.chi2.ppf(level, joint))
+        if drop not in self._regions:
+            self._regions[drop] = region(self.objective, self.free, self.information, self.top, drop)
+        return self._regions[drop]
 
     def limits(self, level: float, quantity: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray]:
         """Least and largest value of `quantity` in the region."""

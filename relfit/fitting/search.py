@@ -235,8 +235,8 @@ def _polish(
     function = _restricted(part, np.arange(rows.size), rows.size)
     fine = _fine_gradient(function, free[rows], 2.0 * step_size[rows])
     step, _, _ = _newton_step(fine, hessian[rows])
-    small = np.abs(step) < 0.1 * _widths(hessian[rows]) / _STEP_IN_ERRORS
-    step = np.where(np.isfinite(fine).all(axis=1)[:, None] & small.all(axis=1)[:, None], step, 0.0)
+    small = np.isfinite(fine) & (np.abs(step) < 0.1 * _widths(hessian[rows]) / _STEP_IN_ERRORS)
+    step = np.where(np.all(small, axis=1, keepdims=True), step, 0.0)
     centre, _, curve = derivatives(function, free[rows] + step, step_size[rows])
     better = (centre >= value[rows] - 1e-9 * (1.0 + np.abs(value[rows]))) & _finite(curve)
     kept = rows[better]

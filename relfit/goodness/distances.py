@@ -1,7 +1,9 @@
 """Distances between a fitted distribution and the Kaplan-Meier estimate: K-S, Cramer-von Mises, Anderson-Darling.
 
 With no censoring they are the usual statistics. With right censoring the integrals run over the time observed, the
-Kaplan-Meier estimate taking the place of the empirical distribution (Koziol and Green 1976).
+Kaplan-Meier estimate takes the place of the empirical distribution (Koziol and Green 1976), and squared distances are
+weighted with the estimated share of lives not yet censored: the variance of the Kaplan-Meier estimate grows as that
+share falls, and its tail would drown the rest.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ def distances_of_group(
         total = float(n)
     at_risk = total
     surviving = 1.0
+    watched = 1.0  # Kaplan-Meier estimate of the share not yet censored
     distance = 0.0
     square = 0.0
     weighted = 0.0
@@ -58,25 +61,26 @@ def distances_of_group(
             j += 1
         step = 1.0 - surviving
         u, v = below[i], above[i]
-        distance = max(distance, abs(u - step))
-        if failures > 0.0 or j == n:
-            log_u = math.log(max(u, _SMALLEST))
-            log_v = math.log(max(v, _SMALLEST))
-            square += ((u - step) ** 3 - (u0 - step) ** 3) / 3.0
-            weighted += u0 - u - surviving * surviving * (log_v - log_v0)
-            if step > 0.0:
-                weighted += step * step * (log_u - log_u0)
-            u0, log_u0, log_v0 = u, log_u, log_v
+        distance = max(distance, math.sqrt(watched) * abs(u - step))
+        log_u = math.log(max(u, _SMALLEST))
+        log_v = math.log(max(v, _SMALLEST))
+        square += watched * ((u - step) ** 3 - (u0 - step) ** 3) / 3.0
+        weighted += watched * (u0 - u - surviving * surviving * (log_v - log_v0))
+        if step > 0.0:
+            weighted += watched * step * step * (log_u - log_u0)
+        u0, log_u0, log_v0 = u, log_u, log_v
         if failures > 0.0:
             surviving = 0.0 if failures >= at_risk else surviving * (1.0 - failures / at_risk)
-        distance = max(distance, abs(u - (1.0 - surviving)))
+        distance = max(distance, math.sqrt(watched) * abs(u - (1.0 - surviving)))
+        if ended > failures and at_risk > failures:
+            watched *= 1.0 - (ended - failures) / (at_risk - failures)
         at_risk -= ended
         i = j
     if surviving <= 0.0:
         # the estimate is complete: from the last failure on it is one
         last = above[n - 1]
-        square += last**3 / 3.0
-        weighted += -last - log_u0
+        square += watched * last**3 / 3.0
+        weighted += watched * (-last - log_u0)
     out[0] = distance
     out[1] = total * square
     out[2] = total * weighted
