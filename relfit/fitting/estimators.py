@@ -314,7 +314,8 @@ class ShapeCorrection:
     factor : ndarray of float
         What the estimate was multiplied by.
     label : ndarray of str
-        ``"mean-unbiased"`` or ``"median-unbiased"``, with ``" (censored)"`` added there, or ``"uncorrected"``.
+        ``"mean-unbiased"`` or ``"median-unbiased"``, followed by ``", censored by time"`` or ``", censored by
+        failures"`` where lives are censored; or ``"uncorrected"``.
     """
 
     shape: FloatArray
@@ -323,26 +324,30 @@ class ShapeCorrection:
 
 
 def bias_corrected_shape(
-    shape: npt.ArrayLike, failures: npt.ArrayLike, lives: npt.ArrayLike | None = None, *, target: str = "mean"
+    shape: npt.ArrayLike,
+    failures: npt.ArrayLike,
+    lives: npt.ArrayLike | None = None,
+    *,
+    target: str = "mean",
+    censoring: str = "time",
 ) -> ShapeCorrection:
     """Correct the maximum-likelihood estimate of the Weibull shape for its bias in small samples.
 
-    The distribution of estimate over truth depends on the number of lives alone when all failed. Its mean is 1.44 for
-    5, 1.17 for 10 and 1.08 for 20 lives, its median 1.24, 1.11 and 1.05.
+    Where all lives failed, estimate over truth has a distribution that depends on their number alone: its mean is 1.44
+    for 5, 1.17 for 10 and 1.08 for 20 lives, its median 1.24, 1.11 and 1.05.
 
     Parameters
     ----------
     shape : array_like of float
         Estimates by maximum likelihood.
     failures : array_like of int
-        Failures behind each.
+        Failures behind each, r.
     lives : array_like of int, optional
-        Lives behind each; the number of failures when left out (complete lives).
+        Lives behind each, n; the number of failures when left out (complete lives).
     target : {"mean", "median"}
-        What is made right. ``mean``: ``shape / (1 + 1.37 / (r - 1.92) sqrt(n / r))`` with r failures among n lives
-        (Ross 1996); it takes out all but 0.5 % from 4 complete lives on. ``median``: ``c4(r)**3.5 shape``, with
-        c4 that of the normal standard deviation (Abernethy 2006), for complete lives to 0.5 % from 3 on. With
-        censoring, both rest on the number of failures and are rougher.
+        What is made right; over many nodes, both cannot be.
+    censoring : {"time", "failures"}
+        What ended the observation where lives are censored: a time, as with logs, or a number of failures.
 
     Returns
     -------
@@ -352,16 +357,31 @@ def bias_corrected_shape(
     Raises
     ------
     ArgumentError
-        For another target, or more failures than lives.
+        For another target or censoring, or more failures than lives.
+
+    Notes
+    -----
+    Mean: the estimate is divided by ``1 + 1.37 / (r - 1.92)`` for complete lives, and times ``sqrt(n / r)`` in the
+    second term for lives censored by failures (Ross 1996); this takes out all but 0.5 % from 4 complete lives on, but
+    corrects too much where few of many fail (by 14 % for 5 of 20). By time: ``1 + 0.912 / (r - 1.18)``, from our
+    own simulations of 5 to 40 expected failures among lives of which 10 to 95 % fail, to 1 %.
+
+    Median: the estimate is multiplied by ``c4(r)**3.5``, with c4 that of the normal standard deviation (Abernethy
+    2006), for complete lives to 0.5 % from 3 on; by failures the same, which corrects too little by up to 8 % for 5 of
+    20. By time it is divided by ``1 + (0.31 + 0.49 (r/n)**3.57) / (r - 0.99)``, from the same simulations, to 1 %.
 
     Examples
     --------
-    >>> found = bias_corrected_shape([2.0, 2.0], failures=[5, 2])
-    >>> found.shape.round(4).tolist(), found.label.tolist()
-    ([1.3843, 2.0], ['mean-unbiased', 'uncorrected'])
+    >>> found = bias_corrected_shape([2.0, 2.0, 2.0], failures=[5, 5, 2], lives=[5, 9, 2])
+    >>> found.shape.round(4).tolist()
+    [1.3843, 1.6145, 2.0]
+    >>> found.label.tolist()
+    ['mean-unbiased', 'mean-unbiased, censored by time', 'uncorrected']
     """
     if target not in ("mean", "median"):
         raise ArgumentError(f"unknown target {target!r}", remedy="use mean or median")
+    if censoring not in ("time", "failures"):
+        raise ArgumentError(f"unknown censoring {censoring!r}", remedy="use time or failures")
     given = failures if lives is None else lives
     value, r, n = np.broadcast_arrays(
         np.asarray(shape, dtype=np.float64), np.asarray(failures, np.float64), np.asarray(given, np.float64)
@@ -369,14 +389,18 @@ def bias_corrected_shape(
     if np.any(r > n):
         raise ArgumentError("there are more failures than lives")
     enough = r >= 3.0
-    safe = np.where(enough, r, 3.0)
+    cut = enough & (n > r)
+    r, n = np.where(enough, r, 3.0), np.where(enough, n, 3.0)
     if target == "mean":
-        factor = 1.0 / (1.0 + 1.37 / (safe - 1.92) * np.sqrt(np.where(enough, n, 3.0) / safe))
+        excess = 1.37 / (r - 1.92) * np.sqrt(n / r)
+        by_time = 0.912 / (r - 1.18)
     else:
-        factor = np.exp(
-            3.5 * (0.5 * np.log(2.0 / (safe - 1.0)) + special.gammaln(safe / 2) - special.gammaln(safe / 2 - 0.5))
-        )
-    factor = np.where(enough, factor, 1.0)
+        half = 0.5 * r
+        excess = np.exp(-3.5 * (-0.5 * np.log(half - 0.5) + special.gammaln(half) - special.gammaln(half - 0.5))) - 1.0
+        by_time = (0.31 + 0.49 * (r / n) ** 3.57) / (r - 0.99)
+    if censoring == "time":
+        excess = np.where(cut, by_time, excess)
+    factor = np.where(enough, 1.0 / (1.0 + excess), 1.0)
     label = np.where(enough, f"{target}-unbiased", "uncorrected").astype(object)
-    label = np.where(enough & (n > r), f"{target}-unbiased (censored)", label)
+    label = np.where(cut, f"{target}-unbiased, censored by {censoring}", label)
     return ShapeCorrection(value * factor, factor, label)
