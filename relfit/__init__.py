@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relfit import datasets, families, plotting
+    from relfit import datasets, families, nonparametric, plotting
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
     from relfit.fitting import FamilyFit, Fits, fit
@@ -34,7 +34,7 @@ _HOME = {
     "read": "relfit.readers",
     "report": "relfit.reporting",
 }
-_ROOMS = ("datasets", "families", "plotting")
+_ROOMS = ("datasets", "families", "nonparametric", "plotting")
 
 __all__ = [
     "ArgumentError",
@@ -50,6 +50,7 @@ __all__ = [
     "datasets",
     "families",
     "fit",
+    "nonparametric",
     "plotting",
     "read",
     "report",

@@ -1,9 +1,38 @@
-"""Estimation for whole batches: maximum likelihood, intervals, comparison, Kaplan-Meier, mean times."""
+"""Estimation for whole batches: estimates, intervals, tests of fit, comparison of families, pooling, mean times."""
 
+from relfit.fitting.estimators import ShapeCorrection, bias_corrected_shape, moments, rank_regression
+from relfit.fitting.false_discovery import adjusted_p
+from relfit.fitting.family_fit import FamilyFit
+from relfit.fitting.goodness_of_fit import Goodness
+from relfit.fitting.intervals import KINDS as INTERVAL_KINDS
+from relfit.fitting.intervals import Interval
 from relfit.fitting.maximum_likelihood import fit
 from relfit.fitting.means import mean_time
-from relfit.fitting.nonparametric import StepFunctions, kaplan_meier
-from relfit.fitting.results import FamilyFit, Fits
+from relfit.fitting.model_tests import NESTED
+from relfit.fitting.pooling import PooledFit, pool
+from relfit.fitting.results import Fits
+from relfit.fitting.spacings import maximum_product_of_spacings
 from relfit.fitting.status import MEANING as STATUS_MEANING
+from relfit.nonparametric import StepFunctions, kaplan_meier
 
-__all__ = ["STATUS_MEANING", "FamilyFit", "Fits", "StepFunctions", "fit", "kaplan_meier", "mean_time"]
+__all__ = [
+    "INTERVAL_KINDS",
+    "NESTED",
+    "STATUS_MEANING",
+    "FamilyFit",
+    "Fits",
+    "Goodness",
+    "Interval",
+    "PooledFit",
+    "ShapeCorrection",
+    "StepFunctions",
+    "adjusted_p",
+    "bias_corrected_shape",
+    "fit",
+    "kaplan_meier",
+    "maximum_product_of_spacings",
+    "mean_time",
+    "moments",
+    "pool",
+    "rank_regression",
+]

@@ -29,7 +29,7 @@ def fit(
     families: Sequence[str] | str = CORE,
     *,
     method: str = "ml",
-    bias_correction: bool = False,
+    bias_correction: bool | str = False,
     level: float = 0.95,
     bootstrap: int | str = "auto",
     rng: int | np.random.Generator | None = 0,
@@ -52,8 +52,9 @@ def fit(
         Maximum likelihood; matching moments (complete lives); rank regression on probability paper, of the plotting
         position on the life (``rank_y``) or the life on the position; maximum product of spacings. All but the first
         are for core families, observed or right-censored lives.
-    bias_correction : bool
-        Correct the shape of the Weibull for the bias of maximum likelihood in small samples.
+    bias_correction : bool or {"mean", "median"}
+        Correct the shape of the Weibull for the bias of maximum likelihood in small samples: of its mean (also for
+        True) or of its median. See `relfit.fitting.bias_corrected_shape`.
     level : float
         Level of the intervals, between 0 and 1.
     bootstrap : int or "auto"

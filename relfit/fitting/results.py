@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from relfit.errors import ArgumentError
+from relfit.families import family_named
 from relfit.fitting.comparison import comparison, describe
+from relfit.fitting.false_discovery import adjusted_p
 from relfit.fitting.family_fit import FamilyFit, records
+from relfit.fitting.goodness_of_fit import Goodness
+from relfit.fitting.model_tests import likelihood_ratio, ranking, vuong, weights
+from relfit.fitting.pooling import PooledFit, pool
+from relfit.fitting.quantities import QUANTITIES
+from relfit.goodness import DISTANCES
 from relfit.lifedata import LifeData, key_columns
 
 __all__ = ["FamilyFit", "Fits", "records"]
@@ -125,6 +134,212 @@ class Fits:
         names = np.array(self.families, dtype=object)[values.argmax(axis=0)]
         names[~np.isfinite(values).any(axis=0)] = None
         return pd.Series(names, index=self.groups, name=f"best_by_{by}", dtype=object)
+
+    def weights(self, by: str = "aicc") -> pd.DataFrame:
+        """Weight of each family in each group: its share of ``exp(-criterion / 2)`` (Burnham and Anderson 2002).
+
+        Parameters
+        ----------
+        by : {"aicc", "bic", "aic"}
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a group, one column a family; rows add to one, and are NaN where no family has a criterion.
+        """
+        return weights(self, by)
+
+    def ranking(self, by: str = "aicc") -> pd.DataFrame:
+        """Families of every group from best to worst.
+
+        Parameters
+        ----------
+        by : {"aicc", "bic", "aic"}
+
+        Returns
+        -------
+        pandas.DataFrame
+            The group's keys, ``rank`` (missing where the family has no criterion), ``family``, the criterion, its
+            ``difference`` to the best, the ``weight`` and the ``status`` of the fit.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> fits = rf.fit(rf.families.Weibull(2.0, 1000.0).sample((1, 400), rng=1))
+        >>> fits.ranking()["family"].tolist()[0]
+        'weibull'
+        """
+        return ranking(self, by)
+
+    def likelihood_ratio(
+        self, special: str, general: str, *, bootstrap: int = 0, rng: int | np.random.Generator | None = 0
+    ) -> pd.DataFrame:
+        """Test whether `general` fits better than `special`, a family that it contains.
+
+        Parameters
+        ----------
+        special, general : str
+            Fitted families. Without a bootstrap they must be nested as in `relfit.fitting.NESTED`.
+        bootstrap : int
+            Replications from the special family, 0 to use the chi-square law (halved where the special case lies on
+            the border of the general one).
+        rng : int or numpy.random.Generator, optional
+            Of the bootstrap.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by group: ``statistic``, ``degrees``, ``p``, ``p_adjusted`` (false-discovery rate over the groups),
+            ``source``, ``replications``.
+        """
+        return likelihood_ratio(self[special], self[general], bootstrap, rng)
+
+    def vuong(self, first: str, second: str, correction: str = "bic") -> pd.DataFrame:
+        """Vuong's test of two families that are not nested: which is closer to the truth (Vuong 1989).
+
+        Parameters
+        ----------
+        first, second : str
+            Fitted families.
+        correction : {"bic", "aic", "none"}
+            What a further parameter costs. The test is rough below some fifty lives.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by group: ``z`` (positive in favour of the first), ``p``, ``p_adjusted``, ``favours``, ``lives``.
+        """
+        return vuong(self[first], self[second], correction)
+
+    def goodness(
+        self,
+        tests: tuple[str, ...] = DISTANCES,
+        *,
+        bootstrap: int | str = "auto",
+        rng: int | np.random.Generator | None = 0,
+        workers: int | None = None,
+    ) -> dict[str, Goodness]:
+        """`FamilyFit.goodness` of every family, by name."""
+        return {
+            name: result.goodness(tests, bootstrap=bootstrap, rng=rng, workers=workers)
+            for name, result in self.results.items()
+        }
+
+    def rejected(self, test: str = "ad", alpha: float = 0.05, method: str = "bh") -> pd.DataFrame:
+        """How many groups reject each family, by calibrated p-values, with and without regard to their number.
+
+        Parameters
+        ----------
+        test : {"ad", "cvm", "ks"}
+        alpha : float
+            Level of each test, and false-discovery rate over the groups.
+        method : {"bh", "by", "holm"}
+            See `relfit.fitting.adjusted_p`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by family: groups ``tested``, ``rejected`` at `alpha` one by one, the number to be ``expected`` by
+            chance if the family were right everywhere, ``rejected_adjusted``, and groups ``not_computed``.
+        """
+        if not 0.0 < alpha < 1.0:
+            raise ArgumentError(f"alpha {alpha} is not between 0 and 1")
+        rows = {}
+        for name, result in self.results.items():
+            place = result.tests.tests.index(test) if test in result.tests.tests else -1
+            if place < 0:
+                raise ArgumentError(f"no test {test!r}", remedy=f"use one of {', '.join(result.tests.tests)}")
+            p = result.tests.p[:, place]
+            known = np.isfinite(p)
+            adjusted = adjusted_p(p, method)
+            rows[name] = {
+                "tested": int(known.sum()),
+                "rejected": int((p[known] < alpha).sum()),
+                "expected": float(alpha * known.sum()),
+                "rejected_adjusted": int((adjusted[known] < alpha).sum()),
+                "not_computed": int((result.tests.source[:, place] == "not computed").sum()),
+            }
+        return (
+            pd.DataFrame(rows)
+            .T.rename_axis("family")
+            .astype({"expected": float})
+            .astype(dict.fromkeys(("tested", "rejected", "rejected_adjusted", "not_computed"), int))
+        )
+
+    def interval(
+        self,
+        quantity: str,
+        *,
+        at: float | str | None = None,
+        kind: str = "profile",
+        level: float | None = None,
+        families: str | Sequence[str] | None = None,
+        replications: int = 999,
+        rng: int | np.random.Generator | None = 0,
+    ) -> pd.DataFrame:
+        """Interval of a quantity for every group and family; `FamilyFit.interval` documents the arguments.
+
+        Parameters
+        ----------
+        quantity : str
+            ``mean``, ``median``, ``quantile``, ``reliability``, ``hazard``, or a parameter, which only those families
+            have that are then left in.
+        at, kind, level, replications, rng : optional
+            See `FamilyFit.interval`.
+        families : str or sequence of str, optional
+            Some of the fitted families; all when left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The group's keys, ``family``, ``estimate``, ``low``, ``high`` and ``status``.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> fits = rf.fit(rf.LifeData.from_array([100.0, 900.0, 4000.0, 8760.0], [True, True, True, False]))
+        >>> fits.interval("mean", level=0.9, families="exponential")[["estimate", "low", "high"]].round(0)
+           estimate     low     high
+        0    4587.0  2019.0  14155.0
+        """
+        chosen = self.families if families is None else [families] if isinstance(families, str) else list(families)
+        if quantity not in QUANTITIES:
+            having = [name for name in chosen if quantity in self[name].family.parameter_names()]
+            if not having:
+                known = dict.fromkeys(p for name in chosen for p in self[name].family.parameter_names())
+                near = get_close_matches(quantity, [*QUANTITIES, *known], n=1)
+                raise ArgumentError(
+                    f"no quantity {quantity!r}",
+                    remedy=(f"did you mean {near[0]}? " if near else "")
+                    + f"there are {', '.join(QUANTITIES)} and the parameters {', '.join(known)}",
+                )
+            chosen = having
+        frames = []
+        for name in chosen:
+            found = self[name].interval(quantity, at=at, kind=kind, level=level, replications=replications, rng=rng)
+            frame = pd.concat([key_columns(self.groups), found.to_frame().reset_index(drop=True)], axis=1)
+            frame.insert(self.groups.nlevels, "family", name)
+            frames.append(frame)
+        table = pd.concat(frames, ignore_index=True)
+        order = np.tile(np.arange(len(self.groups)), len(chosen)).argsort(kind="stable")
+        return table.iloc[order].reset_index(drop=True)
+
+    def pool(self, family: str = "weibull", level: float | None = None) -> PooledFit:
+        """Every group drawn towards the fleet as far as its own failures leave open (empirical Bayes).
+
+        Parameters
+        ----------
+        family : str
+            Any family, fitted already or not.
+        level : float, optional
+            Level of the limits; that of the fits when left out.
+
+        Returns
+        -------
+        PooledFit
+            Estimates for every group that has a life, with or without failures, and the shrinkage of each.
+        """
+        return pool(family_named(family), self.lives, self.level if level is None else level)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON (NaN and infinity become None)."""

@@ -1,0 +1,211 @@
+"""Empirical Bayes: nodes of one fleet borrow from each other as much as their own failures leave open.
+
+The free coordinates of the nodes (logs of parameters, mostly) are taken as normal over the fleet. Its mean and
+covariance are estimated by EM with Laplace's approximation: every node's own likelihood, not a normal one in its place,
+times the fleet's density is maximised by Newton's method, for all nodes at once. Nodes with a failure or two, or none,
+take part like any other (Morris 1983; Carlin and Louis 2000).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+from relfit.errors import ArgumentError
+from relfit.families import Family
+from relfit.fitting import status
+from relfit.fitting.estimate import estimate
+from relfit.fitting.general import jacobian
+from relfit.fitting.likelihood import LogLikelihood
+from relfit.fitting.search import maximise
+from relfit.lifedata import LifeData
+
+__all__ = ["PooledFit", "pool"]
+
+FloatArray = npt.NDArray[np.float64]
+_ROUNDS = 200
+_SMALLEST_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class PooledFit:
+    """Parameters of every group after pooling, with how far each was drawn towards the fleet.
+
+    Attributes
+    ----------
+    family : type
+    lives : LifeData
+    own : ndarray, shape (groups, k)
+        Each group's maximum-likelihood estimates; NaN where it has none.
+    parameter_array : ndarray, shape (groups, k)
+        Estimates after pooling: the mode of the posterior. NaN only for groups without any life.
+    shrinkage : ndarray, shape (groups, k)
+        Share of the fleet in each estimate, on the scale of the free coordinates: 0 leaves the group alone, 1 gives
+        the fleet's mean.
+    free, covariance : ndarray, shape (groups, k) and (groups, k, k)
+        Posterior mode and covariance in free coordinates, with the uncertainty of the fleet's mean.
+    fleet_mean, fleet_covariance : ndarray, shape (k,) and (k, k)
+        Of the normal over the fleet.
+    level : float
+    converged : bool
+        Whether EM settled.
+    """
+
+    family: type[Family]
+    lives: LifeData
+    own: FloatArray
+    parameter_array: FloatArray
+    shrinkage: FloatArray
+    free: FloatArray
+    covariance: FloatArray
+    fleet_mean: FloatArray
+    fleet_covariance: FloatArray
+    level: float
+    converged: bool
+
+    @property
+    def groups(self) -> pd.Index:
+        """Labels of the groups."""
+        return self.lives.groups
+
+    @property
+    def parameters(self) -> dict[str, FloatArray]:
+        """Pooled estimates by name."""
+        return {name: self.parameter_array[:, i] for i, name in enumerate(self.family.parameter_names())}
+
+    @property
+    def distribution(self) -> Family:
+        """The pooled distributions, as a batch."""
+        return self.family.unchecked(*(self.parameter_array[:, i] for i in range(self.parameter_array.shape[1])))
+
+    @property
+    def fleet(self) -> Family:
+        """The distribution at the fleet's mean: what is expected of a node without any failure."""
+        return self.family(*self.family.from_free(self.fleet_mean))
+
+    def draws(self, count: int, rng: int | np.random.Generator | None = None) -> Family:
+        """Draws from the normal approximation of each group's posterior, a batch of shape (count, groups)."""
+        generator = np.random.default_rng(rng)
+        values, vectors = np.linalg.eigh(np.nan_to_num(self.covariance))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        noise = generator.standard_normal((count, *self.free.shape))
+        free = self.free[None] + np.einsum("gij,cgj->cgi", root, noise)
+        return self.family.unchecked(*np.moveaxis(self.family.from_free(free), -1, 0))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a group: own and pooled estimates, limits and shrinkage of each parameter, and the pooled mean."""
+        z = float(stats.norm.ppf(0.5 + self.level / 2))
+        columns: dict[str, Any] = {"lives": self.lives.n_lives, "failures": self.lives.n_failures}
+        slope = jacobian(self.family, self.free)
+        variance = np.einsum("gij,gjk,glk->gil", slope, self.covariance, slope)
+        for i, (name, domain) in enumerate(zip(self.family.parameter_names(), self.family.domains, strict=True)):
+            value = self.parameter_array[:, i]
+            with np.errstate(all="ignore"):
+                error = np.sqrt(variance[:, i, i])
+                if domain == "positive":
+                    factor = np.exp(z * error / value)
+                    low, high = value / factor, value * factor
+                else:
+                    low, high = value - z * error, value + z * error
+            columns |= {
+                f"{name}_own": self.own[:, i], name: value, f"{name}_low": low, f"{name}_high": high,
+                f"{name}_shrinkage": self.shrinkage[:, i],
+            }  # fmt: skip
+        columns["mean"] = self.distribution.mean()
+        return pd.DataFrame(columns, index=self.groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fleet and the columns of `to_frame`, ready for JSON."""
+        columns = self.to_frame().reset_index().to_dict("list")
+        return {
+            "family": self.family.name,
+            "level": self.level,
+            "fleet_mean": self.fleet_mean.tolist(),
+            "fleet_covariance": self.fleet_covariance.tolist(),
+            **{str(name): values for name, values in columns.items()},
+        }
+
+    def __repr__(self) -> str:
+        middle: FloatArray = np.nanmedian(self.shrinkage, axis=0)
+        shares = ", ".join(f"{n} {s:.0%}" for n, s in zip(self.family.parameter_names(), middle, strict=True))
+        return (
+            f"PooledFit {self.family.name}: {len(self.groups)} groups around {self.fleet!r}; median shrinkage {shares}"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self!r}</p>{self.to_frame().to_html(max_rows=10, float_format='{:.4g}'.format)}"
+
+
+def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: int | None = None) -> PooledFit:
+    """Fit one family to all groups, each drawn towards the fleet; `Fits.pool` documents it.
+
+    Raises
+    ------
+    ArgumentError
+        When fewer than three groups can be fitted on their own, since the fleet's spread is then unknown.
+    """
+    own = estimate(family, lives, workers)
+    fitted = np.flatnonzero(own.codes == status.OK)
+    used = np.flatnonzero((lives.n_lives > 0) & _possible(family, lives))
+    if fitted.size < 3:
+        raise ArgumentError(
+            f"{fitted.size} of {lives.n_groups} groups can be fitted on their own; pooling needs three",
+            remedy="fit the pooled lives as one sample: rf.fit(lives.pooled())",
+        )
+    part = lives.take(used.tolist())
+    k = own.parameters.shape[1]
+    at_own = family.to_free(own.parameters[fitted])
+    mean = np.median(at_own, axis=0)
+    scatter = 1.4826 * np.median(np.abs(at_own - mean), axis=0)
+    spread = np.diag(np.maximum(scatter, 0.05) ** 2)
+    free = np.tile(mean, (used.size, 1))
+    place = np.searchsorted(used, fitted)
+    free[place] = mean + np.clip(at_own - mean, -3.0 * scatter, 3.0 * scatter)
+    information = np.tile(np.eye(k), (used.size, 1, 1))
+    converged = False
+    for _ in range(_ROUNDS):
+        precision = np.linalg.inv(spread)
+        best = maximise(LogLikelihood(family, part, mean, precision), free, tolerance=1e-8)
+        usable = best.found
+        free = np.where(usable[:, None], best.free, mean)
+        information = np.where(usable[:, None, None], best.information, precision)
+        posterior = np.linalg.inv(information)
+        new_mean = free.mean(axis=0)
+        away = free - new_mean
+        new_spread = posterior.mean(axis=0) + np.einsum("gi,gj->ij", away, away) / used.size
+        new_spread += _SMALLEST_VARIANCE * np.eye(k)
+        change = max(
+            float(np.max(np.abs(new_mean - mean) / np.sqrt(np.diag(new_spread)))),
+            float(np.max(np.abs(new_spread - spread)) / np.max(np.diag(new_spread))),
+        )
+        mean, spread = new_mean, new_spread
+        if change < 1e-5:
+            converged = True
+            break
+    precision = np.linalg.inv(spread)
+    posterior = np.linalg.inv(information)
+    share = np.einsum("gij,jk->gik", posterior, precision)  # of the fleet in the posterior mean
+    # the mean of the fleet is an estimate too (Morris 1983)
+    of_mean = np.linalg.inv(
+        np.einsum("gij->ij", precision - np.einsum("ij,gjk,kl->gil", precision, posterior, precision))
+    )
+    posterior = posterior + np.einsum("gij,jk,glk->gil", share, of_mean, share)
+    groups = lives.n_groups
+    out_free, out_covariance = np.full((groups, k), np.nan), np.full((groups, k, k), np.nan)
+    shrinkage, parameters = np.full((groups, k), np.nan), np.full((groups, k), np.nan)
+    out_free[used], out_covariance[used] = free, posterior
+    shrinkage[used] = np.clip(np.diagonal(share, axis1=1, axis2=2), 0.0, 1.0)
+    parameters[used] = family.from_free(free)
+    return PooledFit(
+        family, lives, own.parameters, parameters, shrinkage, out_free, out_covariance, mean, spread, level, converged
+    )
+
+
+def _possible(family: type[Family], lives: LifeData) -> npt.NDArray[np.bool_]:
+    """Groups whose lives have a likelihood: a failure time of zero has none under most families."""
+    return np.asarray((lives.n_zeros == 0) | family.density_at_zero)
