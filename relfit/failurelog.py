@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
-from relfit.gaps import lives_of_log
+from relfit.gaps import competing_lives, lives_of_log
 from relfit.units import instant
 
 if TYPE_CHECKING:
@@ -314,6 +314,9 @@ class FailureLog:
         first: str = "known",
         overlaps: str = "merge",
         zeros: str = "apart",
+        since: Any = None,
+        until: Any = None,
+        competing: str | None = None,
     ) -> LifeData:
         """Times to failure or to repair, with censoring, for every node, every system or every value of a column.
 
@@ -337,6 +340,13 @@ class FailureLog:
             A record that begins while the same node is already down is part of that outage, or a failure of its own.
         zeros : {"apart", "keep"}
             Gaps and repairs of length zero are counted apart in ``counts``, or kept among the lives.
+        since, until : str, datetime or pandas.Timestamp, optional
+            Lives as they were seen in this part of the observation. A life under way at `since` enters at the age it
+            had then (left truncation), one that lasted beyond `until` is censored there; so an era uses what is known
+            from before it, where `between` starts afresh.
+        competing : str, optional
+            Column of events, such as ``cause``: a group for every group and cause, in which only failures of that
+            cause end a life and the others censor it (competing risks).
 
         Returns
         -------
@@ -354,9 +364,17 @@ class FailureLog:
         >>> rf.datasets.load("white").lives("ttr", per="cause").n_groups
         5
         """
+        if competing is not None:
+            if measure != "ttf":
+                raise ArgumentError("competing risks are of failures", remedy="use measure='ttf'")
+            return competing_lives(
+                self, competing, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros,
+                since=since, until=until,
+            )  # fmt: skip
         return lives_of_log(
-            self, measure, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros
-        )
+            self, measure, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros, since=since,
+            until=until,
+        )  # fmt: skip
 
     def regression(
         self,

@@ -5,7 +5,7 @@ All rules that decide what counts as a life stand here, and each of them counts 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +14,12 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.units import NANOSECONDS_PER_HOUR, instant
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["lives_of_log", "lives_with_rows"]
+__all__ = ["competing_lives", "lives_of_log", "lives_with_rows"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -34,17 +34,20 @@ _CHOICES = {
 
 
 def lives_of_log(
-    log: FailureLog, measure: str, per: str, *, censor: bool, origin: str, first: str, overlaps: str, zeros: str
-) -> LifeData:
+    log: FailureLog, measure: str, per: str, *, censor: bool, origin: str, first: str, overlaps: str, zeros: str,
+    since: Any = None, until: Any = None,
+) -> LifeData:  # fmt: skip
     """Derive lives; `FailureLog.lives` documents the arguments."""
     return lives_with_rows(
-        log, measure, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros
-    )[0]
+        log, measure, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros, since=since,
+        until=until,
+    )[0]  # fmt: skip
 
 
 def lives_with_rows(
-    log: FailureLog, measure: str, per: str, *, censor: bool, origin: str, first: str, overlaps: str, zeros: str
-) -> tuple[LifeData, IntArray]:
+    log: FailureLog, measure: str, per: str, *, censor: bool, origin: str, first: str, overlaps: str, zeros: str,
+    since: Any = None, until: Any = None,
+) -> tuple[LifeData, IntArray]:  # fmt: skip
     """Derive lives, and the row of the log that says more about each of them.
 
     Returns
@@ -56,16 +59,118 @@ def lives_with_rows(
         failure (or outage) with which a time to failure began, -1 where it began with the observation. Where the source
         gives lives whole, a position in ``log.lifetimes``.
     """
+    lives, begun, _ = _derive(
+        log, measure, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros, since=since,
+        until=until,
+    )  # fmt: skip
+    return lives, begun
+
+
+def competing_lives(log: FailureLog, column: str, per: str, **options: Any) -> LifeData:
+    """Times to failure from each cause, a group for every group and cause.
+
+    In the group of a cause only failures of that cause end a life; the others censor it there. Fitted one by one, these
+    give the cause-specific hazards, and in series the distribution of all failures.
+
+    Parameters
+    ----------
+    log : FailureLog
+    column : str
+        Column of events that tells causes apart, such as ``cause``. A missing value is a cause of its own, ``unknown``.
+    per : str
+        See `FailureLog.lives`.
+    **options
+        See `FailureLog.lives`.
+
+    Raises
+    ------
+    ArgumentError
+        For a column that events do not have, or a log of whole lives.
+    """
+    if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
+        raise ArgumentError(f"the events of this log have no column {column!r} to tell causes apart by")
+    chosen: dict[str, Any] = {
+        "censor": True,
+        "origin": "failure",
+        "first": "known",
+        "overlaps": "merge",
+        "zeros": "apart",
+    } | options
+    lives, _, ending = _derive(log, "ttf", per, **chosen)
+    values = log.events[column].astype(object)
+    kinds, names = pd.factorize(values.where(values.notna(), "unknown").astype(str), sort=True)
+    kind = np.where(ending >= 0, kinds[np.maximum(ending, 0)], -1) if len(kinds) else np.full(ending.size, -1)
+    present = np.unique(kind[kind >= 0])
+    count = max(present.size, 1)
+    # every life stands once in the group of each cause
+    sizes = np.repeat(lives.sizes, count)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    rows = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - np.repeat(lives.offsets[:-1], count), sizes)
+    causes = np.tile(present if present.size else np.array([0]), lives.n_groups)
+    labels = names[present] if present.size else np.array(["unknown"])
+    keys = lives.groups.to_frame(index=False).iloc[np.repeat(np.arange(lives.n_groups), count)].reset_index(drop=True)
+    keys[column] = np.tile(labels, lives.n_groups)
+    return LifeData(
+        lives.durations[rows],
+        lives.observed[rows] & (kind[rows] == np.repeat(causes, sizes)),
+        offsets,
+        pd.MultiIndex.from_frame(keys),
+        "ttf",
+        None,
+        (*lives.notes, f"failures from another {column} censor a life"),
+        **{name: values[rows] for name, values in lives.further().items()},
+    )
+
+
+def _derive(
+    log: FailureLog, measure: str, per: str, *, censor: bool, origin: str, first: str, overlaps: str, zeros: str,
+    since: Any = None, until: Any = None,
+) -> tuple[LifeData, IntArray, IntArray]:  # fmt: skip
+    """Lives, and for each the rows of the log with which it began and ended (-1 for none)."""
     given = {"measure": measure, "origin": origin, "first": first, "overlaps": overlaps, "zeros": zeros}
     for name, value in given.items():
         if value not in _CHOICES[name]:
             raise ArgumentError(f"{name}={value!r} is not known", remedy=f"use one of {', '.join(_CHOICES[name])}")
+    era = _era(log, since, until)
     if log.lifetimes is not None and measure == "ttf":
-        return _declared(log, per, censor=censor, zeros=zeros)
+        if era is not None:
+            raise ArgumentError(
+                "this log holds whole lives and cannot be cut in time", remedy="leave out since and until"
+            )
+        lives, rows = _declared(log, per, censor=censor, zeros=zeros)
+        return lives, rows, rows
     outages = _outages(log, per, overlaps)
     if measure == "ttr":
-        return _repairs(outages, censor=censor, zeros=zeros)
-    return _failures(outages, censor=censor, origin=origin, first=first, zeros=zeros)
+        return _repairs(outages, era, censor=censor, zeros=zeros)
+    return _failures(outages, era, censor=censor, origin=origin, first=first, zeros=zeros)
+
+
+@dataclass(frozen=True)
+class _Era:
+    """The part of the observation that lives are looked at in, nanoseconds."""
+
+    first: int
+    last: int
+    words: str
+
+
+def _era(log: FailureLog, since: Any, until: Any) -> _Era | None:
+    if since is None and until is None:
+        return None
+    zone = log.source.timezone
+    first = log.window.start if since is None else max(instant(since, zone), log.window.start)
+    last = log.window.end if until is None else min(instant(until, zone), log.window.end)
+    if not first < last:
+        raise ArgumentError(
+            f"nothing was observed from {since} to {until}",
+            remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}",
+        )
+    return _Era(
+        first.as_unit("ns").value,
+        last.as_unit("ns").value,
+        f"seen from {first:%Y-%m-%d} to {last:%Y-%m-%d}: lives under way at the beginning enter at their age "
+        "(left truncation), lives that went on are censored at the end",
+    )
 
 
 # --------------------------------------------------------------------- grouping
@@ -258,19 +363,55 @@ def _watched(
 # --------------------------------------------------------------------- measures
 
 
+@dataclass(frozen=True)
+class _Lives:
+    """Lives in any order: group, first and last row of the log, sorting instant, beginning, length, end seen."""
+
+    code: IntArray
+    row: IntArray
+    ending: IntArray
+    at: IntArray
+    begun: IntArray
+    nanoseconds: IntArray
+    observed: BoolArray
+
+    def take(self, chosen: BoolArray | IntArray) -> _Lives:
+        return _Lives(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+
+def _seen_in(lives: _Lives, era: _Era, left: IntArray) -> tuple[_Lives, IntArray, IntArray]:
+    """The lives under way in an era, cut at its end; how old each was at its beginning; the groups of the rest."""
+    ended = lives.begun + lives.nanoseconds
+    # a life belongs to the era in which it ended, or was under way; failures at its last instant are the next era's
+    seen = (ended >= era.first) & (lives.begun < era.last) & ((ended > era.first) | (lives.begun >= era.first))
+    part, ended = lives.take(seen), ended[seen]
+    cut = (ended > era.last) | (part.observed & (ended == era.last) & (era.last < left[part.code]))
+    part = replace(
+        part,
+        observed=part.observed & ~cut,
+        nanoseconds=np.where(cut, era.last - part.begun, part.nanoseconds),
+    )
+    age = np.maximum(era.first - part.begun, 0)
+    known = part.observed | (part.nanoseconds > age)
+    return part.take(known), age[known], np.concatenate([lives.code[~seen], part.code[~known]])
+
+
 def _pack(
-    code: IntArray,
-    row: IntArray,
-    at: IntArray,
-    nanoseconds: IntArray,
-    observed: BoolArray,
+    lives: _Lives,
     outages: _Outages,
     measure: str,
     zeros: str,
     counts: dict[str, IntArray],
     notes: tuple[str, ...],
-) -> tuple[LifeData, IntArray]:
+    era: _Era | None,
+) -> tuple[LifeData, IntArray, IntArray]:
     size = len(outages.groups)
+    age = None
+    if era is not None:
+        lives, age, outside = _seen_in(lives, era, outages.left)
+        counts = {**counts, "outside_era": np.bincount(outside, minlength=size)}
+        notes = (*notes, era.words)
+    code, nanoseconds, observed = lives.code, lives.nanoseconds, lives.observed
     zero = nanoseconds == 0
     drop = zero & (observed if zeros == "apart" else False)
     drop |= zero & ~observed  # a censored life of no length says nothing
@@ -279,12 +420,14 @@ def _pack(
         "overlapping": outages.overlapping,
         **counts,
     }
-    code, at, nanoseconds, observed = code[~drop], at[~drop], nanoseconds[~drop], observed[~drop]
-    order = np.lexsort((at, code))
+    lives = lives.take(~drop)
+    age = None if age is None else age[~drop]
+    code, nanoseconds, observed = lives.code, lives.nanoseconds, lives.observed
+    order = np.lexsort((lives.at, code))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=size))]).astype(np.int64)
     if outages.without_group:
         notes = (*notes, f"{outages.without_group} events without a value to group by are not in any group")
-    lives = LifeData(
+    packed = LifeData(
         nanoseconds[order] / NANOSECONDS_PER_HOUR,
         observed[order],
         offsets,
@@ -292,11 +435,14 @@ def _pack(
         measure,
         pd.DataFrame(counts, index=outages.groups),
         (*outages.notes, *notes),
+        entry=None if age is None else age[order] / NANOSECONDS_PER_HOUR,
     )
-    return lives, row[~drop][order]
+    return packed, lives.row[order], np.where(observed, lives.ending, -1)[order]
 
 
-def _failures(outages: _Outages, *, censor: bool, origin: str, first: str, zeros: str) -> tuple[LifeData, IntArray]:
+def _failures(
+    outages: _Outages, era: _Era | None, *, censor: bool, origin: str, first: str, zeros: str
+) -> tuple[LifeData, IntArray, IntArray]:
     size = len(outages.groups)
     # an outage that was going on when observation began is no failure; only its end can begin a gap
     rows = np.flatnonzero(~outages.start_cut | (origin == "repair"))
@@ -337,15 +483,20 @@ def _failures(outages: _Outages, *, censor: bool, origin: str, first: str, zeros
     if not censor:
         tail, after, silent = tail[:0], after[:0], silent[:0]
     row = outages.row[rows]
-    begun = np.full(head.size, -1, dtype=np.int64)
-    return _pack(
+    nowhere = np.full(head.size, -1, dtype=np.int64)
+    lives = _Lives(
         np.concatenate([code[later], code[head], code[tail], silent]),
-        np.concatenate([row[later - 1], begun, row[tail], np.full(silent.size, -1, dtype=np.int64)]),
+        np.concatenate([row[later - 1], nowhere, row[tail], np.full(silent.size, -1, dtype=np.int64)]),
+        np.concatenate([row[later], row[head], np.full(tail.size + silent.size, -1, dtype=np.int64)]),
         np.concatenate(
             [start[later], start[head], np.full(tail.size, np.iinfo(np.int64).max), outages.entered[silent]]
         ),
+        np.concatenate([renewal[later - 1], outages.entered[code[head]], renewal[tail], outages.entered[silent]]),
         np.concatenate([gap, before, after, (outages.left - outages.entered)[silent]]),
         np.concatenate([np.ones(later.size + head.size, bool), np.zeros(tail.size + silent.size, bool)]),
+    )
+    return _pack(
+        lives,
         outages,
         "ttf",
         zeros,
@@ -354,25 +505,32 @@ def _failures(outages: _Outages, *, censor: bool, origin: str, first: str, zeros
             f"gaps run from {origin} to failure",
             "the gap after the last failure is " + ("right-censored" if censor else "left out"),
         ),
+        era,
     )
 
 
-def _repairs(outages: _Outages, *, censor: bool, zeros: str) -> tuple[LifeData, IntArray]:
+def _repairs(outages: _Outages, era: _Era | None, *, censor: bool, zeros: str) -> tuple[LifeData, IntArray, IntArray]:
     size = len(outages.groups)
     seen = outages.end_seen
     complete = seen & ~outages.start_cut & ~outages.end_cut
     rows = np.flatnonzero(seen if censor else complete)
+    start = outages.start[rows]
     return _pack(
-        outages.code[rows],
-        outages.row[rows],
-        outages.start[rows],
-        (outages.end - outages.start)[rows],
-        complete[rows],
+        _Lives(
+            outages.code[rows],
+            outages.row[rows],
+            outages.row[rows],
+            start,
+            start,
+            outages.end[rows] - start,
+            complete[rows],
+        ),
         outages,
         "ttr",
         zeros,
         {"end_unknown": np.bincount(outages.code[~seen], minlength=size)},
         ("outages cut off by the window are " + ("right-censored" if censor else "left out"),),
+        era,
     )
 
 
