@@ -17,8 +17,7 @@ _ROWS_ON_A_TERMINAL = 24
 _MOST_LISTED = 12
 _SHOWN = ("status", "failures", "censored", "zeros")
 _NOTHING_FITTED = "no group could be fitted; --per system pools the lives of all its nodes"
-_PARAMETERS = ("rate", "shape", "scale", "meanlog", "sdlog")
-_FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p_textbook")
+_FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks", "ks_p", "p_source")
 
 
 def info(reading: Reading, *, as_json: bool, out: Path | None) -> None:
@@ -88,14 +87,29 @@ def fit(reading: Reading, fitting: Fitting, *, as_json: bool, out: Path | None) 
     families = family_names(fitting.families)
     level = check_level(fitting.level)
     check_measure(fitting.measure)
-    with Steps("reading", "deriving lives", "fitting", "writing") as steps:
+    replications, asked = fitting.replications, fitting.asked
+    with Steps("reading", "deriving lives", "fitting", "testing", "writing") as steps:
         log = reading.select(reading.read())
         steps.next()
         lives = fitting.lives(log)
         steps.next()
         from relfit.fitting import fit as fit_lives
 
-        fits = fit_lives(lives, families=families, level=level)
+        fits = fit_lives(
+            lives,
+            families=families,
+            level=level,
+            method=fitting.method,
+            bias_correction=fitting.bias_correction,
+            bootstrap=replications,
+            rng=fitting.seed,
+        )
+        intervals = {
+            text: fits.interval(name, at=at, kind=fitting.kind, rng=fitting.seed)
+            for text, (name, at) in zip(fitting.intervals, asked, strict=True)
+        }
+        steps.next()
+        rejected = fits.rejected("ks")
         steps.next()
         chosen = "weibull" if "weibull" in families else families[0]
         describe = fits.describe(chosen)
@@ -104,7 +118,15 @@ def fit(reading: Reading, fitting: Fitting, *, as_json: bool, out: Path | None) 
     if as_json:
         about = {key: value for key, value in log.info().items() if key not in ("systems", "causes")}
         described = {"family": chosen, "rows": output.records(describe.reset_index(names="over"))}
-        output.print_json({"log": about, **fits.to_dict(), "describe": described})
+        output.print_json(
+            {
+                "log": about,
+                **fits.to_dict(),
+                "describe": described,
+                "rejected": output.records(rejected.reset_index()),
+                "intervals": {text: output.records(table) for text, table in intervals.items()},
+            }
+        )
         return
     left_out = ", ".join(f"{name} {count}" for name, count in lives.to_dict()["left_out"].items() if count)
     statuses = [
@@ -122,6 +144,9 @@ def fit(reading: Reading, fitting: Fitting, *, as_json: bool, out: Path | None) 
             "Which family fits best (groups)",
             *output.table(fits.compare().reset_index()),
             "",
+            "Groups in which K-S rejects the family at 5 %, one by one and with the false-discovery rate controlled",
+            *output.table(rejected.reset_index()),
+            "",
             f"Spread of the {chosen} over the groups (times in hours)",
             *output.table(describe.reset_index(names="")),
             "",
@@ -131,10 +156,14 @@ def fit(reading: Reading, fitting: Fitting, *, as_json: bool, out: Path | None) 
     table = fits.summary().reset_index()
     shown = table.head(_ROWS_ON_A_TERMINAL) if output.is_terminal() else table
     keys = list(table.columns[: table.columns.get_loc("status")])
-    columns = [*keys, *_SHOWN, *(c for c in _PARAMETERS if c in table.columns), *_FIGURES]
+    own = dict.fromkeys(name for result in fits.results.values() for name in result.parameters)
+    columns = [*keys, *_SHOWN, *own, *_FIGURES]
     output.print_lines(output.table(shown[columns]))
     if len(shown) < len(table):
         output.print_lines([f"... {len(table) - len(shown)} more rows; --out fits.csv writes all of them"])
+    for text, found in intervals.items():
+        part = found.head(_ROWS_ON_A_TERMINAL) if output.is_terminal() else found
+        output.print_lines(["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(part)])
     if out is not None:
         output.print_lines([f"written to {out}"])
 

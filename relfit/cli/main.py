@@ -90,6 +90,12 @@ def fit(
     measure: opt.Measure = "ttf",
     no_censor: opt.NoCensor = False,
     families: opt.Families = opt.FAMILIES,
+    method: opt.Method = "ml",
+    bias_correction: opt.Correct = False,
+    bootstrap: opt.Bootstrap = "auto",
+    seed: opt.Seed = 0,
+    interval: opt.Interval = None,
+    kind: opt.Kind = "profile",
     level: opt.Level = 0.95,
     json: opt.Json = False,
     out: opt.Out = None,
@@ -101,7 +107,10 @@ def fit(
     from relfit.cli import commands
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
-    fitting = opt.Fitting(per, measure, not no_censor, families, level)
+    fitting = opt.Fitting(
+        per, measure, not no_censor, families, level, method, bias_correction, bootstrap, seed,
+        tuple(interval or ()), kind,
+    )  # fmt: skip
     commands.fit(reading, fitting, as_json=json, out=out)
 
 

@@ -51,7 +51,35 @@ Measure = Annotated[str, typer.Option("--measure", metavar="ttf|ttr", help="Time
 NoCensor = Annotated[
     bool, typer.Option("--no-censor", help="Leave censored lives out, as the papers do; the mean comes out too low.")
 ]
-Families = Annotated[str, typer.Option("--families", metavar="A,B", help="Distributions to fit.")]
+Families = Annotated[
+    str, typer.Option("--families", metavar="A,B", help="Distributions to fit; core for four, all for every one.")
+]
+Method = Annotated[
+    str, typer.Option("--method", metavar="NAME", help="ml, moments, rank_y, rank_x or spacings; ml is the default.")
+]
+Correct = Annotated[
+    bool, typer.Option("--bias-correction", help="Correct the Weibull shape for its bias in small samples.")
+]
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap",
+        metavar="N|auto",
+        help="Replications behind p-values that no table gives; 0 for none, auto for 199 where that is quick.",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the bootstrap.")]
+Interval = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--interval",
+        metavar="QUANTITY[@AT]",
+        help="Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
+    ),
+]
+Kind = Annotated[
+    str, typer.Option("--kind", metavar="NAME", help="Of the intervals: profile, wald, bootstrap, resample or exact.")
+]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of the intervals, between 0 and 1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[
@@ -143,6 +171,39 @@ class Fitting:
     censor: bool
     families: str
     level: float
+    method: str = "ml"
+    bias_correction: bool = False
+    bootstrap: str = "auto"
+    seed: int = 0
+    intervals: tuple[str, ...] = ()
+    kind: str = "profile"
+
+    @property
+    def replications(self) -> int | str:
+        """What ``--bootstrap`` asks for, checked."""
+        text = self.bootstrap.strip().lower()
+        if text == "auto":
+            return text
+        if not text.isdigit() or 0 < int(text) < 19:
+            raise ArgumentError(f"--bootstrap {self.bootstrap!r} is not known", remedy="give auto, 0, or 19 and more")
+        return int(text)
+
+    @property
+    def asked(self) -> list[tuple[str, float | str | None]]:
+        """Quantities of ``--interval`` and where they are wanted."""
+        wanted: list[tuple[str, float | str | None]] = []
+        for text in self.intervals:
+            name, sign, place = text.partition("@")
+            at: float | str | None = place.strip() if sign else None
+            if name.strip() == "quantile" and at is not None:
+                try:
+                    at = float(at)
+                except ValueError:
+                    raise ArgumentError(
+                        f"--interval {text!r}: {place!r} is no probability", remedy="write quantile@0.1"
+                    ) from None
+            wanted.append((name.strip(), at))
+        return wanted
 
     def lives(self, log: FailureLog) -> LifeData:
         """The lives in `log`."""
@@ -174,9 +235,12 @@ def family_names(text: str) -> list[str]:
     >>> family_names("weibull, gamma")
     ['weibull', 'gamma']
     """
-    from relfit.families import family_named
+    from relfit.families import CORE, family_named
+    from relfit.families import FAMILIES as KNOWN
 
-    names = [family_named(part).name for part in text.split(",") if part.strip()]
+    sets = {"core": list(CORE), "all": list(KNOWN)}
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    names = [name for part in parts for name in sets.get(part.lower()) or [family_named(part).name]]
     if not names:
         raise ArgumentError("--families is empty", remedy=f"write --families {FAMILIES}")
     return list(dict.fromkeys(names))

@@ -40,7 +40,7 @@ SOURCES = {
     "not computed": "needs a bootstrap; ask for one with goodness(bootstrap=999)",
     "not defined": "no fit, too few failures for the test, or lives in intervals",
 }
-_AUTO_REPLICATIONS = 199
+_AUTO_REPLICATIONS = (199, 1800)
 _AUTO_LIVES = {True: 10_000_000, False: 200_000}  # of all replicates, by whether compiled kernels fit them
 
 
@@ -187,33 +187,35 @@ def goodness_of(
     source[open_] = "not computed"
     replications = np.zeros(groups, dtype=np.int64)
     wanted = open_.any(axis=1)
-    count = _replications(bootstrap, fit, wanted)
-    if count and wanted.any() and lives.exit is None and lives.upper is None:
+    stages = _stages(bootstrap, fit, wanted)
+    if stages and wanted.any() and lives.exit is None and lives.upper is None:
         above = np.zeros(statistic.shape)
         level = np.zeros(statistic.shape)
+        generator = np.random.default_rng(rng)
+        for stage, (count, most) in enumerate(stages):
+            if stage:
+                # more replicates where the p-value is small, so that it can be told from zero among many groups
+                with np.errstate(invalid="ignore"):
+                    small = np.any((above + level + 1.0) / (replications[:, None] + 1.0) <= 0.05, axis=1)
+                wanted = wanted & small & (replications > 0)
+                if int(lives.n_lives[wanted].sum()) * count > most:
+                    break
 
-        def look(part: npt.NDArray[np.int64], drawn: LifeData, found: Estimates) -> None:
-            values = statistics_of(
-                fit.family, found.parameters, found.codes == status.OK, drawn, tests, workers=workers
-            ).reshape(part.size, count, len(tests))
-            here = statistic[part][:, None, :]
-            slack = 1e-10 * (1.0 + np.abs(here))
-            known = np.isfinite(values)
-            above[part] = (known & (values > here + slack)).sum(axis=1)
-            level[part] = (known & (np.abs(values - here) <= slack)).sum(axis=1)
-            replications[part] = known.any(axis=2).sum(axis=1)
+            def look(part: npt.NDArray[np.int64], drawn: LifeData, found: Estimates, count: int = count) -> None:
+                values = statistics_of(
+                    fit.family, found.parameters, found.codes == status.OK, drawn, tests, workers=workers
+                ).reshape(part.size, count, len(tests))
+                here = statistic[part][:, None, :]
+                slack = 1e-10 * (1.0 + np.abs(here))
+                known = np.isfinite(values)
+                above[part] += (known & (values > here + slack)).sum(axis=1)
+                level[part] += (known & (np.abs(values - here) <= slack)).sum(axis=1)
+                replications[part] += known.any(axis=2).sum(axis=1)
 
-        replicate(
-            fit.family,
-            fit.parameter_array,
-            wanted & fit.ok,
-            lives,
-            count,
-            rng,
-            workers=workers,
-            look=look,
-            estimator=fit.estimator,
-        )
+            replicate(
+                fit.family, fit.parameter_array, wanted & fit.ok, lives, count, generator, workers=workers, look=look,
+                estimator=fit.estimator,
+            )  # fmt: skip
         for i, test in enumerate(tests):
             rows = np.flatnonzero(open_[:, i] & (replications > 0))
             n = replications[rows]
@@ -224,11 +226,12 @@ def goodness_of(
     return Goodness(fit.name, lives.groups, tests, statistic, p, source, replications)
 
 
-def _replications(bootstrap: int | str, fit: FamilyFit, wanted: npt.NDArray[np.bool_]) -> int:
+def _stages(bootstrap: int | str, fit: FamilyFit, wanted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Replications of each stage, and the most lives that its replicates may have."""
     if isinstance(bootstrap, str):
         if bootstrap != "auto":
             raise ArgumentError(f"bootstrap={bootstrap!r} is not known", remedy="give a number, or 'auto'")
-        quick = fit.lives.plain and fit.name in CORE
-        size = int(fit.lives.n_lives[wanted].sum()) * _AUTO_REPLICATIONS
-        return _AUTO_REPLICATIONS if size <= _AUTO_LIVES[quick] else 0
-    return int(bootstrap)
+        most = _AUTO_LIVES[fit.lives.plain and fit.name in CORE]
+        size = int(fit.lives.n_lives[wanted].sum()) * _AUTO_REPLICATIONS[0]
+        return [(count, most) for count in _AUTO_REPLICATIONS] if size <= most else []
+    return [(int(bootstrap), 0)] if bootstrap else []

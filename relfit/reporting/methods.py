@@ -76,9 +76,17 @@ def methods(m: Material) -> Section:
         (
             "Choice of the family",
             "By AICc, Akaike's criterion for small samples (Hurvich and Tsai 1989), n being the number of failures; "
-            "differences below 2 mean nothing. The Kolmogorov-Smirnov p-values are the textbook ones, which treat "
-            "fitted parameters as known: they accept almost anything and are shown for comparison with the literature "
-            "only.",
+            "differences below 2 mean nothing.",
+        ),
+        (
+            "Tests of fit",
+            "The p-values of Kolmogorov-Smirnov and Anderson-Darling account for the fitted parameters. Where every "
+            "life ended they come from simulated tables, elsewhere from a parametric bootstrap that censors alike "
+            "(p from: table, bootstrap; or not computed, where that would take long). A small one says that the family "
+            "is wrong for this group. Among many groups some are small by chance: the table of rejections counts them "
+            "with the false-discovery rate controlled (Benjamini and Hochberg 1995). The textbook p-value, which takes "
+            "fitted parameters as known and accepts almost anything, is in the CSV for comparison with the "
+            "literature.",
         ),
     ]
     return Section("methods", "Methods and assumptions", terms=tuple(terms))

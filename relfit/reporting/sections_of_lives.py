@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
+from relfit.families import FAMILIES
 from relfit.lifedata import key_columns
 from relfit.plotting.nodes import group_name, node_name
 from relfit.reporting.drawing import draw, draw_grid
@@ -131,6 +132,25 @@ def comparison(m: Material) -> Section:
             note="The K-S p-values here treat fitted parameters as known and accept far too much; trust AICc.",
         )
     ]
+    tested = m.fits.rejected("ad")
+    if int(tested["tested"].sum()):
+        tables.append(
+            Table(
+                "families-rejected",
+                "Groups in which Anderson-Darling rejects the family",
+                tested.reset_index(),
+                {
+                    "family": "family",
+                    "tested": "tested",
+                    "rejected": "p < 0.05",
+                    "expected": "by chance",
+                    "rejected_adjusted": "p < 0.05, adjusted",
+                    "not_computed": "not computed",
+                },
+                note="P-values account for the fitted parameters. By chance: as many would be rejected if the family "
+                "were right everywhere. Adjusted: the false-discovery rate over the groups is at most 5 %.",
+            )
+        )
     tables.append(_spread(m))
     if len(m.fits.groups) > 1:
         tables.append(_fit_table(f"fits-by-{_slug(m.per)}", f"All fits, by {m.per}", m.fits))
@@ -240,7 +260,7 @@ def _fit_table(
     columns = {str(k): str(k) for k in keys if k != "system" or several}
     columns |= {"family": "family", "parameters": "parameters (hours)", "failures": "failures", "censored": "censored"}
     columns |= {"mean": "mean (h)", "mean_low": "low", "mean_high": "high", "aicc": "AICc"}
-    columns |= {"ks": "K-S", "ks_p_textbook": "K-S p (textbook)"}
+    columns |= {"ks": "K-S", "ks_p": "K-S p", "ad_p": "A-D p", "p_source": "p from"}
     frame = frame.reset_index(drop=True)
     shown = max(shown, families)
     page = frame.head(shown).assign(parameters=_parameters(frame.head(shown)))
@@ -249,11 +269,12 @@ def _fit_table(
 
 def _parameters(frame: pd.DataFrame) -> list[str]:
     """Each row's parameters in words, or why there are none."""
-    names = [name for name in ("rate", "shape", "scale", "meanlog", "sdlog") if name in frame.columns]
+    known = {name for family in FAMILIES.values() for name in family.parameter_names()}
+    names = [str(name) for name in frame.columns if name in known]
     words = []
     for status, *values in frame[["status", *names]].itertuples(index=False):
-        known = [f"{name} {number(value)}" for name, value in zip(names, values, strict=True) if np.isfinite(value)]
-        words.append(", ".join(known) if known else str(status).replace("_", " "))
+        found = [f"{name} {number(value)}" for name, value in zip(names, values, strict=True) if np.isfinite(value)]
+        words.append(", ".join(found) if found else str(status).replace("_", " "))
     return words
 
 
