@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,7 +17,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.lifedata import LifeData, key_columns
 from relfit.regression.covariates import suggestion
 from relfit.regression.formula import INTERCEPT, Design, design_of, prepare, split
-from relfit.regression.results import Regression, Test, coefficient_table
+from relfit.regression.results import Regression, Test, adjusted_p, coefficient_table
 from relfit.regression.risk_sets import proportional_hazards_test, risk_sets
 from relfit.regression.scores import aft_scores, sandwich
 
@@ -27,10 +27,12 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 MODELS = ("cox", "weibull", "lognormal")
+_REMEDY = "try fewer covariates, merge levels that few lives have, write center(x) for numbers far from zero"
 _DURATION, _OBSERVED, _WEIGHT, _ENTRY = "_duration", "_observed", "_weight", "_entry"
 _FEW_PER_COEFFICIENT = 10
 _FEW_CLUSTERS = 20
 _NEAR = 1e-4  # half the squared distance to the maximum, in standard errors, below which a search has ended well
+_SINGULAR = "Hessian was not invertible"  # lifelines then makes standard errors up
 _FAR = 10.0  # a standard error that multiplies hazards by e**10 over the covariate's range says that nothing is known
 
 
@@ -279,7 +281,7 @@ def _fit(lifelines: Any, kind: str, data: _Lives, right: str, level: float, note
             said = " ".join(str(error).split())[:200]
             raise ArgumentError(
                 f"lifelines could not fit this {kind} model: {said}",
-                remedy="try fewer covariates, or merge levels that few lives have",
+                remedy=_REMEDY,
             ) from error
     for warning in caught:
         if (warning.category.__module__ or "").startswith("lifelines"):
@@ -305,6 +307,18 @@ class _Found:
     curve: pd.DataFrame | None
     parameters: int
 
+    def without_numbers(self) -> _Found:
+        """The same with NaN for all that a failed search would give."""
+        none = (
+            None if self.assumption is None else self.assumption.assign(statistic=np.nan, p=np.nan, p_adjusted=np.nan)
+        )
+        return replace(
+            self,
+            coefficients=np.full_like(self.coefficients, np.nan),
+            covariance=np.full_like(self.covariance, np.nan),
+            assumption=none,
+        )
+
 
 def _cox(fitter: Any, data: _Lives) -> _Found:
     names = list(data.design.columns)
@@ -315,7 +329,7 @@ def _cox(fitter: Any, data: _Lives) -> _Found:
         sets = risk_sets(*lives, coefficients, data.weights, data.entry)
         null = risk_sets(*lives, np.zeros(len(names)), data.weights, data.entry)
     statistic, p = proportional_hazards_test(sets, covariance)
-    adjusted = np.append(stats.false_discovery_control(np.clip(p[:-1], 0, 1)), np.nan)
+    adjusted = np.append(adjusted_p(p[:-1]), np.nan)
     assumption = pd.DataFrame(
         {"statistic": statistic, "degrees": [*[1] * len(names), len(names)], "p": p, "p_adjusted": adjusted},
         index=pd.Index([*names, "all together"], name="covariate"),
@@ -340,6 +354,19 @@ def _accelerated(fitter: Any, kind: str, data: _Lives) -> _Found:
     return _Found(estimates, covariance, scores, ends, null, None, None, len(index))
 
 
+def _at_maximum(found: _Found) -> bool:
+    """Whether the gradient vanishes there (as relfit computes it, in standard errors) and the information is proper."""
+    if not (np.isfinite(found.coefficients).all() and np.isfinite(found.covariance).all()):
+        return False
+    scale = np.sqrt(np.diag(found.covariance).clip(min=0.0))
+    if not (np.isfinite(found.scores).all() and (scale > 0.0).all()):
+        return False
+    proper = np.linalg.eigvalsh(found.covariance / np.outer(scale, scale))[0] > 0.0
+    gradient = found.scores.sum(axis=0)
+    left = float(gradient @ found.covariance @ gradient) / 2.0
+    return bool(proper and 0.0 <= left < _NEAR)
+
+
 def _result(
     kind: str,
     formula: str,
@@ -351,17 +378,21 @@ def _result(
     cluster: str | Sequence[str] | None,
     notes: list[str],
 ) -> Regression:
-    covariance = sandwich(found.covariance, found.scores, data.clusters)
     names = data.design.columns
+    singular = any(_SINGULAR in note for note in notes)
+    converged = not singular and _at_maximum(found) and float(fitter.log_likelihood_) > found.null_loglik - _NEAR
+    if not converged:
+        found = found.without_numbers()
     with np.errstate(all="ignore"):
-        gradient = found.scores.sum(axis=0)
-        left = float(gradient @ found.covariance @ gradient) / 2.0
+        covariance = sandwich(found.covariance, found.scores, data.clusters)
         errors = np.sqrt(np.diag(covariance))
         span = np.ptp(data.design.matrix, axis=0)
         naive = np.sqrt(np.diag(found.covariance))[: len(names)]
-    converged = bool(np.isfinite(found.coefficients).all() and np.isfinite(errors).all() and 0.0 <= left < _NEAR)
     if not converged:
-        notes.insert(0, "the search did not end at a maximum of the likelihood: do not use these numbers")
+        notes.insert(
+            0,
+            f"not converged: the search did not end at a maximum of the likelihood, so no numbers are given; {_REMEDY}",
+        )
     vague = [name for name, wide in zip(names, naive * span > _FAR, strict=True) if wide]
     if vague:
         notes.insert(
@@ -385,8 +416,8 @@ def _result(
         notes.append("standard errors take all lives as independent")
     k = len(names)
     freedom = np.inf if n_clusters is None else n_clusters - 1
-    loglik = float(fitter.log_likelihood_)
-    statistic = max(2.0 * (loglik - found.null_loglik), 0.0)
+    loglik = float(fitter.log_likelihood_) if converged else np.nan
+    statistic = float(np.maximum(2.0 * (loglik - found.null_loglik), 0.0))
     with np.errstate(all="ignore"):
         try:
             wald = float(found.coefficients[:k] @ np.linalg.solve(covariance[:k, :k], found.coefficients[:k]))

@@ -17,7 +17,7 @@ from relfit.fitting.results import records
 from relfit.regression.formula import INTERCEPT
 from relfit.units import hours
 
-__all__ = ["Regression", "Test", "coefficient_table"]
+__all__ = ["Regression", "Test", "adjusted_p", "coefficient_table"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -31,6 +31,21 @@ class Test:
     statistic: float
     degrees: int
     p: float
+
+
+def adjusted_p(p: FloatArray) -> FloatArray:
+    """P-values after Benjamini and Hochberg; NaN stays.
+
+    Examples
+    --------
+    >>> adjusted_p(np.array([0.01, np.nan, 0.03])).tolist()
+    [0.02, nan, 0.03]
+    """
+    adjusted = np.full(p.shape, np.nan)
+    known = np.isfinite(p)
+    if known.any():
+        adjusted[known] = stats.false_discovery_control(np.clip(p[known], 0.0, 1.0))
+    return adjusted
 
 
 def coefficient_table(
@@ -48,10 +63,6 @@ def coefficient_table(
     with np.errstate(all="ignore"):
         low, high = coefficients - z * errors, coefficients + z * errors
         p = 2.0 * stats.t.sf(np.abs(coefficients / errors), freedom)
-        known = np.isfinite(p)
-        adjusted = np.full(p.shape, np.nan)
-        if known.any():
-            adjusted[known] = stats.false_discovery_control(p[known])
         columns = {
             "coefficient": coefficients,
             "standard_error": errors,
@@ -61,7 +72,7 @@ def coefficient_table(
             f"{ratio}_low": np.exp(low),
             f"{ratio}_high": np.exp(high),
             "p": p,
-            "p_adjusted": adjusted,
+            "p_adjusted": adjusted_p(p),
         }
     table = pd.DataFrame(columns, index=pd.Index(list(names), name="covariate", dtype=object))
     table["reference"] = pd.Series(list(references), index=table.index, dtype=object)
@@ -101,7 +112,7 @@ class Regression:
         and all together. AFT models have none; see `assumption_note`.
     covariance : pandas.DataFrame
     converged : bool
-        Whether the search ended where the gradient vanishes.
+        Whether the search ended where the gradient vanishes. If not, all numbers that would follow are NaN.
     notes : tuple of str
         Doubts and rules, in words.
     fitter : object
@@ -142,6 +153,12 @@ class Regression:
                 "AIC with that of the other AFT model, and look at probability plots by level."
             )
         p = float(self.assumption["p"].iloc[-1])
+        if not self.converged:
+            return "Not converged."
+        if np.isnan(p):
+            return (
+                "Constant hazard ratios could not be tested: too few distinct failure times, or no proper covariance."
+            )
         verdict = "contradict" if p < 1.0 - self.level else "do not contradict"
         return (
             f"The residuals {verdict} constant hazard ratios (scaled Schoenfeld residuals, all together p = {p:.3g})."
@@ -186,6 +203,8 @@ class Regression:
             For a column or a value that is missing, a level that no life had, a negative time, and for Cox a time past
             the longest life, of which that model says nothing.
         """
+        if not self.converged:
+            raise ArgumentError("this regression has not converged, so it predicts nothing", remedy="see its notes")
         given = [times] if np.ndim(times) == 0 else list(times)
         at = np.array([hours(time) for time in given], dtype=np.float64)
         if not (at >= 0.0).all():

@@ -139,7 +139,8 @@ def proportional_hazards_test(sets: RiskSets, covariance: FloatArray) -> tuple[F
     Returns
     -------
     statistic, p : ndarray, shape (k + 1,)
-        One a coefficient, chi-square with one degree of freedom, and last that of all together, with ``k``.
+        One a coefficient, chi-square with one degree of freedom, and last that of all together, with ``k``. NaN where
+        all failures came at one time.
     """
     weights = sets.failure_weights
     count = float(weights.sum())
@@ -148,11 +149,11 @@ def proportional_hazards_test(sets: RiskSets, covariance: FloatArray) -> tuple[F
     time = (np.cumsum(mass) - mass / 2)[which]  # the middle rank of those that failed at one time
     time = time - weights @ time / count
     raw = (weights * time) @ sets.schoenfeld
-    spread = float(weights @ time**2)
+    spread = np.float64(weights @ time**2)
     scaled = count * (covariance @ raw)
     with np.errstate(divide="ignore", invalid="ignore"):
         single = scaled**2 / (count * np.diag(covariance) * spread)
-        joint = count * float(raw @ covariance @ raw) / spread
+        joint = count * (raw @ covariance @ raw) / spread
     statistic = np.append(single, joint)
     freedom = np.append(np.ones(single.size), single.size)
     return statistic, np.asarray(stats.chi2.sf(statistic, freedom))

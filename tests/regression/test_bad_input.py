@@ -135,7 +135,7 @@ def test_separation_by_a_number_is_told(model: str) -> None:
         told = found.notes
     except rf.ArgumentError as error:
         told = (str(error),)
-    assert any(word in note for note in told for word in ("next to nothing", "lifelines", "do not use"))
+    assert any(word in note for note in told for word in ("next to nothing", "lifelines", "not converged"))
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -180,11 +180,71 @@ def test_the_unit_of_time_does_not_matter(model: str, unit: float) -> None:
     assert np.abs(apart).max() < 0.01
 
 
-def test_covariates_of_any_size() -> None:
+@pytest.mark.parametrize("model", MODELS)
+def test_covariates_of_any_size(model: str) -> None:
     table = frame(300)
-    found = regression(table.assign(x=table["x"] * 1e9 + 1e12), "hours ~ x", "weibull")
-    base = regression(table, "hours ~ x", "weibull")
-    assert found.table["p"].iloc[0] == pytest.approx(base.table["p"].iloc[0], rel=0.05) or not found.converged
+    far = table.assign(x=table["x"] * 1e3 + 1e9)
+    base = regression(table, "hours ~ x", model)
+    centred = regression(far, "hours ~ center(x)", model)
+    assert centred.table["p"].iloc[0] == pytest.approx(base.table["p"].iloc[0], rel=1e-3)
+    try:
+        found = regression(far, "hours ~ x", model)
+    except rf.ArgumentError as error:
+        told = str(error)
+    else:
+        told = "center" if found.converged else found.notes[0]
+        if found.converged:
+            assert found.table["p"].iloc[0] == pytest.approx(base.table["p"].iloc[0], rel=0.05)
+        else:
+            assert found.table.drop(columns="reference").isna().all(axis=None)
+            with pytest.raises(rf.ArgumentError, match="not converged"):
+                found.predict(far.head(1), [1.0])
+    assert "center" in told
+
+
+def test_failures_at_one_time_leave_the_assumption_untested() -> None:
+    table = frame().assign(hours=lambda f: np.where(f["observed"], 10.0, 20.0))
+    found = regression(table, "hours ~ x")
+    assert found.assumption is not None
+    assert found.assumption["p"].isna().all()
+    assert "could not be tested" in found.assumption_note
+
+
+def test_random_small_tables_give_numbers_or_one_clear_error() -> None:
+    rng = np.random.default_rng(7)
+    done = {True: 0, False: 0, None: 0}
+    for _ in range(150):
+        n = int(rng.integers(2, 40))
+        hours = 10.0 ** rng.uniform(-6, 8) * rng.weibull(10 ** rng.uniform(-1, 1), n)
+        table = pd.DataFrame(
+            {
+                "hours": np.round(hours, 2) if rng.random() < 0.2 else hours,
+                "observed": rng.random(n) < rng.random(),
+                "x": rng.normal(size=n) * 10.0 ** rng.uniform(-6, 6)
+                + 10.0 ** rng.uniform(-3, 8) * (rng.random() < 0.3),
+                "g": np.array(list("abcd"))[rng.integers(0, rng.integers(1, 5), n)],
+                "k": rng.integers(0, 3, n),
+                "node": rng.integers(0, rng.integers(1, 20), n),
+            }
+        )
+        formula = ["x", "g", "x + g", "C(k) * g", "x:g", "np.log(k + 1)"][rng.integers(6)]
+        cluster = "node" if rng.random() < 0.5 else None
+        try:
+            found = regression(table, f"hours ~ {formula}", MODELS[rng.integers(3)], cluster=cluster)
+        except rf.RelfitError:
+            done[None] += 1
+            continue
+        done[found.converged] += 1
+        assert "Regression" in repr(found)
+        numbers = found.table[["coefficient", "standard_error"]].to_numpy(float)
+        if found.converged:
+            assert np.isfinite(numbers).all()
+            assert (numbers[:, 1] > 0.0).all()
+            assert found.likelihood_ratio.statistic >= 0.0
+        else:
+            assert np.isnan(numbers).all()
+            assert found.notes[0].startswith("not converged")
+    assert done[True] > 30
 
 
 def test_names_of_any_kind() -> None:
