@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relfit import datasets, families, nonparametric, plotting
+    from relfit import datasets, families, nonparametric, plotting, regression
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
     from relfit.fitting import FamilyFit, Fits, fit
@@ -34,7 +34,7 @@ _HOME = {
     "read": "relfit.readers",
     "report": "relfit.reporting",
 }
-_ROOMS = ("datasets", "families", "nonparametric", "plotting")
+_ROOMS = ("datasets", "families", "nonparametric", "plotting", "regression")
 
 __all__ = [
     "ArgumentError",
@@ -53,6 +53,7 @@ __all__ = [
     "nonparametric",
     "plotting",
     "read",
+    "regression",
     "report",
 ]
 

@@ -411,7 +411,9 @@ class FamilyFit:
         }
         tests = self.tests
         for i, test in enumerate(tests.tests):
-            values |= {test: tests.statistic[:, i], f"{test}_p": tests.p[:, i]}
+            # the plain distance to the Kaplan-Meier estimate, which with censoring is not what the test uses
+            value = self.ks if test == "ks" else tests.statistic[:, i]
+            values |= {test: value, f"{test}_p": tests.p[:, i]}
         values |= {
             "p_source": tests.source[:, 0],
             "ks_p_textbook": self.ks_p_textbook,

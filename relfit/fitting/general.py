@@ -10,6 +10,7 @@ from relfit.fitting import status
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.mixtures import MIXTURES, mixture_starts
 from relfit.fitting.plain import Estimates, fit_plain
+from relfit.fitting.regions import whitening
 from relfit.fitting.search import Maximum, maximise
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import over_groups, sort_lives
@@ -20,13 +21,18 @@ FloatArray = npt.NDArray[np.float64]
 _EULER = 0.5772156649015329
 _WEIBULL_SPREAD = 1.2825498301618641  # pi / sqrt(6): sd of the log of a Weibull life of shape 1
 _GROUPS_AT_ONCE = 1 << 15
+_DIRECTIONS, _DISTANCES = 12, (0.3, 1.0, 3.0)  # where to look for a higher value, in standard errors
+_LEAST_FALL = 1.0  # of the log-likelihood over the longest of these; a parabola falls by 4.5
+_CLIMBS = 3
 
 
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
     """Status of every group before any search, shape (groups,).
 
     A family of two or more parameters has no estimate where one failure time agrees with all lives of a group, since
-    the likelihood then grows without bound, or to its limit, as the spread vanishes.
+    the likelihood then grows without bound, or to its limit, as the spread vanishes. A life that ended, or is known to
+    have lasted, just as long as its entry agrees with every earlier failure time, since the hazard there grows without
+    bound too; so does one that ended at its exit with every later one.
     """
     count = len(family.parameter_names())
     starts, sizes = lives.offsets[:-1], lives.sizes
@@ -36,8 +42,13 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
     failures = lives.n_failures
     rows = _by_group(np.add, counted.astype(np.int64), starts, sizes, 0)
     if count > 1:
-        latest = _by_group(np.maximum, np.where(counted, lives.durations, -np.inf), starts, sizes, -np.inf)
-        first = _by_group(np.minimum, np.where(counted, lives.ends, np.inf), starts, sizes, np.inf)
+        early, late = lives.durations, lives.ends
+        if lives.entry is not None:
+            early = np.where((lives.entry > 0.0) & (lives.entry == early), -np.inf, early)
+        if lives.exit is not None:
+            late = np.where(lives.exit == late, np.inf, late)
+        latest = _by_group(np.maximum, np.where(counted, early, -np.inf), starts, sizes, -np.inf)
+        first = _by_group(np.minimum, np.where(counted, late, np.inf), starts, sizes, np.inf)
         distinct = _distinct_failures(lives, ended)
         codes[latest <= first] = status.NO_VARIANCE
         codes[(latest <= first) & (failures == 1)] = status.TOO_FEW
@@ -130,7 +141,9 @@ def fit_general(
     codes = existence(family, lives)
     found = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     found.codes[:] = codes
-    rows = np.flatnonzero(codes == status.OK)
+    if family.name == "exponential":
+        _failures_over_time(lives, found)
+    rows = np.flatnonzero((found.codes == status.OK) & np.isnan(found.loglik))
     if not rows.size:
         return found
     mean, spread = log_moments(lives, workers) if moments is None else moments
@@ -152,6 +165,23 @@ def fit_general(
     return found.set_apart_overflow()
 
 
+def _failures_over_time(lives: LifeData, found: Estimates) -> None:
+    """The exponential in closed form, for groups without intervals and right truncation; in place."""
+    failures, time = lives.n_failures, lives.total_time
+    simple = lives.n_intervals == 0
+    if lives.exit is not None:
+        simple &= np.bincount(lives.group_codes(), lives.exit < np.inf, lives.n_groups) == 0
+    simple &= found.codes == status.OK
+    never = simple & (time == 0.0)
+    found.codes[never] = np.where(lives.n_zeros == failures, status.ZEROS, status.NO_MAXIMUM)[never]
+    rows = np.flatnonzero(simple & (time > 0.0))
+    with np.errstate(over="ignore"):
+        rate = failures[rows] / time[rows]
+        found.parameters[rows, 0] = rate
+        found.covariance[rows, 0, 0] = rate * rate / failures[rows]
+        found.loglik[rows] = failures[rows] * (np.log(rate) - 1.0)
+
+
 def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: FloatArray) -> FloatArray:
     """Parameters to start from, shape (starts, groups, k)."""
     if family.name in MIXTURES:
@@ -167,17 +197,48 @@ def _best(objective: LogLikelihood, family: type[Family], starts: FloatArray) ->
     for row in free[1:]:
         other = maximise(objective, row)
         take = np.where(best.found == other.found, other.value > best.value, other.found)
-        best = Maximum(
-            *(
-                np.where(take.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)
-                for new, old in zip(_fields(other), _fields(best), strict=True)
-            )
-        )
+        every = np.arange(take.size)
+        _replace(best, every[take], other, take)
+    lives = objective.lives
+    if free.shape[-1] <= 2 and not (lives.upper is None and lives.entry is None and lives.exit is None):
+        _look_around(objective, best)
     return best
 
 
-def _fields(maximum: Maximum) -> tuple[npt.NDArray[np.generic], ...]:
-    return (maximum.free, maximum.value, maximum.gradient, maximum.information, maximum.found, maximum.edge)
+def _replace(best: Maximum, rows: npt.NDArray[np.int64], other: Maximum, chosen: npt.NDArray[np.bool_]) -> None:
+    for name in ("free", "value", "gradient", "information", "found", "edge"):
+        getattr(best, name)[rows] = getattr(other, name)[chosen]
+
+
+def _look_around(objective: LogLikelihood, best: Maximum) -> None:
+    """Go on to a higher maximum, or to the edge, where the value is higher some standard errors away; in place.
+
+    Truncated lives, and some in intervals, have likelihoods with several maxima, or with one below a plain without end.
+    """
+    k = best.free.shape[1]
+    turn = 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
+    directions = np.array([[1.0], [-1.0]]) if k == 1 else np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    rays = (np.array(_DISTANCES)[:, None, None] * directions).reshape(-1, k)
+    rows = np.flatnonzero(best.found)
+    for _ in range(_CLIMBS):
+        if not rows.size:
+            return
+        part = objective.take(rows)
+        unit = whitening(best.information[rows])
+        around = best.free[rows][None] + np.einsum("gij,rj->rgi", unit, rays)
+        value = part(around)
+        columns = np.arange(rows.size)
+        # a value that hardly falls over three standard errors may hide a ridge between two rays
+        value[: -directions.shape[0]] -= _LEAST_FALL
+        highest = value.argmax(axis=0)
+        rise = value[highest, columns] > best.value[rows] - _LEAST_FALL
+        if not rise.any():
+            return
+        other = maximise(part.take(np.flatnonzero(rise)), around[highest, columns][rise])
+        higher = other.value > best.value[rows[rise]] + 1e-7 * (1.0 + np.abs(best.value[rows[rise]]))
+        rows = rows[rise][higher]
+        _replace(best, rows, other, higher)
+        rows = rows[best.found[rows]]
 
 
 def to_estimates(family: type[Family], maximum: Maximum) -> Estimates:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
@@ -14,18 +15,42 @@ from relfit.families import CORE, FAMILIES, Family, family_named
 from relfit.fitting.estimate import estimate
 from relfit.fitting.general import fit_general, log_moments
 from relfit.fitting.methods import MAXIMUM_LIKELIHOOD, method_named
+from relfit.fitting.partitioned import PartitionedFits, fit_partitioned, is_dask
 from relfit.fitting.plain import Estimates, fit_plain
 from relfit.fitting.results import FamilyFit, Fits
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives, sort_lives
+
+if TYPE_CHECKING:
+    from dask.dataframe import DataFrame as DaskFrame
 
 __all__ = ["fit"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
+@overload
 def fit(
-    lives: LifeData | FailureLog | Mapping[Any, npt.ArrayLike] | npt.ArrayLike,
+    lives: LifeData | FailureLog | Mapping[Any, npt.ArrayLike] | pd.DataFrame | npt.ArrayLike,
+    families: Sequence[str] | str = ...,
+    *,
+    method: str = ...,
+    bias_correction: bool | str = ...,
+    level: float = ...,
+    bootstrap: int | str = ...,
+    rng: int | np.random.Generator | None = ...,
+    workers: int | None = ...,
+    progress: Callable[[str], None] | None = ...,
+    **columns: Any,
+) -> Fits: ...
+
+
+@overload
+def fit(lives: DaskFrame, families: Sequence[str] | str = ..., **options: Any) -> PartitionedFits: ...
+
+
+def fit(
+    lives: Any,
     families: Sequence[str] | str = CORE,
     *,
     method: str = "ml",
@@ -35,7 +60,8 @@ def fit(
     rng: int | np.random.Generator | None = 0,
     workers: int | None = None,
     progress: Callable[[str], None] | None = None,
-) -> Fits:
+    **columns: Any,
+) -> Any:
     """Fit families to every group.
 
     Whether an estimate exists is decided before the search where it can be: the exponential needs one failure; the
@@ -44,8 +70,10 @@ def fit(
 
     Parameters
     ----------
-    lives : LifeData, FailureLog, mapping of arrays, or array
-        Durations in hours. An array of two dimensions has a group in each row; a log stands for ``log.lives()``.
+    lives : LifeData, FailureLog, mapping of arrays, array, pandas.DataFrame or dask.dataframe.DataFrame
+        Durations in hours. An array of two dimensions has a group in each row; a log stands for ``log.lives()``; a
+        table needs `columns`. A Dask table is fitted partition by partition where it lies; see
+        `relfit.fitting.partitioned.fit_partitioned`.
     families : str or sequence of str
         Names of families; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for every family.
     method : {"ml", "moments", "rank_y", "rank_x", "spacings"}
@@ -65,11 +93,14 @@ def fit(
         Threads; does not change the numbers.
     progress : callable, optional
         Called with the name of each family when it is done.
+    **columns
+        For a table, which columns hold what: ``duration``, ``observed``, ``by``, ``upper``, ``entry``, ``exit``,
+        ``weights``, as for `LifeData.from_frame`.
 
     Returns
     -------
     Fits
-        One `FamilyFit` a family, each with one entry a group.
+        One `FamilyFit` a family, each with one entry a group; `PartitionedFits` for a Dask table.
 
     Raises
     ------
@@ -86,6 +117,15 @@ def fit(
     >>> round(float(fits["weibull"].parameters["shape"][0]), 4)
     0.5661
     """
+    if is_dask(lives):
+        return fit_partitioned(
+            lives, families, level=level, method=method, bias_correction=bias_correction,
+            bootstrap=0 if bootstrap == "auto" else bootstrap, rng=rng, workers=workers or 1, **columns,
+        )  # fmt: skip
+    if isinstance(lives, pd.DataFrame):
+        lives, columns = LifeData.from_frame(lives, **columns), {}
+    if columns:
+        raise ArgumentError(f"{next(iter(columns))}= names a column of a table, and the lives are no table")
     if isinstance(lives, FailureLog):
         lives = lives.lives()
     elif isinstance(lives, Mapping):

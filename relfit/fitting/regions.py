@@ -17,7 +17,7 @@ import numpy.typing as npt
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.search import maximise
 
-__all__ = ["Region", "profile_limits", "region"]
+__all__ = ["Region", "profile_limits", "region", "whitening"]
 
 FloatArray = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class Region:
     free: FloatArray
 
 
-def _whitening(information: FloatArray) -> FloatArray:
+def whitening(information: FloatArray) -> FloatArray:
     """Matrices that take standard errors to free coordinates, shape (groups, k, k)."""
     values, vectors = np.linalg.eigh(information)
     return np.asarray(vectors / np.sqrt(np.maximum(values, 1e-12))[:, None, :])
@@ -119,7 +119,7 @@ def region(
     else:
         angle = 2.0 * np.pi * np.arange(_ANGLES) / _ANGLES
         directions = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    white = _whitening(information)
+    white = whitening(information)
     unit = np.einsum("gij,rj->rgi", white, directions)
     guess = np.full((directions.shape[0], centre.shape[0]), np.sqrt(2.0 * drop))
     radius = _radius(objective, centre, unit, top, drop, guess, 1e-9 if k == 1 else 1e-6)
@@ -183,7 +183,7 @@ def _refined(
 ) -> FloatArray:
     """Best value on the border near the best ray: found on a spline through the rays, then made exact."""
     columns = np.arange(centre.shape[0])
-    white = _whitening(information)
+    white = whitening(information)
     width = 2.0 * np.pi / _ANGLES
     log_radius = np.log(np.where(np.isfinite(edge.radius), edge.radius, _FARTHEST))
     spline = _PeriodicSpline(log_radius)
