@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 import numpy.typing as npt
@@ -111,9 +112,11 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> Q
                 name, time, lambda d: _log_spent(d.log_sf(time)), lambda x: np.exp(-np.exp(x)), False, (0.0, 1.0)
             )
         return Quantity(name, time, lambda d: d.log_hazard(time), np.exp, True, (0.0, np.inf))
+    near = get_close_matches(str(name), [*QUANTITIES, *names], n=1)
     raise ArgumentError(
         f"no quantity {name!r} of the {family.name} family",
-        remedy=f"use {', '.join(QUANTITIES)} or a parameter ({', '.join(names)})",
+        remedy=(f"did you mean {near[0]}? " if near else "")
+        + f"use {', '.join(QUANTITIES)} or a parameter ({', '.join(names)})",
     )
 
 

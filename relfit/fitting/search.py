@@ -175,7 +175,8 @@ def maximise(objective: Objective, start: FloatArray, tolerance: float = 1e-9) -
             if accepted.all():
                 break
             length = np.where(accepted, length, 0.35 * length)
-        stuck = moving & ~accepted
+        # close to the maximum the error of the differences can outweigh the gradient
+        stuck = moving & (~accepted | ((length < 1e-3) & (gain < 1e-6)))
         length[stuck] = 0.0
         free[active] += length[:, None] * step
         # no rise to be had: a maximum as far as the arithmetic can tell, if the expected gain was slight
