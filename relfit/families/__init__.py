@@ -11,24 +11,68 @@ from difflib import get_close_matches
 
 from relfit.errors import ArgumentError
 from relfit.families.base import Family
+from relfit.families.birnbaum_saunders import BirnbaumSaunders
+from relfit.families.competing_risks import CompetingRisks
+from relfit.families.distribution import Distribution
 from relfit.families.exponential import Exponential
 from relfit.families.gamma import Gamma
+from relfit.families.generalised_gamma import GeneralisedGamma
+from relfit.families.gompertz import Gompertz
+from relfit.families.inverse_gaussian import InverseGaussian
+from relfit.families.loglogistic import Loglogistic
 from relfit.families.lognormal import Lognormal
+from relfit.families.mixtures import Hyperexponential2, Hyperexponential3, WeibullMixture
+from relfit.families.populations import LimitedFailure, ZeroInflated
 from relfit.families.weibull import Weibull
+from relfit.families.weibull3 import Weibull3
 
-__all__ = ["CORE", "FAMILIES", "Exponential", "Family", "Gamma", "Lognormal", "Weibull", "family_named"]
+__all__ = [
+    "CORE",
+    "FAMILIES",
+    "FURTHER",
+    "BirnbaumSaunders",
+    "CompetingRisks",
+    "Distribution",
+    "Exponential",
+    "Family",
+    "Gamma",
+    "GeneralisedGamma",
+    "Gompertz",
+    "Hyperexponential2",
+    "Hyperexponential3",
+    "InverseGaussian",
+    "LimitedFailure",
+    "Loglogistic",
+    "Lognormal",
+    "Weibull",
+    "Weibull3",
+    "WeibullMixture",
+    "ZeroInflated",
+    "family_named",
+]
 
-FAMILIES: dict[str, type[Family]] = {
-    "exponential": Exponential,
-    "weibull": Weibull,
-    "gamma": Gamma,
-    "lognormal": Lognormal,
-}
-CORE = tuple(FAMILIES)
+_CORE: tuple[type[Family], ...] = (Exponential, Weibull, Gamma, Lognormal)
+_FURTHER: tuple[type[Family], ...] = (
+    Loglogistic,
+    GeneralisedGamma,
+    InverseGaussian,
+    BirnbaumSaunders,
+    Gompertz,
+    Weibull3,
+    Hyperexponential2,
+    Hyperexponential3,
+    WeibullMixture,
+    LimitedFailure,
+    ZeroInflated,
+)
+FAMILIES: dict[str, type[Family]] = {family.name: family for family in _CORE + _FURTHER}
+CORE = tuple(family.name for family in _CORE)
+FURTHER = tuple(family.name for family in _FURTHER)
+_ALIASES = {"generalized_gamma": "generalised_gamma"}
 
 
 def family_named(name: str) -> type[Family]:
-    """The family of this name.
+    """The family of this name; case, spaces and hyphens for underscores do not matter.
 
     Raises
     ------
@@ -39,8 +83,11 @@ def family_named(name: str) -> type[Family]:
     --------
     >>> family_named("weibull").parameter_names()
     ('shape', 'scale')
+    >>> family_named("Birnbaum-Saunders").name
+    'birnbaum_saunders'
     """
-    wanted = str(name).strip().lower()
+    wanted = "_".join(str(name).strip().lower().replace("-", " ").replace("_", " ").split())
+    wanted = _ALIASES.get(wanted, wanted)
     if wanted in FAMILIES:
         return FAMILIES[wanted]
     near = get_close_matches(wanted, FAMILIES, n=1)

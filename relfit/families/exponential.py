@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families.base import EULER, Domain, Family, FloatArray, log_cdf_of_hazard
+from relfit.families.base import EULER, Domain, Family, FloatArray, log_moments
+from relfit.families.distribution import log_cdf_of_hazard
 
 __all__ = ["Exponential"]
 
@@ -63,5 +64,5 @@ class Exponential(Family):
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
         """The rate for which the log of life has this mean; `sdlog` gives only the shape."""
-        middle, _ = np.broadcast_arrays(np.asarray(meanlog, dtype=np.float64), sdlog)
+        middle, _ = log_moments(meanlog, sdlog)
         return np.exp(-EULER - middle)[..., None]

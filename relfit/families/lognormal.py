@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Domain, Family, FloatArray
+from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.distribution import normal_quantile_of_hazard
 
 __all__ = ["Lognormal"]
 
@@ -61,8 +62,7 @@ class Lognormal(Family):
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
         """Time at which the cumulative hazard reaches `hazard`."""
-        h = np.asarray(hazard, dtype=np.float64)
-        z = np.where(h < 0.5, special.ndtri(-np.expm1(-h)), -special.ndtri_exp(-h))
+        z = normal_quantile_of_hazard(hazard)
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(self.meanlog + self.sdlog * z))
 
@@ -78,5 +78,5 @@ class Lognormal(Family):
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
         """Parameters for which the log of life has this mean and standard deviation: these themselves."""
-        middle, spread = np.broadcast_arrays(np.asarray(meanlog, np.float64), np.maximum(sdlog, 1e-9))
+        middle, spread = log_moments(meanlog, sdlog)
         return np.stack([middle, spread], axis=-1)

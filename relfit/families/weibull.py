@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import EULER, LOG_WEIBULL_SD, Domain, Family, FloatArray, log_cdf_of_hazard
+from relfit.families.base import EULER, LOG_WEIBULL_SD, Domain, Family, FloatArray, log_moments
+from relfit.families.distribution import log_cdf_of_hazard
 
 __all__ = ["Weibull"]
 
@@ -79,6 +80,6 @@ class Weibull(Family):
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
         """Parameters for which the log of life has this mean and standard deviation."""
-        middle, spread = np.broadcast_arrays(np.asarray(meanlog, np.float64), np.maximum(sdlog, 1e-9))
+        middle, spread = log_moments(meanlog, sdlog)
         shape = LOG_WEIBULL_SD / spread
         return np.stack([shape, np.exp(middle + EULER / shape)], axis=-1)

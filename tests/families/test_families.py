@@ -104,8 +104,13 @@ def test_impossible_parameters_are_refused(name):
     count = len(FAMILIES[name].parameter_names())
     with pytest.raises(ArgumentError, match="finite"):
         FAMILIES[name](*[-1.0] * count)
-    with pytest.raises(ArgumentError, match="position 1"):
-        FAMILIES[name](*[[1.0, np.inf]] * count)
+    good = [0.25 if domain == "fraction" else 1.0 for domain in FAMILIES[name].domains]
+    for i in range(count):
+        bad = [[value, np.inf if j == i else value] for j, value in enumerate(good)]
+        with pytest.raises(
+            ArgumentError, match=f"{FAMILIES[name].parameter_names()[i]} of {name} is inf at position 1"
+        ):
+            FAMILIES[name](*bad)
 
 
 def test_probabilities_outside_are_refused():

@@ -1,0 +1,92 @@
+"""The loglogistic family: the log of the life is logistic; the failure rate rises, then falls as 1 / t."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from relfit.families.base import Domain, Family, FloatArray, log_moments
+
+__all__ = ["Loglogistic"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Loglogistic(Family):
+    """``F(t) = 1 / (1 + (t / scale)**-shape)`` (Lawless, Lifetime Data, section 1.3).
+
+    Parameters
+    ----------
+    shape : array_like of float
+        Above zero, without unit; the mean is infinite for a shape of 1 or less.
+    scale : array_like of float
+        Hours, above zero: the median.
+
+    Examples
+    --------
+    >>> Loglogistic(2.0, 100.0).sf(300.0).round(6).tolist()
+    0.1
+    """
+
+    shape: FloatArray
+    scale: FloatArray
+    name: ClassVar[str] = "loglogistic"
+    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
+
+    def _z(self, time: npt.ArrayLike) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            log_time = np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0))
+            return np.asarray(self.shape * (log_time - np.log(self.scale)))
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to live longer than `time`."""
+        return -np.logaddexp(0.0, self._z(time))
+
+    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to fail within `time`."""
+        return -np.logaddexp(0.0, -self._z(time))
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the density at `time`, per hour."""
+        t = np.asarray(time, dtype=np.float64)
+        z = self._z(t)
+        with np.errstate(all="ignore"):
+            relative = np.log(np.maximum(t, 0.0)) - np.log(self.scale)
+            # (shape - 1) log(t / scale) - 2 log(1 + exp(z)), without overflow of z for late times
+            power = np.where(z > 0.0, -z - relative, np.where(self.shape == 1.0, 0.0, z - relative))
+            power = np.where(np.isneginf(relative), special.xlogy(self.shape - 1.0, 0.0), power)
+            value = np.log(self.shape) - np.log(self.scale) + power - 2.0 * np.log1p(np.exp(-np.abs(z)))
+        return np.where((t < 0.0) | np.isposinf(t), -np.inf, value)
+
+    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
+        """Time at which the cumulative hazard reaches `hazard`."""
+        h = np.asarray(hazard, dtype=np.float64)
+        with np.errstate(divide="ignore", over="ignore"):
+            log_odds = np.where(h < 1.0, np.log(np.expm1(np.minimum(h, 1.0))), h + np.log1p(-np.exp(-h)))
+            return np.asarray(self.scale * np.exp(log_odds / self.shape))
+
+    def mean(self) -> FloatArray:
+        """Mean life in hours; infinite for a shape of 1 or less."""
+        x = 1.0 / self.shape
+        with np.errstate(all="ignore"):
+            value = self.scale / np.sinc(x)
+        return np.where(x >= 1.0, np.inf * self.scale, value)
+
+    def log_mean_gradient(self) -> FloatArray:
+        """Derivative of the log of the mean by shape and scale; NaN by the shape where the mean is infinite."""
+        x = 1.0 / self.shape
+        with np.errstate(all="ignore"):
+            angle = np.pi * x
+            # 1/x - pi cot(pi x), by its series where x is small
+            slope = np.where(x < 1e-3, np.pi * angle * (1 / 3 + angle**2 / 45), 1.0 / x - np.pi / np.tan(angle))
+            by_shape = np.where(x >= 1.0, np.nan, -slope * x**2)
+        return np.stack(np.broadcast_arrays(by_shape, 1.0 / self.scale), axis=-1)
+
+    @classmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        """Parameters for which the log of life has this mean and standard deviation."""
+        middle, spread = log_moments(meanlog, sdlog)
+        return np.stack([np.pi / np.sqrt(3.0) / spread, np.exp(middle)], axis=-1)
