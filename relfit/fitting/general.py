@@ -8,7 +8,7 @@ import numpy.typing as npt
 from relfit.families import Family
 from relfit.fitting import status
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.fitting.mixtures import MIXTURES, mixture_starts
+from relfit.fitting.mixtures import MIXTURES, hollow, mixture_starts
 from relfit.fitting.plain import Estimates, fit_plain
 from relfit.fitting.regions import whitening
 from relfit.fitting.search import Maximum, maximise
@@ -156,6 +156,8 @@ def fit_general(
             starts = _starts(family, own, mean[part], spread[part]) if start is None else start[:, part]
             best = _best(LogLikelihood(family, own), family, starts)
             result = to_estimates(family, best)
+            if family.name in MIXTURES:
+                result.codes[(result.codes == status.OK) & hollow(family, result.parameters, own)] = status.NO_MAXIMUM
             found.codes[part] = result.codes
             found.parameters[part] = result.parameters
             found.covariance[part] = result.covariance

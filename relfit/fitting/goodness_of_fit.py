@@ -41,7 +41,8 @@ SOURCES = {
     "not defined": "no fit, too few failures for the test, or lives in intervals",
 }
 _AUTO_REPLICATIONS = (199, 1800)
-_AUTO_LIVES = {True: 10_000_000, False: 200_000}  # of all replicates, by whether compiled kernels fit them
+# most lives of all replicates: of core families with compiled kernels, of core families without, of further families
+_AUTO_LIVES = (10_000_000, 200_000, 20_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +232,7 @@ def _stages(bootstrap: int | str, fit: FamilyFit, wanted: npt.NDArray[np.bool_])
     if isinstance(bootstrap, str):
         if bootstrap != "auto":
             raise ArgumentError(f"bootstrap={bootstrap!r} is not known", remedy="give a number, or 'auto'")
-        most = _AUTO_LIVES[fit.lives.plain and fit.name in CORE]
+        most = _AUTO_LIVES[0 if fit.lives.plain and fit.name in CORE else 1 if fit.name in CORE else 2]
         size = int(fit.lives.n_lives[wanted].sum()) * _AUTO_REPLICATIONS[0]
         return [(count, most) for count in _AUTO_REPLICATIONS] if size <= most else []
     return [(int(bootstrap), 0)] if bootstrap else []

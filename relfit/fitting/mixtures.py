@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from relfit.families import Family
+from relfit.families.mixtures import Mixture
 from relfit.lifedata import LifeData
 
-__all__ = ["MIXTURES", "mixture_starts"]
+__all__ = ["MIXTURES", "hollow", "mixture_starts"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -49,6 +51,29 @@ def mixture_starts(family: str, lives: LifeData) -> FloatArray:
         weight, shape, scale = (np.take_along_axis(a, order, axis=0) for a in (weight, shape, scale))
         starts.append(_flat(weight, shape, scale, weibull))
     return np.stack(starts)
+
+
+def hollow(family: type[Family], parameters: FloatArray, lives: LifeData) -> npt.NDArray[np.bool_]:
+    """Groups in which a phase rests on hardly any failure, shape (groups,).
+
+    The likelihood of a mixture has spurious maxima where one phase closes in on a life or two that lie close together;
+    as estimates they mean nothing. A phase needs one failure more than it has parameters.
+    """
+    if not issubclass(family, Mixture):
+        return np.zeros(lives.n_groups, np.bool_)
+    codes = lives.group_codes()
+    rows = parameters[codes]
+    phases = family.unchecked(*(rows[:, i] for i in range(rows.shape[1]))).phases()
+    ended = lives.ends < np.inf
+    middle = np.where(lives.observed, lives.durations, 0.5 * (lives.durations + np.where(ended, lives.ends, 0.0)))
+    with np.errstate(all="ignore"):
+        joint = np.stack([log_weight + phase.log_pdf(middle) for log_weight, phase in phases])
+        share = np.exp(joint - joint.max(axis=0))
+        share /= share.sum(axis=0)
+    weight = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
+    share = np.where(ended & np.isfinite(share), share * weight, 0.0)
+    least = np.min([np.bincount(codes, part, lives.n_groups) for part in share], axis=0)
+    return np.asarray(least < len(phases[0][1].parameter_names()) + 1.0)
 
 
 class _Sums:

@@ -106,19 +106,20 @@ def _widths(hessian: FloatArray) -> FloatArray:
 
 def _newton_step(gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Ascent step, expected gain and the smallest eigenvalue of the information scaled to unit diagonal."""
-    scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diagonal(hessian, axis1=1, axis2=2)), 1e-300))
-    scale = np.minimum(scale, 1e6)
-    scaled = -hessian * scale[:, :, None] * scale[:, None, :]
-    bad = ~_finite(scaled)
-    scaled[bad] = np.eye(hessian.shape[1])
-    values, vectors = np.linalg.eigh(scaled)
-    along = np.einsum("gij,gi->gj", vectors, gradient * scale)
-    size = np.maximum(np.abs(values), 1e-6 * np.abs(values).max(axis=1, keepdims=True) + 1e-12)
-    step = np.einsum("gij,gj->gi", vectors, along / size) * scale
-    step[~np.isfinite(step)] = 0.0
-    largest = np.abs(step).max(axis=1, keepdims=True)
-    step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(largest, 1e-300))
-    gain = np.einsum("gi,gi->g", np.where(np.isfinite(gradient), gradient, 0.0), step)
+    with np.errstate(all="ignore"):
+        scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diagonal(hessian, axis1=1, axis2=2)), 1e-300))
+        scale = np.minimum(scale, 1e6)
+        scaled = -hessian * scale[:, :, None] * scale[:, None, :]
+        bad = ~_finite(scaled)
+        scaled[bad] = np.eye(hessian.shape[1])
+        values, vectors = np.linalg.eigh(scaled)
+        along = np.einsum("gij,gi->gj", vectors, gradient * scale)
+        size = np.maximum(np.abs(values), 1e-6 * np.abs(values).max(axis=1, keepdims=True) + 1e-12)
+        step = np.einsum("gij,gj->gi", vectors, along / size) * scale
+        step[~np.isfinite(step)] = 0.0
+        largest = np.abs(step).max(axis=1, keepdims=True)
+        step *= np.minimum(1.0, _LARGEST_STEP / np.maximum(largest, 1e-300))
+        gain = np.einsum("gi,gi->g", np.where(np.isfinite(gradient), gradient, 0.0), step)
     return step, gain, np.where(bad, -np.inf, values[:, 0])
 
 
