@@ -135,22 +135,34 @@ def percent(value: float, sign: str = "") -> str:
 
 
 def decades(axis: Any, low: float, high: float) -> None:
-    """Plain numbers on a logarithmic axis, at most seven of them (four on small axes), and no small ticks."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    """Plain numbers on a logarithmic axis, as many as have room, at most seven, and no small ticks."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     first, last = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
     inside: list[float] = []
     whole = axis.axes.get_figure(root=True)
-    most = 7 if axis.axes.get_position().width * whole.get_size_inches()[0] > 2.6 else 4
+    width = axis.axes.get_position().width * whole.get_size_inches()[0]
+    most = 7 if width > 2.6 else 4
+    if axis.axis_name == "x":  # by the longest number, in inches
+        longest = max(len(_written(float(f"{end:.1g}"))) for end in (low, high))
+        most = max(min(most, int(width / (0.08 * longest + 0.15))), 2)
     for digits in ((1, 2, 5), (1, 3), (1,)):
         ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
         inside = [tick for tick in ticks if low <= tick <= high]
         if len(inside) <= most:
             break
+    if len(inside) < 3:  # less than a decade: steps as on a linear axis
+        finer = MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)
+        inside = [float(tick) for tick in finer if low <= tick <= high]
     step = -(-len(inside) // most) or 1
     axis.set_major_locator(FixedLocator(inside[::step] or [low]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _written(value)))
     axis.set_minor_locator(NullLocator())
+
+
+def _written(value: float) -> str:
+    """A tick's number without an exponent, from a hundred-millionth on."""
+    return f"{value:,.10f}".rstrip("0").rstrip(".") if 1e-8 <= abs(value) < 1e-4 else f"{value:,.10g}"
 
 
 def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
