@@ -351,7 +351,8 @@ class FamilyFit:
         bootstrap : int or "auto"
             Replications, 0 for none. "auto" is 199, and 1800 more for groups with a p-value of 0.05 or less, as long as
             either means no more than ten million lives to fit (200 000 for core families on lives that are truncated or
-            weighted, 20 000 for further families), else none. The smallest p-value that R replications can give is ``1 / (R + 1)``.
+            weighted, 20 000 for further families), else none. The smallest p-value that R replications can give is
+            ``1 / (R + 1)``.
         rng : int or numpy.random.Generator, optional
             Of the bootstrap.
         workers : int, optional
