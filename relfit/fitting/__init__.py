@@ -1,5 +1,6 @@
 """Estimation for whole batches: estimates, intervals, tests of fit, comparison of families, pooling, mean times."""
 
+from relfit.fitting.competing import CompetingFit
 from relfit.fitting.estimators import ShapeCorrection, bias_corrected_shape, moments, rank_regression
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.fitting.family_fit import FamilyFit
@@ -19,6 +20,7 @@ __all__ = [
     "INTERVAL_KINDS",
     "NESTED",
     "STATUS_MEANING",
+    "CompetingFit",
     "FamilyFit",
     "Fits",
     "Goodness",

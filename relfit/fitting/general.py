@@ -21,8 +21,8 @@ FloatArray = npt.NDArray[np.float64]
 _EULER = 0.5772156649015329
 _WEIBULL_SPREAD = 1.2825498301618641  # pi / sqrt(6): sd of the log of a Weibull life of shape 1
 _GROUPS_AT_ONCE = 1 << 15
-_DIRECTIONS, _DISTANCES = 12, (0.3, 1.0, 3.0)  # where to look for a higher value, in standard errors
-_LEAST_FALL = 1.0  # of the log-likelihood over the longest of these; a parabola falls by 4.5
+_DIRECTIONS, _DISTANCES = 24, (1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
+_LEAST_FALL = 0.2  # of what a parabola falls there
 _CLIMBS = 3
 
 
@@ -230,10 +230,11 @@ def _look_around(objective: LogLikelihood, best: Maximum) -> None:
         around = best.free[rows][None] + np.einsum("gij,rj->rgi", unit, rays)
         value = part(around)
         columns = np.arange(rows.size)
-        # a value that hardly falls over three standard errors may hide a ridge between two rays
-        value[: -directions.shape[0]] -= _LEAST_FALL
+        above = value.max(axis=0) > best.value[rows] + 1e-7 * (1.0 + np.abs(best.value[rows]))
+        # a value that falls far less than the parabola may hide a ridge between two rays
+        value += np.where(above, 0.0, _LEAST_FALL * 0.5 * (rays**2).sum(axis=1)[:, None])
         highest = value.argmax(axis=0)
-        rise = value[highest, columns] > best.value[rows] - _LEAST_FALL
+        rise = value[highest, columns] > best.value[rows]
         if not rise.any():
             return
         other = maximise(part.take(np.flatnonzero(rise)), around[highest, columns][rise])

@@ -13,6 +13,7 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.families import family_named
 from relfit.fitting.comparison import comparison, describe
+from relfit.fitting.competing import CompetingFit, competing
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.fitting.family_fit import FamilyFit, records
 from relfit.fitting.goodness_of_fit import Goodness
@@ -323,6 +324,31 @@ class Fits:
         table = pd.concat(frames, ignore_index=True)
         order = np.tile(np.arange(len(self.groups)), len(chosen)).argsort(kind="stable")
         return table.iloc[order].reset_index(drop=True)
+
+    def competing(self, family: str = "weibull") -> CompetingFit:
+        """Causes of failure put together, for fits of ``log.lives(competing=...)``.
+
+        Parameters
+        ----------
+        family : str
+            One of the fitted families, used for every cause.
+
+        Returns
+        -------
+        CompetingFit
+            The distribution of the time to a failure of any cause, cumulative incidence by cause, and the share of
+            each cause. Causes are taken as independent, which data of this kind can neither show nor refute.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> lives = rf.datasets.load("white").lives(per="system", competing="cause")
+        >>> rf.fit(lives, "weibull").competing().incidence("24h").round(3)
+                facilities  hardware  human error  network  software    any
+        system
+        white        0.033     0.735        0.039    0.056     0.136  0.999
+        """
+        return competing(self[family])
 
     def pool(self, family: str = "weibull", level: float | None = None) -> PooledFit:
         """Every group drawn towards the fleet as far as its own failures leave open (empirical Bayes).

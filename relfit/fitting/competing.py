@@ -1,0 +1,138 @@
+"""Competing causes put together: from fits cause by cause to the distribution of all failures of each group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.families import CompetingRisks
+from relfit.units import hours
+
+if TYPE_CHECKING:
+    from relfit.fitting.family_fit import FamilyFit
+
+__all__ = ["CompetingFit", "competing"]
+
+FloatArray = npt.NDArray[np.float64]
+_NEVER = 690.0  # log hours of a cause that never struck: longer than any life
+
+
+@dataclass(frozen=True, eq=False)
+class CompetingFit:
+    """Causes of failure that compete in every group.
+
+    Attributes
+    ----------
+    groups : pandas.Index
+        The groups, without the cause.
+    causes : tuple of str
+    family : str
+        Of every cause.
+    distribution : CompetingRisks
+        The time to a failure of any cause, a batch over the groups.
+    failures : ndarray of int, shape (groups, causes)
+    status : ndarray of object, shape (groups, causes)
+        Status of the fit of each cause. A cause that never struck (``all_censored``) does not compete; with any other
+        status than ``ok`` the group's numbers are NaN.
+    """
+
+    groups: pd.Index
+    causes: tuple[str, ...]
+    family: str
+    distribution: CompetingRisks
+    failures: npt.NDArray[np.int64]
+    status: npt.NDArray[np.object_]
+
+    def incidence(self, time: float | str) -> pd.DataFrame:
+        """Probability to fail from each cause within `time` of the last failure, all causes being at work.
+
+        Parameters
+        ----------
+        time : float or duration
+            Hours, or text such as "24h"; infinite for each cause's share of all failures.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a group, one column a cause, and ``any``.
+        """
+        at = float(time) if isinstance(time, (int, float)) else hours(time)
+        if not at > 0.0:
+            raise ArgumentError(f"{time} is no time ahead", remedy="give a time above zero")
+        columns = {cause: self.distribution.cumulative_incidence(cause, at) for cause in self.causes}
+        columns = {cause: np.where(value < 1e-200, 0.0, value) for cause, value in columns.items()}
+        columns["any"] = self.distribution.cdf(at)
+        return pd.DataFrame(columns, index=self.groups)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a group and cause: failures, status, parameters, and the share of the cause in the end."""
+        shares = self.incidence(np.inf)
+        rows = []
+        for i, cause in enumerate(self.causes):
+            parameters = self.distribution.causes[cause].parameters()  # type: ignore[attr-defined]
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "cause": cause,
+                        "failures": self.failures[:, i],
+                        "status": self.status[:, i],
+                        **{
+                            name: np.where(self.status[:, i] == "ok", value, np.nan)
+                            for name, value in parameters.items()
+                        },
+                        "share": shares[cause].to_numpy(),
+                    },
+                    index=self.groups,
+                )
+            )
+        return pd.concat(rows).sort_index(kind="stable")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns of `to_frame` as lists."""
+        columns = self.to_frame().reset_index().to_dict("list")
+        return {"family": self.family, **{str(name): values for name, values in columns.items()}}
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{c} {int(n)}" for c, n in zip(self.causes, self.failures.sum(axis=0), strict=True))
+        return f"CompetingFit {self.family}: {len(self.groups)} groups, failures by cause: {counts}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self!r}</p>{self.to_frame().to_html(max_rows=12, float_format='{:.4g}'.format)}"
+
+
+def competing(fit: FamilyFit) -> CompetingFit:
+    """Put the causes of each group in series; `Fits.competing` documents it.
+
+    Raises
+    ------
+    ArgumentError
+        When the groups are not groups and causes, as ``log.lives(competing=...)`` gives them.
+    """
+    index = fit.groups
+    if index.nlevels < 2:
+        raise ArgumentError(
+            "these fits are not by group and cause", remedy="fit log.lives(competing='cause'), or name groups so"
+        )
+    outer: pd.Index = index.droplevel([index.nlevels - 1])  # type: ignore[list-item]
+    groups = outer.unique()
+    codes = groups.get_indexer(outer)
+    kinds, causes = pd.factorize(index.get_level_values(-1).astype(str), sort=True)
+    place = np.full((len(groups), len(causes)), -1)
+    if np.unique(codes * len(causes) + kinds).size != len(index):
+        raise ArgumentError("a group has a cause twice")
+    place[codes, kinds] = np.arange(len(index))
+    status = np.where(place >= 0, fit.status[place], "all_censored")
+    failures = np.where(place >= 0, fit.lives.n_failures[place], 0)
+    never = fit.family.start(_NEVER, 1.2825)
+    parts = {}
+    for i, cause in enumerate(causes):
+        own = fit.parameter_array[place[:, i]]
+        absent = (status[:, i] == "all_censored")[:, None]
+        values = np.where(absent, never, own)
+        parts[str(cause)] = fit.family.unchecked(*np.moveaxis(values, -1, 0))
+    return CompetingFit(groups, tuple(map(str, causes)), fit.name, CompetingRisks(parts), failures, status)
