@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 from relfit.families.base import Family
-from relfit.families.distribution import Distribution, FloatArray
+from relfit.families.distribution import Distribution, FloatArray, log_sum
 
 __all__ = ["CompetingRisks"]
 
@@ -83,20 +83,13 @@ class CompetingRisks(Distribution):
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
-        terms = [cause.log_cdf(time) for cause in self._causes.values()]
-        total = terms[0]
-        for term in terms[1:]:
-            total = np.logaddexp(total, term)
+        total = log_sum([cause.log_cdf(time) for cause in self._causes.values()])
         # where failure is this rare, two causes at once are beyond the last digit
         return np.where(total < -40.0, total, super().log_cdf(time))
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`: the rates of the causes add up."""
-        terms = [cause.log_hazard(time) for cause in self._causes.values()]
-        total = terms[0]
-        for term in terms[1:]:
-            total = np.logaddexp(total, term)
-        return total
+        return log_sum([cause.log_hazard(time) for cause in self._causes.values()])
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,14 @@ from scipy import special
 
 from relfit.errors import ArgumentError
 
-__all__ = ["Distribution", "FloatArray", "log_cdf_of_hazard", "log_one_minus_exp", "normal_quantile_of_hazard"]
+__all__ = [
+    "Distribution",
+    "FloatArray",
+    "log_cdf_of_hazard",
+    "log_one_minus_exp",
+    "log_sum",
+    "normal_quantile_of_hazard",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,6 +40,15 @@ def log_one_minus_exp(value: npt.ArrayLike) -> FloatArray:
     v = np.asarray(value, dtype=np.float64)
     with np.errstate(divide="ignore", under="ignore", invalid="ignore"):
         return np.asarray(np.where(v > -0.6931471805599453, np.log(-np.expm1(v)), np.log1p(-np.exp(v))))
+
+
+def log_sum(terms: Sequence[npt.ArrayLike]) -> FloatArray:
+    """Log of the sum of the exponentials of the terms, broadcast."""
+    total = np.asarray(terms[0], dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        for term in terms[1:]:
+            total = np.logaddexp(total, term)
+    return total
 
 
 def normal_quantile_of_hazard(hazard: npt.ArrayLike) -> FloatArray:
@@ -82,6 +99,8 @@ class Distribution(ABC):
         wanted = np.broadcast_to(wanted, np.broadcast_shapes(self.batch_shape, wanted.shape))
         low, high = np.full(wanted.shape, _LOWEST), np.full(wanted.shape, _HIGHEST)
         y = np.zeros(wanted.shape)
+        last = np.full(wanted.shape, np.inf)
+        done = np.isnan(wanted) | np.isposinf(wanted)
         with np.errstate(all="ignore"):
             log_wanted = np.log(wanted)
             noise = _NOISE * np.maximum(1.0, np.abs(log_wanted))
@@ -91,14 +110,18 @@ class Distribution(ABC):
                 gap = np.log(-log_sf) - log_wanted
                 slope = np.exp(self.log_pdf(time) - log_sf + y) / -log_sf
                 low, high = np.where(gap < 0.0, y, low), np.where(gap >= 0.0, y, high)
-                new = y - gap / slope
-                new = np.where((new > low) & (new < high), new, 0.5 * (low + high))
-                open_ = ~(np.abs(gap) <= noise) & (np.abs(new - y) > 1e-15 * np.maximum(1.0, np.abs(y)))
-                y = np.where(np.abs(gap) <= noise, y, new)
-                if not open_.any():
+                step = gap / slope
+                least = 4e-16 * np.maximum(1.0, np.abs(y))
+                small = (np.abs(step) <= least) & (np.abs(gap) < 1e-6)
+                done |= (np.abs(gap) <= noise) | (high - low <= least) | small
+                new = y - step
+                # where the step leaves the bracket, or the last one has not halved the gap: the middle
+                good = (new > low) & (new < high) & (np.abs(gap) < 0.5 * last)
+                y, last = np.where(done, y, np.where(good, new, 0.5 * (low + high))), np.abs(gap)
+                if done.all():
                     break
             never = ~(-self.log_sf(np.exp(_HIGHEST)) >= wanted) | np.isposinf(wanted)
-            found = np.where(wanted > -self.log_sf(0.0), np.where(never, np.inf, np.exp(y)), 0.0)
+            found = np.where(wanted > -self.log_sf(np.exp(_LOWEST)), np.where(never, np.inf, np.exp(y)), 0.0)
             unknown = np.isnan(wanted) | np.isnan(self.log_sf(1.0))
         return np.where(unknown, np.nan, found)
 

@@ -36,12 +36,14 @@ class Exponential(Family):
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
-        return -self.rate * np.maximum(np.asarray(time, dtype=np.float64), 0.0)
+        with np.errstate(over="ignore"):
+            return -self.rate * np.maximum(np.asarray(time, dtype=np.float64), 0.0)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)
-        return np.where(t < 0.0, -np.inf, np.log(self.rate) - self.rate * t)
+        with np.errstate(over="ignore"):
+            return np.where(t < 0.0, -np.inf, np.log(self.rate) - self.rate * t)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""

@@ -102,9 +102,13 @@ class GeneralisedGamma(Family):
             low_side = (h < 0.5) == (q > 0.0)
             smaller = np.where(h < 0.5, p, s)
             x = np.where(low_side, special.gammaincinv(a, smaller), special.gammainccinv(a, smaller))
-            w = np.where(normal, normal_quantile_of_hazard(h), np.log(x / a) / q)
+            # far below, the lower tail is a power: P(x) = x**a / gamma(a + 1)
+            power = (np.where(h < 0.5, np.log(p), -h) + special.gammaln(a + 1.0)) / a
+            far_below = low_side & (power < -60.0)
+            log_x = np.where(far_below, power, np.log(x))
+            w = np.where(normal, normal_quantile_of_hazard(h), (log_x - np.log(a)) / q)
             found = np.asarray(np.exp(self.mu + self.sigma * w))
-        search = ~normal & (h > 0.0) & np.isfinite(h) & ((np.abs(q) < _SEARCHED) | (smaller < 1e-250))
+        search = ~normal & (h > 0.0) & np.isfinite(h) & ((np.abs(q) < _SEARCHED) | (smaller < 1e-250) & ~far_below)
         search = search & ~np.isnan(self.mu + self.sigma + q)
         if search.any():
             mu, sigma, shape, part, where = np.broadcast_arrays(self.mu, self.sigma, self.q, h, search)

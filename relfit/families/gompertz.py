@@ -66,7 +66,8 @@ class Gompertz(Family):
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`."""
         t = np.asarray(time, dtype=np.float64)
-        return np.where(t < 0.0, -np.inf, np.log(self.rate) + self.growth * t)
+        with np.errstate(over="ignore"):
+            return np.where(t < 0.0, -np.inf, np.log(self.rate) + self.growth * t)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.distribution import log_sum
 
 __all__ = ["Loglogistic"]
 
@@ -43,11 +44,11 @@ class Loglogistic(Family):
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
-        return -np.logaddexp(0.0, self._z(time))
+        return -log_sum([0.0, self._z(time)])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
-        return -np.logaddexp(0.0, -self._z(time))
+        return -log_sum([0.0, -self._z(time)])
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""

@@ -73,7 +73,7 @@ class Lognormal(Family):
 
     def log_mean_gradient(self) -> FloatArray:
         """Derivative of the log of the mean by meanlog and sdlog."""
-        return np.stack(np.broadcast_arrays(np.ones_like(self.meanlog), self.sdlog), axis=-1)
+        return np.stack(np.broadcast_arrays(1.0 + 0.0 * self.meanlog, self.sdlog), axis=-1)
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:

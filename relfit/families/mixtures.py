@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.families.base import EULER, LOG_WEIBULL_SD, Domain, Family, FloatArray, log_moments
-from relfit.families.distribution import log_one_minus_exp
+from relfit.families.distribution import log_one_minus_exp, log_sum
 from relfit.families.exponential import Exponential
 from relfit.families.weibull import Weibull
 
@@ -30,7 +30,7 @@ class Mixture(Family):
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
-        value = _log_sum([weight + phase.log_sf(time) for weight, phase in self.phases()])
+        value = log_sum([weight + phase.log_sf(time) for weight, phase in self.phases()])
         early = value > _LOG_HALF
         if early.any():
             # here 1 - F keeps more digits
@@ -39,23 +39,16 @@ class Mixture(Family):
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
-        return np.minimum(_log_sum([weight + phase.log_cdf(time) for weight, phase in self.phases()]), 0.0)
+        return np.minimum(log_sum([weight + phase.log_cdf(time) for weight, phase in self.phases()]), 0.0)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""
-        return _log_sum([weight + phase.log_pdf(time) for weight, phase in self.phases()])
+        return log_sum([weight + phase.log_pdf(time) for weight, phase in self.phases()])
 
     def mean(self) -> FloatArray:
         """Mean life in hours."""
         with np.errstate(over="ignore"):
             return np.asarray(sum(np.exp(weight) * phase.mean() for weight, phase in self.phases()))
-
-
-def _log_sum(terms: Sequence[FloatArray]) -> FloatArray:
-    total = terms[0]
-    for term in terms[1:]:
-        total = np.logaddexp(total, term)
-    return np.asarray(total)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.families.base import Domain, Family, FloatArray
+from relfit.families.distribution import log_sum
 from relfit.families.weibull import Weibull
 
 __all__ = ["LimitedFailure", "ZeroInflated"]
@@ -51,7 +52,7 @@ class LimitedFailure(Family):
         log_sf = self._failing.log_sf(time)
         with np.errstate(all="ignore"):
             early = np.log1p(self.fraction * np.expm1(log_sf))
-            late = np.logaddexp(np.log1p(-self.fraction), np.log(self.fraction) + log_sf)
+            late = log_sum([np.log1p(-self.fraction), np.log(self.fraction) + log_sf])
         return np.where(log_sf > -0.6931471805599453, early, late)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
@@ -128,14 +129,14 @@ class ZeroInflated(Family):
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.log1p(-self.zero_fraction) + self._others.log_sf(t)
-        return np.where(t < 0.0, 0.0 * value, value)
+        return np.where((t < 0.0) & ~np.isnan(value), 0.0, value)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             others = np.log1p(-self.zero_fraction) + self._others.log_cdf(t)
-            value = np.minimum(np.logaddexp(np.log(self.zero_fraction), others), 0.0)
+            value = np.minimum(log_sum([np.log(self.zero_fraction), others]), 0.0)
         return np.where(t < 0.0, -np.inf, value)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:

@@ -59,8 +59,9 @@ class Weibull(Family):
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`."""
         t = np.asarray(time, dtype=np.float64)
-        power = special.xlogy(self.shape - 1.0, np.maximum(t, 0.0) / self.scale)
-        return np.where(t < 0.0, -np.inf, np.log(self.shape / self.scale) + power)
+        with np.errstate(over="ignore", under="ignore"):
+            power = special.xlogy(self.shape - 1.0, np.maximum(t, 0.0) / self.scale)
+            return np.where(t < 0.0, -np.inf, np.log(self.shape) - np.log(self.scale) + power)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
         """Time at which the cumulative hazard reaches `hazard`."""
