@@ -48,7 +48,7 @@ class Gompertz(Family):
         with np.errstate(all="ignore"):
             x = self.growth * t
             # log of expm1(x) / x
-            extra = np.where(x < 1e-5, 0.5 * x, x + np.log(-np.expm1(-x)) - np.log(x))
+            extra = np.where(x < 1e-4, x * (0.5 + x / 24), x + np.log(-np.expm1(-x)) - np.log(x))
             value = np.log(self.rate) + np.log(t) + extra
         return np.where(np.isposinf(x), np.inf, value)
 

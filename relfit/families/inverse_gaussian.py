@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.families.base import Domain, Family, FloatArray, log_moments
-from relfit.families.distribution import log_one_minus_exp
+from relfit.families.distribution import log_one_minus_exp, log_sum
 from relfit.families.moments import spread_table
 
 __all__ = ["InverseGaussian"]
@@ -53,25 +53,28 @@ class InverseGaussian(Family):
             near = root * ((t - self.mean_life) / self.mean_life)
             return np.where(np.abs(t / self.mean_life - 1.0) < 0.5, near, grown - root), root
 
-    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
+    def _tails(self, time: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Logs of the probabilities to fail within `time` and to live longer, each accurate where it is small."""
         y, root = self._places(time)
         with np.errstate(all="ignore"):
-            # Phi(sqrt(2) y) + exp(2 shape / mean) Phi(-sqrt(2) (y + 2 root)), the second with the factor exp(-y**2)
-            second = np.log(0.5 * special.erfcx(y + 2.0 * root)) - y**2
-            value = np.minimum(np.logaddexp(special.log_ndtr(np.sqrt(2.0) * y), second), 0.0)
-            value = np.where(np.isneginf(y), -np.inf, np.where(np.isposinf(y), 0.0, value))
-        return value
+            square = y**2
+            # F = Phi(sqrt(2) y) + exp(2 shape / mean) Phi(-sqrt(2) (y + 2 root)), the second with the factor exp(-y**2)
+            second = np.log(0.5 * special.erfcx(y + 2.0 * root)) - square
+            lower = np.minimum(log_sum([special.log_ndtr(np.sqrt(2.0) * y), second]), 0.0)
+            upper = np.minimum(np.log(0.5 * _erfcx_drop(np.maximum(y, -6.0), 2.0 * root)) - square, 0.0)
+            lower = np.where(np.isneginf(y), -np.inf, np.where(np.isposinf(y), 0.0, lower))
+            upper = np.where(np.isneginf(y), 0.0, np.where((y > 0.0) & np.isposinf(square), -np.inf, upper))
+        return lower, upper
+
+    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to fail within `time`."""
+        lower, upper = self._tails(time)
+        return np.where(lower < -0.7, lower, log_one_minus_exp(upper))
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
-        y, root = self._places(time)
-        log_cdf = self.log_cdf(time)
-        with np.errstate(all="ignore"):
-            far = np.log(0.5 * _erfcx_drop(np.maximum(y, -6.0), 2.0 * root)) - y**2
-            value = np.where(log_cdf < -0.7, log_one_minus_exp(log_cdf), far)
-            value = np.where(np.isposinf(y) | ((y > 0.0) & np.isneginf(-(y**2))), -np.inf, np.minimum(value, 0.0))
-        return value
+        lower, upper = self._tails(time)
+        return np.where(lower < -0.7, log_one_minus_exp(lower), upper)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""

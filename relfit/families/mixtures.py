@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,25 +30,44 @@ class Mixture(Family):
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
-        value = log_sum([weight + phase.log_sf(time) for weight, phase in self.phases()])
-        early = value > _LOG_HALF
-        if early.any():
-            # here 1 - F keeps more digits
-            value = np.where(early, log_one_minus_exp(np.minimum(self.log_cdf(time), 0.0)), value)
-        return value
+        return _by_the_rarer(self._alive(time), lambda: self._failed(time))
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
+        return _by_the_rarer(self._failed(time), lambda: self._alive(time))
+
+    def _alive(self, time: npt.ArrayLike) -> FloatArray:
+        return np.minimum(log_sum([weight + phase.log_sf(time) for weight, phase in self.phases()]), 0.0)
+
+    def _failed(self, time: npt.ArrayLike) -> FloatArray:
         return np.minimum(log_sum([weight + phase.log_cdf(time) for weight, phase in self.phases()]), 0.0)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""
         return log_sum([weight + phase.log_pdf(time) for weight, phase in self.phases()])
 
+    def mean_residual_life(self, age: npt.ArrayLike) -> FloatArray:
+        """Mean of the life left at `age`, in hours: that of the phases, weighted by how likely each is at this age."""
+        whole = self.log_sf(age)
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [
+                np.exp(weight + phase.log_sf(age) - whole) * phase.mean_residual_life(age)
+                for weight, phase in self.phases()
+            ]
+        return np.asarray(sum(parts))
+
     def mean(self) -> FloatArray:
         """Mean life in hours."""
         with np.errstate(over="ignore"):
             return np.asarray(sum(np.exp(weight) * phase.mean() for weight, phase in self.phases()))
+
+
+def _by_the_rarer(log_probability: FloatArray, other: Callable[[], FloatArray]) -> FloatArray:
+    """The log of a probability, from the log of its complement where that is the smaller of the two."""
+    likely = log_probability > _LOG_HALF
+    if likely.any():
+        return np.where(likely, log_one_minus_exp(other()), log_probability)
+    return log_probability
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.families.base import Domain, Family, FloatArray
-from relfit.families.distribution import log_sum
+from relfit.families.distribution import log_one_minus_exp, log_sum
 from relfit.families.weibull import Weibull
 
 __all__ = ["LimitedFailure", "ZeroInflated"]
@@ -136,7 +136,8 @@ class ZeroInflated(Family):
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             others = np.log1p(-self.zero_fraction) + self._others.log_cdf(t)
-            value = np.minimum(log_sum([np.log(self.zero_fraction), others]), 0.0)
+            rare = np.minimum(log_sum([np.log(self.zero_fraction), others]), 0.0)
+            value = np.where(rare > -0.6931471805599453, log_one_minus_exp(self.log_sf(t)), rare)
         return np.where(t < 0.0, -np.inf, value)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:

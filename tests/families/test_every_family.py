@@ -82,9 +82,10 @@ def test_log_functions_agree_with_each_other(family):
     step = 1e-4
     with np.errstate(divide="ignore"):
         slope = (family.log_cdf(t * np.exp(step)) - family.log_cdf(t * np.exp(-step))) / (2 * step)
-    keep = (family.cdf(t * np.exp(-step)) > family.cdf(0.0) + 1e-300) & (family.cdf(t) < 0.9)
-    assert keep.any()
     expected = np.exp(family.log_pdf(t) - family.log_cdf(t) + np.log(t))
+    # not across a threshold, nor where the log is level in the last digits
+    keep = (step * expected < 0.02) & (P < 0.95)
+    assert keep.any()
     curve = 1.0 + np.abs(expected) ** 2
     assert (np.abs(slope - expected)[keep] <= (1e-6 * curve + 1e-3 * np.abs(expected))[keep]).all()
 
