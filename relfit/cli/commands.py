@@ -15,6 +15,7 @@ __all__ = ["data", "fit", "info", "report"]
 
 _ROWS_ON_A_TERMINAL = 24
 _MOST_LISTED = 12
+_MOST_PARAMETERS = 6  # columns of them; more are put into words
 _SHOWN = ("status", "failures", "censored", "zeros")
 _NOTHING_FITTED = "no group could be fitted; --per system pools the lives of all its nodes"
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks", "ks_p", "p_source")
@@ -157,6 +158,9 @@ def fit(reading: Reading, fitting: Fitting, *, as_json: bool, out: Path | None) 
     shown = table.head(_ROWS_ON_A_TERMINAL) if output.is_terminal() else table
     keys = list(table.columns[: table.columns.get_loc("status")])
     own = dict.fromkeys(name for result in fits.results.values() for name in result.parameters)
+    if len(own) > _MOST_PARAMETERS:
+        shown = shown.assign(parameters=[_in_words(row) for row in shown[list(own)].to_dict("records")])
+        own = {"parameters": None}
     columns = [*keys, *_SHOWN, *own, *_FIGURES]
     output.print_lines(output.table(shown[columns]))
     if len(shown) < len(table):
@@ -166,6 +170,11 @@ def fit(reading: Reading, fitting: Fitting, *, as_json: bool, out: Path | None) 
         output.print_lines(["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(part)])
     if out is not None:
         output.print_lines([f"written to {out}"])
+
+
+def _in_words(parameters: dict[Any, Any]) -> str:
+    """Those parameters that a family has, as text."""
+    return ", ".join(f"{name} {value:.4g}" for name, value in parameters.items() if value == value)
 
 
 def _counted(statuses: Any) -> list[tuple[str, int]]:

@@ -179,7 +179,7 @@ def goodness_of(
         & (lives.n_censored == 0)
     )  # fmt: skip
     for i, test in enumerate(tests):
-        if test in DISTANCES:
+        if test in DISTANCES and complete.any():
             rows = np.flatnonzero(defined[:, i] & complete)
             shape = fit.parameter_array[rows, 0]
             p[rows, i] = tabulated_p(fit.name, test, statistic[rows, i], lives.sizes[rows], shape)
