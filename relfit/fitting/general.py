@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families import Family
+from relfit.families import Family, Weibull3
 from relfit.fitting import status
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.mixtures import MIXTURES, hollow, mixture_starts
@@ -188,6 +188,10 @@ def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: Flo
     """Parameters to start from, shape (starts, groups, k)."""
     if family.name in MIXTURES:
         return mixture_starts(family.name, imputed(lives))
+    if family is Weibull3:
+        sizes = lives.sizes
+        earliest = _by_group(np.minimum, imputed(lives).durations, lives.offsets[:-1], sizes, 0.0)
+        return np.stack([Weibull3.start(mean, spread, earliest), Weibull3.start(mean, spread)])
     return np.asarray(family.start(mean, spread))[None]
 
 
