@@ -10,14 +10,11 @@ import math
 
 import numba
 import numpy as np
-import numpy.typing as npt
-import scipy.special
 
 __all__ = [
     "BLOCK",
     "gamma_cdf",
     "log_gamma_sf",
-    "log_gamma_survival",
     "log_normal_sf",
     "mean_log_minus_one",
     "normalised_log_gamma",
@@ -310,35 +307,3 @@ def log_normal_sf(z: float) -> tuple[float, float]:
     if z < -5.0:
         return math.log1p(-0.5 * math.erfc(-z * _SQRT_HALF)), density / above
     return math.log(above), density / above
-
-
-def log_gamma_survival(a: npt.NDArray[np.float64], x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Log of the standard gamma's survival function, element by element; finite far beyond where it underflows.
-
-    Parameters
-    ----------
-    a, x : ndarray of float
-        Shape and argument, broadcast against each other.
-
-    Examples
-    --------
-    >>> log_gamma_survival(np.array([1.0]), np.array([5000.0])).tolist()
-    [-5000.0]
-    """
-    shape, argument = np.broadcast_arrays(a, x)
-    plain = scipy.special.gammaincc(shape, argument)
-    out = np.full(shape.shape, -np.inf)
-    np.log(plain, out=out, where=plain > 1e-280)
-    far = (plain <= 1e-280) & np.isfinite(argument) & (shape > 0)
-    if far.any():
-        out[far] = _log_tails(shape[far], argument[far])
-    out[np.isnan(plain)] = np.nan
-    return out
-
-
-@numba.njit(cache=True, nogil=True)
-def _log_tails(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    out = np.empty(a.size)
-    for i in range(a.size):
-        out[i] = _tail_integral(a[i], math.log(x[i]), x[i], math.lgamma(a[i]))[0]
-    return out
