@@ -21,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 _EULER = 0.5772156649015329
 _WEIBULL_SPREAD = 1.2825498301618641  # pi / sqrt(6): sd of the log of a Weibull life of shape 1
 _GROUPS_AT_ONCE = 1 << 15
-_DIRECTIONS, _DISTANCES = 24, (1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
+_DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
 _LEAST_FALL = 0.2  # of what a parabola falls there
 _CLIMBS = 3
 

@@ -132,8 +132,12 @@ def _terms(lives: LifeData) -> list[_Term]:
             count = np.full(rows.size, sign)
         terms.append(_Term(lambda distribution: value(distribution, rows), owner, count, starts, owner[starts]))
 
-    add(lives.observed, lambda d, r: d.log_pdf(durations[r]))
-    add(right & (durations > 0.0), lambda d, r: d.log_sf(durations[r]))
+    # a life that ended as it was first seen adds its log hazard, whose parts would cancel far in the tail
+    at_once = late & (durations == entry) & ~between
+    late &= ~at_once
+    add(lives.observed & ~at_once, lambda d, r: d.log_pdf(durations[r]))
+    add(lives.observed & at_once, lambda d, r: d.log_hazard(durations[r]))
+    add(right & (durations > 0.0) & ~at_once, lambda d, r: d.log_sf(durations[r]))
     add(left, lambda d, r: d.log_cdf(ends[r]))
     add(between, lambda d, r: log_interval(d, durations[r], ends[r]))
     add(late, lambda d, r: d.log_sf(entry[r]), -1.0)
