@@ -26,6 +26,8 @@ __all__ = [
     "band_label",
     "choose",
     "choose_several",
+    "family_words",
+    "kind_checked",
     "level_checked",
     "observed_points",
     "thinned",
@@ -65,6 +67,11 @@ class Chosen:
         return self.fit.name
 
     @property
+    def called(self) -> str:
+        """The family as text has it."""
+        return family_words(self.family)
+
+    @property
     def lives(self) -> LifeData:
         """Lives of the group."""
         return self.fit.lives
@@ -95,7 +102,7 @@ class Chosen:
         from relfit.fitting.status import MEANING
 
         word = str(self.fit.status[0])
-        return f"no {self.family} fit ({MEANING.get(word, word)})"
+        return f"no {self.called} fit ({MEANING.get(word, word)})"
 
 
 def choose(fits: Fits | FamilyFit, group: Any = None, family: str | None = None) -> Chosen | None:
@@ -159,6 +166,17 @@ def choose_several(
     return [Chosen(fit.take([position]), name, measure, ended) for fit in chosen]
 
 
+def family_words(name: str) -> str:
+    """Name of a family as text has it.
+
+    Examples
+    --------
+    >>> family_words("generalised_gamma")
+    'generalised gamma'
+    """
+    return name.replace("_", " ")
+
+
 def level_checked(level: float) -> float:
     """The level of a band or region as a number between 0 and 1.
 
@@ -170,6 +188,23 @@ def level_checked(level: float) -> float:
     if not (isinstance(level, (int, float, np.number)) and 0.0 < level < 1.0):
         raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
     return float(level)
+
+
+def kind_checked(kind: str | None) -> str | None:
+    """The kind of interval that a band consists of; None for no band.
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such kind.
+    """
+    from relfit.fitting import INTERVAL_KINDS
+
+    if kind is not None and kind not in INTERVAL_KINDS:
+        raise ArgumentError(
+            f"no interval of kind {kind!r}", remedy=f"use one of {', '.join(INTERVAL_KINDS)}, or None for no band"
+        )
+    return kind
 
 
 def unit(name: str, family: str = "") -> str:

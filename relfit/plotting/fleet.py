@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 from relfit.plotting import style
-from relfit.plotting.chosen import level_checked, unit
+from relfit.plotting.chosen import family_words, level_checked, unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,8 +74,8 @@ def fleet_scatter(
     >>> from matplotlib.figure import Figure
     >>> fits = rf.fit(rf.families.Weibull(0.8, 1000.0).sample((20, 30), rng=1), "weibull")
     >>> ax = fleet_scatter(fits["weibull"], ax=Figure().add_subplot())
-    >>> ax.get_xlabel(), ax.get_ylabel()
-    ('shape (no unit)', 'scale (hours)')
+    >>> ax.get_ylabel()
+    'scale (hours)'
     """
     level = level_checked(level)
     if max_ellipses < 0:
@@ -85,7 +85,10 @@ def fleet_scatter(
     ok = np.asarray(np.isfinite(fit.parameter_array).all(axis=1))
     if not ok.any():
         return style.empty(
-            ax, f"None of {ok.size:,} groups has a {fit.family.name} fit" if ok.size else "No group of lives to show"
+            ax,
+            f"None of {ok.size:,} groups has a {family_words(fit.family.name)} fit"
+            if ok.size
+            else "No group of lives to show",
         )
     cloud = _cloud(fit, ok, asked)
     if not cloud.known.any():
@@ -161,7 +164,7 @@ def _asked(fit: FamilyFit | PooledFit, x: str | None, y: str | None) -> tuple[Qu
     names = fit.family.parameter_names()
     if len(names) < 2 and (x is None or y is None):
         raise ArgumentError(
-            f"the {fit.family.name} has only {names[0]}, and a scatter needs two",
+            f"the {family_words(fit.family.name)} has only {names[0]}, and a scatter needs two",
             remedy="use means_by_group, or give both x and y, such as x='rate', y='median'",
         )
     first, second = (names[i] if given is None else given for i, given in enumerate((x, y)))
@@ -312,7 +315,7 @@ def _message(
 ) -> str:
     from scipy import stats
 
-    name = fit.family.name
+    name = family_words(fit.family.name)
     what = "nodes" if "node" in fit.groups.names else "groups"
     known = int(cloud.known.sum())
     if any(one):

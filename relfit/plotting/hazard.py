@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.plotting import style
-from relfit.plotting.chosen import Chosen, band, band_label, choose_several, level_checked
+from relfit.plotting.chosen import Chosen, band, band_label, choose_several, kind_checked, level_checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +24,7 @@ __all__ = ["Rates", "hazard_plot", "observed_rates"]
 FloatArray = npt.NDArray[np.float64]
 CURVE_POINTS = 61
 MOST_BINS = 14
+MOST_BANDS = 4
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def hazard_plot(
         Of the group; the first when left out.
     ax : matplotlib Axes, optional
     families : str or sequence of str, optional
-        Those to draw; all fitted when left out.
+        Those to draw; all fitted when left out. With more than four, only the best by AICc has a band.
     level : float
         Of the bands and the observed limits.
     kind : str or None
@@ -167,13 +168,13 @@ def hazard_plot(
     """
     from relfit.errors import ArgumentError
 
-    level = level_checked(level)
+    level, kind = level_checked(level), kind_checked(kind)
     if per is not None and not (per > 0.0 and np.isfinite(per)):
         raise ArgumentError(f"rates per {per} hours have no meaning", remedy="give a number of hours above zero")
     if bins is not None and bins < 1:
         raise ArgumentError(f"{bins} bins are too few", remedy="use one or more")
     several = choose_several(fits, group, families)
-    ax = style.axes(ax)
+    ax = style.axes(ax, (6.4, 4.0) if len(several or ()) <= 2 * MOST_BANDS - 2 else (8.8, 4.4))
     if several is None:
         return style.empty(ax, "No group of lives to show")
     one = several[0]
@@ -185,7 +186,9 @@ def hazard_plot(
     ages = ages[(ages > 0.0) & np.isfinite(ages)]
     first, last = float(ages.min()) / 1.2, float(ages.max()) * 1.2
     at = np.geomspace(first, last, CURVE_POINTS)
-    curves = [(chosen, *band(chosen, "hazard", at, level, kind)) for chosen in drawn]
+    best = _best(drawn)
+    few = len(drawn) <= MOST_BANDS
+    curves = [(c, *band(c, "hazard", at, level, kind if few or c is best else None)) for c in drawn]
     typical = float(one.lives.n_failures[0]) / max(float(one.lives.total_time[0]), 1e-300)
     scale = per if per is not None else 1.0 if typical > 0.02 else 1000.0
     bottom, top = _range(rates, [curve[1] for curve in curves])
@@ -194,7 +197,8 @@ def hazard_plot(
     for chosen, estimate, low, high in curves:
         _draw_curve(ax, chosen, at, (estimate, low, high), scale, (bottom, top))
     if any(np.isfinite(low).any() for _, _, low, _ in curves):
-        ax.fill_between([], [], color=style.GREY, alpha=0.3, linewidth=0, label=band_label(level, kind))
+        label = band_label(level, kind) + ("" if few or best is None else f", {best.called} only")
+        ax.fill_between([], [], color=style.GREY, alpha=0.3, linewidth=0, label=label)
     if rates is not None:
         _draw_rates(ax, one, rates, scale, (first, bottom), level)
     style.decades(ax.xaxis, first, last)
@@ -202,8 +206,9 @@ def hazard_plot(
     ax.set_xlim(first, last)
     entries = len(ax.get_legend_handles_labels()[1])
     columns = 1 if entries < 4 else 2
-    rows = -(-entries // columns)
-    ax.set_ylim(bottom * scale, top * scale * (top / bottom) ** (0.04 + 0.1 * rows))  # room for the legend
+    room = 0.04 + 0.1 * -(-entries // columns) if entries <= 2 * MOST_BANDS else 0.0
+    ax.set_ylim(bottom * scale, top * scale * (top / bottom) ** room)  # for the legend
+    where = {"ncols": columns, "columnspacing": 1.2} if room else {"bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     hours = "hour" if scale == 1.0 else f"{style.figures(scale)} hours"
     return style.finish(
         ax,
@@ -212,8 +217,7 @@ def hazard_plot(
         f"hazard ({one.event}s per {hours})",
         True,
         loc="upper left",
-        ncols=columns,
-        columnspacing=1.2,
+        **where,
     )
 
 
@@ -231,7 +235,7 @@ def _draw_curve(
     mark = style.family_mark(chosen.family)
     estimate, low, high = curve
     shown = np.isfinite(low) & ~np.isnan(high)
-    label = chosen.family
+    label = chosen.called
     if chosen.fit.method != "maximum likelihood":
         label += f", by {chosen.fit.method}"
     if shown.any():
@@ -283,15 +287,23 @@ def _range(rates: Rates | None, curves: list[FloatArray]) -> tuple[float, float]
     return float(everything.min()) / 1.4, float(everything.max()) * 1.4
 
 
-def _message(several: list[Chosen], drawn: list[Chosen], rates: Rates | None, level: float) -> str:
+def _best(drawn: list[Chosen]) -> Chosen | None:
+    """The best by AICc; the first where no family has one."""
     if not drawn:
+        return None
+    scores = [float(c.fit.aicc[0]) if np.isfinite(c.fit.aicc[0]) else np.inf for c in drawn]
+    return drawn[int(np.argmin(scores))]
+
+
+def _message(several: list[Chosen], drawn: list[Chosen], rates: Rates | None, level: float) -> str:
+    best = _best(drawn)
+    if best is None:
         return several[0].why if len(several) == 1 else "no family could be fitted"
     if rates is None:
         return "fitted hazards; the hours at risk of such lives are not known"
-    scored = [(float(c.fit.aicc[0]), c) for c in drawn if np.isfinite(c.fit.aicc[0])]
-    best = min(scored, key=lambda pair: pair[0])[1] if scored else drawn[0]
+    scored = bool(np.isfinite(best.fit.aicc[0]))
     with np.errstate(all="ignore"):
         mean = np.asarray(best.distribution.hazard(rates.middle), dtype=np.float64)
     inside = int(((mean >= rates.low) & (mean <= rates.high)).sum())
-    known = "the best by AICc, " if len(scored) > 1 else ""
-    return f"{best.family}, {known}passes {inside} of {rates.rate.size} observed rates within their limits"
+    known = "the best by AICc, " if scored and len(drawn) > 1 else ""
+    return f"{best.called}, {known}passes {inside} of {rates.rate.size} observed rates within their limits"

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
     from relfit.fitting import Fits
     from relfit.fitting.family_fit import FamilyFit
+    from relfit.fitting.likelihood import LogLikelihood
+    from relfit.fitting.quantities import Quantity
 
 __all__ = ["likelihood_contour", "profile_likelihood"]
 
 FloatArray = npt.NDArray[np.float64]
 BORDER_POINTS = 361
-PROFILE_POINTS = 24  # on either side of the estimate
+_VALUES_AT_ONCE = 4_000_000
+PROFILE_POINTS = 24  # on either side of the estimate, up to 5,000 lives
 
 
 def likelihood_contour(
@@ -106,7 +109,7 @@ def likelihood_contour(
     message = " and ".join(f"{n} {style.figures(float(v))}" for n, v in zip(names, centre, strict=True))
     return style.finish(
         ax,
-        f"{chosen.title}: {chosen.family} with {message}{_claim(chosen, borders[0], wanted[0])}",
+        f"{chosen.title}: {chosen.called} with {message}{_claim(chosen, borders[0], wanted[0])}",
         unit(names[0], chosen.family),
         unit(names[1], chosen.family),
         True,
@@ -129,8 +132,11 @@ def profile_likelihood(
     """Profile of the likelihood over one parameter, or another quantity, of one group.
 
     The deviance is twice what the log-likelihood loses at its best for each value of the parameter. Where it crosses
-    the chi-square quantile are the profile limits of `FamilyFit.interval`, from which the curve is drawn. The dashed
-    curve is the parabola behind the Wald limits: the farther apart both are, the less these can be relied on.
+    the chi-square quantile are the profile limits of `FamilyFit.interval`. For families of one or two parameters the
+    curve consists of such limits at many levels; for others, of maxima of the likelihood minus a multiple of the
+    squared distance to a value, which are points of the profile too. It ends where no maximum is found, or only one
+    that lies higher than the estimate, as mixtures have them where a phase shrinks to a single life. The dashed curve
+    is the parabola behind the Wald limits: the farther apart both are, the less these can be relied on.
 
     Parameters
     ----------
@@ -180,22 +186,29 @@ def profile_likelihood(
     if not chosen.ok:
         return style.empty(ax, f"{chosen.title}: {chosen.why}")
     goal = float(stats.chi2.ppf(level, 1))
-    roots = np.linspace(0.0, np.sqrt(1.7 * goal), PROFILE_POINTS + 1)[1:]
+    # the more lives, the closer to a parabola and the dearer a point
+    most = PROFILE_POINTS if len(chosen.fit.family.parameter_names()) <= 2 else PROFILE_POINTS // 2
+    count = int(np.clip(PROFILE_POINTS * 5000 / max(chosen.lives.durations.size, 1), 8, most))
+    roots = np.linspace(0.0, np.sqrt(1.7 * goal), count + 1)[1:]
     own = chosen.fit.interval(name, at=at, level=level)
     estimate = float(own.estimate[0])
     mark = style.family_mark(chosen.family)
+    words = f"{100 * level:.4g} % limits"
     shown = []
     for kind, colour, line, width, label in (
         ("wald", style.GREY, (0, (4, 2)), 1.3, "Wald's approximation"),
-        ("profile", mark.colour, "-", 2.0, f"profile of the {chosen.family}"),
+        ("profile", mark.colour, "-", 2.0, f"profile of the {chosen.called}"),
     ):
-        values, deviance = _curve(chosen, name, at, kind, roots, estimate)
+        if kind == "profile" and len(chosen.fit.family.parameter_names()) > 2:
+            values, deviance = _held(chosen, asked, roots)
+        else:
+            values, deviance = _curve(chosen, name, at, kind, roots, estimate)
         ax.plot(values, deviance, color=colour, linestyle=line, linewidth=width, label=label)
         shown.append(values)
     low, high = float(own.low[0]), float(own.high[0])
     log = asked.range == (0.0, np.inf)
     known = [v for v in (low, high) if np.isfinite(v) and v not in asked.range]
-    ax.axhline(goal, color=style.ORANGE, linewidth=1.4, label=f"{100 * level:.4g} % limits")
+    ax.axhline(goal, color=style.ORANGE, linewidth=1.4, label=words)
     ax.plot(known, [goal] * len(known), "o", color=style.ORANGE, markersize=5)
     ax.plot(
         [estimate], [0.0], "+", color=style.INK, markersize=10, markeredgewidth=1.6, label="estimate", clip_on=False
@@ -203,10 +216,11 @@ def profile_likelihood(
     ax.set_ylim(0.0, 1.75 * goal * 1.45)  # room for the legend
     _scale(ax, ax.xaxis, shown[1][np.isfinite(shown[1])], estimate, log)
     limits = _limits(own.status[0], low, high)
+    limits = f"{limits} ({words})" if limits[0].isdigit() or limits[0] == "-" else f"{limits} at {100 * level:.4g} %"
     where = "" if own.at is None else f" at {own.at:g}{'' if name == 'quantile' else ' h'}"
     return style.finish(
         ax,
-        f"{chosen.title}: {name}{where} {style.figures(estimate)}, {100 * level:.4g} % interval {limits}",
+        f"{chosen.title}: {name}{where} {style.figures(estimate)}, {limits}",
         unit(name, chosen.family).replace(name, name + where, 1) if name != "quantile" else f"quantile{where} (hours)",
         "deviance (no unit)",
         True,
@@ -258,6 +272,79 @@ def _curve(
     deviance = np.concatenate([roots[::-1] ** 2, [0.0], roots**2])
     values[~np.isfinite(values)] = np.nan
     return values, deviance
+
+
+class _Pulled:
+    """Log-likelihood of one group, pulled towards values of a quantity: one column for each value."""
+
+    def __init__(self, base: LogLikelihood, asked: Quantity, goals: FloatArray, weight: float) -> None:
+        self.base, self.asked, self.goals, self.weight = base, asked, goals, weight
+
+    @property
+    def n_groups(self) -> int:
+        return self.goals.size
+
+    def take(self, positions: npt.NDArray[np.int64]) -> _Pulled:
+        return _Pulled(self.base, self.asked, self.goals[positions], self.weight)
+
+    def quantity(self, free: FloatArray) -> FloatArray:
+        """The quantity on its unbounded scale."""
+        with np.errstate(all="ignore"):
+            parameters = self.base.family.from_free(free)
+            distribution = self.base.family.unchecked(*np.moveaxis(parameters, -1, 0))
+            return np.asarray(self.asked.transformed(distribution), dtype=np.float64)
+
+    def likelihood(self, free: FloatArray) -> FloatArray:
+        """Without the pull, shape (trials, columns)."""
+        rows = free.reshape(-1, 1, free.shape[-1])
+        at_once = max(1, _VALUES_AT_ONCE // max(self.base.lives.durations.size, 1))
+        parts = [self.base(rows[first : first + at_once])[:, 0] for first in range(0, rows.shape[0], at_once)]
+        return np.concatenate(parts).reshape(free.shape[:-1])
+
+    def __call__(self, free: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):
+            value = self.likelihood(free) - 0.5 * self.weight * (self.quantity(free) - self.goals) ** 2
+        return np.where(np.isfinite(value), value, -np.inf)
+
+
+def _held(chosen: Chosen, asked: Quantity, roots: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Points of the profile where parameters are many: the likelihood pulled towards values around the estimate.
+
+    The pull depends on the quantity alone, so that each maximum is the best for the value at which it lies.
+    """
+    from relfit.fitting.general import jacobian
+    from relfit.fitting.likelihood import LogLikelihood
+    from relfit.fitting.search import maximise
+
+    fit = chosen.fit
+    centre = fit.family.to_free(fit.parameter_array)[0]
+    inverse = np.linalg.pinv(jacobian(fit.family, centre[None])[0])
+    covariance = inverse @ fit.covariance[0] @ inverse.T
+    base = LogLikelihood(fit.family, fit.lives)
+    look = _Pulled(base, asked, np.zeros(1), 1.0)
+    moves = 1e-4 * np.diag(np.sqrt(np.maximum(np.diag(covariance), 1e-12)))
+    rise = look.quantity(centre + moves) - look.quantity(centre - moves)
+    slope = rise / (2.0 * np.diag(moves))
+    variance = float(slope @ covariance @ slope)
+    own = float(look.quantity(centre))
+    away = 1.6 * np.concatenate([-roots[::-1], roots]) * np.sqrt(variance)  # farther than Wald's limits reach
+    pulled = _Pulled(base, asked, own + away, 30.0 / variance)
+    start = centre + away[:, None] * (covariance @ slope / variance)
+    best = maximise(pulled, start, tolerance=1e-6)
+    free, found = best.free, best.found
+    if found.any() and not found.all():  # from a neighbour where the search failed
+        known = np.flatnonzero(found)
+        lost = np.flatnonzero(~found)
+        near = known[np.abs(known[:, None] - lost).argmin(axis=0)]
+        again = maximise(pulled.take(lost), free[near], tolerance=1e-6)
+        free[lost[again.found]] = again.free[again.found]
+        found[lost[again.found]] = True
+    values = asked.back(pulled.quantity(free))
+    deviance = 2.0 * (float(look.likelihood(centre[None, None])[0, 0]) - pulled.likelihood(free[None])[0])
+    values = np.where(found & (deviance > -1e-3) & (deviance < 1.05 * roots[-1] ** 2), values, np.nan)
+    half = roots.size
+    values = np.concatenate([values[:half], asked.back(np.array([own])), values[half:]])
+    return values, np.concatenate([deviance[:half], [0.0], deviance[half:]])
 
 
 def _limits(status: Any, low: float, high: float) -> str:

@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.plotting import style
-from relfit.plotting.chosen import Chosen, Points, band, band_label, choose, level_checked, observed_points, thinned
+from relfit.plotting.chosen import (
+    Chosen,
+    Points,
+    band,
+    band_label,
+    choose,
+    kind_checked,
+    level_checked,
+    observed_points,
+    thinned,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,24 +92,24 @@ def probability_plot(
     >>> ax.get_ylabel()
     'failed (%)'
     """
-    level = level_checked(level)
+    level, kind = level_checked(level), kind_checked(kind)
     chosen = choose(fits, group, family)
     ax = style.axes(ax)
     if chosen is None:
         return style.empty(ax, "No group of lives to show")
     points = observed_points(chosen, level)
     paper = _paper(chosen)
-    if paper is None or not (chosen.ok or points.share.size):
+    if paper is None:
         return style.empty(ax, _because(chosen, chosen.why))
     points, beyond = _on_axis(points, paper.log_time)
-    if not (chosen.ok or points.share.size):
+    if not chosen.ok and not (points.last > 0.0).any():
         return style.empty(ax, _because(chosen, chosen.why))
     bottom, top, first, last = _frame(chosen, points, paper)
     _lay_out(ax, paper, bottom, top, first, last)
     _draw_points(ax, chosen, points, beyond, first)
     _draw_censored(ax, chosen, first)
     if not chosen.ok:
-        return _finished(ax, chosen, f"{chosen.title} on {chosen.family} paper: {chosen.why}")
+        return _finished(ax, chosen, f"{chosen.title} on {chosen.called} paper: {chosen.why}")
     heights = paper.back(np.linspace(float(paper.at(bottom)), float(paper.at(top)), BAND_POINTS))
     heights = np.clip(heights, _NEAREST, 1.0 - _NEAREST)
     time, low, high = band(chosen, "quantile", heights, level, kind)
@@ -119,10 +129,9 @@ def probability_plot(
     ax.plot(
         time[drawn], heights[drawn], color=mark.colour, linestyle=mark.line, linewidth=1.8, label=_fitted_label(chosen)
     )
-    message = f"{chosen.title} on {chosen.family} paper"
+    message = f"{chosen.title}"
     if points.share.size:
-        away = _farthest(chosen, points)
-        message += f": at most {away * 100:.0f} points of probability off the line"
+        message += f": {_away(chosen, points)}"
     return _finished(ax, chosen, message)
 
 
@@ -138,8 +147,9 @@ def pp_plot(
 
     Observed are the plotting positions of `probability_plot`. At the height of each point the band holds, under the
     fitted family and given censoring, the probability at which its life ends in a share `level` of all samples: the
-    quantiles of the beta distribution of its rank. It takes the parameters as known. As they were fitted to the same
-    lives, points should lie well inside; `FamilyFit.goodness` has tests that account for this.
+    quantiles of the beta distribution of its rank (with delayed entry, the Kaplan-Meier limits). It takes the
+    parameters as known. As they were fitted to the same lives, points should lie well inside; `FamilyFit.goodness` has
+    tests that account for this. Lives in intervals and right-truncated lives have no band.
 
     Parameters
     ----------
@@ -168,27 +178,22 @@ def pp_plot(
     fitted = [100.0 * np.asarray(chosen.distribution.cdf(t), np.float64) for t in (kept.first, kept.last)]
     mark = style.family_mark(chosen.family)
     ax.plot([0, 100], [0, 100], color=mark.colour, linestyle=mark.line, linewidth=1.8, label=_fitted_label(chosen))
-    if np.isfinite(kept.low).all():
-        ax.fill_betweenx(
-            100.0 * kept.share, 100.0 * kept.low, 100.0 * kept.high, color=mark.colour, alpha=0.14, linewidth=0,
-            label=_model_band(level),
-        )  # fmt: skip
-    label = _observed_label(chosen, points, 0)
-    if kept.exact:
-        ax.plot(fitted[0], 100.0 * kept.share, **_dots(label))
-    else:
-        ax.hlines(100.0 * kept.share, fitted[0], fitted[1], color=style.INK, linewidth=1.6, alpha=0.7, label=label)
-    ax.set_xlim(-2, 102)
-    ax.set_ylim(-2, 102)
-    style.finish(
+    shown = np.isfinite(kept.low) & np.isfinite(kept.high)
+    place, low, high = (100.0 * values[shown] for values in (kept.share, kept.low, kept.high))
+    _draw_band(ax, place, low, high, chosen, level, upright=False)
+    _draw_marks(ax, fitted[0], fitted[1], 100.0 * kept.share, _observed_label(chosen, points, 0))
+    reach = [100.0 * kept.share.max(), float(fitted[1].max())]
+    top = min(100.0, 1.15 * max(reach))
+    ax.set_xlim(-0.02 * top, 1.02 * top)
+    ax.set_ylim(-0.02 * top, 1.02 * top)
+    return style.finish(
         ax,
-        f"{chosen.title}: {_outside(points, np.asarray(chosen.distribution.cdf(points.first)), chosen.family, level)}",
-        f"{chosen.ended} under the fitted {chosen.family} (%)",
+        f"{chosen.title}: {_against(chosen, points, level)}",
+        f"{chosen.ended} under the fitted {chosen.called} (%)",
         f"{chosen.ended}, observed (%)",
         True,
         loc="upper left",
     )
-    return ax
 
 
 def qq_plot(
@@ -245,28 +250,18 @@ def qq_plot(
         label=_fitted_label(chosen),
     )  # fmt: skip
     shown = np.isfinite(low) & ~np.isnan(high) & np.isfinite(fitted) & (fitted > 0)
-    if shown.any():
-        ax.fill_between(
-            fitted[shown], np.clip(low[shown], first / 1e3, last * 1e3), np.clip(high[shown], first / 1e3, last * 1e3),
-            color=mark.colour, alpha=0.14, linewidth=0, label=_model_band(level),
-        )  # fmt: skip
-    label = _observed_label(chosen, points, beyond)
-    if kept.exact:
-        ax.plot(fitted, kept.last, **_dots(label))
-    else:
-        ax.vlines(
-            fitted, np.maximum(kept.first, first), kept.last, color=style.INK, linewidth=1.6, alpha=0.7, label=label
-        )
+    low, high = (np.clip(values[shown], first / 1e3, last * 1e3) for values in (low, high))
+    _draw_band(ax, fitted[shown], low, high, chosen, level, upright=True)
+    begin = np.maximum(kept.first, first)
+    _draw_marks(ax, begin, kept.last, fitted, _observed_label(chosen, points, beyond), upright=True)
     for axis in (ax.xaxis, ax.yaxis):
         style.decades(axis, first, last)
     ax.set_xlim(first, last)
     ax.set_ylim(first, last)
-    with np.errstate(all="ignore"):
-        share = np.asarray(chosen.distribution.cdf(points.first))
     return style.finish(
         ax,
-        f"{chosen.title}: {_outside(points, share, chosen.family, level)}",
-        f"{chosen.measure} under the fitted {chosen.family} (hours)",
+        f"{chosen.title}: {_against(chosen, points, level)}",
+        f"{chosen.measure} under the fitted {chosen.called} (hours)",
         f"{chosen.measure}, observed (hours)",
         True,
         loc="upper left",
@@ -332,7 +327,7 @@ def _frame(chosen: Chosen, points: Points, paper: _Paper) -> tuple[float, float,
     bottom, top = float(paper.back(low - margin)), float(paper.back(high + margin))
     ends = chosen.lives.ends
     times = np.concatenate([points.first, points.last, chosen.lives.durations[~np.isfinite(ends)]])
-    times = times[times > 0.0]
+    times = times[(times > 0.0) & np.isfinite(times)]
     if not times.size:
         times = np.asarray(chosen.distribution.quantile([0.1, 0.9]), dtype=np.float64)
     if not paper.log_time:
@@ -378,11 +373,38 @@ def _draw_points(ax: Axes, chosen: Chosen, points: Points, beyond: int, first: f
         return
     kept = _thinned_points(points)
     label = _observed_label(chosen, points, beyond)
-    if kept.exact:
-        ax.plot(kept.last, kept.share, **_dots(label))
-    else:
-        begin = np.maximum(kept.first, first if ax.get_xscale() == "log" else 0.0)
-        ax.hlines(kept.share, begin, kept.last, color=style.INK, linewidth=1.6, alpha=0.7, label=label)
+    begin = np.maximum(kept.first, first)
+    _draw_marks(ax, begin, kept.last, kept.share, label)
+
+
+def _draw_marks(
+    ax: Axes, first: FloatArray, last: FloatArray, place: FloatArray, label: str, upright: bool = False
+) -> None:
+    """Dots where both ends are equal, bars from end to end elsewhere; along the other axis if `upright`."""
+    dot = first == last
+    if dot.any():
+        across, up = (place[dot], last[dot]) if upright else (last[dot], place[dot])
+        ax.plot(
+            across, up, "o", color=style.INK, markersize=3.6, alpha=0.7, markeredgewidth=0, label=label
+        )  # fmt: skip
+    if not dot.all():
+        (ax.vlines if upright else ax.hlines)(
+            place[~dot], first[~dot], last[~dot], color=style.INK, linewidth=1.6, alpha=0.7,
+            label="in intervals" if dot.any() else label,
+        )  # fmt: skip
+
+
+def _draw_band(
+    ax: Axes, place: FloatArray, low: FloatArray, high: FloatArray, chosen: Chosen, level: float, upright: bool
+) -> None:
+    """Band under the fit; bars where there are too few points for one."""
+    colour = style.family_mark(chosen.family).colour
+    label = f"{100 * level:.4g} % band under the fit"
+    if place.size >= 3:
+        fill = ax.fill_between if upright else ax.fill_betweenx
+        fill(place, low, high, color=colour, alpha=0.14, linewidth=0, label=label)
+    elif place.size:
+        (ax.vlines if upright else ax.hlines)(place, low, high, color=colour, alpha=0.3, linewidth=5.0, label=label)
 
 
 def _draw_censored(ax: Axes, chosen: Chosen, first: float) -> None:
@@ -411,13 +433,6 @@ def _thinned_points(points: Points) -> Points:
     return points.take(thinned(points.last, DRAWN_POINTS))
 
 
-def _dots(label: str) -> dict[str, Any]:
-    return {
-        "marker": "o", "linestyle": "none", "color": style.INK, "markersize": 3.6, "alpha": 0.7, "markeredgewidth": 0,
-        "label": label,
-    }  # fmt: skip
-
-
 def _observed_label(chosen: Chosen, points: Points, beyond: int) -> str:
     count = int(chosen.lives.n_failures[0])
     text = f"{count:,} {chosen.event}{'' if count == 1 else 's'} ({points.how}"
@@ -430,28 +445,29 @@ def _observed_label(chosen: Chosen, points: Points, beyond: int) -> str:
 
 def _fitted_label(chosen: Chosen) -> str:
     how = chosen.fit.method
-    return f"fitted {chosen.family}" if how == "maximum likelihood" else f"fitted {chosen.family}, by {how}"
+    return f"fitted {chosen.called}" if how == "maximum likelihood" else f"fitted {chosen.called}, by {how}"
 
 
-def _model_band(level: float) -> str:
-    return f"{100 * level:.4g} % band under the fit"
-
-
-def _farthest(chosen: Chosen, points: Points) -> float:
-    """Largest distance of a point, or of its bar, to the fitted distribution function."""
+def _away(chosen: Chosen, points: Points) -> str:
+    """Largest distance of a point, or of its bar, to the fitted distribution function, in words."""
     first, last = (np.asarray(chosen.distribution.cdf(t), np.float64) for t in (points.first, points.last))
-    return float(np.maximum(np.maximum(first - points.share, points.share - last), 0.0).max())
+    farthest = 100.0 * float(np.maximum(np.maximum(first - points.share, points.share - last), 0.0).max())
+    return f"at most {farthest:.1f} points of probability off the {chosen.called} line"
 
 
-def _outside(points: Points, fitted: FloatArray, family: str, level: float) -> str:
-    known = np.isfinite(points.low)
-    if not known.all():
-        return f"lives in intervals against the fitted {family}"
+def _against(chosen: Chosen, points: Points, level: float) -> str:
+    """How many points lie outside their band; where there is no band, how far the points are from the line."""
+    if not np.isfinite(points.low).all():
+        return _away(chosen, points)
+    with np.errstate(all="ignore"):
+        fitted = np.asarray(chosen.distribution.cdf(points.first), dtype=np.float64)
     out = int(((fitted < points.low) | (fitted > points.high)).sum())
+    where = f"the {100 * level:.4g} % band of the fitted {chosen.called}"
+    if points.share.size == 1:
+        return f"the only point lies {'outside' if out else 'within'} {where}"
     if not out:
-        return f"all points lie where samples of the fitted {family} have them"
-    share = f"{out:,} of {points.share.size:,} points lie outside the {100 * level:.4g} % band"
-    return f"{share} of the fitted {family}"
+        return f"all {points.share.size:,} points lie within {where}"
+    return f"{out:,} of {points.share.size:,} points lie outside {where}"
 
 
 def _because(chosen: Chosen, why: str) -> str:
@@ -459,5 +475,5 @@ def _because(chosen: Chosen, why: str) -> str:
 
 
 def _finished(ax: Axes, chosen: Chosen, message: str) -> Axes:
-    where = "upper left" if ax.get_xscale() == "log" else "lower right"
+    where = "upper left" if ax.get_xscale() == "log" else "best"
     return style.finish(ax, message, f"{chosen.measure} (hours)", f"{chosen.ended} (%)", True, loc=where)

@@ -67,6 +67,17 @@ _FAMILIES = {
     "weibull": FamilyMark(VERMILION, "-", "o"),
     "gamma": FamilyMark(GREEN, (0, (5, 2)), "^"),
     "lognormal": FamilyMark(PURPLE, (0, (6, 2, 1.2, 2)), "D"),
+    "loglogistic": FamilyMark(ORANGE, "-", "v"),
+    "generalised_gamma": FamilyMark(SKY, "-", "P"),
+    "inverse_gaussian": FamilyMark(GREY, "-", "X"),
+    "birnbaum_saunders": FamilyMark(ORANGE, (0, (3, 1)), "<"),
+    "gompertz": FamilyMark(SKY, (0, (8, 2)), ">"),
+    "weibull3": FamilyMark(VERMILION, (0, (3, 1)), "p"),
+    "hyperexponential2": FamilyMark(BLUE, (0, (5, 2)), "h"),
+    "hyperexponential3": FamilyMark(BLUE, (0, (8, 2, 1.2, 2)), "H"),
+    "weibull_mixture": FamilyMark(INK, (0, (5, 2)), "*"),
+    "limited_failure": FamilyMark(GREEN, (0, (1.2, 1.6)), "d"),
+    "zero_inflated": FamilyMark(GREY, (0, (3, 1)), "^"),
 }
 _OTHERS = (FamilyMark(ORANGE, (0, (3, 1)), "v"), FamilyMark(SKY, (0, (8, 2)), "P"), FamilyMark(GREY, "-", "X"))
 
