@@ -299,9 +299,9 @@ class Fits:
         --------
         >>> import relfit as rf
         >>> fits = rf.fit(rf.LifeData.from_array([100.0, 900.0, 4000.0, 8760.0], [True, True, True, False]))
-        >>> fits.interval("mean", level=0.9, families="exponential")[["estimate", "low", "high"]].round(0)
-           estimate     low     high
-        0    4587.0  2019.0  14155.0
+        >>> found = fits.interval("mean", level=0.9, families="exponential")
+        >>> found[["estimate", "low", "high"]].iloc[0].round(0).tolist()
+        [4587.0, 2019.0, 14155.0]
         """
         chosen = self.families if families is None else [families] if isinstance(families, str) else list(families)
         if quantity not in QUANTITIES:
@@ -343,10 +343,9 @@ class Fits:
         --------
         >>> import relfit as rf
         >>> lives = rf.datasets.load("white").lives(per="system", competing="cause")
-        >>> rf.fit(lives, "weibull").competing().incidence("24h").round(3)
-                facilities  hardware  human error  network  software    any
-        system
-        white        0.033     0.735        0.039    0.056     0.136  0.999
+        >>> within = rf.fit(lives, "weibull").competing().incidence("24h")
+        >>> {name: round(float(value), 3) for name, value in within.iloc[0].items()}
+        {'facilities': 0.033, 'hardware': 0.735, 'human error': 0.039, 'network': 0.056, 'software': 0.136, 'any': 0.999}
         """
         return competing(self[family])
 
