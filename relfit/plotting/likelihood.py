@@ -367,7 +367,7 @@ def _scale(ax: Axes, axis: Any, values: FloatArray, own: float, log: bool) -> No
         (ax.set_xscale if axis is ax.xaxis else ax.set_yscale)("log")
         near = values[(values > own / 1e5) & (values < own * 1e5)]
         low, high = float(min(near.min(initial=own), own)), float(max(near.max(initial=own), own))
-        room = max((high / low) ** 0.06, 1.02)
+        room = max((high / low) ** 0.06, 1.001)
         style.decades(axis, low / room, high * room)
         place(low / room, high * room)
         return
