@@ -109,7 +109,7 @@ def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray
     np.maximum.at(top, codes[positive], log[positive])
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(under="ignore"):
-        power = np.where(positive, np.exp(shape[codes] * (log - top[codes])), 0.0)
+        power = np.where(positive, np.exp(shape[codes] * np.minimum(log - top[codes], 0.0)), 0.0)
     total = np.maximum(np.bincount(codes, weights * power, lives.n_groups), 1e-300)
     failures = np.maximum(np.bincount(codes, weights * plain.observed, lives.n_groups), 0.5)
     log_scale = top + np.log(total / failures) / shape
