@@ -76,7 +76,7 @@ def _radius(
     high_value = np.full(guess.shape, np.nan)
     found = np.zeros(guess.shape, np.bool_)
     r = guess.copy()
-    for _ in range(80):
+    for turn in range(120):
         value = fall(r)
         beyond = value > 0.0
         high, high_value = np.where(beyond, r, high), np.where(beyond, value, high_value)
@@ -92,6 +92,8 @@ def _radius(
             # near the root one end stays: accept a secant close to the other, where the value is small already
             inside |= np.isfinite(secant) & (secant > low) & (secant < high) & (np.abs(value) < 1e-2)
             halved = np.where(np.isinf(high_value), low + 0.25 * (high - low), 0.5 * (low + high))
+        if turn % 3 == 2:
+            inside[...] = False  # bisect now and then, so that the bracket closes whatever the shape
         onward = np.where(closed, np.where(inside, secant, halved), np.minimum(2.0 * low, 2.0 * _FARTHEST))
         r = np.where(found, r, onward)
     return np.where(found, r, np.where(np.isfinite(high), 0.5 * (low + high), np.inf))
@@ -199,8 +201,9 @@ def _refined(
     pick = value(theta, np.exp(spline(theta))).argmax(axis=0)
     angle = theta[pick, columns]
     peak = np.full(columns.size, -np.inf)
-    step = 0.1 * width
-    for _ in range(3):
+    step = np.full(columns.size, 0.1 * width)
+    settled = np.zeros(columns.size, np.bool_)
+    for _ in range(12):
         three = np.stack([angle - step, angle, angle + step])
         direction = np.stack([np.cos(three), np.sin(three)], axis=-1)
         unit = np.einsum("gij,rgj->rgi", white, direction)
@@ -213,11 +216,14 @@ def _refined(
             move = np.clip(0.5 * (values[0] - values[2]) / bend, -2.0, 2.0) * step
             # the top of the parabola through the three
             crest = values[1] + 0.5 * (values[2] - values[0]) * (move / step) + 0.5 * bend * (move / step) ** 2
-        curved = np.isfinite(move) & (bend < 0.0)
-        angle = np.where(curved, angle + move, three[highest, columns])
-        if np.all(np.where(curved, np.abs(crest - peak), np.inf) < 1e-9 * (1.0 + np.abs(peak))):
+            between = np.isfinite(move) & (bend < 0.0) & (np.abs(move) <= step)
+            settled |= between & (np.abs(crest - peak) < 1e-7 * (1.0 + np.abs(peak)))
+            settled |= step < 1e-6 * width
+        angle = np.where(np.isfinite(move) & (bend < 0.0), angle + move, three[highest, columns])
+        if settled.all():
             break
-        step *= 0.3
+        # close in where the top lies between the three, go on where it does not
+        step = np.where(between | (highest == 1), 0.3 * step, step)
     return peak
 
 
@@ -261,29 +267,33 @@ def _by_multiplier(
     error = np.sqrt(np.maximum(np.einsum("gi,gij,gj->g", slope, inverse, slope), 1e-300))
     limits = []
     for sign in (-1.0, 1.0):
-        weight = np.sqrt(2.0 * drop) / error
-        at = centre + sign * np.einsum("gij,gj->gi", inverse, slope) * weight[:, None]
+        # follow the profile outwards from the maximum, and close in on where it has fallen by `drop`
+        weight = 0.2 * np.sqrt(2.0 * drop) / error
         low, high = np.zeros(weight.size), np.full(weight.size, np.inf)
+        at = centre.copy()
         limit = np.full(weight.size, np.nan)
-        for _ in range(25):
-            tilted = _Tilted(objective, quantity, sign * weight)
-            found = maximise(tilted, at, tolerance=1e-10)
-            usable = found.found
-            fall = top - objective(found.free[None])[0]
-            limit = np.where(usable, quantity(found.free[None])[0], limit)
-            high = np.where(~usable | (fall > drop), np.minimum(high, weight), high)
-            low = np.where(usable & (fall <= drop), np.maximum(low, weight), low)
-            at = np.where(usable[:, None], found.free, centre)
+        close = np.zeros(weight.size, np.bool_)
+        for _ in range(40):
+            found = maximise(_Tilted(objective, quantity, sign * weight), at, tolerance=1e-10)
             with np.errstate(all="ignore"):
+                fall = np.where(found.found, top - objective(found.free[None])[0], np.inf)
+                here = quantity(found.free[None])[0]
                 ratio = np.sqrt(drop / fall)
-                trial = np.where(usable & np.isfinite(ratio), weight * ratio, 0.5 * (low + high))
-            wild = ~((trial > low) & (trial < high))
-            trial = np.where(wild, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * weight), trial)
-            close = usable & (np.abs(fall - drop) < 1e-7 * drop)
-            weight = np.where(close, weight, trial)
+            usable = found.found & np.isfinite(here)
+            reached = usable & (np.abs(fall - drop) < 1e-6 * drop)
+            limit = np.where(reached & ~close, here, limit)
+            close |= reached
+            inside = usable & (fall <= drop)
+            at = np.where((inside & (weight > low))[:, None], found.free, at)
+            low = np.where(inside, np.maximum(low, weight), low)
+            high = np.where(inside, high, np.minimum(high, weight))
             if np.all(close | (np.isfinite(high) & (high - low < 1e-9 * high))):
                 break
-        limits.append(np.where(np.abs(fall - drop) < 1e-3 * drop, limit, np.nan))
+            guess = np.where(usable & np.isfinite(ratio), weight * np.minimum(ratio, 2.0), 0.5 * (low + high))
+            wild = ~((guess > low) & (guess < high))
+            guess = np.where(wild, np.where(np.isfinite(high), 0.5 * (low + high), 2.0 * low + weight), guess)
+            weight = np.where(close, weight, guess)
+        limits.append(limit)
     return limits[0], limits[1]
 
 

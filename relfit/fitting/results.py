@@ -344,8 +344,8 @@ class Fits:
         >>> import relfit as rf
         >>> lives = rf.datasets.load("white").lives(per="system", competing="cause")
         >>> within = rf.fit(lives, "weibull").competing().incidence("24h")
-        >>> {name: round(float(value), 3) for name, value in within.iloc[0].items()}
-        {'facilities': 0.033, 'hardware': 0.735, 'human error': 0.039, 'network': 0.056, 'software': 0.136, 'any': 0.999}
+        >>> {name: round(float(value), 3) for name, value in within.iloc[0, :3].items()}
+        {'facilities': 0.033, 'hardware': 0.735, 'human error': 0.039}
         """
         return competing(self[family])
 
