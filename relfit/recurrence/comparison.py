@@ -1,0 +1,177 @@
+"""Which process describes the failures: Poisson of constant or changing rate, renewal, virtual age; by likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special
+
+from relfit.errors import ArgumentError
+from relfit.lifedata import key_columns
+from relfit.recurrence.histories import EventHistories, FloatArray
+from relfit.recurrence.processes import MODELS, ProcessFit, fit_process
+
+__all__ = ["ProcessComparison", "compare_processes"]
+
+_WORDS = {
+    "hpp": "a constant rate (exponential gaps)",
+    "power_law": "a rate that changes with age by a power law",
+    "log_linear": "a rate that changes exponentially with age",
+    "renewal": "renewal with Weibull gaps",
+    "kijima_1": "virtual age of Kijima's first kind",
+    "kijima_2": "virtual age of Kijima's second kind",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessComparison:
+    """Several processes fitted to the same groups; arrays of shape (groups, models).
+
+    Attributes
+    ----------
+    groups : pandas.Index, shape (groups,)
+    models : tuple of str
+    fits : dict of str to ProcessFit
+    aic, delta, weight : ndarray of float
+        Akaike's criterion, how far it is above the lowest of the group, and the weight ``exp(-delta / 2)`` scaled to
+        one; NaN where a model has no fit.
+    best : ndarray of object, shape (groups,)
+        Model of the lowest criterion, ``None`` where none has a fit.
+    """
+
+    groups: pd.Index
+    models: tuple[str, ...]
+    fits: dict[str, ProcessFit]
+    aic: FloatArray
+    delta: FloatArray
+    weight: FloatArray
+    best: npt.NDArray[np.object_]
+
+    def ratio_test(self, larger: str, smaller: str = "hpp") -> FloatArray:
+        """P-value of the likelihood-ratio test of a model within a larger one, shape (groups,).
+
+        ``hpp`` is within all others; a restoration at its edge makes that of virtual age conservative.
+
+        Raises
+        ------
+        ArgumentError
+            For a model that was not fitted, or one that is not within the other.
+        """
+        for model in (larger, smaller):
+            if model not in self.fits:
+                raise ArgumentError(f"{model!r} was not fitted", remedy=f"there is {', '.join(self.models)}")
+        nested = smaller == "hpp" or (larger.startswith("kijima") and smaller in ("power_law", "renewal"))
+        if larger == smaller or not nested:
+            raise ArgumentError(f"{smaller} is not a special case of {larger}", remedy="compare their aic")
+        rise = 2.0 * (self.fits[larger].loglik - self.fits[smaller].loglik)
+        freedom = len(MODELS[larger]) - len(MODELS[smaller])
+        return np.asarray(special.chdtrc(freedom, np.maximum(rise, 0.0)), dtype=np.float64)
+
+    @property
+    def sentence(self) -> str:
+        """What the comparison says for someone who wants to fit."""
+        known = [str(model) for model in self.best if model is not None]
+        if not known:
+            return "No process could be fitted."
+        if len(self.groups) == 1:
+            best = known[0]
+            others = [m for i, m in enumerate(self.models) if m != best and self.delta[0, i] < 2.0]
+            fine = f"; {', '.join(others)} do about as well" if others else ""
+            advice = {
+                "hpp": "an exponential fit is enough",
+                "renewal": "a lifetime distribution describes the gaps",
+            }.get(best, "a single lifetime distribution of the gaps does not describe all of the observation")
+            if others and best not in ("hpp", "renewal") and {"hpp", "renewal"} & set(others):
+                advice = "a lifetime distribution of the gaps may still do"
+            return f"{_WORDS[best][0].upper()}{_WORDS[best][1:]} describes the failures best{fine}: {advice}."
+        counts = pd.Series(known).value_counts()
+        return (
+            f"Lowest AIC among {len(known)} groups: " + ", ".join(f"{m} in {int(c)}" for m, c in counts.items()) + "."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a group and model."""
+        tables = []
+        for i, model in enumerate(self.models):
+            frame = key_columns(self.groups)
+            fitted = self.fits[model]
+            frame["model"], frame["status"] = model, fitted.status
+            frame["parameters"], frame["loglik"] = len(MODELS[model]), fitted.loglik
+            frame["aic"], frame["delta"], frame["weight"] = self.aic[:, i], self.delta[:, i], self.weight[:, i]
+            frame["best"] = self.best == model
+            tables.append(frame)
+        whole = pd.concat(tables)
+        return whole.sort_index(kind="stable").reset_index(drop=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts of outcomes, ready for JSON."""
+        return {
+            "groups": len(self.groups),
+            "models": list(self.models),
+            "best": {str(k): int(v) for k, v in pd.Series(self.best).value_counts().items()},
+            "without_fit": int(sum(model is None for model in self.best)),
+            "sentence": self.sentence,
+        }
+
+    def __repr__(self) -> str:
+        return f"ProcessComparison of {', '.join(self.models)} in {len(self.groups)} groups"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.sentence}</p>{self.to_frame().to_html(max_rows=20, index=False)}"
+
+
+def compare_processes(
+    histories: EventHistories,
+    by: Any = "each",
+    models: tuple[str, ...] = ("hpp", "power_law", "log_linear", "renewal"),
+    *,
+    level: float = 0.95,
+) -> ProcessComparison:
+    """Fit several processes to every group and compare them by Akaike's criterion.
+
+    Parameters
+    ----------
+    histories : EventHistories
+    by : "each", "all", a key of the histories, or array_like of labels
+        Which systems are copies of one another.
+    models : tuple of str
+        Of `relfit.recurrence.MODELS`; ``kijima_1`` and ``kijima_2`` take longer.
+    level : float
+        Of the fits' intervals.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown or a missing model; virtual ages of left-open histories, whose likelihood is of other data than
+        that of ``renewal``.
+
+    Examples
+    --------
+    >>> from relfit.recurrence import EventHistories
+    >>> found = compare_processes(EventHistories.from_groups([[1, 2, 4, 5, 8, 16, 31, 90, 350]], end=1000.0))
+    >>> found.best.tolist()
+    ['power_law']
+    """
+    if not models or len(set(models)) < len(models):
+        raise ArgumentError("give the processes to compare, each once", remedy=f"of {', '.join(MODELS)}")
+    if histories.left_open.any() and any(model.startswith("kijima") for model in models):
+        raise ArgumentError(
+            "virtual ages of left-open histories are unknown, so their likelihood cannot be compared",
+            remedy="leave out kijima_1 and kijima_2, or take the histories whose beginning is known",
+        )
+    fits = {model: fit_process(histories, model, by, level=level) for model in models}
+    groups = fits[models[0]].groups
+    aic = np.stack([fits[model].aic for model in models], axis=1)
+    known = np.isfinite(aic)
+    lowest = np.where(known, aic, np.inf).min(axis=1, keepdims=True)
+    delta = np.where(known, aic - np.where(np.isfinite(lowest), lowest, 0.0), np.nan)
+    weight = np.where(known, np.exp(-0.5 * np.nan_to_num(delta)), 0.0)
+    weight = np.where(known, weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300), np.nan)
+    best = np.full(len(groups), None, dtype=object)
+    some = known.any(axis=1)
+    best[some] = np.array(models, dtype=object)[np.where(known, aic, np.inf)[some].argmin(axis=1)]
+    return ProcessComparison(groups, tuple(models), fits, aic, delta, weight, best)

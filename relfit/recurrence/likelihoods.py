@@ -1,0 +1,359 @@
+"""Log-likelihoods of point processes for groups of copies, in the free coordinates in which they are maximised.
+
+Windows of observation that are alike within a group are joined, and events enter the Poisson processes through sums
+only, so that an evaluation costs as much as there are different windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from relfit.numeric.batches import over_groups
+from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, sums
+from relfit.recurrence.kernels import kijima_log_likelihood
+
+__all__ = ["Copies", "Kijima", "LogLinear", "PowerLaw", "Renewal", "differs"]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Histories sorted by group, with the times of each group in units of its latest end.
+
+    ``histories`` are in the order of groups; group ``j`` owns those at ``offsets[j]:offsets[j + 1]``.
+    """
+
+    histories: EventHistories
+    offsets: IntArray
+
+    @classmethod
+    def of(cls, histories: EventHistories, codes: IntArray, groups: int) -> Copies:
+        """Sort by group number."""
+        count = np.bincount(codes, minlength=groups)
+        order = np.argsort(codes, kind="stable")
+        ordered = histories if np.all(order[1:] > order[:-1]) else histories.take(order)
+        return cls(ordered, np.concatenate([[0], np.cumsum(count)]).astype(np.int64))
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.offsets.size - 1)
+
+    @property
+    def codes(self) -> IntArray:
+        """Group of each history."""
+        return np.repeat(np.arange(self.n_groups), np.diff(self.offsets))
+
+    @property
+    def event_codes(self) -> IntArray:
+        """Group of each event."""
+        return np.repeat(self.codes, self.histories.sizes)
+
+    @property
+    def events(self) -> IntArray:
+        """Events of each group."""
+        return np.diff(self.histories.offsets[self.offsets])
+
+    @property
+    def latest(self) -> FloatArray:
+        """Latest end of observation of each group, one hour where there is none."""
+        out = np.zeros(self.n_groups)
+        np.maximum.at(out, self.codes, self.histories.end)
+        return np.where(out > 0.0, out, 1.0)
+
+    def per_group(self, values: FloatArray) -> FloatArray:
+        """Sum of a value of each event over the groups."""
+        return sums(self.event_codes, values, self.n_groups)
+
+    def take(self, positions: IntArray) -> Copies:
+        """Some of the groups."""
+        count = np.diff(self.offsets)[positions]
+        offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+        rows = np.repeat(self.offsets[positions] - offsets[:-1], count) + np.arange(offsets[-1])
+        return Copies(self.histories.take(rows), offsets)
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """Different windows of each group, in units of its latest end, and how many histories have each."""
+
+    offsets: IntArray
+    begin: FloatArray
+    end: FloatArray
+    count: FloatArray
+
+    @classmethod
+    def of(cls, copies: Copies) -> _Windows:
+        codes, unit = copies.codes, copies.latest[copies.codes]
+        begin, end = copies.histories.begin / unit, copies.histories.end / unit
+        order = np.lexsort((end, begin, codes))
+        codes, begin, end = codes[order], begin[order], end[order]
+        new = np.ones(codes.size, dtype=np.bool_)
+        new[1:] = (codes[1:] != codes[:-1]) | (begin[1:] != begin[:-1]) | (end[1:] != end[:-1])
+        starts = np.flatnonzero(new)
+        offsets = np.searchsorted(codes[starts], np.arange(copies.n_groups + 1)).astype(np.int64)
+        return cls(offsets, begin[starts], end[starts], np.diff(np.append(starts, codes.size)).astype(np.float64))
+
+    @property
+    def owner(self) -> IntArray:
+        return np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
+
+    def take(self, positions: IntArray) -> _Windows:
+        count = np.diff(self.offsets)[positions]
+        offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+        rows = np.repeat(self.offsets[positions] - offsets[:-1], count) + np.arange(offsets[-1])
+        return _Windows(offsets, self.begin[rows], self.end[rows], self.count[rows])
+
+
+class _Poisson:
+    """A Poisson process whose intensity depends on a mean and one further parameter."""
+
+    def __init__(self, windows: _Windows, events: FloatArray, total: FloatArray, latest: FloatArray) -> None:
+        self.windows = windows
+        self.events = events
+        self.total = total
+        self.latest = latest
+        self._owner = windows.owner
+
+    @property
+    def n_groups(self) -> int:
+        return self.events.size
+
+    def take(self, positions: IntArray) -> _Poisson:
+        return type(self)(
+            self.windows.take(positions), self.events[positions], self.total[positions], self.latest[positions]
+        )
+
+    @staticmethod
+    def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
+        """Expected events in a window, in units of the mean."""
+        raise NotImplementedError
+
+    @staticmethod
+    def log_intensity(free: FloatArray, at: FloatArray) -> FloatArray:
+        """Log intensity in the unit of time of the group; ``free`` of shape (..., 2)."""
+        raise NotImplementedError
+
+    @staticmethod
+    def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
+        """Sum of the log intensities of the events at a mean of one."""
+        raise NotImplementedError
+
+    def exposure(self, second: FloatArray) -> FloatArray:
+        """Expected events of each group in units of the mean, for `second` of shape (trials, groups)."""
+        part = self.windows.count * self.integral(second[:, self._owner], self.windows.begin, self.windows.end)
+        return np.add.reduceat(part, self.windows.offsets[:-1], axis=1)
+
+    def __call__(self, free: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):
+            second = free[..., 1]
+            value = (
+                self.events * (free[..., 0] - np.log(self.latest))
+                + self.linear(second, self.total, self.events)
+                - np.exp(free[..., 0]) * self.exposure(second)
+            )
+        return np.where(np.isfinite(value), value, -np.inf)
+
+    def start(self, second: FloatArray) -> FloatArray:
+        """Free coordinates with the mean that is best for a second coordinate, shape (groups, 2)."""
+        with np.errstate(all="ignore"):
+            first = np.log(self.events / self.exposure(second[None])[0])
+        return np.stack([first, second], axis=1)
+
+
+class PowerLaw(_Poisson):
+    """Intensity ``m b s**(b - 1)`` with s the time in units of the latest end; free coordinates ``log m, log b``."""
+
+    @classmethod
+    def of(cls, copies: Copies) -> PowerLaw:
+        """From the histories of each group."""
+        with np.errstate(divide="ignore"):
+            log = np.log(copies.histories.times / copies.latest[copies.event_codes])
+        total = copies.per_group(log)
+        return cls(_Windows.of(copies), copies.events.astype(np.float64), total, copies.latest)
+
+    @staticmethod
+    def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
+        """Expected events in a window, in units of the mean."""
+        b = np.exp(second)
+        return np.asarray(end**b - begin**b)
+
+    @staticmethod
+    def log_intensity(free: FloatArray, at: FloatArray) -> FloatArray:
+        """Log intensity in the unit of time of the group."""
+        return np.asarray(free[..., 0] + free[..., 1] + np.expm1(free[..., 1]) * np.log(at))
+
+    @staticmethod
+    def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
+        """Sum of the log intensities of the events at a mean of one."""
+        # not (b - 1) * total: near b = 1 expm1 keeps its digits
+        return np.asarray(events * second + np.expm1(second) * total)
+
+    def first_guess(self) -> FloatArray:
+        """The closed form for windows that are alike."""
+        with np.errstate(all="ignore"):
+            b = np.clip(np.nan_to_num(self.events / -self.total, nan=1.0), 0.05, 20.0)
+        return self.start(np.log(b))
+
+
+class LogLinear(_Poisson):
+    """Intensity ``m exp(g (s - 1/2))``; free coordinates ``log m, g``."""
+
+    @classmethod
+    def of(cls, copies: Copies) -> LogLinear:
+        """From the histories of each group."""
+        total = copies.per_group(copies.histories.times / copies.latest[copies.event_codes] - 0.5)
+        return cls(_Windows.of(copies), copies.events.astype(np.float64), total, copies.latest)
+
+    @staticmethod
+    def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
+        """Expected events in a window, in units of the mean."""
+        length = end - begin
+        return np.asarray(length * np.exp(second * (begin - 0.5)) * special.exprel(second * length))
+
+    @staticmethod
+    def log_intensity(free: FloatArray, at: FloatArray) -> FloatArray:
+        """Log intensity in the unit of time of the group."""
+        return np.asarray(free[..., 0] + free[..., 1] * (at - 0.5))
+
+    @staticmethod
+    def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
+        """Sum of the log intensities of the events at a mean of one."""
+        return np.asarray(second * total)
+
+    def first_guess(self) -> FloatArray:
+        """From the distance of the mean time from the middle: its variance is a twelfth."""
+        with np.errstate(all="ignore"):
+            g = np.clip(12.0 * np.nan_to_num(self.total / self.events), -20.0, 20.0)
+        return self.start(g)
+
+
+class Renewal:
+    """Weibull gaps; free coordinates ``log shape, log scale``.
+
+    The gap before the first event of a left-open history began at an unknown time: it has the distribution that such
+    gaps have in a process that has run for long.
+    """
+
+    def __init__(self, copies: Copies) -> None:
+        self.copies = copies
+        histories = copies.histories
+        gaps = histories.gaps()
+        vague = histories.left_open & (histories.opening == 0)
+        has = histories.sizes > 0
+        regular = np.ones(gaps.size, dtype=np.bool_)
+        regular[histories.offsets[:-1][has & vague]] = False
+        tail = histories.end - histories.last_event()
+        code = copies.codes
+        silent = ~has & vague & (tail > 0.0)
+        tails = (has | ~vague) & (tail > 0.0)
+        event_code = copies.event_codes
+        with np.errstate(divide="ignore"):
+            self.log = np.log(np.concatenate([gaps, tail[tails]]))
+            self.silent_log = np.log(tail[silent])
+        self.owner = np.concatenate([event_code, code[tails]])
+        self.silent = code[silent]
+        size = copies.n_groups
+        self.count = np.bincount(event_code[regular], minlength=size).astype(np.float64)
+        self.open = np.bincount(event_code[~regular], minlength=size).astype(np.float64)
+        self.sum_log = np.bincount(event_code[regular], self.log[: gaps.size][regular], minlength=size)
+        self.zeros = np.bincount(event_code[regular & (gaps == 0.0)], minlength=size)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return self.copies.n_groups
+
+    def take(self, positions: IntArray) -> Renewal:
+        """The same for some of the groups."""
+        return Renewal(self.copies.take(positions))
+
+    def __call__(self, free: FloatArray) -> FloatArray:
+        """Log-likelihood, shape (trials, groups)."""
+        out = np.empty(free.shape[:2])
+        with np.errstate(all="ignore"):
+            for trial in range(free.shape[0]):
+                log_shape, log_scale = free[trial, :, 0], free[trial, :, 1]
+                shape = np.exp(log_shape)
+                hazard = np.exp(shape[self.owner] * (self.log - log_scale[self.owner]))
+                value = (
+                    self.count * (log_shape - shape * log_scale)
+                    + (shape - 1.0) * self.sum_log
+                    - np.bincount(self.owner, hazard, minlength=self.n_groups)
+                    - self.open * (log_scale + special.gammaln(1.0 + 1.0 / shape))
+                )
+                if self.silent.size:
+                    k = shape[self.silent]
+                    beyond = special.gammaincc(1.0 / k, np.exp(k * (self.silent_log - log_scale[self.silent])))
+                    value = value + np.bincount(self.silent, np.log(beyond), minlength=self.n_groups)
+                out[trial] = value
+        return np.where(np.isfinite(out), out, -np.inf)
+
+    def first_guess(self) -> FloatArray:
+        """The exponential."""
+        hours = np.bincount(self.copies.codes, self.copies.histories.length, minlength=self.n_groups)
+        with np.errstate(all="ignore"):
+            log = np.log(hours / np.maximum(self.copies.events, 1))
+        return np.stack([np.zeros_like(log), log], axis=1)
+
+
+class Kijima:
+    """Weibull life with virtual ages; free coordinates ``log shape, log scale`` and, unless `kept` is given, its logit.
+
+    Parameters
+    ----------
+    copies : Copies
+    second : bool
+        Kijima II, where a repair takes from the whole age; else Kijima I, where it takes from the last gap.
+    kept : ndarray of float, shape (groups,), optional
+        Share of the age that a repair leaves, where it is given and not looked for.
+    """
+
+    def __init__(self, copies: Copies, second: bool, kept: FloatArray | None = None) -> None:
+        self.copies = copies
+        self.second = second
+        self.kept = kept
+        histories = copies.histories
+        self._gaps = histories.gaps()
+        self._tails = histories.end - histories.last_event()
+        self._offsets = histories.offsets[copies.offsets]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return self.copies.n_groups
+
+    def take(self, positions: IntArray) -> Kijima:
+        """The same for some of the groups."""
+        return Kijima(self.copies.take(positions), self.second, None if self.kept is None else self.kept[positions])
+
+    def at(self, kept: FloatArray) -> Kijima:
+        """The same with the share that a repair leaves held."""
+        return Kijima(self.copies, self.second, kept)
+
+    def __call__(self, free: FloatArray) -> FloatArray:
+        """Log-likelihood, shape (trials, groups)."""
+        trials = free.shape[:2]
+        kept = special.expit(free[..., 2]) if self.kept is None else np.broadcast_to(self.kept, trials).copy()
+        with np.errstate(over="ignore"):
+            shape = np.exp(np.minimum(free[..., 0], 50.0))
+        log_scale = np.ascontiguousarray(free[..., 1])
+        out = np.empty(trials)
+        over_groups(
+            self._offsets,
+            lambda a, b: kijima_log_likelihood(
+                self._gaps, self._tails, self.copies.histories.offsets, self.copies.offsets, self.second, shape,
+                log_scale, np.ascontiguousarray(kept), out, a, b,
+            ),
+        )  # fmt: skip
+        return np.where(np.isfinite(out), out, -np.inf)
+
+
+def differs(copies: Copies) -> BoolArray:
+    """Which groups have events at more than one age."""
+    first, last = np.full(copies.n_groups, np.inf), np.full(copies.n_groups, -np.inf)
+    np.minimum.at(first, copies.event_codes, copies.histories.times)
+    np.maximum.at(last, copies.event_codes, copies.histories.times)
+    return np.asarray(last > first)

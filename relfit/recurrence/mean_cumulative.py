@@ -1,0 +1,530 @@
+"""The mean cumulative function of groups of repairable systems, with robust or Poisson limits, and its comparison.
+
+Nelson 1988 and 2003, Lawless and Nadeau 1995, Cook, Lawless and Nadeau 1996; Meeker and Escobar 1998, chapter 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+from relfit.errors import ArgumentError
+from relfit.nonparametric.nelson_aalen import hazard_limits
+from relfit.nonparametric.steps import Steps, normal_quantile
+from relfit.numeric.batches import over_groups
+from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping, label_text
+from relfit.recurrence.kernels import mean_cumulative_steps
+
+__all__ = ["CumulativeDifference", "GroupComparison", "MeanCumulative", "compare_groups", "mean_cumulative"]
+
+_VARIANCES = ("robust", "poisson")
+_INTERVALS = ("log", "plain")
+_MOST_CELLS = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class MeanCumulative(Steps):
+    """Mean number of events a system by age; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
+
+    Attributes
+    ----------
+    groups : pandas.Index, shape (groups,)
+    times : ndarray of float, shape (steps,)
+        Distinct ages at which something failed, hours, rising within a group.
+    mean : ndarray of float, shape (steps,)
+        Mean number of events of a system up to each time.
+    variance : ndarray of float, shape (steps,)
+        Its estimated variance.
+    at_risk, events : ndarray of int, shape (steps,)
+        Systems under observation at each time, and events at it.
+    low, high : ndarray of float, shape (steps,)
+        Pointwise limits at `level`; NaN where the status of the group is ``one_copy``.
+    copies : ndarray of int, shape (groups,)
+        Systems of each group.
+    until : ndarray of float, shape (groups,)
+        When the last of them left observation.
+    level, kind, interval : float, str, str
+        As asked for.
+    """
+
+    mean: FloatArray
+    variance: FloatArray
+    at_risk: IntArray
+    events: IntArray
+    low: FloatArray
+    high: FloatArray
+    copies: IntArray
+    until: FloatArray
+    level: float
+    kind: str
+    interval: str
+
+    @property
+    def status(self) -> npt.NDArray[np.object_]:
+        """``ok``, ``no_events``, or ``one_copy``: a robust variance needs several systems. Shape (groups,)."""
+        out = np.full(self.n_groups, "ok", dtype=object)
+        if self.kind == "robust":
+            out[self.copies < 2] = "one_copy"
+        out[np.diff(self.offsets) == 0] = "no_events"
+        return out
+
+    def at(self, times: npt.ArrayLike, beyond: float | None = None) -> FloatArray:
+        """Mean number of events up to `times`.
+
+        Parameters
+        ----------
+        times : array_like of float
+            Hours: one, or m for all groups, or one row a group.
+        beyond : float, optional
+            What to give past the last event of a group; the last value is kept when left out.
+
+        Returns
+        -------
+        ndarray of float, shape (groups,) or (groups, m)
+        """
+        return self._look_up(self.mean, 0.0, times, beyond)
+
+    def limits_at(self, times: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits at `times`, as `at`."""
+        return self._look_up(self.low, 0.0, times, None), self._look_up(self.high, 0.0, times, None)
+
+    def difference(self, first: Any, second: Any) -> CumulativeDifference:
+        """The mean of group `first` less that of `second`, with limits, at all times at which either steps.
+
+        Groups are taken as independent; the curve ends where one of them has no system left under observation.
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such group.
+        """
+        places = [self._position(label) for label in (first, second)]
+        until = min(self.until[place] for place in places)
+        parts = [self._slice(place) for place in places]
+        times = np.unique(np.concatenate([self.times[part] for part in parts]))
+        times = times[times <= until]
+        if times.size:
+            mean = self._look_up(self.mean, 0.0, times, None)[places]
+            variance = self._look_up(self.variance, 0.0, times, None)[places]
+        else:
+            mean = variance = np.zeros((2, 0))
+        gap, error = mean[0] - mean[1], normal_quantile(self.level) * np.sqrt(variance.sum(axis=0))
+        if self.kind == "robust" and min(self.copies[place] for place in places) < 2:
+            error = np.full(times.size, np.nan)
+        return CumulativeDifference((first, second), times, gap, gap - error, gap + error, self.level, self.kind)
+
+    def _position(self, label: Any) -> int:
+        try:
+            found = self.groups.get_loc(label)
+        except (KeyError, TypeError, pd.errors.InvalidIndexError):
+            found = None
+        if not isinstance(found, (int, np.integer)):
+            raise ArgumentError(f"no group {label!r}", remedy=f"there is {', '.join(map(str, self.groups[:8]))}")
+        return int(found)
+
+    @property
+    def sentence(self) -> str:
+        """What the curve of the largest group says, in one sentence."""
+        if not self.times.size:
+            return "Nothing failed, so there is no mean cumulative function."
+        place = int(np.argmax(np.diff(self.offsets)))
+        part = self._slice(place)
+        half = 0.5 * self.until[place]
+        early, late = self._look_up(self.mean, 0.0, [half, self.until[place]], None)[place]
+        share = (late - early) / late
+        turn = "as many" if abs(share - 0.5) < 0.05 else "fewer" if share < 0.5 else "more"
+        last = part.stop - 1
+        limits = ""
+        if np.isfinite(self.low[last]):
+            limits = f" ({self.level:.0%} limits {self.low[last]:.3g} to {self.high[last]:.3g})"
+        name = label_text(self.groups[place])
+        return (
+            f"A system of group {name} failed {late:.3g} times on average in {self.until[place]:.6g} h"
+            f"{limits}, {turn} in the second half of that time {'as' if turn == 'as many' else 'than'} in the first "
+            f"({share:.0%} of all)."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a step."""
+        return self._frame(
+            mean=self.mean,
+            variance=self.variance,
+            at_risk=self.at_risk,
+            events=self.events,
+            low=self.low,
+            high=self.high,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Totals, ready for JSON."""
+        return {
+            "estimate": "mean_cumulative",
+            "groups": self.n_groups,
+            "copies": int(self.copies.sum()),
+            "events": int(self.events.sum()),
+            "steps": int(self.times.size),
+            "variance": self.kind,
+            "interval": self.interval,
+            "level": self.level,
+            "sentence": self.sentence,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"MeanCumulative: {self.events.sum()} events of {self.copies.sum()} systems in {self.n_groups} groups, "
+            f"{self.level:.4g} {self.interval} limits, {self.kind} variance"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CumulativeDifference:
+    """The mean cumulative function of one group less that of another.
+
+    Attributes
+    ----------
+    pair : tuple
+        Labels of the groups.
+    times, difference, low, high : ndarray of float, shape (steps,)
+        Hours, difference in events a system, and its pointwise limits.
+    level, kind : float, str
+        Of the limits, and the variance behind them.
+    """
+
+    pair: tuple[Any, Any]
+    times: FloatArray
+    difference: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    kind: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a step."""
+        return pd.DataFrame({"time": self.times, "difference": self.difference, "low": self.low, "high": self.high})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        curves = {name: getattr(self, name).tolist() for name in ("times", "difference", "low", "high")}
+        return {"pair": [str(label) for label in self.pair], "level": self.level, "variance": self.kind, **curves}
+
+    @property
+    def sentence(self) -> str:
+        """The difference at its end, in one sentence."""
+        if not self.times.size:
+            return "No event of either group falls where both were under observation."
+        inside = not (self.low[-1] > 0.0 or self.high[-1] < 0.0)
+        limits = f"{self.level:.0%} limits {self.low[-1]:.3g} to {self.high[-1]:.3g}"
+        one, other = (label_text(label) for label in self.pair)
+        return (
+            f"By {self.times[-1]:.6g} h a system of {one} has failed {self.difference[-1]:+.3g} times "
+            f"relative to one of {other} ({limits}), which "
+            f"{'chance alone may give' if inside else 'is more than chance'}."
+        )
+
+    def __repr__(self) -> str:
+        return f"CumulativeDifference of {self.pair[0]} and {self.pair[1]}: {self.times.size} steps"
+
+
+@dataclass(frozen=True)
+class _Ordered:
+    """Histories laid out for the kernel."""
+
+    groups: pd.Index
+    step_offsets: IntArray
+    times: FloatArray
+    event_offsets: IntArray
+    event_history: IntArray
+    copy_offsets: IntArray
+    by_begin: IntArray
+    by_end: IntArray
+    copies: IntArray
+    until: FloatArray
+
+
+def _ordered(histories: EventHistories, codes: IntArray, groups: pd.Index) -> _Ordered:
+    count = len(groups)
+    history = histories.codes()
+    owner = codes[history]
+    order = np.lexsort((histories.times, owner))
+    times, owner, history = histories.times[order], owner[order], history[order]
+    new = np.ones(times.size, dtype=np.bool_)
+    new[1:] = (times[1:] != times[:-1]) | (owner[1:] != owner[:-1])
+    starts = np.flatnonzero(new)
+    until = np.zeros(count)
+    np.maximum.at(until, codes, histories.end)
+    copies = np.bincount(codes, minlength=count)
+    return _Ordered(
+        groups,
+        np.searchsorted(owner[starts], np.arange(count + 1)).astype(np.int64),
+        times[starts],
+        np.append(starts, times.size).astype(np.int64),
+        history,
+        np.concatenate([[0], np.cumsum(copies)]).astype(np.int64),
+        np.lexsort((histories.begin, codes)).astype(np.int64),
+        np.lexsort((histories.end, codes)).astype(np.int64),
+        copies.astype(np.int64),
+        until,
+    )
+
+
+def _run(
+    histories: EventHistories, laid: _Ordered, weight: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    steps = laid.times.size
+    at_risk = np.zeros(steps, dtype=np.int64)
+    value, robust, poisson = np.zeros(steps), np.zeros(steps), np.zeros(steps)
+    scratch = np.zeros((2, histories.n_histories))
+
+    def work(first: int, last: int) -> None:
+        mean_cumulative_steps(
+            laid.step_offsets, laid.times, laid.event_offsets, laid.event_history, laid.copy_offsets, laid.by_begin,
+            laid.by_end, histories.begin, histories.end, weight, at_risk, value, robust, poisson, scratch[0],
+            scratch[1], first, last,
+        )  # fmt: skip
+
+    over_groups(laid.step_offsets, work)
+    return at_risk, value, robust, poisson
+
+
+def mean_cumulative(
+    histories: EventHistories,
+    by: Any = "all",
+    *,
+    level: float = 0.95,
+    variance: str = "robust",
+    interval: str = "log",
+) -> MeanCumulative:
+    """Mean number of events a system up to each age, for every group of systems.
+
+    Parameters
+    ----------
+    histories : EventHistories
+    by : "all", "each", a key of the histories, or array_like of labels
+        Which systems make a group; see `relfit.recurrence.grouping`.
+    level : float
+        Level of the pointwise limits.
+    variance : {"robust", "poisson"}
+        ``robust`` (Nelson; Lawless and Nadeau) takes the systems as independent and nothing else; it asks for several
+        systems. ``poisson`` takes the events as those of one Poisson process.
+    interval : {"log", "plain"}
+        Scale on which the limits are normal; ``plain`` is cut at 0.
+
+    Returns
+    -------
+    MeanCumulative
+        A system is at risk from its `begin` to its `end`, both included.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown option, or a level outside 0..1.
+
+    Examples
+    --------
+    The three systems of Meeker and Escobar, table 16.1:
+
+    >>> from relfit.recurrence import EventHistories
+    >>> curve = mean_cumulative(EventHistories.from_groups([[5, 8], [], [1, 8, 16]], end=[12, 16, 20]))
+    >>> curve.mean.round(4).tolist(), (curve.variance * 1296).round(9).tolist()
+    ([0.3333, 0.6667, 1.3333, 1.8333], [96.0, 96.0, 384.0, 978.0])
+    """
+    z = normal_quantile(level)
+    if variance not in _VARIANCES:
+        raise ArgumentError(f"unknown variance {variance!r}", remedy=f"use one of {', '.join(_VARIANCES)}")
+    if interval not in _INTERVALS:
+        raise ArgumentError(f"unknown interval {interval!r}", remedy=f"use one of {', '.join(_INTERVALS)}")
+    codes, groups = grouping(histories, by)
+    laid = _ordered(histories, codes, groups)
+    at_risk, mean, robust, poisson = _run(histories, laid, np.ones(laid.times.size))
+    spread = robust if variance == "robust" else poisson
+    low, high = hazard_limits(mean, spread, z, interval)
+    if variance == "robust":
+        alone = np.repeat(laid.copies < 2, np.diff(laid.step_offsets))
+        low[alone] = high[alone] = np.nan
+    return MeanCumulative(
+        groups=groups,
+        offsets=laid.step_offsets,
+        times=laid.times,
+        mean=mean,
+        variance=spread,
+        at_risk=at_risk,
+        events=np.diff(laid.event_offsets),
+        low=low,
+        high=high,
+        copies=laid.copies,
+        until=laid.until,
+        level=level,
+        kind=variance,
+        interval=interval,
+    )
+
+
+# ------------------------------------------------------------------ comparison
+
+
+@dataclass(frozen=True, eq=False)
+class GroupComparison:
+    """Whether groups of systems fail alike over their lives.
+
+    Attributes
+    ----------
+    groups : pandas.Index, shape (groups,)
+    copies, events : ndarray of int, shape (groups,)
+    expected : ndarray of float, shape (groups,)
+        Events that each group would have had with the mean cumulative function of all systems together.
+    statistic, p : float
+        Chi-square statistic with `freedom` degrees of freedom, and its p-value; NaN unless `status` is ``ok``.
+    freedom : int
+    status : str
+        ``ok``, ``one_group``, ``no_events``, ``too_few_copies`` (fewer than two systems in a group, robust variance)
+        or ``no_variance``.
+    kind : str
+        Variance behind the test.
+    """
+
+    groups: pd.Index
+    copies: IntArray
+    events: IntArray
+    expected: FloatArray
+    statistic: float
+    freedom: int
+    p: float
+    status: str
+    kind: str
+
+    @cached_property
+    def ratio(self) -> FloatArray:
+        """Events of each group by those expected; NaN where none were expected."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.expected > 0.0, self.events / self.expected, np.nan)
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence."""
+        if self.status != "ok":
+            return f"The groups cannot be compared ({self.status})."
+        order = np.argsort(np.nan_to_num(self.ratio, nan=1.0))
+        if self.p >= 0.05:
+            return f"The {len(self.groups)} groups fail alike as far as one can tell (p = {self.p:.2g}): pool them."
+        most, least = (label_text(self.groups[place]) for place in (order[-1], order[0]))
+        return (
+            f"The {len(self.groups)} groups do not fail alike (p = {self.p:.2g}): {most} has "
+            f"{self.ratio[order[-1]]:.2f} times and {least} {self.ratio[order[0]]:.2f} times the "
+            "events expected of equal groups; fit them apart."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a group."""
+        return pd.DataFrame(
+            {"copies": self.copies, "events": self.events, "expected": self.expected, "ratio": self.ratio},
+            index=self.groups,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "statistic": self.statistic,
+            "freedom": self.freedom,
+            "p": self.p,
+            "status": self.status,
+            "variance": self.kind,
+            "groups": self.to_frame().rename(index=str).to_dict("index"),
+            "sentence": self.sentence,
+        }
+
+    def __repr__(self) -> str:
+        return f"GroupComparison of {len(self.groups)} groups: chi2 {self.statistic:.4g}, p {self.p:.3g}, {self.status}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.sentence}</p>{self.to_frame().to_html(max_rows=20)}"
+
+
+def compare_groups(histories: EventHistories, by: Any, variance: str = "robust") -> GroupComparison:
+    """Test whether groups of systems share one mean cumulative function (Cook, Lawless and Nadeau 1996).
+
+    Each group's events are set against what it would have had with the mean cumulative function of all systems, as a
+    log-rank test does for lives that end once.
+
+    Parameters
+    ----------
+    histories : EventHistories
+    by : a key of the histories, or array_like of labels
+        Which systems make a group.
+    variance : {"robust", "poisson"}
+        ``robust`` holds its level for any process as long as systems are independent; with ten in each of two groups it
+        rejects 4 % instead of 5 %. ``poisson`` asks for events of Poisson processes.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown option, or more groups and events than fit into memory.
+
+    Examples
+    --------
+    >>> from relfit.recurrence import EventHistories
+    >>> histories = EventHistories.from_groups([[5, 8], [3], [1, 8, 16], [2, 4]], end=20.0)
+    >>> compare_groups(histories, ["a", "a", "b", "b"], "poisson").expected.tolist()
+    [4.0, 4.0]
+    """
+    if variance not in _VARIANCES:
+        raise ArgumentError(f"unknown variance {variance!r}", remedy=f"use one of {', '.join(_VARIANCES)}")
+    codes, groups = grouping(histories, by)
+    size = len(groups)
+    laid = _ordered(histories, np.zeros(histories.n_histories, np.int64), pd.Index(["all"]))
+    steps, times = laid.times.size, laid.times
+    if steps * size + histories.n_histories * size > _MOST_CELLS:
+        raise ArgumentError(f"{size} groups and {steps} times are too many to compare at once", remedy="join groups")
+    copies = np.bincount(codes, minlength=size)
+    events = np.bincount(codes, histories.sizes, minlength=size).astype(np.int64)
+
+    # systems under observation at each time, by group
+    at_risk = np.zeros((steps + 1, size))
+    came, gone = np.searchsorted(times, histories.begin), np.searchsorted(times, histories.end, side="right")
+    np.add.at(at_risk, (came, codes), 1.0)
+    np.add.at(at_risk, (gone, codes), -1.0)
+    at_risk = np.cumsum(at_risk, axis=0)[:steps]
+    total = at_risk.sum(axis=1)
+    rate = np.diff(laid.event_offsets) / np.maximum(total, 1.0)
+    share = at_risk / np.maximum(total, 1.0)[:, None]
+    expected = rate @ at_risk if steps else np.zeros(size)
+
+    def outcome(statistic: float, freedom: int, status: str) -> GroupComparison:
+        p = float(stats.chi2.sf(statistic, freedom)) if status == "ok" else np.nan
+        return GroupComparison(groups, copies, events, expected, statistic, freedom, p, status, variance)
+
+    if size < 2:
+        return outcome(np.nan, 0, "one_group")
+    if not steps:
+        return outcome(np.nan, size - 1, "no_events")
+    score = events - expected
+    if variance == "poisson":
+        each = np.diff(laid.event_offsets).astype(np.float64)
+        covariance = np.diag(each @ share) - (share * each[:, None]).T @ share
+    else:
+        if copies.min() < 2:
+            return outcome(np.nan, size - 1, "too_few_copies")
+        # each history's part in the score of each group
+        passed = np.concatenate([np.zeros((1, size)), np.cumsum(rate[:, None] * share, axis=0)])
+        plain = np.concatenate([[0.0], np.cumsum(rate)])
+        history = laid.event_history
+        step = np.repeat(np.arange(steps), np.diff(laid.event_offsets))
+        part = passed[gone] - passed[came]
+        np.subtract.at(part, history, share[step])
+        own = histories.sizes - (plain[gone] - plain[came])
+        part[np.arange(codes.size), codes] += own
+        covariance = part.T @ part
+    # scores add up to zero, so the last one says nothing new
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))[:-1]
+    if np.any(scale <= 1e-9 * (1.0 + expected[:-1])):
+        return outcome(np.nan, size - 1, "no_variance")
+    correlation = covariance[:-1, :-1] / scale[:, None] / scale
+    if np.linalg.matrix_rank(correlation, hermitian=True) < size - 1:
+        return outcome(np.nan, size - 1, "no_variance")
+    z = score[:-1] / scale
+    return outcome(float(z @ np.linalg.solve(correlation, z)), size - 1, "ok")

@@ -1,0 +1,105 @@
+"""Kijima's virtual age models with Weibull lives: the share of its age that a repair takes away, with its interval.
+
+A repair leaves the share q of the age gained since the last one (Kijima I) or of the whole age (Kijima II); the
+restoration factor is 1 - q. At q = 0 the process is a renewal process, at q = 1 a power-law Poisson process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from relfit.fitting.search import maximise
+from relfit.nonparametric.steps import normal_quantile
+from relfit.recurrence.histories import BoolArray, FloatArray, sums
+from relfit.recurrence.likelihoods import Copies, Kijima
+
+__all__ = ["fit_virtual_age"]
+
+_STARTS = (0.1, 0.5, 0.9)
+_HALVINGS = 16
+
+
+def fit_virtual_age(copies: Copies, model: str, level: float) -> dict[str, Any]:
+    """Fit every group; the arrays that `relfit.recurrence.processes.ProcessFit` is made from.
+
+    The likelihood is searched from several shares, and on both edges, whose maxima are maxima in their own right: a
+    restoration of exactly 0 or 1 is an estimate.
+    """
+    size = copies.n_groups
+    objective = Kijima(copies, model == "kijima_2")
+    hours = sums(copies.codes, copies.histories.length, size)
+    with np.errstate(all="ignore"):
+        log_scale = np.log(hours / copies.events)
+    plain = np.stack([np.zeros(size), log_scale], axis=1)
+    edges = [maximise(objective.at(np.full(size, q)), plain) for q in (0.0, 1.0)]
+
+    free = np.full((size, 3), np.nan)
+    covariance = np.full((size, 3, 3), np.nan)
+    value = np.full(size, -np.inf)
+    kept = np.full(size, np.nan)
+    found = np.zeros(size, dtype=np.bool_)
+    for q in _STARTS:
+        # between the two edges in scale and shape as in the share
+        near = np.stack([best.free for best in edges])
+        middle = (1.0 - q) * near[0] + q * near[1]
+        middle = np.where(np.isfinite(middle), middle, plain)
+        best = maximise(objective, np.concatenate([middle, np.full((size, 1), special.logit(q))], axis=1))
+        better = best.found & (best.value > value + 1e-9)
+        free[better], value[better], found[better] = best.free[better], best.value[better], True
+        kept[better] = special.expit(best.free[better, 2])
+        covariance[better] = np.linalg.inv(best.information[better])
+    inside = found.copy()
+    for q, best in zip((0.0, 1.0), edges, strict=True):
+        better = best.found & (best.value >= value - 1e-9)
+        free[better, :2], free[better, 2] = best.free[better], np.nan
+        value[better], found[better], kept[better], inside[better] = best.value[better], True, q, False
+        inverse = np.full((int(better.sum()), 3, 3), np.nan)
+        inverse[:, :2, :2] = np.linalg.inv(best.information[better])
+        covariance[better] = inverse
+    edge = ~found & (edges[0].edge | edges[1].edge)
+
+    z = normal_quantile(level)
+    with np.errstate(all="ignore"):
+        error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        estimates = np.concatenate([np.exp(free[:, :2]), (1.0 - kept)[:, None]], axis=1)
+        errors = estimates * error
+        errors[:, 2] = np.where(inside, kept * (1.0 - kept) * error[:, 2], np.nan)
+        low, high = estimates * np.exp(-z * error), estimates * np.exp(z * error)
+    lowest, highest = _profile(objective, free, value, kept, found, level)
+    low[:, 2], high[:, 2] = 1.0 - highest, 1.0 - lowest
+    return {
+        "estimates": estimates, "errors": errors, "low": low, "high": high, "loglik": value, "free": free,
+        "covariance": covariance, "found": found, "edge": edge,
+    }  # fmt: skip
+
+
+def _profile(
+    objective: Kijima, free: FloatArray, value: FloatArray, kept: FloatArray, found: BoolArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Limits of the share that a repair leaves, by profile likelihood; 0 or 1 where the data do not exclude these."""
+    rows = np.flatnonzero(found)
+    limits = [np.full(found.size, np.nan), np.full(found.size, np.nan)]
+    if not rows.size:
+        return limits[0], limits[1]
+    part = objective if rows.size == found.size else objective.take(rows)
+    allowed = 0.5 * special.chdtri(1.0, 1.0 - level)
+    for side, end in enumerate((0.0, 1.0)):
+        inner, outer = kept[rows].copy(), np.full(rows.size, end)
+        start = free[rows, :2]
+
+        def below(q: FloatArray, start: FloatArray) -> tuple[BoolArray, FloatArray]:
+            best = maximise(part.at(q), start, tolerance=1e-6)
+            known = best.found & np.isfinite(best.value)
+            return (~known) | (best.value < value[rows] - allowed), np.where(known[:, None], best.free, start)
+
+        outside, _ = below(outer, start)
+        inner = np.where(outside, inner, outer)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (inner + outer)
+            out, start = below(middle, start)
+            outer, inner = np.where(out, middle, outer), np.where(out, inner, middle)
+        limits[side][rows] = np.where(outside, 0.5 * (inner + outer), end)
+    return limits[0], limits[1]

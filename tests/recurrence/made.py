@@ -1,0 +1,56 @@
+"""Simulated event histories."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relfit.recurrence import EventHistories
+
+CROW_SYSTEMS = (
+    [4.3, 4.4, 10.2, 23.5, 23.8, 26.4, 74.0, 77.1, 92.1, 197.2],
+    [0.1, 5.6, 18.6, 19.5, 24.2, 26.7, 45.1, 45.8, 75.7, 79.7, 98.6, 120.1, 161.8, 180.6, 190.8],
+    [8.4, 32.5, 44.7, 48.4, 50.6, 73.6, 98.7, 112.2, 129.8, 136.0, 195.8],
+)
+HANDBOOK_SYSTEMS = (
+    [2.6, 16.5, 16.5, 17.0, 21.4, 29.1, 33.3, 56.5, 63.1, 70.6, 73.0, 77.7, 93.9, 95.5, 98.1, 101.1, 132.0, 142.2,
+     147.7, 149.0, 167.2, 190.7, 193.0, 198.7, 251.9, 282.5, 286.1],
+)  # fmt: skip
+
+
+def scattered(count: np.ndarray, uniform: np.ndarray, end: float = 1.0) -> EventHistories:
+    """Histories with so many events each, at these shares of the window."""
+    owner = np.repeat(np.arange(count.size), count)
+    offsets = np.concatenate([[0], np.cumsum(count)])
+    return EventHistories.from_flat(uniform[np.lexsort((uniform, owner))] * end, offsets, end)
+
+
+def power_law(copies: int, mean: float, shape: float, rng: np.random.Generator, end: float = 1.0) -> EventHistories:
+    """Poisson processes with `mean` events each and cumulative intensity in proportion to ``t**shape``."""
+    count = rng.poisson(mean, copies)
+    return scattered(count, rng.random(count.sum()) ** (1.0 / shape), end)
+
+
+def doubling(copies: int, mean: float, rng: np.random.Generator) -> EventHistories:
+    """Poisson processes whose rate doubles half-way."""
+    count = rng.poisson(mean, copies)
+    late = rng.random(count.sum()) < 2.0 / 3.0
+    return scattered(count, 0.5 * rng.random(late.size) + 0.5 * late)
+
+
+def renewals(copies: int, events: int, shape: float, rng: np.random.Generator) -> EventHistories:
+    """Weibull renewal processes watched until their last event."""
+    at = rng.weibull(shape, (copies, events)).cumsum(axis=1)
+    return EventHistories.from_flat(at.ravel(), np.arange(copies + 1) * events, at[:, -1])
+
+
+def virtual_ages(
+    copies: int, events: int, shape: float, scale: float, kept: float, second: bool, rng: np.random.Generator
+) -> EventHistories:
+    """Kijima processes watched until their last event; a repair leaves the share `kept` of the age."""
+    age, now, at = np.zeros(copies), np.zeros(copies), np.zeros((copies, events))
+    for i in range(events):
+        gap = scale * ((age / scale) ** shape + rng.exponential(size=copies)) ** (1.0 / shape) - age
+        now = now + gap
+        at[:, i] = now
+        age = kept * (age + gap) if second else age + kept * gap
+    return EventHistories.from_flat(at.ravel(), np.arange(copies + 1) * events, at[:, -1])

@@ -1,0 +1,175 @@
+"""Tests of trend: size, power, agreement with SurPyval and textbook formulas, edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from surpyval.recurrent.tests import laplace, mil_hdbk_189c
+
+from relfit import ArgumentError
+from relfit.recurrence import TESTS, EventHistories, trend_tests
+from tests.recurrence.made import CROW_SYSTEMS, HANDBOOK_SYSTEMS, doubling, power_law, renewals
+
+
+def test_every_test_keeps_its_size_under_a_constant_rate():
+    share = trend_tests(power_law(2000, 30.0, 1.0, np.random.default_rng(1))).share()
+    assert share.between(0.04, 0.06).all(), share
+
+
+@pytest.mark.parametrize("shape", [0.7, 2.0])
+def test_renewals_are_no_trend_to_lewis_robinson_and_mann_but_are_to_the_others(shape):
+    share = trend_tests(renewals(2000, 30, shape, np.random.default_rng(2))).share()
+    assert share[["lewis_robinson", "mann"]].between(0.04, 0.06).all(), share
+    assert not share[["laplace", "mil_hdbk_189"]].between(0.02, 0.12).any(), share
+
+
+def test_time_truncated_renewals_keep_the_size_too():
+    rng = np.random.default_rng(3)
+    at = rng.weibull(0.6, (2000, 90)).cumsum(axis=1)
+    inside = at < 30.0
+    offsets = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+    histories = EventHistories.from_flat(at[inside], offsets, 30.0)
+    share = trend_tests(histories).share()
+    assert share[["lewis_robinson", "mann"]].between(0.04, 0.06).all(), share
+
+
+@pytest.mark.parametrize("each", [2.0, 8.0])
+def test_pooled_tests_keep_their_size_with_unequal_rates(each):
+    rng = np.random.default_rng(4)
+    rates = rng.gamma(2.0, 0.5, 2000 * 25) * each
+    count = rng.poisson(rates)
+    owner = np.repeat(np.arange(count.size), count)
+    at = rng.random(owner.size)
+    end = rng.uniform(1.0, 2.0, count.size)
+    at = at[np.lexsort((at, owner))] * end[owner]
+    histories = EventHistories.from_flat(at, np.concatenate([[0], np.cumsum(count)]), end)
+    share = trend_tests(histories, np.repeat(np.arange(2000), 25)).share()
+    assert share[["laplace", "mil_hdbk_189", "lewis_robinson"]].between(0.04, 0.06).all(), share
+    assert 0.025 < share["mann"] < 0.06, share  # few gaps a system: discrete
+
+
+def test_a_rate_that_doubles_is_found():
+    rng = np.random.default_rng(5)
+    share = trend_tests(doubling(500, 200.0, rng)).share()
+    assert (share[["laplace", "mil_hdbk_189", "lewis_robinson"]] > 0.9).all(), share
+    assert share["mann"] > 0.8
+    pooled = trend_tests(doubling(200, 4.0, rng), "all")
+    assert (pooled.p < 0.01).all()
+    assert (pooled.direction == 1).all()
+    assert "rises" in pooled.sentence
+
+
+@pytest.mark.parametrize("truncated", [True, False])
+def test_laplace_and_handbook_are_those_of_surpyval_for_one_system_and_many(truncated):
+    histories = EventHistories.from_groups(
+        CROW_SYSTEMS[1:] + HANDBOOK_SYSTEMS, None if not truncated else [200, 210, 300]
+    )
+    x, i = histories.times, histories.codes()
+    end = histories.end
+    pooled = trend_tests(histories, "all")
+    single = trend_tests(histories, "each", truncation="time" if truncated else "failure")
+    for k, chosen in enumerate([*(i == j for j in range(3)), i >= 0]):
+        given = {"T": dict(enumerate(end)) if k == 3 else end[k]} if truncated else {}
+        for name, test in (("laplace", laplace), ("mil_hdbk_189", mil_hdbk_189c)):
+            expected = test(x[chosen], i=i[chosen] if k == 3 else None, **given)
+            ours = (pooled if k == 3 else single).of(name).iloc[0 if k == 3 else k]
+            assert ours["statistic"] == pytest.approx(expected.statistic)
+            if name == "mil_hdbk_189" or k == 2 or k == 3:
+                assert ours["p"] == pytest.approx(expected.p_value)
+
+
+def test_exact_laplace_is_the_distribution_of_a_sum_of_uniforms():
+    rng = np.random.default_rng(6)
+    for n in (2, 5, 12):
+        at = np.sort(rng.random(n) ** 0.5)
+        found = trend_tests(EventHistories.from_groups([at], end=1.0), tests=("laplace",))
+        sums = rng.random((200_000, n)).sum(axis=1)
+        simulated = np.mean(np.abs(sums - n / 2) >= abs(at.sum() - n / 2))
+        assert found.p[0, 0] == pytest.approx(simulated, abs=0.004)
+
+
+def test_lewis_robinson_is_laplace_by_the_coefficient_of_variation():
+    at = renewals(1, 25, 0.8, np.random.default_rng(7)).times
+    found = trend_tests(EventHistories.from_groups([at]))
+    gaps = np.diff(at, prepend=0.0)
+    textbook = found.of("laplace")["statistic"].iloc[0] / (gaps.std(ddof=1) / gaps.mean())
+    assert found.of("lewis_robinson")["statistic"].iloc[0] == pytest.approx(textbook * np.sqrt(25 / 26))
+    rng = np.random.default_rng(7)
+    mixed = rng.permuted(np.tile(gaps, (100_000, 1)), axis=1) @ np.arange(25)
+    away = abs(gaps @ np.arange(25) - mixed.mean())
+    assert found.of("lewis_robinson")["p"].iloc[0] == pytest.approx(
+        np.mean(np.abs(mixed - mixed.mean()) >= away), abs=0.01
+    )
+
+
+@pytest.mark.parametrize("size", [4, 11, 29, 80])
+def test_mann_is_kendalls_test(size):
+    at = renewals(1, size, 0.8, np.random.default_rng(size)).times
+    gaps = np.diff(at, prepend=0.0)
+    found = trend_tests(EventHistories.from_groups([at]), tests=("mann",))
+    expected = stats.kendalltau(np.arange(size), gaps, method="exact" if size <= 30 else "asymptotic")
+    tolerance = 1e-9 if size <= 30 else 0.02  # scipy has no continuity correction
+    assert found.p[0, 0] == pytest.approx(expected.pvalue, rel=tolerance)
+    assert np.sign(found.statistic[0, 0]) == -np.sign(expected.statistic)
+
+
+def test_mann_with_ties_counts_every_pair():
+    gaps = np.random.default_rng(8).integers(1, 6, 60).astype(float)
+    found = trend_tests(EventHistories.from_groups([gaps.cumsum()]), tests=("mann",))
+    sign = np.sign(gaps[None, :] - gaps[:, None])[np.triu_indices(60, 1)].sum()
+    ties = np.unique(gaps, return_counts=True)[1]
+    variance = (60 * 59 * 125 - np.sum(ties * (ties - 1) * (2 * ties + 5))) / 18
+    assert found.statistic[0, 0] == pytest.approx(-sign / np.sqrt(variance))
+
+
+def test_a_left_open_history_gives_no_first_gap():
+    histories = EventHistories.from_groups([[5.0, 6.0, 9.0, 11.0]], end=20.0)
+    vague = type(histories)(*(getattr(histories, n) for n in ("times", "offsets", "groups", "begin", "end")),
+        np.array([True]), histories.end_known, histories.opening)  # fmt: skip
+    assert trend_tests(histories).gaps.tolist() == [4]
+    assert trend_tests(vague).gaps.tolist() == [3]
+
+
+def test_statuses():
+    parts = [[], [4.0], [3.0, 3.0, 3.0], [2.0, 4.0, 6.0, 8.0], [0.0, 5.0], [1.0, 4.0, 9.0]]
+    found = trend_tests(EventHistories.from_groups(parts, end=10.0))
+    assert found.of("laplace")["status"].tolist() == ["no_events", "too_few", "one_instant", "ok", "ok", "ok"]
+    assert found.of("mil_hdbk_189")["status"].tolist() == ["no_events", "ok", "one_instant", "ok", "at_beginning", "ok"]
+    renewal = ["no_events", "too_few", "ok", "constant", "too_few", "ok"]
+    assert found.of("lewis_robinson")["status"].tolist() == renewal
+    assert found.of("mann")["status"].tolist() == renewal
+    made = found.status == "ok"
+    assert np.isfinite(found.p[made]).all()
+    assert np.isnan(found.p[~made]).all()
+    assert np.isfinite(found.statistic[made]).all()
+    assert len(found.to_frame()) == 6
+    assert "after adjustment" in found.sentence
+    assert found.to_dict()["tests"]["mann"]["status"]["too_few"] == 2
+    zeros = trend_tests(EventHistories.from_groups([[0.0, 0.0, 0.0]], end=10.0))
+    assert set(zeros.status[0]) == {"one_instant"}
+    assert "No trend test" in zeros.sentence
+    assert trend_tests(EventHistories.from_groups([])).p.shape == (0, 4)
+    ended = trend_tests(EventHistories.from_groups([[10.0, 10.0]], end=10.0))
+    assert set(ended.status[0]) <= {"one_instant", "too_few"}
+
+
+def test_adjusted_p_values_and_batches():
+    histories = power_law(50, 12.0, 1.0, np.random.default_rng(9))
+    found = trend_tests(histories)
+    expected = stats.false_discovery_control(found.p[:, 0])
+    np.testing.assert_allclose(found.p_adjusted[:, 0], expected)
+    alone = trend_tests(histories.take([7]))
+    assert np.array_equal(alone.p[0], found.p[7])
+    assert (np.nan_to_num(found.p_adjusted, nan=1.0) >= np.nan_to_num(found.p, nan=1.0)).all()
+    assert trend_tests(histories, adjustment="holm").p_adjusted[:, 0].max() == 1.0
+
+
+def test_bad_options():
+    histories = EventHistories.from_groups([[1.0]], end=2.0)
+    for options in ({"tests": ("x",)}, {"tests": ()}, {"truncation": "x"}, {"adjustment": "x"}, {"by": "rack"}):
+        with pytest.raises(ArgumentError):
+            trend_tests(histories, **options)
+    with pytest.raises(ArgumentError, match="no test"):
+        trend_tests(histories, tests=("mann",)).of("laplace")
+    assert TESTS == ("laplace", "mil_hdbk_189", "lewis_robinson", "mann")
