@@ -1,0 +1,119 @@
+"""Availability: by hand, on the sample, coverage of its limits, edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit import ArgumentError, DataError
+from relfit.recurrence import availability, availability_over_time
+from tests.factories import EPOCH, make_log
+
+
+def hand_made():
+    return make_log(
+        [
+            {"node": "a", "start": 10.0, "end": 20.0},
+            {"node": "a", "start": 15.0, "end": 22.0},  # part of the outage that is going on
+            {"node": "a", "start": 50.0, "end": 58.0, "cause": "upgrade"},
+            {"node": "b", "start": 0.0, "end": 5.0, "start_cut": True},
+            {"node": "b", "start": 95.0, "end": 100.0, "end_cut": True},
+        ],
+        [{"node": "a", "rack": "r1"}, {"node": "b", "rack": "r1"}, {"node": "c", "left": 50.0, "rack": "r2"}],
+    )
+
+
+def test_by_hand():
+    found = availability(hand_made(), planned="upgrade")
+    assert found.node_hours[0] == 250.0
+    assert found.repair_hours[0] == 22.0
+    assert found.planned_hours[0] == 8.0
+    assert found.operational[0] == pytest.approx(220.0 / 250.0)
+    assert found.inherent[0] == pytest.approx(220.0 / 242.0)
+    assert found.failures[0] == 2
+    assert found.mtbf[0] == 110.0
+    assert found.mttr[0] == 11.0
+    assert found.inherent_low[0] < found.inherent[0] < found.inherent_high[0]
+    alone = availability(hand_made())
+    assert alone.inherent[0] == alone.operational[0] == pytest.approx(0.88)
+
+
+def test_nodes_and_racks():
+    nodes = availability(hand_made(), "node")
+    np.testing.assert_allclose(nodes.operational, [0.8, 0.9, 1.0])
+    assert nodes.status.tolist() == ["ok", "ok", "never_down"]
+    assert np.isnan(nodes.operational_low[2])
+    assert nodes.operational_low[0] < 0.8 < nodes.operational_high[0]
+    racks = availability(hand_made(), "rack")
+    assert racks.groups.tolist() == ["r1", "r2"]
+    assert racks.nodes.tolist() == [2, 1]
+    np.testing.assert_allclose(racks.operational, [0.85, 1.0])
+
+
+def test_over_time_by_hand_and_as_a_whole():
+    log = hand_made()
+    found = availability_over_time(log, unit="day")
+    edges = [EPOCH + pd.Timedelta(hours=h) for h in (0, 24, 48, 72, 96, 100)]
+    assert list(found.edges) == edges
+    np.testing.assert_allclose(found.node_hours[0], [72.0, 72.0, 50.0, 48.0, 8.0])
+    np.testing.assert_allclose(found.down_hours[0], [17.0, 0.0, 8.0, 1.0, 4.0], atol=1e-9)
+    np.testing.assert_allclose(found.operational[0], 1.0 - found.down_hours[0] / found.node_hours[0])
+    assert found.status[0].tolist() == ["ok", "never_down", "ok", "ok", "ok"]
+    assert "lowest from 2001-01-05" in found.sentence
+    white = rf.datasets.load("white")
+    parts, whole = availability_over_time(white), availability(white)
+    assert parts.down_hours.sum() == pytest.approx(whole.repair_hours.sum())
+    assert parts.node_hours.sum() == pytest.approx(whole.node_hours.sum())
+    assert len(parts.to_frame()) == parts.operational.size
+
+
+@pytest.mark.parametrize("per", ["system", "node"])
+def test_limits_cover(per):
+    rng = np.random.default_rng(1)
+    systems, nodes, cycles = (200, 8, 14) if per == "system" else (400, 1, 40)
+    up, down = rng.exponential(50.0, (systems, nodes, cycles)), rng.lognormal(0.5, 1.0, (systems, nodes, cycles))
+    start = np.cumsum(up + down, axis=2) - down
+    window = 600.0 if per == "system" else 1800.0
+    events, people = [], []
+    for s in range(systems):
+        for n in range(nodes):
+            people.append({"system": str(s), "node": str(n)})
+            pairs = zip(start[s, n], start[s, n] + down[s, n], strict=True)
+            events += [{"system": str(s), "node": str(n), "start": a, "end": b} for a, b in pairs if b < window]
+    found = availability(make_log(events, people, window=(0, window)), per)
+    truth = 50.0 / (50.0 + np.exp(1.0))
+    inside = (found.operational_low <= truth) & (found.operational_high >= truth)
+    assert 0.89 < inside.mean() < 0.99
+
+
+def test_ends_that_are_not_known():
+    log = make_log([{"node": "a", "start": 1.0}, {"node": "b", "start": 2.0, "end": 4.0}, {"node": "b", "start": 9.0}])
+    nodes = availability(log, "node")
+    assert nodes.status.tolist() == ["no_ends", "some_ends_unknown"]
+    assert np.isnan(nodes.operational[0])
+    assert np.isnan(nodes.mttr).all()
+    assert nodes.unknown_ends.tolist() == [1, 1]
+    assert "without a known end" in availability(log).sentence
+    assert availability_over_time(log).unknown_ends == 2
+    one = availability(make_log([{"start": 1.0, "end": 2.0}]), "node")
+    assert one.status.tolist() == ["one_outage"]
+    assert np.isnan(one.operational_low[0])
+    none = availability(make_log([], [{"node": "a"}]))
+    assert none.status.tolist() == ["never_down"]
+    assert none.operational.tolist() == [1.0]
+
+
+def test_bad_options():
+    log = hand_made()
+    with pytest.raises(ArgumentError, match="planned cause"):
+        availability(log, planned=["dinner"])
+    with pytest.raises(ArgumentError, match="no column"):
+        availability(log, "cause")
+    with pytest.raises(ArgumentError, match="level"):
+        availability(log, level=2.0)
+    with pytest.raises(DataError, match="whole lives"):
+        availability(make_log(lifetimes=[{"node": "1", "duration": 4.0, "observed": True}]))
+    assert isinstance(availability(log).to_dict()["sentence"], str)
+    assert isinstance(availability_over_time(log).to_dict()["sentence"], str)
