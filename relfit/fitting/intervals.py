@@ -14,6 +14,7 @@ from scipy import special, stats
 from relfit.errors import ArgumentError
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.likelihood import LogLikelihood
+from relfit.fitting.profiles import bent, ridge_limits
 from relfit.fitting.quantities import Quantity, quantity_named
 from relfit.fitting.regions import Region, profile_limits, region
 
@@ -215,7 +216,34 @@ class Block:
         """Least and largest value of `quantity` in the region."""
         drop = 0.5 * float(stats.chi2.ppf(level, 1))
         border = self.region(level) if self.free.shape[1] <= 2 else None
-        return profile_limits(self.objective, self.free, self.information, self.top, drop, quantity, border)
+        low, high = profile_limits(self.objective, self.free, self.information, self.top, drop, quantity, border)
+        if border is not None and self.free.shape[1] == 2:
+            low, high = self._behind(border, drop, quantity, low, high)
+        return low, high
+
+    def _behind(
+        self, border: Region, drop: float, quantity: Callable[[FloatArray], FloatArray], low: FloatArray,
+        high: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+        """The limits, further out where a bent region goes on behind what the rays from its centre see."""
+        rows = np.flatnonzero(bent(border.radius))
+        if not rows.size:
+            return low, high
+        objective, columns = self.objective.take(rows), np.arange(rows.size)
+        free, seen = border.free[:, rows], np.isfinite(border.radius[:, rows])
+        with np.errstate(all="ignore"):
+            values = quantity(free)
+        out = []
+        for sign, limit in ((-1.0, low), (1.0, high)):
+            best = np.where(seen & np.isfinite(values), sign * values, -np.inf).argmax(axis=0)
+            start = free[best, columns]
+            further = ridge_limits(objective, quantity, self.free[rows], self.top[rows], drop, sign, start)
+            moved = limit.copy()
+            with np.errstate(invalid="ignore"):
+                beyond = sign * further > sign * limit[rows]
+            moved[rows[beyond]] = further[beyond]
+            out.append(moved)
+        return out[0], out[1]
 
 
 def blocks_of(fit: FamilyFit) -> list[Block]:
