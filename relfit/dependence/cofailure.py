@@ -75,9 +75,9 @@ class Cofailures:
 
     @property
     def depends(self) -> bool | None:
-        """Whether nodes fail together significantly at 5 %; None where there are no two nodes with failures."""
+        """Whether nodes fail together significantly at 5 % and 5 % more often; None without two nodes with failures."""
         p = self.p if np.isnan(self.p_shuffled) else self.p_shuffled
-        return None if np.isnan(p) else bool(p <= 0.05)
+        return None if np.isnan(p) else bool(p <= 0.05 and self.together >= 1.05 * self.expected)
 
     @property
     def sentence(self) -> str:
@@ -87,14 +87,14 @@ class Cofailures:
         ratio = self.together / self.expected
         p = self.p if np.isnan(self.p_shuffled) else self.p_shuffled
         text = (
-            f"Failures of two nodes of one {self.per} come within {self.window:g} h of each other {ratio:.2g} times as "
+            f"Failures of two nodes of one {self.per} come within {self.window:g} h of each other {ratio:.3g} times as "
             f"often as in independent Poisson processes ({self.together} against {self.expected:.0f}"
         )
         if np.isnan(self.p_shuffled):
             text += f", p = {p:.2g}): "
         else:
             text += f"; {self.expected_shuffled:.0f} in {self.shuffles} random logs, p = {p:.2g}): "
-        if p > 0.05:
+        if not self.depends:
             return text + "independence holds at this scale."
         return text + "a system of these nodes fails in bursts, and multiplying their reliabilities misleads."
 

@@ -65,8 +65,21 @@ class Dispersion:
 
     @property
     def depends(self) -> bool | None:
-        """Whether any scale is off at 5 %, adjusted for their number (Holm); None where none could be tested."""
-        return None if self.too_few.all() else bool(np.nanmin(adjusted_p(self.p, "holm")) <= 0.05)
+        """Whether a scale is off at 5 %, adjusted for their number, and by 10 % or more; None without a test.
+
+        By 10 %: the rate varies by so much, or the index is below 0.9.
+        """
+        return None if self.too_few.all() else bool(self._off.any())
+
+    @property
+    def rate_variation(self) -> FloatArray:
+        """Coefficient of variation of the rate itself from bin to bin, without what chance adds, shape (m,)."""
+        return np.sqrt(np.maximum(self.index - 1.0, 0.0) / np.where(self.mean > 0.0, self.mean, np.nan))
+
+    @property
+    def _off(self) -> npt.NDArray[np.bool_]:
+        significant = adjusted_p(self.p, "holm") <= 0.05
+        return np.asarray(significant & ((self.rate_variation >= 0.1) | (self.index <= 0.9)), dtype=np.bool_)
 
     @property
     def sentence(self) -> str:
@@ -74,7 +87,7 @@ class Dispersion:
         if self.too_few.all():
             return "There are too few failures to tell whether they cluster in time."
         known = np.flatnonzero(~self.too_few)
-        off = adjusted_p(self.p, "holm")[known] <= 0.05
+        off = self._off[known]
         high = known[off & (self.index[known] > 1.0)]
         low = known[off & (self.index[known] < 1.0)]
         if not high.size and not low.size:
@@ -91,7 +104,8 @@ class Dispersion:
         return (
             f"Failures cluster at scales from {_span(self.scales[first])} on: counts vary {self.index[first]:.1f} "
             f"times as much as those of a Poisson process there and {self.index[worst]:.1f} times at "
-            f"{_span(self.scales[worst])}; intervals that take failures as Poisson are too narrow by the root of that."
+            f"{_span(self.scales[worst])}, where the rate itself varies by {self.rate_variation[worst]:.0%}; intervals "
+            "that take failures as Poisson are too narrow by the root of that."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -105,6 +119,7 @@ class Dispersion:
                 "low": self.low,
                 "high": self.high,
                 "p": self.p,
+                "rate_variation": self.rate_variation,
                 "status": np.where(self.too_few, "too_few", "ok"),
             }
         )

@@ -48,9 +48,11 @@ class PooledTests:
 
     @property
     def depends(self) -> bool | None:
-        """Whether the series of the most nodes is autocorrelated at 5 %; None where none could be tested."""
+        """Whether the series of the most nodes is autocorrelated at 5 %, by 0.05 or more; None without a test."""
         tested = np.flatnonzero(self.status == OK)
-        return bool(self.p[tested[-1]] <= 0.05) if tested.size else None
+        if not tested.size:
+            return None
+        return bool(self.p[tested[-1]] <= 0.05 and abs(self.autocorrelation[tested[-1]]) >= 0.05)
 
     @property
     def sentence(self) -> str:
@@ -60,7 +62,7 @@ class PooledTests:
             return "The nodes together have too few failures apart from each other for a test of their pooled series."
         last = tested[-1]
         low, high = self.durbin_watson[tested].min(), self.durbin_watson[tested].max()
-        found = "is autocorrelated" if self.p[last] <= 0.05 else "shows no autocorrelation"
+        found = "is autocorrelated" if self.depends else "shows no autocorrelation to speak of"
         text = (
             f"The series of all failures of {self.nodes[last]} nodes {found} (Durbin-Watson "
             f"{self.durbin_watson[last]:.2f}, p = {self.p[last]:.2g}; {low:.2f} to {high:.2f} over all k)"

@@ -102,13 +102,17 @@ class SerialTests:
 
     @property
     def depends(self) -> bool | None:
-        """Whether Durbin-Watson finds a node after adjustment, or more at 5 % than chance; None where none is long."""
+        """Whether Durbin-Watson finds 1 % of the nodes after adjustment, or 7.5 % at 5 % and that is not chance.
+
+        None where no node is long enough.
+        """
         row = self.rejected().loc["durbin_watson"]
         if not row["tested"]:
             return None
         # the number of rejections among so many independent tests
         chance = float(stats.binom.sf(row["rejected"] - 1, row["tested"], 0.05))
-        return bool(row["rejected_adjusted"] > 0 or chance < 0.01)
+        many = row["rejected"] >= 0.075 * row["tested"] and chance < 0.01
+        return bool(row["rejected_adjusted"] > 0.01 * row["tested"] or many)
 
     @property
     def sentence(self) -> str:
@@ -188,7 +192,7 @@ def serial_tests(
     -------
     SerialTests
         The runs test takes values of the median or more as above it, and has an exact mid-p-value up to 200 values, the
-        normal law beyond. Runs are whole numbers: at 5 % it rejects between 2 and 8 % of short independent series.
+        normal law beyond. Runs are whole numbers: at 5 % it rejects between 2 and 9 % of short independent series.
 
     Raises
     ------

@@ -190,6 +190,8 @@ def dependence(
         return failures
 
     shuffles = _shuffles(0 if failures is None else failures.times.size)
+    if failures is not None and not shuffles:
+        notes.append("more than a million failures: no random logs were drawn, failing together is judged by Poisson")
     column = place if place is not None else next((name for name in _PLACES if name in log.attributes), None)
     return Dependence(
         part("correlation", lambda: _correlation(gaps, method, streams[0], notes)),
@@ -199,7 +201,7 @@ def dependence(
         else part(
             "place", lambda: cofailures(log, window, column, shuffles=shuffles, rng=streams[2], failures=known())
         ),
-        part("serial", lambda: _serial(gaps, streams[3])),
+        part("serial", lambda: _serial(gaps, streams[3], notes)),
         part("pooled", lambda: pooled_tests(known())),
         part("dispersion", lambda: dispersion(known())),
         part("cycles", lambda: cycles(log, known())),
@@ -226,5 +228,8 @@ def _correlation(gaps: LifeData, method: str, rng: np.random.Generator, notes: l
     return correlations(gaps, method, most=most, permutations=permutations if permutations >= 39 else 0, rng=rng)
 
 
-def _serial(gaps: LifeData, rng: np.random.Generator) -> SerialTests:
-    return serial_tests(gaps, shuffles=int(np.clip(2e9 // max(gaps.durations.size, 1), 199, 9999)), rng=rng)
+def _serial(gaps: LifeData, rng: np.random.Generator, notes: list[str]) -> SerialTests:
+    total = gaps.durations.size
+    if total > 1_000_000:
+        notes.append("more than a million times to failure: p-values along time without shuffling")
+    return serial_tests(gaps, shuffles=0 if total > 1_000_000 else int(np.clip(2e9 // max(total, 1), 0, 9999)), rng=rng)

@@ -89,7 +89,7 @@ def test_size_on_independent_lives(n, shape):
     for name in ("durbin_watson_p", "ljung_box_p"):
         assert 0.04 <= (getattr(found, name) <= 0.05).mean() <= 0.06, name
     # runs are whole numbers: the size swings with the length
-    assert 0.02 <= (found.runs_p <= 0.05).mean() <= 0.08
+    assert 0.02 <= (found.runs_p <= 0.05).mean() <= 0.09
 
 
 def test_size_of_the_runs_test_over_many_lengths():
