@@ -1,0 +1,293 @@
+"""Eras: change points in the failure rate of a log, and the period that a fit should use.
+
+Failures in bins of time are taken as a Poisson process with a rate that is constant within an era. The segmentation is
+exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (PELT: Killick,
+Fearnhead and Eckley 2012). The penalty is such that a log with a constant rate stays whole with probability 95 %, by
+simulation on the log's own exposure. Where counts scatter more than Poisson from one bin to the next, the likelihood is
+divided by that excess, so that bursts are not taken for eras.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.eras.results import Era, Eras
+from relfit.eras.segmentation import coarse, gain_of, null_gains, scatter, segments, thinned
+from relfit.errors import ArgumentError
+from relfit.tallies import poisson_interval
+from relfit.units import NANOSECONDS_PER_HOUR, hours
+
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+
+__all__ = ["eras", "stable_era"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def eras(
+    log: FailureLog,
+    *,
+    of: str = "incidents",
+    window: Any = None,
+    bin_width: Any = "1D",
+    shortest: Any = "30D",
+    size: float = 0.05,
+    penalty: float | None = None,
+    level: float = 0.95,
+    replications: int = 499,
+    rng: int | np.random.Generator | None = 0,
+) -> Eras:
+    """Cut the observation of a log into eras of constant failure rate.
+
+    The era to use is the most recent one that holds a sixth of the exposure or more; if none does, the one with the
+    most exposure. Eras before it are ``infancy`` where all from the beginning on have a higher rate than it has, else
+    ``earlier``; those after it are ``wear-out`` where they have a higher rate, else ``later``. The era to use is
+    ``wear-out`` too where it ends the log, and the one before it was long enough and had a lower rate.
+
+    Parameters
+    ----------
+    log : FailureLog
+        Select a system first (``log.where(system=...)``): the rate of all is taken as one.
+    of : {"incidents", "records"}
+        Count incidents (`relfit.incidents`) or every record.
+    window : float or duration, optional
+        Of the incidents.
+    bin_width, shortest : duration
+        Of a bin, and the least length of an era (at most a tenth of the log).
+    size : float
+        Probability to find a change where there is none; sets the penalty.
+    penalty : float, optional
+        What a change must add to the log-likelihood, instead of `size`.
+    level : float
+        Level of the limits of rates and beginnings.
+    replications : int
+        Simulated logs behind the penalty, 99 or more.
+    rng : int or numpy.random.Generator, optional
+
+    Returns
+    -------
+    Eras
+
+    Raises
+    ------
+    ArgumentError
+        For a log without a span of time or of whole lives, or an option outside its range.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> found = eras(rf.datasets.load("white"))
+    >>> [era.name for era in found.eras][-1], found.stable_era.start.year
+    ('steady', 2002)
+    """
+    for name, value in (("size", size), ("level", level)):
+        if not 0.0 < value < 1.0:
+            raise ArgumentError(f"{name} {value} is not between 0 and 1", remedy="5 % is 0.05")
+    if of not in ("incidents", "records"):
+        raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")
+    if penalty is not None and not penalty > 0.0:
+        raise ArgumentError(f"a penalty of {penalty} cannot be", remedy="give a number above zero, or size=0.05")
+    if replications < 99:
+        raise ArgumentError(f"{replications} replications are too few", remedy="use 99 or more")
+    if log.lifetimes is not None and not len(log.events):
+        raise ArgumentError("this log holds whole lives without dates; it has no eras")
+    first, last = log.window.start, log.window.end
+    if pd.isna(first) or pd.isna(last) or not first < last:
+        raise ArgumentError("this log covers no span of time")
+    width, least = hours(bin_width), hours(shortest)
+    if not (np.isfinite(width) and width > 0.0 and least >= 0.0):
+        raise ArgumentError(f"bins of {bin_width!r} and eras of at least {shortest!r} cannot be")
+    count = int(np.clip(round(log.window.hours / width), 1, 20_000))
+    edges = np.linspace(first.as_unit("ns").value, last.as_unit("ns").value, count + 1).astype(np.int64)
+    exposure = np.diff(_exposure(log, edges))
+    counts, outside = _counts(_instants(log, of, window), edges, exposure)
+    smallest = max(1, min(round(least / (log.window.hours / count)), count // 10))
+    total = int(counts.sum())
+    dispersion = max(1.0, float(scatter(*coarse(counts, exposure, total))))
+    strongest = np.nan
+    if total < 10 or exposure.sum() <= 0.0:
+        cuts = np.array([0, count], dtype=np.int64)
+        used = np.nan if penalty is None else penalty
+    else:
+        gains = null_gains(counts, exposure, smallest, replications, rng)
+        used = float(np.quantile(gains, 1.0 - size, method="higher")) if penalty is None else penalty
+        cuts = segments(counts, exposure, used * dispersion, smallest)
+        best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
+        strongest = float((1 + np.sum(gains >= best)) / (1 + gains.size))
+    return _named(
+        log,
+        of,
+        cuts,
+        edges,
+        counts,
+        exposure,
+        used,
+        dispersion,
+        strongest,
+        level,
+        outside,
+        "ok" if total >= 10 else "too_few",
+    )
+
+
+def stable_era(log: FailureLog, **options: Any) -> Era:
+    """The period that a fit should use; options as for `eras`.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> era = stable_era(log)
+    >>> log.between(era.start, era.end).lives().n_groups
+    512
+    """
+    return eras(log, **options).stable_era
+
+
+# ------------------------------------------------------------------------ counts
+
+
+def _nanoseconds(times: pd.Series) -> IntArray:
+    return np.asarray(times.dt.tz_convert("UTC").astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64)
+
+
+def _instants(log: FailureLog, of: str, window: Any) -> IntArray:
+    if of == "incidents":
+        from relfit.incidents import incidents
+
+        return _nanoseconds(incidents(log, window).table["start"]) if len(log.events) else np.zeros(0, np.int64)
+    return _nanoseconds(log.events["start"][~log.events["start_cut"].to_numpy(dtype=bool)])
+
+
+def _exposure(log: FailureLog, edges: IntArray) -> FloatArray:
+    """Node-hours from the beginning to each edge; hours of the log where it knows no nodes."""
+    at = (edges - edges[0]) / NANOSECONDS_PER_HOUR
+    people = log.population
+    known = people["entered"].notna() & people["left"].notna()
+    if not known.any():
+        return np.asarray(at, dtype=np.float64)
+    entered = np.maximum((_nanoseconds(people.loc[known, "entered"]) - edges[0]) / NANOSECONDS_PER_HOUR, 0.0)
+    left = np.maximum((_nanoseconds(people.loc[known, "left"]) - edges[0]) / NANOSECONDS_PER_HOUR, entered)
+    return _since(entered, at) - _since(left, at)
+
+
+def _since(instants: FloatArray, at: FloatArray) -> FloatArray:
+    """Sum over the instants of the time from each of them to `at`, where that is positive."""
+    order = np.sort(instants)
+    running = np.concatenate([[0.0], np.cumsum(order)])
+    number = np.searchsorted(order, at)
+    return np.asarray(number * at - running[number], dtype=np.float64)
+
+
+def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntArray, int]:
+    """Failures in each bin, and those at times when nobody was under observation."""
+    place = np.searchsorted(edges, when, side="right") - 1
+    place[when == edges[-1]] = edges.size - 2
+    inside = (place >= 0) & (place < edges.size - 1)
+    inside[inside] &= exposure[place[inside]] > 0.0
+    return np.bincount(place[inside], minlength=edges.size - 1).astype(np.int64), int((~inside).sum())
+
+
+# ------------------------------------------------------------------------ names
+
+
+def _named(
+    log: FailureLog, of: str, cuts: IntArray, edges: IntArray, counts: IntArray, exposure: FloatArray, penalty: float,
+    dispersion: float, p: float, level: float, outside: int, status: str,
+) -> Eras:  # fmt: skip
+    number = np.add.reduceat(counts, cuts[:-1])
+    time = np.add.reduceat(exposure, cuts[:-1])
+    low, high = poisson_interval(number / dispersion, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        watched = np.where(time > 0.0, time, np.nan)
+        rate, low, high = number / watched, dispersion * low / watched, dispersion * high / watched
+    enough = np.flatnonzero(time >= time.sum() / 6.0)
+    stable = int(enough[-1]) if enough.size else int(np.argmax(time))
+    names = _names(rate, stable, bool(stable > 0 and stable - 1 in enough))
+    bounds = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
+    stamps = [_stamp(edges[cut]) for cut in cuts]
+    stamps[0], stamps[-1] = log.window.start, log.window.end
+    made = [
+        Era(
+            stamps[i],
+            stamps[i + 1],
+            _stamp(edges[bounds[i][0]]) if i else stamps[0],
+            _stamp(edges[bounds[i][1]]) if i else stamps[0],
+            names[i],
+            int(number[i]),
+            float(time[i]),
+            float(rate[i]),
+            float(low[i]),
+            float(high[i]),
+        )
+        for i in range(cuts.size - 1)
+    ]
+    words = _sentence(made, stable, status, outside)
+    made[stable] = replace(made[stable], sentence=words)
+    return Eras(tuple(made), stable, of, penalty, dispersion, p, level, edges, counts, exposure, status)
+
+
+def _stamp(nanoseconds: Any) -> pd.Timestamp:
+    return pd.Timestamp(int(nanoseconds), unit="ns", tz="UTC")
+
+
+def _names(rate: FloatArray, stable: int, before_long: bool) -> list[str]:
+    worse = rate > rate[stable]
+    names = ["infancy" if worse[: i + 1].all() else "earlier" for i in range(stable)]
+    risen = stable == rate.size - 1 and before_long and rate[stable - 1] < rate[stable]
+    names.append("wear-out" if risen else "steady")
+    return names + ["wear-out" if worse[i] else "later" for i in range(stable + 1, rate.size)]
+
+
+def _limits_of_cuts(
+    cuts: IntArray, counts: IntArray, exposure: FloatArray, dispersion: float, level: float
+) -> list[tuple[int, int]]:
+    """First and last bin at which each era can have begun, the other cuts given.
+
+    Twice the fall of the log-likelihood is held against the quantile of (1 - exp(-x/2))**2, its law for a small change
+    (Siegmund 1988; Hansen 2000).
+    """
+    allowed = -np.log1p(-np.sqrt(level)) * dispersion  # half of the quantile
+    running = np.concatenate([[0.0], np.cumsum(counts)])
+    time = np.concatenate([[0.0], np.cumsum(exposure)])
+    found = [(0, 0)]
+    for left, right in zip(cuts[:-2], cuts[2:], strict=True):
+        inner = np.arange(left + 1, right)
+        n, t = running[inner] - running[left], time[inner] - time[left]
+        m, u = running[right] - running[inner], time[right] - time[inner]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first = np.where((n > 0) & (t > 0), n * np.log(n / t), 0.0)
+            second = np.where((m > 0) & (u > 0), m * np.log(m / u), 0.0)
+        near = inner[first + second >= (first + second).max() - allowed]
+        found.append((int(near[0]), int(near[-1])))
+    return found
+
+
+def _sentence(made: list[Era], stable: int, status: str, outside: int) -> str:
+    era = made[stable]
+    tail = f" {outside} failures at times without exposure were left out." if outside else ""
+    if status == "too_few":
+        return f"There are only {era.failures} failures, too few to tell eras apart: use the whole log." + tail
+    if len(made) == 1:
+        return "The failure rate shows no change beyond chance: a fit can use the whole log." + tail
+    text = f"A fit should use {era.start:%Y-%m-%d} to {era.end:%Y-%m-%d}"
+    if stable:
+        before = made[stable - 1]
+        text += f"; fits from before {era.start:%Y-%m-%d} should not be used: the failure rate was "
+        text += f"{_times(before, era)} just before"
+    if stable < len(made) - 1:
+        text += (
+            f"; since {made[stable + 1].start:%Y-%m-%d} it has been {_times(made[stable + 1], era)} that of this era"
+        )
+    return text + "." + tail
+
+
+def _times(other: Era, era: Era) -> str:
+    return f"{other.rate / era.rate:.2g} times" if era.rate > 0.0 else "above zero"

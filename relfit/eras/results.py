@@ -1,0 +1,152 @@
+"""`Era` and `Eras`: periods of constant failure rate, and which of them a fit should use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.tallies import HOURS_PER_YEAR
+
+__all__ = ["Era", "Eras"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Era:
+    """A period with a constant failure rate.
+
+    Attributes
+    ----------
+    start, end : pandas.Timestamp
+        UTC; ``log.between(era.start, era.end)`` is the log in that era.
+    start_low, start_high : pandas.Timestamp
+        Confidence limits of its beginning; the beginning itself where that is the log's.
+    name : str
+        ``"infancy"``, ``"steady"``, ``"wear-out"``, ``"earlier"`` or ``"later"``.
+    failures : int
+    exposure : float
+        Hours under observation, summed over the nodes (hours of the log where it knows no nodes).
+    rate, low, high : float
+        Failures an hour of exposure, with limits.
+    sentence : str
+        What it means for a fit; empty but for the era that a fit should use.
+    """
+
+    start: pd.Timestamp
+    end: pd.Timestamp
+    start_low: pd.Timestamp
+    start_high: pd.Timestamp
+    name: str
+    failures: int
+    exposure: float
+    rate: float
+    low: float
+    high: float
+    sentence: str = ""
+
+    @property
+    def hours(self) -> float:
+        """Length in hours."""
+        return float((self.end - self.start) / pd.Timedelta(hours=1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        stamps = {name: getattr(self, name).isoformat() for name in ("start", "end", "start_low", "start_high")}
+        plain = ("name", "failures", "exposure", "rate", "low", "high", "sentence")
+        numbers = {name: getattr(self, name) for name in plain}
+        return stamps | {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in numbers.items()}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row."""
+        names = [name for name in self.__dataclass_fields__ if name != "sentence"]
+        return pd.DataFrame([{name: getattr(self, name) for name in names}])
+
+    def __repr__(self) -> str:
+        return (
+            f"Era: {self.name}, {self.start:%Y-%m-%d} to {self.end:%Y-%m-%d}, {self.failures} failures, "
+            f"{self.rate * HOURS_PER_YEAR:.4g} a node-year ({self.low * HOURS_PER_YEAR:.4g} to "
+            f"{self.high * HOURS_PER_YEAR:.4g})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Eras:
+    """The eras of a log, in the order of time.
+
+    Attributes
+    ----------
+    eras : tuple of Era
+    stable : int
+        Which of them a fit should use.
+    of : str
+        What was counted: ``"incidents"`` or ``"records"``.
+    penalty : float
+        What a change must add to the log-likelihood.
+    dispersion : float
+        Scatter of neighbouring bins relative to Poisson, at least 1; limits of rates are wider by its square root.
+    p : float
+        Probability that a log with a constant rate shows a change as clear as the clearest one here.
+    level : float
+    edges, counts, exposure : ndarray
+        Bins: nanoseconds since 1970 (bins + 1), failures and node-hours in each.
+    status : str
+        ``"ok"``, or ``"too_few"``: fewer than ten failures, which are one era.
+    """
+
+    eras: tuple[Era, ...]
+    stable: int
+    of: str
+    penalty: float
+    dispersion: float
+    p: float
+    level: float
+    edges: IntArray
+    counts: IntArray
+    exposure: FloatArray
+    status: str = "ok"
+
+    def __len__(self) -> int:
+        return len(self.eras)
+
+    @property
+    def stable_era(self) -> Era:
+        """The era that a fit should use."""
+        return self.eras[self.stable]
+
+    @property
+    def sentence(self) -> str:
+        """What it means for a fit."""
+        return self.stable_era.sentence
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row an era."""
+        return pd.concat([era.to_frame() for era in self.eras], ignore_index=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "of": self.of,
+            "penalty": self.penalty,
+            "dispersion": self.dispersion,
+            "p": None if np.isnan(self.p) else self.p,
+            "level": self.level,
+            "status": self.status,
+            "stable": self.stable,
+            "sentence": self.sentence,
+            "eras": [era.to_dict() for era in self.eras],
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Eras: {len(self.eras)} of {self.of}", *(f"  {era!r}" for era in self.eras), self.sentence])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        table = self.to_frame().to_html(escape=True, index=False, float_format="{:.4g}".format)
+        return f"<p>{escape(self.sentence)}</p>{table}"
