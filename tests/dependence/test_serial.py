@@ -162,6 +162,17 @@ def test_the_seed_alone_decides_not_the_threads():
     np.testing.assert_array_equal(one.ljung_box_p, two.ljung_box_p)
 
 
+def test_a_screen_shuffles_only_small_p_values():
+    lives = LifeData.from_array(np.random.default_rng(21).weibull(0.6, (2000, 30)))
+    law, all_of_them = serial_tests(lives, shuffles=0), serial_tests(lives, shuffles=999, rng=1)
+    some = serial_tests(lives, shuffles=999, screen=0.05, rng=1)
+    small = (law.durbin_watson_p <= 0.05) | (law.ljung_box_p <= 0.05)
+    np.testing.assert_array_equal(some.durbin_watson_p[small], all_of_them.durbin_watson_p[small])
+    np.testing.assert_array_equal(some.durbin_watson_p[~small], law.durbin_watson_p[~small])
+    with pytest.raises(ArgumentError, match="screen"):
+        serial_tests(lives, screen=2.0)
+
+
 def test_arguments():
     lives = LifeData.from_array(np.arange(5.0))
     with pytest.raises(ArgumentError, match="lags"):
