@@ -1,0 +1,122 @@
+"""Eras: exactness of the segmentation, size, power, names."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.eras import eras, segments, stable_era
+from relfit.errors import ArgumentError
+from tests.factories import make_log
+
+
+def best_value(counts: np.ndarray, exposure: np.ndarray, penalty: float, shortest: int) -> float:
+    """The largest penalised log-likelihood, by trying every last segment."""
+    running, time = np.r_[0, np.cumsum(counts)], np.r_[0, np.cumsum(exposure)]
+    best = np.full(counts.size + 1, -np.inf)
+    best[0] = penalty
+    for end in range(shortest, counts.size + 1):
+        for start in range(end - shortest + 1):
+            number = running[end] - running[start]
+            value = number * np.log(number / (time[end] - time[start])) if number else 0.0
+            best[end] = max(best[end], best[start] + value - penalty)
+    return float(best[-1])
+
+
+def test_segmentation_is_exact() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        size, shortest, penalty = int(rng.integers(5, 60)), int(rng.integers(1, 6)), rng.uniform(0.2, 3.0)
+        counts, exposure = rng.poisson(rng.choice([0.5, 3.0, 6.0], size)), rng.uniform(0.5, 1.5, size)
+        cuts = segments(counts, exposure, penalty, shortest)
+        assert np.diff(cuts).min() >= shortest
+        value = penalty
+        for start, end in pairwise(cuts.tolist()):
+            number = counts[start:end].sum()
+            value += (number * np.log(number / exposure[start:end].sum()) if number else 0.0) - penalty
+        assert value == pytest.approx(best_value(counts, exposure, penalty, shortest), abs=1e-9)
+
+
+def simulated(rng: np.random.Generator, per_day: np.ndarray) -> rf.FailureLog:
+    days = np.repeat(np.arange(per_day.size), rng.poisson(per_day))
+    hours = np.sort(24.0 * (days + rng.random(days.size)))
+    log = make_log([{"start": 0.5}], [{"node": "n"}], window=(0, 24.0 * per_day.size))
+    events = log.events.iloc[np.zeros(hours.size, int)].reset_index(drop=True)
+    events["start"] = log.window.start + pd.to_timedelta((hours * 3600).round(), unit="s")
+    return rf.FailureLog(events, log.population, log.window)
+
+
+def test_a_constant_rate_is_one_era() -> None:
+    rng = np.random.default_rng(7)
+    several = [
+        len(eras(simulated(rng, np.full(720, 0.4)), of="records", bin_width="2D", replications=199, rng=i)) > 1
+        for i in range(240)
+    ]
+    assert 0.02 <= np.mean(several) <= 0.085  # 0.05 with a standard error of 0.014
+
+
+def test_a_rate_that_doubles_is_found_where_it_does() -> None:
+    rng = np.random.default_rng(8)
+    covered, right = [], []
+    for i in range(40):
+        found = eras(simulated(rng, np.repeat([0.5, 1.0], 400)), of="records", replications=99, rng=i)
+        right.append(len(found) == 2)
+        if len(found) == 2:
+            true = found.eras[0].start + pd.Timedelta(days=400)
+            covered.append(found.eras[1].start_low <= true <= found.eras[1].start_high)
+            assert found.eras[1].name == "wear-out"
+            assert found.p <= 0.05
+    assert np.mean(right) > 0.85
+    assert np.mean(covered) > 0.85
+
+
+def test_bathtub_is_named() -> None:
+    rng = np.random.default_rng(9)
+    found = eras(simulated(rng, np.repeat([6.0, 3.0, 1.0, 3.0], [150, 150, 600, 80])), of="records", replications=99)
+    assert [era.name for era in found.eras] == ["infancy", "infancy", "steady", "wear-out"]
+    assert found.stable == 2
+    assert "should not be used" in found.sentence
+    assert found.to_frame()["failures"].sum() == found.counts.sum()
+
+
+def test_bursts_are_no_eras() -> None:
+    rng = np.random.default_rng(10)
+    several = []
+    for i in range(60):
+        parents = simulated(rng, np.full(720, 0.3)).events["start"]
+        copies = parents.repeat(rng.geometric(0.25, len(parents))).reset_index(drop=True)
+        log = simulated(rng, np.full(720, 0.3))
+        events = log.events.iloc[np.zeros(len(copies), int)].reset_index(drop=True).assign(start=copies)
+        clustered = rf.FailureLog(events, log.population, log.window)
+        several.append(len(eras(clustered, of="records", bin_width="2D", replications=99, rng=i)) > 1)
+    assert np.mean(several) < 0.2
+
+
+def test_white_has_its_infancy_and_its_steady_era() -> None:
+    log = rf.datasets.load("white")
+    era = stable_era(log)
+    assert era.name == "steady"
+    assert abs(era.start - pd.Timestamp("2002-10-01", tz="UTC")) < pd.Timedelta(days=30)
+    assert era.end == log.window.end
+    assert era.start_low <= era.start <= era.start_high
+    assert all(one.name == "infancy" for one in eras(log).eras[:-1])
+
+
+def test_edges() -> None:
+    few = eras(make_log([{"start": 1}, {"start": 90}]))
+    assert few.status == "too_few"
+    assert len(few) == 1
+    assert eras(make_log([], [{"node": "n"}])).stable_era.rate == 0.0
+    together = eras(make_log([{"node": f"n{i}", "start": 50} for i in range(40)], window=(0, 2400)))
+    assert len(together) == 1  # forty records of one instant are one incident
+    with pytest.raises(ArgumentError, match="whole lives"):
+        eras(make_log([], [{"node": "a"}], lifetimes=[{"node": "a", "duration": 3.0, "observed": True}]))
+    for options in ({"size": 5}, {"of": "nodes"}, {"penalty": -1.0}, {"replications": 3}, {"bin_width": 0}):
+        with pytest.raises(ArgumentError):
+            eras(make_log([{"start": 1}]), **options)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="without exposure"):
+        segments([1, 2], [1.0, 0.0], 1.0)
