@@ -189,8 +189,9 @@ class Correlations:
         """Whether a pair is significant among so many, or all together differ from shuffles; None without pairs."""
         if not self.n_pairs:
             return None
-        together = np.isfinite(self.mean_r_p) and min(self.mean_r_p, self.mean_square_p) <= 0.025
-        return bool(together or self.n_significant() > 0)
+        together = np.isfinite(self.mean_r_p) and min(self.mean_r_p, self.mean_square_p) <= 0.0125
+        # three tests, 5 % in all
+        return bool(together or self.n_significant(0.025) > 0)
 
     @property
     def sentence(self) -> str:
@@ -214,7 +215,7 @@ class Correlations:
             text += (
                 f". As a whole the nodes depend on each other (mean r {self.mean_r:+.3f}, p = {small:.2g} against "
                 "shuffled TTFs): a shock or a trend they share"
-                if small <= 0.025
+                if small <= 0.0125
                 else f". As a whole they differ no more from 0 than shuffled ones (mean r {self.mean_r:+.3f})"
             )
         return text + "."
