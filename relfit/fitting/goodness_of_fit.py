@@ -178,6 +178,8 @@ def goodness_of(
         np.full(groups, lives.plain and fit.name in CORE and fit.method == "maximum likelihood")
         & (lives.n_censored == 0)
     )  # fmt: skip
+    if lives.limit is not None:  # lives that could have been censored, but happen not to be, are no complete sample
+        complete &= np.bincount(lives.group_codes(), lives.limit < np.inf, groups) == 0
     for i, test in enumerate(tests):
         if test in DISTANCES and complete.any():
             rows = np.flatnonzero(defined[:, i] & complete)

@@ -1,0 +1,142 @@
+"""P-values of the tests of fit: uniform under their null with fitted parameters, and the power that statistics.md has.
+
+`benchmarks/verify_p_values.py` has the slow cases (gamma censored, 500 lives censored) and the tables of power.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from tests.fitting.simulated import TRUTH, complete, randomly_censored, rejected, renewals, uniform_p
+
+DISTANCES = ("ks", "cvm", "ad")
+
+
+@pytest.mark.parametrize("size", [10, 50, 500])
+@pytest.mark.parametrize("family", list(TRUTH))
+def test_complete_lives(family, size):
+    lives = complete(family, 2000, size, seed=size)
+    found = rf.fit(lives, family)[family].goodness(bootstrap=0)
+    assert set(found.source.ravel()) == {"table"}
+    for test in DISTANCES:
+        assert np.isfinite(found.p).all()
+        assert uniform_p(found, test) > 0.001, test
+        assert 3.4 < rejected(found, test) < 6.6, test
+
+
+@pytest.mark.parametrize(("size", "known"), [(10, True), (50, False)])
+@pytest.mark.parametrize("family", ["exponential", "weibull", "lognormal"])
+def test_right_censored_lives(family, size, known):
+    lives = randomly_censored(family, 2000, size, seed=size, known=known)
+    assert 0.33 < 1 - lives.n_failures.sum() / lives.n_lives.sum() < 0.43
+    fit = rf.fit(lives, family)[family]
+    found = fit.goodness(bootstrap=199 if size == 10 else 59, rng=1)
+    assert set(found.source[fit.ok].ravel()) == {"bootstrap"}
+    assert fit.ok.mean() > 0.99
+    rng = np.random.default_rng(2)
+    for test in DISTANCES:
+        assert uniform_p(found, test, rng) > 0.001, test
+        assert 2.5 < rejected(found, test) < 6.6, test
+
+
+@pytest.mark.parametrize("family", ["exponential", "weibull", "lognormal"])
+def test_renewals_in_a_window(family):
+    """Limits are not known here: the gap that a window cuts short is the only censored life of its node."""
+    fit = rf.fit(renewals(family, 2000, 12.0, seed=5), family)[family]
+    found = fit.goodness(bootstrap=199, rng=1)
+    assert fit.ok.mean() > 0.98
+    rng = np.random.default_rng(2)
+    for test in DISTANCES:
+        assert uniform_p(found, test, rng) > 0.001, test
+        assert 3.0 < rejected(found, test) < 6.6, test
+
+
+@pytest.mark.parametrize("family", list(TRUTH))
+def test_chi_square(family):
+    found = rf.fit(complete(family, 2000, 50, seed=57), family)[family].goodness(("chi2",), bootstrap=59, rng=1)
+    assert set(found.source.ravel()) == {"bootstrap"}
+    assert uniform_p(found, "chi2", np.random.default_rng(2)) > 0.001
+    assert 3.4 < rejected(found, "chi2") < 6.6
+
+
+def test_chi_square_at_500_lives():
+    found = rf.fit(complete("weibull", 500, 500, seed=58), "weibull")["weibull"].goodness(
+        ("chi2",), bootstrap=99, rng=1
+    )
+    assert uniform_p(found, "chi2", np.random.default_rng(2)) > 0.001
+
+
+def test_known_limits_make_p_values_of_ten_lives_more_exact():
+    """Unknown limits are drawn from few censored lives, which makes the tests of so few lives hold back."""
+    shares = {}
+    for known in (True, False):
+        lives = randomly_censored("weibull", 4000, 10, seed=6, known=known)
+        found = rf.fit(lives, "weibull")["weibull"].goodness(bootstrap=99, rng=1)
+        shares[known] = [rejected(found, test) for test in DISTANCES]
+    assert all(2.0 < share < 5.0 for share in shares[False])
+    assert np.mean(shares[False]) < np.mean(shares[True])
+    assert 3.5 < np.mean(shares[True]) < 6.0
+
+
+@pytest.mark.parametrize(("size", "textbook", "calibrated"), [(50, 0.7, 36.0), (200, 25.0, 94.0)])
+def test_power_of_the_calibrated_ks_test(size, textbook, calibrated):
+    """Lognormal lives against the Weibull family; the figures of statistics.md."""
+    lives = complete("lognormal", 5000, size, seed=2)
+    fit = rf.fit(lives, "weibull")["weibull"]
+    assert 100 * np.mean(fit.ks_p_textbook < 0.05) == pytest.approx(textbook, abs=2.0 if size > 50 else 0.4)
+    assert 100 * np.mean(fit.ks_p < 0.05) == pytest.approx(calibrated, abs=2.0)
+
+
+@pytest.mark.parametrize(("family", "percent", "within"), [("exponential", 0.5, 0.15), ("weibull", 0.01, 0.02)])
+def test_the_textbook_p_value_hardly_ever_rejects_what_is_true(family, percent, within):
+    fit = rf.fit(complete(family, 40_000, 50, seed=1), family)[family]
+    assert 100 * np.mean(fit.ks_p_textbook < 0.05) == pytest.approx(percent, abs=within)
+
+
+def test_known_limits_that_no_life_reached_are_no_complete_sample():
+    lives = rf.LifeData.from_array([[1.0, 2.0, 5.0, 3.0]] * 2, limit=[[6.0] * 4, [np.inf] * 4])
+    found = rf.fit(lives, "weibull")["weibull"].goodness(bootstrap=99)
+    assert found.source[:, 0].tolist() == ["bootstrap", "table"]
+
+
+def test_power_grows_with_the_number_of_lives_and_ad_leads():
+    shares = {}
+    for size in (20, 50, 200):
+        found = rf.fit(complete("lognormal", 2000, size, seed=4), "weibull")["weibull"].goodness(bootstrap=0)
+        shares[size] = [rejected(found, test) for test in DISTANCES]
+    for i in range(3):
+        assert shares[20][i] < shares[50][i] < shares[200][i]
+    assert shares[50][2] > shares[50][0]
+
+
+def test_what_has_no_test_says_so():
+    lives = rf.LifeData.from_intervals([[1.0, 3.0, 4.0]], [[2.0, 5.0, 9.0]])
+    found = rf.fit(lives, "weibull")["weibull"].goodness()
+    assert np.isnan(found.p).all()
+    assert set(found.source.ravel()) == {"not defined"}
+    truncated = rf.LifeData.from_array([1.0, 2.0, 5.0, 3.0], exit=[9.0, 9.0, 9.0, 9.0])
+    found = rf.fit(truncated, "exponential")["exponential"].goodness()
+    assert np.isnan(found.p).all()
+    assert set(found.source.ravel()) <= {"not computed", "not defined"}
+
+
+def test_left_truncated_lives():
+    rng = np.random.default_rng(3)
+    entry = np.where(rng.random((150, 30)) < 0.5, rng.exponential(300.0, (150, 30)), 0.0)
+    life = entry + rf.families.Weibull(1.4, 1000.0).excess_sample(entry, 1, rng)[0]
+    limit = entry + rng.exponential(2500.0, entry.shape)
+    lives = rf.LifeData.from_array(np.minimum(life, limit), life <= limit, entry=entry, limit=limit)
+    fit = rf.fit(lives, "weibull")["weibull"]
+    found = fit.goodness(bootstrap=49, rng=1)
+    for test in DISTANCES:
+        assert uniform_p(found, test, rng) > 0.001, test
+
+
+def test_p_values_do_not_depend_on_the_unit_of_time():
+    lives = randomly_censored("weibull", 20, 20, seed=8, known=False)
+    small = rf.LifeData(lives.durations * 1e-6, lives.observed, lives.offsets, lives.groups)
+    a, b = (rf.fit(part, "weibull")["weibull"].goodness(bootstrap=99, rng=1) for part in (lives, small))
+    np.testing.assert_allclose(b.statistic, a.statistic, rtol=1e-7)
+    np.testing.assert_allclose(b.p, a.p, atol=0.011)
