@@ -2,12 +2,11 @@
 
 from relfit.recurrence.availability import Availability, AvailabilityOverTime, availability, availability_over_time
 from relfit.recurrence.comparison import ProcessComparison, compare_processes
+from relfit.recurrence.group_comparison import GroupComparison, compare_groups
 from relfit.recurrence.histories import EventHistories, grouping, histories_of_log
 from relfit.recurrence.mean_cumulative import (
     CumulativeDifference,
-    GroupComparison,
     MeanCumulative,
-    compare_groups,
     mean_cumulative,
 )
 from relfit.recurrence.process_goodness import ProcessGoodness, process_goodness

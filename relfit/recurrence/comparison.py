@@ -83,7 +83,7 @@ class ProcessComparison:
             fine = f"; {', '.join(others)} do about as well" if others else ""
             advice = {
                 "hpp": "an exponential fit is enough",
-                "renewal": "a lifetime distribution describes the gaps",
+                "renewal": "of these, a lifetime distribution of the gaps comes closest",
             }.get(best, "a single lifetime distribution of the gaps does not describe all of the observation")
             if others and best not in ("hpp", "renewal") and {"hpp", "renewal"} & set(others):
                 advice = "a lifetime distribution of the gaps may still do"

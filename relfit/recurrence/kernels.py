@@ -127,32 +127,31 @@ def inversions(values: np.ndarray, offsets: np.ndarray, rising: np.ndarray, tied
 def kijima_log_likelihood(
     gaps: np.ndarray,  # of the events
     tails: np.ndarray,  # hours after the last event, a history
-    history_offsets: np.ndarray,  # of the events, by history
-    group_offsets: np.ndarray,  # of the histories, by group
+    offsets: np.ndarray,  # of the events, by history
+    group: np.ndarray,  # of each history
     second: bool,  # Kijima II
     shape: np.ndarray,  # (trials, groups)
     log_scale: np.ndarray,
     kept: np.ndarray,  # share of the age that a repair leaves
-    out: np.ndarray,
+    out: np.ndarray,  # (trials, histories)
     first: int,
     last: int,
 ) -> None:
-    """Log-likelihood of a Weibull life with virtual ages, for the groups first..last and every trial."""
-    for group in range(first, last):
+    """Log-likelihood of a Weibull life with virtual ages, for the histories first..last and every trial."""
+    for history in range(first, last):
+        owner = group[history]
         for trial in range(shape.shape[0]):
-            b, mu, q = shape[trial, group], log_scale[trial, group], kept[trial, group]
+            b, mu, q = shape[trial, owner], log_scale[trial, owner], kept[trial, owner]
+            constant = math.log(b) - mu
             total = 0.0
-            for history in range(group_offsets[group], group_offsets[group + 1]):
-                age = 0.0
-                for event in range(history_offsets[history], history_offsets[history + 1]):
-                    reached = age + gaps[event]
-                    log_reached = math.log(reached) - mu if reached > 0.0 else -math.inf
-                    total += math.log(b) - mu + (b - 1.0) * log_reached - math.exp(b * log_reached)
-                    if age > 0.0:
-                        total += math.exp(b * (math.log(age) - mu))
-                    age = q * reached if second else age + q * gaps[event]
-                if tails[history] > 0.0:
-                    total -= math.exp(b * (math.log(age + tails[history]) - mu))
-                    if age > 0.0:
-                        total += math.exp(b * (math.log(age) - mu))
-            out[trial, group] = total
+            age = 0.0
+            before = 0.0  # cumulative hazard at the age
+            for event in range(offsets[history], offsets[history + 1]):
+                reached = age + gaps[event]
+                log_reached = math.log(reached) - mu if reached > 0.0 else -math.inf
+                total += constant + (b - 1.0) * log_reached - math.exp(b * log_reached) + before
+                age = q * reached if second else age + q * gaps[event]
+                before = math.exp(b * (math.log(age) - mu)) if age > 0.0 else 0.0
+            if tails[history] > 0.0:
+                total += before - math.exp(b * (math.log(age + tails[history]) - mu))
+            out[trial, history] = total

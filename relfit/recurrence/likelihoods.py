@@ -318,7 +318,7 @@ class Kijima:
         histories = copies.histories
         self._gaps = histories.gaps()
         self._tails = histories.end - histories.last_event()
-        self._offsets = histories.offsets[copies.offsets]
+        self._codes = copies.codes
 
     @property
     def n_groups(self) -> int:
@@ -340,15 +340,17 @@ class Kijima:
         with np.errstate(over="ignore"):
             shape = np.exp(np.minimum(free[..., 0], 50.0))
         log_scale = np.ascontiguousarray(free[..., 1])
-        out = np.empty(trials)
+        out = np.empty((free.shape[0], self._tails.size))
         over_groups(
-            self._offsets,
+            self.copies.histories.offsets,
             lambda a, b: kijima_log_likelihood(
-                self._gaps, self._tails, self.copies.histories.offsets, self.copies.offsets, self.second, shape,
+                self._gaps, self._tails, self.copies.histories.offsets, self._codes, self.second, shape,
                 log_scale, np.ascontiguousarray(kept), out, a, b,
             ),
         )  # fmt: skip
-        return np.where(np.isfinite(out), out, -np.inf)
+        with np.errstate(invalid="ignore"):
+            value = np.add.reduceat(out, self.copies.offsets[:-1], axis=1)
+        return np.where(np.isfinite(value), value, -np.inf)
 
 
 def differs(copies: Copies) -> BoolArray:

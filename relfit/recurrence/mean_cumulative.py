@@ -1,18 +1,16 @@
-"""The mean cumulative function of groups of repairable systems, with robust or Poisson limits, and its comparison.
+"""The mean cumulative function of groups of repairable systems, with robust or Poisson limits.
 
-Nelson 1988 and 2003, Lawless and Nadeau 1995, Cook, Lawless and Nadeau 1996; Meeker and Escobar 1998, chapter 16.
+Nelson 1988 and 2003, Lawless and Nadeau 1995; Meeker and Escobar 1998, chapter 16.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
 
 from relfit.errors import ArgumentError
 from relfit.nonparametric.nelson_aalen import hazard_limits
@@ -21,11 +19,10 @@ from relfit.numeric.batches import over_groups
 from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping, label_text
 from relfit.recurrence.kernels import mean_cumulative_steps
 
-__all__ = ["CumulativeDifference", "GroupComparison", "MeanCumulative", "compare_groups", "mean_cumulative"]
+__all__ = ["CumulativeDifference", "MeanCumulative", "mean_cumulative"]
 
 _VARIANCES = ("robust", "poisson")
 _INTERVALS = ("log", "plain")
-_MOST_CELLS = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,168 +360,3 @@ def mean_cumulative(
         kind=variance,
         interval=interval,
     )
-
-
-# ------------------------------------------------------------------ comparison
-
-
-@dataclass(frozen=True, eq=False)
-class GroupComparison:
-    """Whether groups of systems fail alike over their lives.
-
-    Attributes
-    ----------
-    groups : pandas.Index, shape (groups,)
-    copies, events : ndarray of int, shape (groups,)
-    expected : ndarray of float, shape (groups,)
-        Events that each group would have had with the mean cumulative function of all systems together.
-    statistic, p : float
-        Chi-square statistic with `freedom` degrees of freedom, and its p-value; NaN unless `status` is ``ok``.
-    freedom : int
-    status : str
-        ``ok``, ``one_group``, ``no_events``, ``too_few_copies`` (fewer than two systems in a group, robust variance)
-        or ``no_variance``.
-    kind : str
-        Variance behind the test.
-    """
-
-    groups: pd.Index
-    copies: IntArray
-    events: IntArray
-    expected: FloatArray
-    statistic: float
-    freedom: int
-    p: float
-    status: str
-    kind: str
-
-    @cached_property
-    def ratio(self) -> FloatArray:
-        """Events of each group by those expected; NaN where none were expected."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.expected > 0.0, self.events / self.expected, np.nan)
-
-    @property
-    def sentence(self) -> str:
-        """The outcome in one sentence."""
-        if self.status != "ok":
-            return f"The groups cannot be compared ({self.status})."
-        order = np.argsort(np.nan_to_num(self.ratio, nan=1.0))
-        if self.p >= 0.05:
-            return f"The {len(self.groups)} groups fail alike as far as one can tell (p = {self.p:.2g}): pool them."
-        most, least = (label_text(self.groups[place]) for place in (order[-1], order[0]))
-        return (
-            f"The {len(self.groups)} groups do not fail alike (p = {self.p:.2g}): {most} has "
-            f"{self.ratio[order[-1]]:.2f} times and {least} {self.ratio[order[0]]:.2f} times the "
-            "events expected of equal groups; fit them apart."
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a group."""
-        return pd.DataFrame(
-            {"copies": self.copies, "events": self.events, "expected": self.expected, "ratio": self.ratio},
-            index=self.groups,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "statistic": self.statistic,
-            "freedom": self.freedom,
-            "p": self.p,
-            "status": self.status,
-            "variance": self.kind,
-            "groups": self.to_frame().rename(index=str).to_dict("index"),
-            "sentence": self.sentence,
-        }
-
-    def __repr__(self) -> str:
-        return f"GroupComparison of {len(self.groups)} groups: chi2 {self.statistic:.4g}, p {self.p:.3g}, {self.status}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.to_frame().to_html(max_rows=20)}"
-
-
-def compare_groups(histories: EventHistories, by: Any, variance: str = "robust") -> GroupComparison:
-    """Test whether groups of systems share one mean cumulative function (Cook, Lawless and Nadeau 1996).
-
-    Each group's events are set against what it would have had with the mean cumulative function of all systems, as a
-    log-rank test does for lives that end once.
-
-    Parameters
-    ----------
-    histories : EventHistories
-    by : a key of the histories, or array_like of labels
-        Which systems make a group.
-    variance : {"robust", "poisson"}
-        ``robust`` holds its level for any process as long as systems are independent; with ten in each of two groups it
-        rejects 4 % instead of 5 %. ``poisson`` asks for events of Poisson processes.
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown option, or more groups and events than fit into memory.
-
-    Examples
-    --------
-    >>> from relfit.recurrence import EventHistories
-    >>> histories = EventHistories.from_groups([[5, 8], [3], [1, 8, 16], [2, 4]], end=20.0)
-    >>> compare_groups(histories, ["a", "a", "b", "b"], "poisson").expected.tolist()
-    [4.0, 4.0]
-    """
-    if variance not in _VARIANCES:
-        raise ArgumentError(f"unknown variance {variance!r}", remedy=f"use one of {', '.join(_VARIANCES)}")
-    codes, groups = grouping(histories, by)
-    size = len(groups)
-    laid = _ordered(histories, np.zeros(histories.n_histories, np.int64), pd.Index(["all"]))
-    steps, times = laid.times.size, laid.times
-    if steps * size + histories.n_histories * size > _MOST_CELLS:
-        raise ArgumentError(f"{size} groups and {steps} times are too many to compare at once", remedy="join groups")
-    copies = np.bincount(codes, minlength=size)
-    events = np.bincount(codes, histories.sizes, minlength=size).astype(np.int64)
-
-    # systems under observation at each time, by group
-    at_risk = np.zeros((steps + 1, size))
-    came, gone = np.searchsorted(times, histories.begin), np.searchsorted(times, histories.end, side="right")
-    np.add.at(at_risk, (came, codes), 1.0)
-    np.add.at(at_risk, (gone, codes), -1.0)
-    at_risk = np.cumsum(at_risk, axis=0)[:steps]
-    total = at_risk.sum(axis=1)
-    rate = np.diff(laid.event_offsets) / np.maximum(total, 1.0)
-    share = at_risk / np.maximum(total, 1.0)[:, None]
-    expected = rate @ at_risk if steps else np.zeros(size)
-
-    def outcome(statistic: float, freedom: int, status: str) -> GroupComparison:
-        p = float(stats.chi2.sf(statistic, freedom)) if status == "ok" else np.nan
-        return GroupComparison(groups, copies, events, expected, statistic, freedom, p, status, variance)
-
-    if size < 2:
-        return outcome(np.nan, 0, "one_group")
-    if not steps:
-        return outcome(np.nan, size - 1, "no_events")
-    score = events - expected
-    if variance == "poisson":
-        each = np.diff(laid.event_offsets).astype(np.float64)
-        covariance = np.diag(each @ share) - (share * each[:, None]).T @ share
-    else:
-        if copies.min() < 2:
-            return outcome(np.nan, size - 1, "too_few_copies")
-        # each history's part in the score of each group
-        passed = np.concatenate([np.zeros((1, size)), np.cumsum(rate[:, None] * share, axis=0)])
-        plain = np.concatenate([[0.0], np.cumsum(rate)])
-        history = laid.event_history
-        step = np.repeat(np.arange(steps), np.diff(laid.event_offsets))
-        part = passed[gone] - passed[came]
-        np.subtract.at(part, history, share[step])
-        own = histories.sizes - (plain[gone] - plain[came])
-        part[np.arange(codes.size), codes] += own
-        covariance = part.T @ part
-    # scores add up to zero, so the last one says nothing new
-    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))[:-1]
-    if np.any(scale <= 1e-9 * (1.0 + expected[:-1])):
-        return outcome(np.nan, size - 1, "no_variance")
-    correlation = covariance[:-1, :-1] / scale[:, None] / scale
-    if np.linalg.matrix_rank(correlation, hermitian=True) < size - 1:
-        return outcome(np.nan, size - 1, "no_variance")
-    z = score[:-1] / scale
-    return outcome(float(z @ np.linalg.solve(correlation, z)), size - 1, "ok")

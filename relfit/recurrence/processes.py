@@ -68,6 +68,10 @@ class ProcessFit:
         Observation of all copies together.
     level : float
     notes : tuple of str
+    arranged : Copies
+        The histories, sorted by group.
+    free, covariance : ndarray of float
+        Coordinates in which the likelihood was maximised, and their covariance.
     """
 
     model: str
@@ -253,7 +257,8 @@ def fit_process(
         Which systems are copies of one another and share parameters.
     level : float
         Of the intervals: exact for the rate of ``hpp``, and for the shape of ``power_law`` where all copies are watched
-        alike from age zero (or one is until its last event); profile likelihood for ``restoration``; else normal, on
+        alike from age zero (or one is until its last event); profile likelihood for ``restoration`` (normal on the
+        logit of the share that is left where its standard error is below 0.05); else normal, on
         the log scale for what must be positive.
 
     Returns

@@ -18,8 +18,9 @@ from relfit.recurrence.likelihoods import Copies, Kijima
 
 __all__ = ["fit_virtual_age"]
 
-_STARTS = (0.1, 0.5, 0.9)
-_HALVINGS = 16
+_STARTS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
+_HALVINGS = 14
+_SHARP = 0.05  # standard error of the logit of the share below which its limits are symmetric on that scale
 
 
 def fit_virtual_age(copies: Copies, model: str, level: float) -> dict[str, Any]:
@@ -41,16 +42,17 @@ def fit_virtual_age(copies: Copies, model: str, level: float) -> dict[str, Any]:
     value = np.full(size, -np.inf)
     kept = np.full(size, np.nan)
     found = np.zeros(size, dtype=np.bool_)
-    for q in _STARTS:
-        # between the two edges in scale and shape as in the share
-        near = np.stack([best.free for best in edges])
-        middle = (1.0 - q) * near[0] + q * near[1]
-        middle = np.where(np.isfinite(middle), middle, plain)
-        best = maximise(objective, np.concatenate([middle, np.full((size, 1), special.logit(q))], axis=1))
-        better = best.found & (best.value > value + 1e-9)
-        free[better], value[better], found[better] = best.free[better], best.value[better], True
-        kept[better] = special.expit(best.free[better, 2])
-        covariance[better] = np.linalg.inv(best.information[better])
+    # from the best of several shares, with scale and shape between those of the edges as the share is
+    share = np.array(_STARTS)[:, None, None]
+    middle = (1.0 - share) * edges[0].free + share * edges[1].free
+    middle = np.where(np.isfinite(middle), middle, plain)
+    starts = np.concatenate([middle, np.broadcast_to(special.logit(share), (len(_STARTS), size, 1))], axis=2)
+    highest = objective(starts).argmax(axis=0)
+    best = maximise(objective, starts[highest, np.arange(size)])
+    better = best.found
+    free[better], value[better], found[better] = best.free[better], best.value[better], True
+    kept[better] = special.expit(best.free[better, 2])
+    covariance[better] = np.linalg.inv(best.information[better])
     inside = found.copy()
     for q, best in zip((0.0, 1.0), edges, strict=True):
         better = best.found & (best.value >= value - 1e-9)
@@ -68,8 +70,12 @@ def fit_virtual_age(copies: Copies, model: str, level: float) -> dict[str, Any]:
         errors = estimates * error
         errors[:, 2] = np.where(inside, kept * (1.0 - kept) * error[:, 2], np.nan)
         low, high = estimates * np.exp(-z * error), estimates * np.exp(z * error)
-    lowest, highest = _profile(objective, free, value, kept, found, level)
-    low[:, 2], high[:, 2] = 1.0 - highest, 1.0 - lowest
+    with np.errstate(all="ignore"):
+        sharp = inside & (error[:, 2] < _SHARP)
+        below, above = special.expit(free[:, 2] - z * error[:, 2]), special.expit(free[:, 2] + z * error[:, 2])
+    lowest, highest_kept = _profile(objective, free, value, kept, found & ~sharp, level)
+    low[:, 2] = 1.0 - np.where(sharp, above, highest_kept)
+    high[:, 2] = 1.0 - np.where(sharp, below, lowest)
     return {
         "estimates": estimates, "errors": errors, "low": low, "high": high, "loglik": value, "free": free,
         "covariance": covariance, "found": found, "edge": edge,

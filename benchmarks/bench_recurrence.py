@@ -1,0 +1,96 @@
+"""Repairable systems: LANL system 18, and a simulated fleet of 100 000 nodes with 5 million events.
+
+Run: python benchmarks/bench_recurrence.py [--nodes 100000] [--events 5000000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import relfit as rf
+from relfit.recurrence import (
+    EventHistories,
+    availability,
+    availability_over_time,
+    compare_groups,
+    compare_processes,
+    fit_process,
+    histories_of_log,
+    mean_cumulative,
+    trend_tests,
+)
+
+SHARED = Path(os.environ.get("RELFIT_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
+
+
+def timed(name: str, work: Callable[[], Any]) -> Any:
+    start = time.perf_counter()
+    result = work()
+    print(f"  {name:<52}{time.perf_counter() - start:7.2f} s")
+    return result
+
+
+def everything(histories: EventHistories, racks: np.ndarray, virtual_age: bool) -> None:
+    timed("mean cumulative function, all nodes", lambda: mean_cumulative(histories))
+    timed("  by rack", lambda: mean_cumulative(histories, racks))
+    timed("  64 groups compared", lambda: compare_groups(histories, np.arange(len(racks)) % 64))
+    timed("four trend tests, every node", lambda: trend_tests(histories))
+    timed("  pooled", lambda: trend_tests(histories, "all"))
+    found = timed("power law, every node", lambda: fit_process(histories))
+    timed("  Cramer-von Mises, every node", found.goodness)
+    timed("  pooled", lambda: fit_process(histories, "power_law", "all"))
+    timed("four processes compared, every node", lambda: compare_processes(histories))
+    timed("  pooled", lambda: compare_processes(histories, "all"))
+    if virtual_age:
+        timed("Kijima II, every node", lambda: fit_process(histories, "kijima_2"))
+        timed("  pooled", lambda: fit_process(histories, "kijima_2", "all"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=100_000)
+    parser.add_argument("--events", type=int, default=5_000_000)
+    given = parser.parse_args()
+    warm = EventHistories.from_groups([[1.0, 3.0, 4.0], [2.0, 5.0, 7.0]], end=9.0)
+    for work in (mean_cumulative, trend_tests, compare_processes):
+        work(warm)
+    fit_process(warm, "kijima_2", "all")
+    path = SHARED / "data" / "lanl-failures-1996-2005.csv.xz"
+    if path.exists():
+        log = rf.read(path).where(system=18)
+        print(f"LANL system 18: {log.n_nodes} nodes, {len(log)} events")
+        whole = time.perf_counter()
+        histories = timed("histories", lambda: histories_of_log(log))
+        everything(histories, np.arange(histories.n_histories) // 32, True)
+        timed("availability by node", lambda: availability(log, "node"))
+        timed("availability over time", lambda: availability_over_time(log))
+        print(f"  together {time.perf_counter() - whole:.1f} s")
+    else:
+        print(f"no LANL log in {SHARED}")
+    rng = np.random.default_rng(0)
+    nodes, events = given.nodes, given.events
+    owner = np.sort(rng.integers(0, nodes, events))
+    at = rng.random(events) * 30_000.0
+    at = at[np.lexsort((at, owner))]
+    offsets = np.searchsorted(owner, np.arange(nodes + 1))
+    histories = EventHistories.from_flat(at, offsets, 30_000.0)
+    print(f"simulated: {nodes} nodes, {events} events")
+    whole = time.perf_counter()
+    everything(histories, np.arange(nodes) // 32, False)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"  together {time.perf_counter() - whole:.1f} s; peak memory {memory:.1f} GB")
+
+
+if __name__ == "__main__":
+    main()
