@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,7 +138,7 @@ class Availability:
         return f"Availability of {len(self.groups)} groups, {self.nodes.sum()} nodes"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
+        return f"<p>{escape(self.sentence)}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
 
 
 @dataclass(frozen=True, eq=False)

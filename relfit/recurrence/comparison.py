@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ class ProcessComparison:
         return f"ProcessComparison of {', '.join(self.models)} in {len(self.groups)} groups"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.to_frame().to_html(max_rows=20, index=False)}"
+        return f"<p>{escape(self.sentence)}</p>{self.to_frame().to_html(max_rows=20, index=False)}"
 
 
 def compare_processes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ class GroupComparison:
         return f"GroupComparison of {len(self.groups)} groups: chi2 {self.statistic:.4g}, p {self.p:.3g}, {self.status}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.to_frame().to_html(max_rows=20)}"
+        return f"<p>{escape(self.sentence)}</p>{self.to_frame().to_html(max_rows=20)}"
 
 
 def compare_groups(histories: EventHistories, by: Any, variance: str = "robust") -> GroupComparison:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -300,7 +301,7 @@ class EventHistories:
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{self!r}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
+        return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
 
 
 def histories_of_log(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -239,7 +240,7 @@ class ProcessFit:
         return f"ProcessFit: {self.model} of {len(self.groups)} groups, {int(self.ok.sum())} fitted"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
+        return f"<p>{escape(self.sentence)}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
 
 
 def fit_process(

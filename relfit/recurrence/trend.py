@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,7 @@ class TrendTests:
         return f"TrendTests: {', '.join(self.tests)} of {len(self.groups)} groups, {self.copies.sum()} histories"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
+        return f"<p>{escape(self.sentence)}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
 
 
 def trend_tests(

@@ -8,7 +8,7 @@ from scipy import stats
 from surpyval.recurrent.tests import laplace, mil_hdbk_189c
 
 from relfit import ArgumentError
-from relfit.recurrence import TESTS, EventHistories, trend_tests
+from relfit.recurrence import TESTS, EventHistories, fit_process, mean_cumulative, trend_tests
 from tests.recurrence.made import CROW_SYSTEMS, HANDBOOK_SYSTEMS, doubling, power_law, renewals
 
 
@@ -173,3 +173,10 @@ def test_bad_options():
     with pytest.raises(ArgumentError, match="no test"):
         trend_tests(histories, tests=("mann",)).of("laplace")
     assert TESTS == ("laplace", "mil_hdbk_189", "lewis_robinson", "mann")
+
+
+def test_labels_do_not_become_markup():
+    histories = EventHistories.from_groups(CROW_SYSTEMS, end=200.0, groups=["<b>x", "y", "z"])
+    for result in (trend_tests(histories), fit_process(histories), mean_cumulative(histories, "each"), histories):
+        shown = result._repr_html_() if hasattr(result, "_repr_html_") else ""
+        assert "<b>x" not in shown
