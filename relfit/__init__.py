@@ -9,7 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relfit import datasets, families, nonparametric, plotting, regression
+    from relfit import (
+        datasets,
+        dependence,
+        eras,
+        families,
+        incidents,
+        lemons,
+        nonparametric,
+        plotting,
+        recurrence,
+        regression,
+        repairs,
+    )
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
     from relfit.fitting import FamilyFit, Fits, fit
@@ -34,7 +46,19 @@ _HOME = {
     "read": "relfit.readers",
     "report": "relfit.reporting",
 }
-_ROOMS = ("datasets", "families", "nonparametric", "plotting", "regression")
+_ROOMS = (
+    "datasets",
+    "dependence",
+    "eras",
+    "families",
+    "incidents",
+    "lemons",
+    "nonparametric",
+    "plotting",
+    "recurrence",
+    "regression",
+    "repairs",
+)
 
 __all__ = [
     "ArgumentError",
@@ -48,12 +72,18 @@ __all__ = [
     "Source",
     "Window",
     "datasets",
+    "dependence",
+    "eras",
     "families",
     "fit",
+    "incidents",
+    "lemons",
     "nonparametric",
     "plotting",
     "read",
+    "recurrence",
     "regression",
+    "repairs",
     "report",
 ]
 

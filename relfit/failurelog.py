@@ -16,6 +16,8 @@ from relfit.gaps import competing_lives, lives_of_log
 from relfit.units import instant
 
 if TYPE_CHECKING:
+    from relfit.eras import Era
+    from relfit.incidents import Incidents
     from relfit.lifedata import LifeData
     from relfit.regression import Regression
 
@@ -430,6 +432,26 @@ class FailureLog:
         return regression_of_log(
             self, formula, model, measure=measure, level=level, cluster=cluster, reference=reference, **options
         )
+
+    def incidents(self, window: Any = None, place: str = "system", **options: Any) -> Incidents:
+        """Records joined to incidents by time and place; `relfit.incidents.incidents` documents the arguments."""
+        from relfit.incidents import incidents
+
+        return incidents(self, window, place, **options)
+
+    def stable_era(self, **options: Any) -> Era:
+        """The period with a steady failure rate that a fit should use; see `relfit.eras.stable_era`.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> era = rf.datasets.load("white").stable_era()
+        >>> f"{era.start:%Y-%m}"
+        '2002-10'
+        """
+        from relfit.eras import stable_era
+
+        return stable_era(self, **options)
 
     # ----------------------------------------------------------------- keeping
 

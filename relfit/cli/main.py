@@ -156,6 +156,81 @@ def report(
 
 
 @app.command()
+def dependence(
+    log: opt.Log,
+    format: opt.Format = None,
+    column: opt.Columns = None,
+    mapping: opt.Mapping = None,
+    timezone: opt.Timezone = None,
+    strict: opt.Strict = False,
+    where: opt.Where = None,
+    since: opt.Since = None,
+    until: opt.Until = None,
+    json: opt.Json = False,
+    out: opt.Out = None,
+) -> None:
+    """Say whether nodes fail independently of each other, and failures independently of those before.
+
+    --out writes a row for each question with its finding.
+    """
+    from relfit.cli import dependence_commands
+
+    reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
+    dependence_commands.dependence(reading, as_json=json, out=out)
+
+
+@app.command()
+def trend(
+    log: opt.Log,
+    format: opt.Format = None,
+    column: opt.Columns = None,
+    mapping: opt.Mapping = None,
+    timezone: opt.Timezone = None,
+    strict: opt.Strict = False,
+    where: opt.Where = None,
+    since: opt.Since = None,
+    until: opt.Until = None,
+    per: opt.Per = "node",
+    json: opt.Json = False,
+    out: opt.Out = None,
+) -> None:
+    """Say whether the failure rate is steady: eras, tests of trend, point processes.
+
+    --out writes a row for each group with its tests of trend.
+    """
+    from relfit.cli import dependence_commands
+
+    reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
+    dependence_commands.trend(reading, per, as_json=json, out=out)
+
+
+@app.command()
+def incidents(
+    log: opt.Log,
+    format: opt.Format = None,
+    column: opt.Columns = None,
+    mapping: opt.Mapping = None,
+    timezone: opt.Timezone = None,
+    strict: opt.Strict = False,
+    where: opt.Where = None,
+    since: opt.Since = None,
+    until: opt.Until = None,
+    window: opt.JoinWindow = None,
+    place: opt.Place = "system",
+    json: opt.Json = False,
+    out: opt.Out = None,
+) -> None:
+    """Join records that belong together in time and place to incidents.
+
+    --out writes a row for each incident.
+    """
+    from relfit.cli import dependence_commands
+
+    reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
+    dependence_commands.incidents(reading, window, place, as_json=json, out=out)
+
+
+@app.command()
 def data(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A bundled sample.")] = None,
     json: opt.Json = False,

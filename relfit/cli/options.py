@@ -81,6 +81,13 @@ Kind = Annotated[
     str, typer.Option("--kind", metavar="NAME", help="Of the intervals: profile, wald, bootstrap, resample or exact.")
 ]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of the intervals, between 0 and 1.")]
+JoinWindow = Annotated[
+    str | None,
+    typer.Option("--window", metavar="TIME", help="Join records closer than this, as 30min; chosen from the data."),
+]
+Place = Annotated[
+    str, typer.Option("--place", metavar="COLUMN", help="Join records of one system, node, rack or any other column.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[
     Path | None,
