@@ -19,7 +19,7 @@ from relfit.units import NANOSECONDS_PER_HOUR, instant
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["competing_lives", "lives_of_log", "lives_with_rows"]
+__all__ = ["competing_lives", "lives_of_log", "lives_with_rows", "outages_of_log"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -139,7 +139,7 @@ def _derive(
             )
         lives, rows = _declared(log, per, censor=censor, zeros=zeros)
         return lives, rows, rows
-    outages = _outages(log, per, overlaps)
+    outages = outages_of_log(log, per, overlaps)
     if measure == "ttr":
         return _repairs(outages, era, censor=censor, zeros=zeros)
     return _failures(outages, era, censor=censor, origin=origin, first=first, zeros=zeros)
@@ -213,7 +213,8 @@ def _nanoseconds(times: pd.Series) -> IntArray:
     return np.asarray(stamps.astype("int64"), dtype=np.int64)
 
 
-def _outages(log: FailureLog, per: str, overlaps: str) -> _Outages:
+def outages_of_log(log: FailureLog, per: str, overlaps: str) -> _Outages:
+    """The outages that gaps and repairs are measured from; `FailureLog.lives` documents the arguments."""
     keys, of_population = _keys(log, per)
     events = log.events
     notes: list[str] = []

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.errors import ArgumentError, DataError
-from relfit.gaps import _outages as outages_of_log
+from relfit.gaps import outages_of_log
 from relfit.lifedata import key_columns
 from relfit.nonparametric.steps import normal_quantile
 from relfit.recurrence.histories import BoolArray, FloatArray, IntArray, sums

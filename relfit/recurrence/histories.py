@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
-from relfit.gaps import _outages as outages_of_log
+from relfit.gaps import outages_of_log
 from relfit.lifedata import LifeData, key_columns
 from relfit.units import NANOSECONDS_PER_HOUR
 
