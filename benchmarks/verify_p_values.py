@@ -48,6 +48,7 @@ def row(what: str, family: str, size: int, lives: rf.LifeData, tests: tuple[str,
     for i in range(len(tests)):
         p = found.p[np.isfinite(found.p[:, i]), i]
         cells.append(f"{100 * (p <= 0.05).mean():.1f} ({stats.kstest(p, 'uniform').pvalue:.2g})" if p.size else "-")
+    cells += ["-"] * (len(TESTS) - len(cells))
     print(f"| {family} | {size} | {what} | {' | '.join(cells)} |", flush=True)
 
 
