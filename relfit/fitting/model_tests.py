@@ -68,9 +68,9 @@ def ranking(fits: Fits, by: str = "aicc") -> pd.DataFrame:
     frame["rank"] = frame["rank"].where(known.ravel()).astype("Int64")
     frame["family"] = np.array(fits.families, dtype=object)[order].ravel()
     frame[by] = ranked.ravel()
-    frame["difference"] = np.where(
-        known, ranked - np.where(known, ranked, np.inf).min(axis=1, keepdims=True), np.nan
-    ).ravel()
+    with np.errstate(invalid="ignore"):
+        away = ranked - np.where(known, ranked, np.inf).min(axis=1, keepdims=True)
+    frame["difference"] = np.where(known, away, np.nan).ravel()
     frame["weight"] = share[rows, order].ravel()
     frame["status"] = status.ravel()
     return frame

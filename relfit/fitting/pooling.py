@@ -1,9 +1,9 @@
 """Empirical Bayes: nodes of one fleet borrow from each other as much as their own failures leave open.
 
 The free coordinates of the nodes (logs of parameters, mostly) are taken as normal over the fleet. Its mean and
-covariance are estimated by EM with Laplace's approximation: every node's own likelihood, not a normal one in its place,
-times the fleet's density is maximised by Newton's method, for all nodes at once. Nodes with a failure or two, or none,
-take part like any other (Morris 1983; Carlin and Louis 2000).
+covariance maximise the marginal likelihood (`relfit.fitting.fleet`), in which every node's own likelihood, not a normal
+one in its place, is integrated over that law. Nodes with a failure or two, or none, take part like any other (Morris
+1983; Carlin and Louis 2000).
 """
 
 from __future__ import annotations
@@ -20,16 +20,13 @@ from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting import status
 from relfit.fitting.estimate import estimate
+from relfit.fitting.fleet import fit_fleet
 from relfit.fitting.general import jacobian
-from relfit.fitting.likelihood import LogLikelihood
-from relfit.fitting.search import maximise
 from relfit.lifedata import LifeData
 
 __all__ = ["PooledFit", "pool"]
 
 FloatArray = npt.NDArray[np.float64]
-_ROUNDS = 200
-_SMALLEST_VARIANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +40,17 @@ class PooledFit:
     own : ndarray, shape (groups, k)
         Each group's maximum-likelihood estimates; NaN where it has none.
     parameter_array : ndarray, shape (groups, k)
-        Estimates after pooling: the mode of the posterior. NaN only for groups without any life.
+        Estimates after pooling: the mean of the posterior in free coordinates. NaN only for groups without any life.
     shrinkage : ndarray, shape (groups, k)
         Share of the fleet in each estimate, on the scale of the free coordinates: 0 leaves the group alone, 1 gives
         the fleet's mean.
     free, covariance : ndarray, shape (groups, k) and (groups, k, k)
-        Posterior mode and covariance in free coordinates, with the uncertainty of the fleet's mean.
+        Posterior mean and covariance in free coordinates, with the uncertainty of the fleet's mean and covariance.
     fleet_mean, fleet_covariance : ndarray, shape (k,) and (k, k)
         Of the normal over the fleet.
     level : float
     converged : bool
-        Whether EM settled.
+        Whether the search for the fleet's law settled.
     """
 
     family: type[Family]
@@ -162,48 +159,20 @@ def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: in
     at_own = family.to_free(own.parameters[fitted])
     mean = np.median(at_own, axis=0)
     scatter = 1.4826 * np.median(np.abs(at_own - mean), axis=0)
-    spread = np.diag(np.maximum(scatter, 0.05) ** 2)
-    free = np.tile(mean, (used.size, 1))
+    mode = np.tile(mean, (used.size, 1))
     place = np.searchsorted(used, fitted)
-    free[place] = mean + np.clip(at_own - mean, -3.0 * scatter, 3.0 * scatter)
-    information = np.tile(np.eye(k), (used.size, 1, 1))
-    converged = False
-    for _ in range(_ROUNDS):
-        precision = np.linalg.inv(spread)
-        best = maximise(LogLikelihood(family, part, mean, precision), free, tolerance=1e-8)
-        usable = best.found
-        free = np.where(usable[:, None], best.free, mean)
-        information = np.where(usable[:, None, None], best.information, precision)
-        posterior = np.linalg.inv(information)
-        new_mean = free.mean(axis=0)
-        away = free - new_mean
-        new_spread = posterior.mean(axis=0) + np.einsum("gi,gj->ij", away, away) / used.size
-        new_spread += _SMALLEST_VARIANCE * np.eye(k)
-        change = max(
-            float(np.max(np.abs(new_mean - mean) / np.sqrt(np.diag(new_spread)))),
-            float(np.max(np.abs(new_spread - spread)) / np.max(np.diag(new_spread))),
-        )
-        mean, spread = new_mean, new_spread
-        if change < 1e-5:
-            converged = True
-            break
-    precision = np.linalg.inv(spread)
-    posterior = np.linalg.inv(information)
-    share = np.einsum("gij,jk->gik", posterior, precision)  # of the fleet in the posterior mean
-    # the mean of the fleet is an estimate too (Morris 1983)
-    of_mean = np.linalg.inv(
-        np.einsum("gij->ij", precision - np.einsum("ij,gjk,kl->gil", precision, posterior, precision))
-    )
-    posterior = posterior + np.einsum("gij,jk,glk->gil", share, of_mean, share)
+    mode[place] = mean + np.clip(at_own - mean, -3.0 * scatter, 3.0 * scatter)
+    found = fit_fleet(family, part, mode, mean, np.clip(scatter, 0.1, 3.0))
     groups = lives.n_groups
     out_free, out_covariance = np.full((groups, k), np.nan), np.full((groups, k, k), np.nan)
     shrinkage, parameters = np.full((groups, k), np.nan), np.full((groups, k), np.nan)
-    out_free[used], out_covariance[used] = free, posterior
-    shrinkage[used] = np.clip(np.diagonal(share, axis1=1, axis2=2), 0.0, 1.0)
-    parameters[used] = family.from_free(free)
+    out_free[used], out_covariance[used] = found.free, found.posterior
+    shrinkage[used] = np.clip(np.diagonal(found.share, axis1=1, axis2=2), 0.0, 1.0)
+    parameters[used] = family.from_free(found.free)
     return PooledFit(
-        family, lives, own.parameters, parameters, shrinkage, out_free, out_covariance, mean, spread, level, converged
-    )
+        family, lives, own.parameters, parameters, shrinkage, out_free, out_covariance, found.mean, found.covariance,
+        level, found.converged,
+    )  # fmt: skip
 
 
 def _possible(family: type[Family], lives: LifeData) -> npt.NDArray[np.bool_]:
