@@ -15,7 +15,7 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 	@echo "The report is $(abspath $(REPORT))"
 
 test: $(VENV)/.installed-all ## Install what the tests need and run them
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadscope
 
 lint: $(VENV)/.installed-all ## Check style, format and types
 	$(BIN)/ruff check .
