@@ -1,0 +1,137 @@
+"""What planners are given: durations, shares and counts, one or an array of cases, each checked by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.errors import ArgumentError
+from relfit.units import hours
+
+__all__ = ["FloatArray", "cases", "durations", "positive", "share", "whole"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def durations(name: str, value: Any, *, zero: bool = True, infinite: bool = False) -> FloatArray:
+    """Hours of one duration, or of an array of them.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    value : float, str, timedelta, or an array or sequence of them
+        Numbers are hours; strings as in ``"5min"``.
+    zero, infinite : bool
+        Whether these are allowed.
+
+    Raises
+    ------
+    ArgumentError
+        For anything that is not a duration, is below zero, or is not allowed.
+
+    Examples
+    --------
+    >>> durations("save", ["5min", 2]).round(4).tolist()
+    [0.0833, 2.0]
+    >>> durations("mtbf", 0, zero=False)
+    Traceback (most recent call last):
+    relfit.errors.ArgumentError: mtbf is 0 hours; it must be above zero
+    """
+    try:
+        array = np.asarray(value, dtype=object if isinstance(value, (str, list, tuple)) else None)
+        if array.dtype.kind in "iuf":
+            found = array.astype(np.float64)
+        else:
+            flat = [hours(one) for one in array.ravel().tolist()] if array.dtype.kind == "O" else None
+            if flat is None:
+                flat = [hours(one) for one in np.atleast_1d(array).ravel()]
+            found = np.asarray(flat, dtype=np.float64).reshape(array.shape)
+    except ArgumentError as error:
+        raise ArgumentError(f"{name}: {error.what}", remedy=error.remedy) from None
+    return _checked(name, found, zero=zero, infinite=infinite, unit=" hours")
+
+
+def positive(name: str, value: Any, *, zero: bool = False) -> FloatArray:
+    """Numbers above zero (or at zero, where allowed).
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+    """
+    return _checked(name, _numbers(name, value), zero=zero, infinite=False, unit="")
+
+
+def share(name: str, value: Any, *, zero: bool = True, one: bool = True) -> FloatArray:
+    """Numbers between 0 and 1.
+
+    Raises
+    ------
+    ArgumentError
+        For numbers outside, or at an end that is not allowed.
+
+    Examples
+    --------
+    >>> share("recall", 80)
+    Traceback (most recent call last):
+    relfit.errors.ArgumentError: recall is 80; it must lie between 0 and 1 (did you mean 0.8?)
+    """
+    found = _numbers(name, value)
+    bad = ~((found >= 0.0) & (found <= 1.0)) | ((found == 0.0) & (not zero)) | ((found == 1.0) & (not one))
+    if bad.any():
+        first = float(found[bad].ravel()[0])
+        ends = "between 0 and 1" if zero and one else "above 0, at most 1" if one else "between 0 and 1, below 1"
+        hint = f" (did you mean {first / 100:g}?)" if 1.0 < first <= 100.0 else ""
+        raise ArgumentError(f"{name} is {first:g}", remedy=f"it must lie {ends}{hint}")
+    return found
+
+
+def whole(name: str, value: Any, least: int = 1) -> npt.NDArray[np.int64]:
+    """Whole numbers of at least `least`.
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+    """
+    found = _numbers(name, value)
+    bad = ~((found >= least) & (found == np.floor(found)) & (found < 2.0**62))
+    if bad.any():
+        raise ArgumentError(f"{name} is {float(found[bad].ravel()[0]):g}", remedy=f"give a whole number from {least} on")
+    return found.astype(np.int64)
+
+
+def cases(**given: FloatArray) -> tuple[FloatArray, ...]:
+    """The arrays broadcast against each other.
+
+    Raises
+    ------
+    ArgumentError
+        When their shapes do not go together.
+    """
+    try:
+        return tuple(np.broadcast_arrays(*given.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in given.items())
+        raise ArgumentError(f"cases do not go together: {shapes}", remedy="shapes must broadcast") from None
+
+
+def _numbers(name: str, value: Any) -> FloatArray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} is {value!r}", remedy="give a number") from None
+
+
+def _checked(name: str, found: FloatArray, *, zero: bool, infinite: bool, unit: str) -> FloatArray:
+    bad = ~(found >= 0.0) | ((found == 0.0) & (not zero)) | (np.isinf(found) & (not infinite))
+    if bad.any():
+        first = float(found[bad].ravel()[0])
+        wanted = "it must not be below zero" if zero else "it must be above zero"
+        if np.isinf(first) or np.isnan(first):
+            wanted = "it must be finite"
+        raise ArgumentError(f"{name} is {first:g}{unit}", remedy=wanted)
+    return found

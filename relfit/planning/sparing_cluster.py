@@ -1,0 +1,390 @@
+"""What the sparing planner is asked about: the cluster, how its devices fail and are repaired, and the strategies.
+
+Source: "Sparing strategies to minimize reliability impact on large training jobs", section 2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relfit.errors import ArgumentError
+from relfit.units import hours
+
+__all__ = ["Cluster", "DeviceFailures", "Strategies", "duration", "durations"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def duration(name: str, value: Any, *, zero: bool = False, infinite: bool = False) -> float:
+    """A duration in hours, refused by name when it cannot be one.
+
+    Raises
+    ------
+    ArgumentError
+        For what is no duration, a negative or missing one, or zero and infinity where they make no sense.
+
+    Examples
+    --------
+    >>> duration("save", "180s")
+    0.05
+    """
+    try:
+        number = hours(value)
+    except ArgumentError as error:
+        raise ArgumentError(f"{name}: {error.what}", remedy=error.remedy) from error
+    _check(name, np.array(number), zero, infinite)
+    return number
+
+
+def durations(name: str, value: Any, *, zero: bool = False, infinite: bool = False) -> FloatArray:
+    """Durations in hours of any shape; one may be a string or a Timedelta.
+
+    Raises
+    ------
+    ArgumentError
+        As `duration`.
+    """
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        numbers = value.astype(np.float64)
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        numbers = np.array([duration(name, one, zero=zero, infinite=infinite) for one in value], dtype=np.float64)
+    else:
+        return np.asarray(duration(name, value, zero=zero, infinite=infinite))
+    _check(name, numbers, zero, infinite)
+    return numbers
+
+
+def _check(name: str, numbers: FloatArray, zero: bool, infinite: bool) -> None:
+    if np.isnan(numbers).any():
+        raise ArgumentError(f"{name} holds a missing value")
+    if (numbers < 0.0).any() or (not zero and (numbers == 0.0).any()):
+        raise ArgumentError(f"{name} must be {'zero or more' if zero else 'above zero'}, not {numbers.min():g} hours")
+    if not infinite and np.isinf(numbers).any():
+        raise ArgumentError(f"{name} must be finite")
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least `least`."""
+    try:
+        number = int(value)
+        if isinstance(value, bool) or number != value:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"{name} must be a whole number, not {value!r}") from error
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, not {number}")
+    return number
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster of equal sparing zones, each with equal racks of trays of GPUs.
+
+    Attributes
+    ----------
+    zones : int
+        Sparing zones (the paper's B): a spare stands in only for devices of its own zone.
+    racks : int
+        Racks a zone.
+    trays : int
+        Trays a rack.
+    gpus : int
+        GPUs a tray.
+    group : int, optional
+        GPUs that must be placed in one zone. The working blocks of a zone are then a multiple of the blocks of one group
+        (equation 6); None for no such rule.
+    partial_groups : bool
+        What to do with blocks that do not divide the group: leave such a strategy out (False, the default), or fill
+        the group's last block in part and count the rest as stranded.
+
+    Examples
+    --------
+    >>> cluster = Cluster(zones=4, racks=256, trays=36, gpus=2, group=2304)
+    >>> cluster.total_gpus, cluster.blocks(18)
+    (73728, 512)
+    """
+
+    zones: int = 1
+    racks: int = 1
+    trays: int = 1
+    gpus: int = 1
+    group: int | None = None
+    partial_groups: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("zones", "racks", "trays", "gpus"):
+            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
+        if self.group is not None:
+            object.__setattr__(self, "group", whole("group", self.group, 1))
+
+    @property
+    def zone_trays(self) -> int:
+        """Trays a zone."""
+        return self.racks * self.trays
+
+    @property
+    def total_trays(self) -> int:
+        """Trays of the cluster."""
+        return self.zones * self.zone_trays
+
+    @property
+    def total_gpus(self) -> int:
+        """GPUs of the cluster."""
+        return self.total_trays * self.gpus
+
+    def blocks(self, block_trays: int) -> int:
+        """Blocks a zone, when a block has `block_trays` trays.
+
+        Raises
+        ------
+        ArgumentError
+            When such blocks neither divide a rack nor are made of whole racks.
+        """
+        size = whole("block_trays", block_trays, 1)
+        if self.trays % size:
+            raise ArgumentError(
+                f"block_trays = {size} does not divide a rack of {self.trays} trays",
+                remedy=f"use one of {', '.join(map(str, self.block_sizes()))}",
+            )
+        return self.zone_trays // size
+
+    def block_sizes(self) -> list[int]:
+        """Numbers of trays that a block can have: the divisors of a rack."""
+        return [size for size in range(1, self.trays + 1) if self.trays % size == 0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        names = ("zones", "racks", "trays", "gpus", "group", "partial_groups")
+        return {**{name: getattr(self, name) for name in names}, "total_gpus": self.total_gpus}
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceFailures:
+    """How often devices fail and how long a repair takes, in hours; arrays of one shape (or shapes that broadcast).
+
+    Attributes
+    ----------
+    mtbf_tray : ndarray
+        Mean time between failures of one tray that stay within it.
+    mtbf_rack : ndarray
+        Mean time between failures of one rack that take all its trays; infinite for none.
+    mttr : ndarray
+        Mean time to repair, over quick and slow repairs together.
+
+    Examples
+    --------
+    >>> failures = DeviceFailures(mtbf_tray="20000h", mtbf_rack=10_000, mttr="1 day")
+    >>> float(failures.mttr)
+    24.0
+    >>> DeviceFailures(0, 10_000, 24)
+    Traceback (most recent call last):
+    relfit.errors.ArgumentError: mtbf_tray must be above zero, not 0 hours
+    """
+
+    mtbf_tray: FloatArray
+    mtbf_rack: FloatArray
+    mttr: FloatArray
+
+    def __init__(self, mtbf_tray: Any, mtbf_rack: Any = np.inf, mttr: Any = 0.0) -> None:
+        given = [
+            durations("mtbf_tray", mtbf_tray, infinite=True),
+            durations("mtbf_rack", mtbf_rack, infinite=True),
+            durations("mttr", mttr, zero=True),
+        ]
+        try:
+            tray, rack, repair = np.broadcast_arrays(*given)
+        except ValueError as error:
+            raise ArgumentError(
+                "mtbf_tray, mtbf_rack and mttr have shapes that do not go together", remedy="use a grid"
+            ) from error
+        object.__setattr__(self, "mtbf_tray", tray)
+        object.__setattr__(self, "mtbf_rack", rack)
+        object.__setattr__(self, "mttr", repair)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the cases; empty for one case."""
+        return self.mtbf_tray.shape
+
+    @classmethod
+    def grid(cls, mtbf_tray: Any, mttr: Any, *, mtbf_rack: Any = None, rack_ratio: float | None = None) -> DeviceFailures:
+        """Every MTBF (last axis) with every MTTR (first axis).
+
+        Parameters
+        ----------
+        mtbf_tray, mttr : array_like
+            Hours, shapes (m,) and (n,).
+        mtbf_rack : array_like, optional
+            Hours, one or shape (m,); infinite when neither this nor `rack_ratio` is given.
+        rack_ratio : float, optional
+            MTBF of a rack as a multiple of that of a tray, at every point of the grid.
+
+        Returns
+        -------
+        DeviceFailures
+            Of shape (n, m).
+
+        Examples
+        --------
+        >>> DeviceFailures.grid([1000, 2000, 4000], [6, 24], rack_ratio=0.5).shape
+        (2, 3)
+        """
+        tray, repair = np.atleast_1d(durations("mtbf_tray", mtbf_tray, infinite=True)), durations("mttr", mttr, zero=True)
+        if mtbf_rack is not None and rack_ratio is not None:
+            raise ArgumentError("mtbf_rack and rack_ratio both say how often racks fail", remedy="give one of them")
+        rack = np.asarray(np.inf) if mtbf_rack is None else durations("mtbf_rack", mtbf_rack, infinite=True)
+        if rack_ratio is not None:
+            rack = tray * float(rack_ratio)
+        return cls(tray[None, :], np.broadcast_to(rack, tray.shape)[None, :], np.atleast_1d(repair)[:, None])
+
+    def scaled(self, mtbf: Any = 1.0, mttr: Any = 1.0) -> DeviceFailures:
+        """The same devices with MTBF and MTTR multiplied."""
+        factor = np.asarray(mtbf, dtype=np.float64)
+        return DeviceFailures(self.mtbf_tray * factor, self.mtbf_rack * factor, self.mttr * np.asarray(mttr))
+
+    def take(self, index: Any) -> DeviceFailures:
+        """Some of the cases."""
+        return DeviceFailures(self.mtbf_tray[index], self.mtbf_rack[index], self.mttr[index])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        rack = np.where(np.isinf(self.mtbf_rack), None, self.mtbf_rack.astype(object))
+        tray = np.where(np.isinf(self.mtbf_tray), None, self.mtbf_tray.astype(object))
+        return {"mtbf_tray": tray.tolist(), "mtbf_rack": rack.tolist(), "mttr": self.mttr.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class Strategies:
+    """Sparing strategies: a block size, spare trays in every block, and spare blocks in every zone.
+
+    Attributes
+    ----------
+    block_trays : ndarray of int, shape (s,)
+        Trays a block (K).
+    spare_trays : ndarray of int, shape (s,)
+        Of them spare (J).
+    spare_blocks : ndarray of int, shape (s,), or None
+        Spare blocks a zone (R); None to choose the best.
+
+    Examples
+    --------
+    >>> Strategies([36, 36, 18], [0, 4, 2]).labels(gpus=2)
+    ['72/72', '72/64', '36/32']
+    """
+
+    block_trays: IntArray
+    spare_trays: IntArray
+    spare_blocks: IntArray | None
+
+    def __init__(self, block_trays: Any, spare_trays: Any = 0, spare_blocks: Any = None) -> None:
+        given = [_whole_array("block_trays", block_trays, 1), _whole_array("spare_trays", spare_trays, 0)]
+        if spare_blocks is not None:
+            given.append(_whole_array("spare_blocks", spare_blocks, 0))
+        try:
+            arrays = [np.atleast_1d(array) for array in np.broadcast_arrays(*given)]
+        except ValueError as error:
+            raise ArgumentError("block_trays, spare_trays and spare_blocks have different lengths") from error
+        if arrays[0].ndim != 1 or not arrays[0].size:
+            raise ArgumentError("strategies must be a list of at least one")
+        for trays, spares in zip(arrays[0].tolist(), arrays[1].tolist(), strict=True):
+            if spares >= trays:
+                raise ArgumentError(f"spare_trays = {spares} leaves no working tray in a block of {trays}")
+        object.__setattr__(self, "block_trays", arrays[0])
+        object.__setattr__(self, "spare_trays", arrays[1])
+        object.__setattr__(self, "spare_blocks", arrays[2] if spare_blocks is not None else None)
+
+    def __len__(self) -> int:
+        return int(self.block_trays.size)
+
+    @classmethod
+    def of_gpus(cls, cluster: Cluster, block: Any, working: Any = None, spare_blocks: Any = None) -> Strategies:
+        """Strategies by GPUs a block and working GPUs a block, as the paper names them.
+
+        Raises
+        ------
+        ArgumentError
+            When they are not whole trays.
+
+        Examples
+        --------
+        >>> Strategies.of_gpus(Cluster(trays=36, gpus=2), [72, 36], [64, 36]).spare_trays.tolist()
+        [4, 0]
+        """
+        size = _whole_array("block", block, 1)
+        used = size if working is None else _whole_array("working", working, 1)
+        for name, values in (("block", size), ("working", used)):
+            if (values % cluster.gpus).any():
+                raise ArgumentError(f"{name} GPUs must be whole trays of {cluster.gpus} GPUs")
+        if np.any(used > size):
+            raise ArgumentError("working GPUs are more than the block has")
+        return cls(size // cluster.gpus, (size - used) // cluster.gpus, spare_blocks)
+
+    @classmethod
+    def every(cls, cluster: Cluster, block_trays: Any = None, most_spare_trays: int | None = None) -> Strategies:
+        """Every block size that divides a rack with every number of spare trays.
+
+        Parameters
+        ----------
+        cluster : Cluster
+        block_trays : list of int, optional
+            Only these block sizes.
+        most_spare_trays : int, optional
+            At most so many spare trays a block.
+
+        Examples
+        --------
+        >>> len(Strategies.every(Cluster(trays=36, gpus=2)))
+        91
+        """
+        sizes = cluster.block_sizes() if block_trays is None else np.atleast_1d(_whole_array("block_trays", block_trays, 1))
+        pairs = [
+            (int(size), spare)
+            for size in sizes
+            for spare in range(int(size) if most_spare_trays is None else min(int(size), most_spare_trays + 1))
+        ]
+        return cls(*np.array(pairs).T)
+
+    def labels(self, gpus: int = 1) -> list[str]:
+        """GPUs a block and working GPUs a block, as in ``"72/64"``."""
+        working = self.block_trays - self.spare_trays
+        return [f"{k * gpus}/{w * gpus}" for k, w in zip(self.block_trays.tolist(), working.tolist(), strict=True)]
+
+    def with_spare_blocks(self, spare_blocks: Any) -> Strategies:
+        """The same block sizes and spare trays with these spare blocks."""
+        return Strategies(self.block_trays, self.spare_trays, spare_blocks)
+
+    def take(self, index: Any) -> Strategies:
+        """Some of the strategies."""
+        spare = None if self.spare_blocks is None else self.spare_blocks[index]
+        return Strategies(self.block_trays[index], self.spare_trays[index], spare)
+
+    def check(self, cluster: Cluster) -> IntArray:
+        """Blocks a zone for every strategy.
+
+        Raises
+        ------
+        ArgumentError
+            For blocks that do not divide a rack, or spare blocks that leave none to work.
+        """
+        sizes = {size: cluster.blocks(size) for size in np.unique(self.block_trays).tolist()}
+        blocks = np.array([sizes[size] for size in self.block_trays.tolist()], dtype=np.int64)
+        if self.spare_blocks is not None:
+            for spare, count in zip(self.spare_blocks.tolist(), blocks.tolist(), strict=True):
+                if spare >= count:
+                    raise ArgumentError(f"spare_blocks = {spare} leaves no working block of the {count} in a zone")
+        return blocks
+
+
+def _whole_array(name: str, value: Any, least: int) -> IntArray:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+        if value.size and value.min() < least:
+            raise ArgumentError(f"{name} must be at least {least}, not {value.min()}")
+        return value.astype(np.int64)
+    if isinstance(value, (list, tuple, range, np.ndarray)):
+        return np.array([whole(name, one, least) for one in value], dtype=np.int64)
+    return np.asarray(whole(name, value, least))
