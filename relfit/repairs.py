@@ -43,7 +43,8 @@ class Repairs:
     table : pandas.DataFrame
         A row a group and model: the group's columns, ``model``, ``repairs``, ``censored``, ``share_quick``,
         ``mean_quick``, ``mean_slow``, ``mean`` and ``split`` (hours), each with ``_low`` and ``_high``; ``loglik``,
-        ``aic``, ``aic_one`` (of one class of the same kind: exponential, lognormal), ``status``.
+        ``aic``, ``aic_one`` (of one class of the same kind: exponential, lognormal), ``status``; ``median_quick``,
+        ``median_slow`` (hours) and, of lognormals, ``sigma_quick``, ``sigma_slow`` (of the logs).
 
         Status: ``"ok"``; ``"too_few"`` (fewer than ten repairs with a known end); ``"one_class"`` (two classes are no
         better than one by BIC; numbers are given all the same, ``split`` may be NaN); ``"no_split"``
@@ -53,11 +54,14 @@ class Repairs:
         Repairs of no length, which are left out.
     level : float
         Level of the intervals (Wald, on the log or logit scale).
+    lives : LifeData or None
+        The repairs, for the picture.
     """
 
     table: pd.DataFrame
     zero: int
     level: float
+    lives: LifeData | None = None
 
     def best(self) -> pd.DataFrame:
         """The model with the lowest AIC in each group; groups without one stay with their status."""
@@ -79,6 +83,12 @@ class Repairs:
             f"{100.0 * row['share_quick']:.0f} % are quick ({row['mean_quick']:.3g} h on average), the others take "
             f"{row['mean_slow']:.3g} h; a repair longer than {row['split']:.3g} h is more likely a slow one."
         )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the quick and slow repairs of every group; see `relfit.plotting.repair_classes`."""
+        from relfit import plotting
+
+        return plotting.repair_classes(self, ax)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a group and model."""
@@ -157,7 +167,7 @@ def repairs(
         part["_at"] = np.arange(len(part)) * len(models) + order
         parts.append(part)
     table = pd.concat(parts, ignore_index=True).sort_values("_at", ignore_index=True).drop(columns="_at")
-    return Repairs(table, zero, level)
+    return Repairs(table, zero, level, lives)
 
 
 @dataclass(frozen=True)
@@ -359,6 +369,16 @@ def _fit(data: _Data, model: str, level: float) -> dict[str, npt.NDArray[Any]]:
     out["aic"] = 2.0 * k - 2.0 * loglik
     out["aic_one"] = 2.0 * (1 if model == "hyperexponential2" else 2) - 2.0 * one
     out["status"] = status
+    for name in ("median_quick", "median_slow", "sigma_quick", "sigma_slow"):
+        out[name] = np.full(groups, np.nan)
+    if usable.size:
+        rows = np.flatnonzero(good)
+        for i, name in enumerate(("quick", "slow")):
+            place = free[rows, 1 + i * ((k - 1) // 2)]
+            lognormal = model != "hyperexponential2"
+            out[f"median_{name}"][usable[rows]] = np.exp(place) * (1.0 if lognormal else np.log(2.0))
+            if lognormal:
+                out[f"sigma_{name}"][usable[rows]] = np.exp(free[rows, 2 + 2 * i])
     return out
 
 
