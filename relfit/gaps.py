@@ -14,6 +14,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
+from relfit.numeric.ordering import order_in_groups, unique_sorted
 from relfit.units import NANOSECONDS_PER_HOUR, instant
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def outages_of_log(log: FailureLog, per: str, overlaps: str) -> _Outages:
     keys, of_population = _keys(log, per)
     events = log.events
     notes: list[str] = []
-    node_code, nodes = _codes(events, log.population, ["system", "node"])
+    node_code, people_code, nodes = _codes_of_both(events, log.population, ["system", "node"])
     start = _nanoseconds(events["start"])
     end_seen = events["end"].notna().to_numpy(copy=True)
     end = np.where(end_seen, _nanoseconds(events["end"].fillna(events["start"])), start)
@@ -226,27 +227,24 @@ def outages_of_log(log: FailureLog, per: str, overlaps: str) -> _Outages:
     end_cut = events["end_cut"].to_numpy(dtype=bool, copy=True)
 
     # a record that begins while its node is down belongs to the outage that is going on
-    order = np.lexsort((end, ~start_cut, start, node_code))
+    order = order_in_groups(node_code, start, ~start_cut, end)
     joined = np.zeros(len(events), dtype=bool)
     if overlaps == "merge" and order.size:
-        code = node_code[order]
-        reach = _running_maximum(end[order], code)
+        code, begun, ended = node_code[order], start[order], end[order]
+        reach = _running_maximum(ended, code)
         follows = np.zeros(order.size, dtype=bool)
         same = (code[1:] == code[:-1]) & (code[1:] >= 0)
-        follows[1:] = same & ((start[order][1:] < reach[:-1]) | (start[order][1:] == start[order][:-1]))
+        follows[1:] = same & ((begun[1:] < reach[:-1]) | (begun[1:] == begun[:-1]))
         joined[order] = follows
         # the outage ends when its last record does
-        head = np.cumsum(~follows) - 1
-        last = np.zeros(head[-1] + 1, dtype=np.int64)
-        np.maximum.at(last, head, end[order])
-        seen = np.zeros(head[-1] + 1, dtype=bool)
-        np.logical_or.at(seen, head, end_seen[order])
-        still = np.zeros(head[-1] + 1, dtype=bool)
-        at_end = end[order] == last[head]
-        np.logical_or.at(still, head[at_end], end_cut[order][at_end])
-        heads = order[~follows]
+        first = np.flatnonzero(~follows)
+        last = np.maximum.reduceat(ended, first)
+        seen = np.logical_or.reduceat(end_seen[order], first)
+        at_end = ended == np.repeat(last, np.diff(first, append=order.size))
+        still = np.logical_or.reduceat(end_cut[order] & at_end, first)
+        heads = order[first]
         end = end.copy()
-        end[heads], end_seen[heads], end_cut[heads] = last, seen[: heads.size], still
+        end[heads], end_seen[heads], end_cut[heads] = last, seen, still
 
     if per == "node":
         group_code, groups = node_code, nodes
@@ -256,12 +254,12 @@ def outages_of_log(log: FailureLog, per: str, overlaps: str) -> _Outages:
     else:
         group_code, groups = _codes(events, None, keys)
         notes.append(f"lives by {per} are watched for as long as the whole log")
-    entered, left, known = _watched(log, per, keys, groups, of_population)
+    entered, left, known = _watched(log, keys, groups, of_population, people_code if per == "node" else None)
 
     overlapping = np.zeros(len(groups), dtype=np.int64)
     np.add.at(overlapping, group_code[joined & (group_code >= 0)], 1)
     keep = ~joined & (group_code >= 0)
-    final = np.lexsort((start[keep], group_code[keep]))
+    final = order_in_groups(group_code[keep], start[keep])
     rows = np.flatnonzero(keep)[final]
     return _Outages(
         group_code[rows],
@@ -287,24 +285,34 @@ def _running_maximum(values: IntArray, code: IntArray) -> IntArray:
 
 def _codes(events: pd.DataFrame, population: pd.DataFrame | None, keys: list[str]) -> tuple[IntArray, pd.Index]:
     """Group number of every event (-1 where a key is missing) and the groups, sorted, population included."""
+    code, _, groups = _codes_of_both(events, population, keys)
+    return code, groups
+
+
+def _codes_of_both(
+    events: pd.DataFrame, population: pd.DataFrame | None, keys: list[str]
+) -> tuple[IntArray, IntArray, pd.Index]:
+    """As `_codes`, with the group number of every row of the population."""
     frames = [events[keys]] if population is None else [events[keys], population[keys]]
-    arrays = []
-    for key in keys:
-        both = pd.concat([f[key].astype(object) for f in frames], ignore_index=True)
-        codes, values = pd.factorize(both, use_na_sentinel=True)
-        order = _natural_order(values)
-        rank = np.argsort(order)
-        ranked = np.asarray(values, dtype=object)[order]
-        arrays.append((rank[codes] if len(ranked) else codes, codes < 0, ranked))
-    missing = np.logical_or.reduce([a[1] for a in arrays])
+    arrays = [_ranks([frame[key] for frame in frames]) for key in keys]
+    missing = np.logical_or.reduce([codes < 0 for codes, _ in arrays])
     combined = np.zeros(len(missing), dtype=np.int64)
-    for codes, _, ranked in arrays:
+    span = 1
+    for codes, ranked in arrays:
         combined = combined * max(len(ranked), 1) + codes
-    present = np.unique(combined[~missing])
-    code = np.where(missing, -1, np.searchsorted(present, combined))
+        span *= max(len(ranked), 1)
+    if span <= 4 * len(missing) + 1_000_000:  # a table of all pairs of keys is faster than a sort
+        there = np.zeros(span, dtype=np.bool_)
+        there[combined[~missing]] = True
+        present = np.flatnonzero(there)
+        place = np.cumsum(there) - 1
+        code = np.where(missing, -1, place[np.where(missing, 0, combined)])
+    else:
+        present = unique_sorted(combined[~missing])
+        code = np.where(missing, -1, np.searchsorted(present, combined))
     labels = []
     rest = present.copy()
-    for _, _, ranked in reversed(arrays):
+    for _, ranked in reversed(arrays):
         size = max(len(ranked), 1)
         labels.append(ranked[rest % size] if len(ranked) else np.empty(0, object))
         rest //= size
@@ -312,7 +320,29 @@ def _codes(events: pd.DataFrame, population: pd.DataFrame | None, keys: list[str
     groups: pd.Index = (
         pd.Index(labels[0], name=keys[0]) if len(keys) == 1 else pd.MultiIndex.from_arrays(labels, names=keys)
     )
-    return code[: len(events)].astype(np.int64), groups
+    code = code.astype(np.int64)
+    return code[: len(events)], code[len(events) :], groups
+
+
+def _ranks(columns: list[pd.Series]) -> tuple[IntArray, Any]:
+    """Number of each value of columns one after the other, -1 where missing, and the values in their natural order."""
+    parts, found = [], []
+    for column in columns:
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            codes, values = column.cat.codes.to_numpy(), column.cat.categories.astype(object).to_numpy()
+        else:
+            codes, values = pd.factorize(column.astype(object), use_na_sentinel=True)
+        parts.append(codes.astype(np.int64))
+        found.append(np.asarray(values, dtype=object))
+    same, values = pd.factorize(np.concatenate(found))
+    order = _natural_order(values)
+    rank = np.argsort(order)
+    out, first = [], 0
+    for codes, known in zip(parts, found, strict=True):
+        turn = rank[same[first : first + len(known)]]
+        out.append(np.where(codes >= 0, turn[codes], -1) if len(known) else codes)
+        first += len(known)
+    return np.concatenate(out).astype(np.int64), np.asarray(values, dtype=object)[order]
 
 
 def _natural_order(values: Any) -> IntArray:
@@ -337,16 +367,20 @@ def _codes_of_column(
 
 
 def _watched(
-    log: FailureLog, per: str, keys: list[str], groups: pd.Index, of_population: bool
+    log: FailureLog, keys: list[str], groups: pd.Index, of_population: bool, code: IntArray | None
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """From when to when each group was under observation, and whether its beginning is known."""
+    """From when to when each group was under observation, and whether its beginning is known.
+
+    `code` is the group of every row of the population, where it is at hand.
+    """
     count = len(groups)
     entered = np.full(count, log.window.start.as_unit("ns").value, dtype=np.int64)
     left = np.full(count, log.window.end.as_unit("ns").value, dtype=np.int64)
     known = np.full(count, log.window.start_known, dtype=bool)
     if of_population and len(log.population) and count:
         population = log.population
-        code, _ = _codes(population, log.events if all(k in log.events.columns for k in keys) else None, keys)
+        if code is None:
+            code, _ = _codes(population, log.events if all(k in log.events.columns for k in keys) else None, keys)
         times = pd.DataFrame(
             {
                 "code": code,
@@ -424,7 +458,7 @@ def _pack(
     lives = lives.take(~drop)
     age = None if age is None else age[~drop]
     code, nanoseconds, observed = lives.code, lives.nanoseconds, lives.observed
-    order = np.lexsort((lives.at, code))
+    order = order_in_groups(code, lives.at)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=size))]).astype(np.int64)
     if outages.without_group:
         notes = (*notes, f"{outages.without_group} events without a value to group by are not in any group")

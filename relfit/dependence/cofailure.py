@@ -19,6 +19,7 @@ from relfit.dependence.series import Failures, failures_of
 from relfit.errors import ArgumentError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.lifedata import key_columns
+from relfit.numeric.ordering import order_in_groups
 from relfit.units import NANOSECONDS_PER_HOUR, hours
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ def _count(
     """Pairs of failures on two nodes of each group, and on whatever nodes, at most `window` apart."""
     sizes = np.bincount(group, weights=failures.sizes, minlength=n_groups).astype(np.int64)
     cuts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    order = np.lexsort((times, np.repeat(group, failures.sizes)))
+    order = order_in_groups(np.repeat(group, failures.sizes), times)
     close = np.zeros(n_groups, dtype=np.int64)
     count_within(times[order], cuts, window, close)
     own = np.zeros(failures.sizes.size, dtype=np.int64)
@@ -292,11 +293,13 @@ def _mid_p(count: IntArray, mean: FloatArray) -> FloatArray:
 def _pairs(failures: Failures, group: IntArray, most: int, window: int, width: float, n_pairs: int) -> pd.DataFrame:
     """Pairs of nodes that failed together, most significant first."""
     of_failure = np.repeat(group, failures.sizes)
-    order = np.lexsort((failures.times, of_failure))
+    order = order_in_groups(of_failure, failures.times)
     cuts = np.concatenate([[0], np.cumsum(np.bincount(of_failure))]).astype(np.int64)
     found = np.empty(most, dtype=np.int64)
     listed = list_within(failures.times[order], failures.nodes[order], cuts, window, found)
-    code, together = np.unique(found[:listed], return_counts=True)
+    listed_pairs = np.sort(found[:listed])
+    heads = np.flatnonzero(np.diff(listed_pairs, prepend=-1))
+    code, together = listed_pairs[heads], np.diff(heads, append=listed)
     first, second = code >> 31, code & (2**31 - 1)
     entered, left = failures.entered / NANOSECONDS_PER_HOUR, failures.left / NANOSECONDS_PER_HOUR
     chance = chance_within(entered[first], left[first], entered[second], left[second], width)
@@ -333,7 +336,7 @@ def _shuffled(
             most = np.minimum(length * 0.5, far)
             step = rng.uniform(-most, most).astype(np.int64)
             times = failures.entered[node] + (failures.times - failures.entered[node] + step[node]) % length[node]
-            times = times[np.lexsort((times, node))]
+            times = times[order_in_groups(node, times)]
         else:
             times = _gaps_in_random_order(failures, node, rng)
         now = _count(failures, times, group, together.size, window)[0]

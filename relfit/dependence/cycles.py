@@ -12,6 +12,7 @@ from scipy import special
 
 from relfit.dependence.series import Failures, failures_of, words
 from relfit.errors import DataError
+from relfit.numeric.ordering import unique_sorted
 from relfit.tallies import WEEKDAYS
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -159,7 +160,7 @@ def cycles(log: FailureLog, failures: Failures | None = None) -> Cycles:
     zero = log.window.start.as_unit("ns").value
     if not known.span > 0:
         raise DataError("this log was observed for no time at all")
-    instants = np.concatenate([np.unique(known.times), [0, known.span]]) + zero
+    instants = np.concatenate([unique_sorted(known.times), [0, known.span]]) + zero
     clock = pd.DatetimeIndex(pd.to_datetime(instants, utc=True)).tz_convert(zone).tz_localize(None)
     # hours since a Monday's midnight, long ago, on the local clock
     local = clock.as_unit("ns").astype("int64").to_numpy() / NANOSECONDS_PER_HOUR + 72.0
@@ -178,7 +179,7 @@ def _test(hours: FloatArray, start: float, end: float, zone: str) -> Cycles:
         sine = np.bincount(block, weights=np.sin(angle), minlength=whole)
         cell = np.bincount((inside % length // (length // cells)).astype(np.int64), minlength=cells).astype(np.int64)
         counts.append(cell)
-        n, occupied = inside.size, int(np.unique(block).size)
+        n, occupied = inside.size, int(np.count_nonzero(np.bincount(block)))
         if occupied < _LEAST:
             rows.append((whole, occupied, np.nan, np.nan, np.nan, np.nan, np.nan, 1))
             continue

@@ -190,7 +190,8 @@ def dispersion(failures: Failures, scales: Sequence[float] | None = None, level:
         raise ArgumentError(f"level {level} must lie between 0 and 1")
     at, hours = _by_node_hours(failures)
     n = at.size
-    rows = np.array([_one(np.sort(at), hours, width, n, level) for width in widths]).reshape(-1, 6)
+    at.sort()
+    rows = np.array([_one(at, hours, width, n, level) for width in widths]).reshape(-1, 6)
     columns: list[FloatArray] = list(rows[:, 1:].T)
     mean, index, low, high, p = columns
     return Dispersion(widths, rows[:, 0].astype(np.int64), mean, index, low, high, p, level, n)
@@ -213,13 +214,14 @@ def _by_node_hours(failures: Failures) -> tuple[FloatArray, float]:
 
 
 def _one(at: FloatArray, hours: float, width: float, n: int, level: float) -> tuple[float, ...]:
+    """Bins, mean, index, its limits and p-value at one scale; `at` rises."""
     bins = int(hours / width + 1e-9)
     inside = at <= bins * width
     n = int(inside.sum())
     if bins < _LEAST_BINS or n < 2:
         return (bins, n / bins if bins else np.nan, np.nan, np.nan, np.nan, np.nan)
     place = np.minimum((at[inside] / width).astype(np.int64), bins - 1)
-    counts = np.unique(place, return_counts=True)[1].astype(np.float64)
+    counts = np.diff(np.flatnonzero(np.diff(place, prepend=-1)), append=place.size).astype(np.float64)
     mean = n / bins
     index = float((counts @ counts - n * mean) / (mean * (bins - 1)))
     tails = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])

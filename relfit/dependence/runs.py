@@ -7,6 +7,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.lifedata import LifeData
+from relfit.numeric.batches import sort_lives
 
 __all__ = ["runs_above_median", "runs_mid_p"]
 
@@ -23,8 +24,7 @@ def runs_above_median(lives: LifeData, chosen: npt.NDArray[np.bool_]) -> tuple[F
     median has one run and a p-value of 1.
     """
     groups, code, sizes = lives.n_groups, lives.group_codes(), lives.sizes
-    order = np.lexsort((lives.durations, code))
-    ordered = np.append(lives.durations[order], np.nan)
+    ordered = np.append(sort_lives(lives).durations, np.nan)
     lower = np.minimum(lives.offsets[:-1] + (np.maximum(sizes, 1) - 1) // 2, ordered.size - 1)
     upper = np.minimum(lives.offsets[:-1] + sizes // 2, ordered.size - 1)
     # the mean of two numbers written so that it does not overflow and lies between them

@@ -12,6 +12,7 @@ import pandas as pd
 from relfit.errors import DataError
 from relfit.gaps import lives_with_rows
 from relfit.lifedata import LifeData
+from relfit.numeric.ordering import order_in_groups
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def failures_of(log: FailureLog) -> Failures:
         [opening[known], opening[closing] + np.rint(lives.durations[closing] * NANOSECONDS_PER_HOUR).astype(np.int64)]
     )
     node = np.concatenate([code[known], code[closing]])
-    order = np.lexsort((times, node))
+    order = order_in_groups(node, times)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=lives.n_groups))]).astype(np.int64)
     span = end.as_unit("ns").value - zero
     return Failures(times[order], offsets, lives.groups, entered, left, span)

@@ -7,7 +7,7 @@ import math
 import numba
 import numpy as np
 
-__all__ = ["inversions", "kijima_log_likelihood", "mean_cumulative_steps"]
+__all__ = ["inversions", "kijima_log_likelihood", "mean_cumulative_steps", "weibull_hazards"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -154,4 +154,27 @@ def kijima_log_likelihood(
                 before = math.exp(b * (math.log(age) - mu)) if age > 0.0 else 0.0
             if tails[history] > 0.0:
                 total += before - math.exp(b * (math.log(age + tails[history]) - mu))
+            out[trial, history] = total
+
+
+@numba.njit(cache=True, nogil=True)
+def weibull_hazards(
+    log_gaps: np.ndarray,  # of the events
+    log_tails: np.ndarray,  # of the hours after the last event, a history; minus infinity where they do not count
+    offsets: np.ndarray,  # of the events, by history
+    group: np.ndarray,  # of each history
+    shape: np.ndarray,  # (trials, groups)
+    log_scale: np.ndarray,
+    out: np.ndarray,  # (trials, histories)
+    first: int,
+    last: int,
+) -> None:
+    """Sum of the cumulative Weibull hazards of the gaps and the tail, for the histories first..last and every trial."""
+    for trial in range(shape.shape[0]):
+        for history in range(first, last):
+            owner = group[history]
+            b, mu = shape[trial, owner], log_scale[trial, owner]
+            total = math.exp(b * (log_tails[history] - mu))
+            for event in range(offsets[history], offsets[history + 1]):
+                total += math.exp(b * (log_gaps[event] - mu))
             out[trial, history] = total

@@ -13,7 +13,7 @@ from scipy import special
 
 from relfit.numeric.batches import over_groups
 from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, sums
-from relfit.recurrence.kernels import kijima_log_likelihood
+from relfit.recurrence.kernels import kijima_log_likelihood, weibull_hazards
 
 __all__ = ["Copies", "Kijima", "LogLinear", "PowerLaw", "Renewal", "differs"]
 
@@ -251,14 +251,15 @@ class Renewal:
         tails = (has | ~vague) & (tail > 0.0)
         event_code = copies.event_codes
         with np.errstate(divide="ignore"):
-            self.log = np.log(np.concatenate([gaps, tail[tails]]))
+            self.log = np.log(gaps)
+            self.tail_log = np.log(np.where(tails, tail, 0.0))
             self.silent_log = np.log(tail[silent])
-        self.owner = np.concatenate([event_code, code[tails]])
+        self.code = code
         self.silent = code[silent]
         size = copies.n_groups
         self.count = np.bincount(event_code[regular], minlength=size).astype(np.float64)
         self.open = np.bincount(event_code[~regular], minlength=size).astype(np.float64)
-        self.sum_log = np.bincount(event_code[regular], self.log[: gaps.size][regular], minlength=size)
+        self.sum_log = np.bincount(event_code[regular], self.log[regular], minlength=size)
         self.zeros = np.bincount(event_code[regular & (gaps == 0.0)], minlength=size)
 
     @property
@@ -272,23 +273,29 @@ class Renewal:
 
     def __call__(self, free: FloatArray) -> FloatArray:
         """Log-likelihood, shape (trials, groups)."""
-        out = np.empty(free.shape[:2])
         with np.errstate(all="ignore"):
-            for trial in range(free.shape[0]):
-                log_shape, log_scale = free[trial, :, 0], free[trial, :, 1]
-                shape = np.exp(log_shape)
-                hazard = np.exp(shape[self.owner] * (self.log - log_scale[self.owner]))
-                value = (
-                    self.count * (log_shape - shape * log_scale)
-                    + (shape - 1.0) * self.sum_log
-                    - np.bincount(self.owner, hazard, minlength=self.n_groups)
-                    - self.open * (log_scale + special.gammaln(1.0 + 1.0 / shape))
-                )
-                if self.silent.size:
-                    k = shape[self.silent]
-                    beyond = special.gammaincc(1.0 / k, np.exp(k * (self.silent_log - log_scale[self.silent])))
-                    value = value + np.bincount(self.silent, np.log(beyond), minlength=self.n_groups)
-                out[trial] = value
+            shape, log_scale = np.ascontiguousarray(np.exp(free[..., 0])), np.ascontiguousarray(free[..., 1])
+            each = np.empty((free.shape[0], self.code.size))
+            over_groups(
+                self.copies.histories.offsets,
+                lambda a, b: weibull_hazards(
+                    self.log, self.tail_log, self.copies.histories.offsets, self.code, shape, log_scale, each, a, b
+                ),
+            )
+            hazard = np.stack([np.bincount(self.code, row, minlength=self.n_groups) for row in each])
+            out = np.asarray(
+                self.count * (free[..., 0] - shape * log_scale)
+                + (shape - 1.0) * self.sum_log
+                - hazard
+                - self.open * (log_scale + special.gammaln(1.0 + 1.0 / shape)),
+                dtype=np.float64,
+            )
+            if self.silent.size:
+                for trial in range(free.shape[0]):
+                    k = shape[trial, self.silent]
+                    reached = np.exp(k * (self.silent_log - log_scale[trial, self.silent]))
+                    beyond = np.log(special.gammaincc(1.0 / k, reached))
+                    out[trial] += np.bincount(self.silent, beyond, minlength=self.n_groups)
         return np.where(np.isfinite(out), out, -np.inf)
 
     def first_guess(self) -> FloatArray:

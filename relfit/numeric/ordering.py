@@ -1,0 +1,76 @@
+"""Order of millions of rows by the number of their group and an instant: a counting sort where a full sort is slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["order_in_groups", "unique_sorted"]
+
+IntArray = npt.NDArray[np.int64]
+
+_FEW = 100_000  # rows below which a plain sort is as fast
+
+
+def order_in_groups(code: IntArray, at: npt.NDArray[Any], *ties: npt.NDArray[Any]) -> IntArray:
+    """Positions that sort by `code`, then `at`, then `ties`; rows that are equal in all stay in their order.
+
+    The same as ``np.lexsort((*reversed(ties), at, code))``, in a fraction of the time where `at` is in order already,
+    as in a log, or there are few ties.
+
+    Parameters
+    ----------
+    code : ndarray of int, shape (n,)
+        Numbers of groups, -1 or more.
+    at : ndarray, shape (n,)
+        Sorted within each group.
+    *ties : ndarray, shape (n,)
+        Sorted where `code` and `at` are equal, the first of them first.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+
+    Examples
+    --------
+    >>> order_in_groups(np.array([1, 0, 1, 0]), np.array([5, 3, 2, 3]), np.array([0, 1, 0, 0])).tolist()
+    [3, 1, 2, 0]
+    """
+    size = code.size
+    groups = int(code.max(initial=-1)) + 2
+    if size < _FEW or groups > 4 * size:
+        return np.lexsort((*reversed(ties), at, code)).astype(np.int64)
+    from relfit.numeric.counting import counting_order
+
+    before = np.arange(size) if bool(np.all(at[1:] >= at[:-1])) else np.argsort(at, kind="stable")
+    order = np.empty(size, dtype=np.int64)
+    counting_order(code, before, groups, order)
+    if ties:
+        sorted_code, sorted_at = code[order], at[order]
+        equal = (sorted_code[1:] == sorted_code[:-1]) & (sorted_at[1:] == sorted_at[:-1])
+        if equal.any():
+            tied = np.zeros(size, dtype=np.bool_)
+            tied[1:] = equal
+            tied[:-1] |= equal
+            places = np.flatnonzero(tied)
+            # before the ties are looked at, the rows of a run stand in their own order
+            run = np.cumsum(np.concatenate([[True], ~equal]))[places]
+            rows = order[places]
+            order[places] = rows[np.lexsort((*(tie[rows] for tie in reversed(ties)), run))]
+    return order
+
+
+def unique_sorted(values: IntArray) -> IntArray:
+    """The different values, rising; faster than hashing where there are millions of them.
+
+    Examples
+    --------
+    >>> unique_sorted(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    ordered = np.sort(values)
+    fresh = np.ones(ordered.size, dtype=np.bool_)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    return np.asarray(ordered[fresh], dtype=np.int64)
