@@ -329,11 +329,12 @@ def _ranks(columns: list[pd.Series]) -> tuple[IntArray, Any]:
     parts, found = [], []
     for column in columns:
         if isinstance(column.dtype, pd.CategoricalDtype):
-            codes, values = column.cat.codes.to_numpy(), column.cat.categories.astype(object).to_numpy()
+            parts.append(column.cat.codes.to_numpy().astype(np.int64))
+            found.append(np.asarray(column.cat.categories, dtype=object))
         else:
-            codes, values = pd.factorize(column.astype(object), use_na_sentinel=True)
-        parts.append(codes.astype(np.int64))
-        found.append(np.asarray(values, dtype=object))
+            codes, seen = pd.factorize(column.astype(object), use_na_sentinel=True)
+            parts.append(codes.astype(np.int64))
+            found.append(np.asarray(seen, dtype=object))
     same, values = pd.factorize(np.concatenate(found))
     order = _natural_order(values)
     rank = np.argsort(order)

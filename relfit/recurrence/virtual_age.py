@@ -19,7 +19,8 @@ from relfit.recurrence.likelihoods import Copies, Kijima
 __all__ = ["fit_virtual_age"]
 
 _STARTS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
-_HALVINGS = 14
+_TRIALS = 20  # of a limit, at most
+_NEAR = 1e-3  # to the root of the fall of the likelihood that ends the search for a limit
 _SHARP = 0.05  # standard error of the logit of the share below which its limits are symmetric on that scale
 
 
@@ -93,19 +94,39 @@ def _profile(
     part = objective if rows.size == found.size else objective.take(rows)
     allowed = 0.5 * special.chdtri(1.0, 1.0 - level)
     for side, end in enumerate((0.0, 1.0)):
-        inner, outer = kept[rows].copy(), np.full(rows.size, end)
         start = free[rows, :2]
 
-        def below(q: FloatArray, start: FloatArray) -> tuple[BoolArray, FloatArray]:
+        def beyond(q: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+            """Root of the fall of the likelihood less that of the fall allowed; infinite where there is no maximum."""
             best = maximise(part.at(q), start, tolerance=1e-6)
             known = best.found & np.isfinite(best.value)
-            return (~known) | (best.value < value[rows] - allowed), np.where(known[:, None], best.free, start)
+            fall = np.sqrt(np.maximum(value[rows] - best.value, 0.0)) - np.sqrt(allowed)
+            return np.where(known, fall, np.inf), np.where(known[:, None], best.free, start)
 
-        outside, _ = below(outer, start)
-        inner = np.where(outside, inner, outer)
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (inner + outer)
-            out, start = below(middle, start)
-            outer, inner = np.where(out, middle, outer), np.where(out, inner, middle)
-        limits[side][rows] = np.where(outside, 0.5 * (inner + outer), end)
+        inner, outer = kept[rows].copy(), np.full(rows.size, end)
+        below = np.full(rows.size, -np.sqrt(allowed))
+        above, _ = beyond(outer, start)
+        outside = above > 0.0
+        limit = np.where(outside, 0.5 * (inner + outer), end)
+        open_ = outside.copy()
+        last = np.zeros(rows.size)
+        # the root of the fall is nearly straight: false position (Illinois), halving where it has no number
+        for _ in range(_TRIALS):
+            if not open_.any():
+                break
+            with np.errstate(all="ignore"):
+                straight = (outer * below - inner * above) / (below - above)
+            middle = np.where(np.isfinite(above) & np.isfinite(straight), straight, 0.5 * (inner + outer))
+            middle = np.where(open_, middle, limit)
+            now, start = beyond(middle, start)
+            limit = middle
+            out = now > 0.0
+            outer, above = np.where(out, middle, outer), np.where(out, now, above)
+            inner, below = np.where(out, inner, middle), np.where(out, below, now)
+            # an end that stays twice loses half its weight
+            above = np.where(~out & (last < 0.0), 0.5 * above, above)
+            below = np.where(out & (last > 0.0), 0.5 * below, below)
+            last = np.where(out, 1.0, -1.0)
+            open_ &= (np.abs(now) > _NEAR) & (np.abs(outer - inner) > 1e-6)
+        limits[side][rows] = limit
     return limits[0], limits[1]
