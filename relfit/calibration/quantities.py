@@ -1,0 +1,258 @@
+"""Durations, shares and ratios as a parameter file has them: a value, its interval, and what stands behind both.
+
+A duration may be written as text (``"20000h"``, ``"3 days"``), as a number of hours, or as a table with a unit. Inside
+it is always hours.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
+from pydantic_core import PydanticCustomError
+
+from relfit.errors import ArgumentError
+from relfit.units import hours, unit_in_hours
+
+__all__ = ["LEVEL", "Count", "Duration", "Model", "Number", "Quantity", "Ratio", "Share", "refusal"]
+
+LEVEL = 0.95
+Law = Literal["poisson", "exponential", "log-t", "lognormal", "logit-normal"]
+
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+Positive = Annotated[float, Strict(), Field(gt=0.0, allow_inf_nan=False)]
+Fraction = Annotated[float, Strict(), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Level = Annotated[float, Strict(), Field(gt=0.0, lt=1.0, allow_inf_nan=False)]
+Count = Annotated[int, Strict(), Field(ge=0)]
+
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "poisson": ("events", "exposure"),
+    "exponential": ("events", "exposure"),
+    "log-t": ("value", "error", "degrees"),
+    "lognormal": ("value", "low", "high"),
+}
+_TEXT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]+)\s*")
+
+
+def refusal(message: str, *, at: str | None = None, remedy: str | None = None) -> PydanticCustomError:
+    """An error of validation in the words of relfit, `at` a key further down than the value being checked."""
+    return PydanticCustomError("relfit", "{message}", {"message": message, "at": at or "", "remedy": remedy or ""})
+
+
+class Model(BaseModel):
+    """What all parts of a parameter file have in common: nothing unknown in them, and nothing changes afterwards."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Quantity(Model):
+    """A number with its interval.
+
+    A value alone means that its uncertainty is not known. `low` alone means that the log gives a limit and no estimate,
+    as where nothing failed.
+    """
+
+    value: Number | None = Field(None, description="the estimate; absent where the log gives a limit only")
+    low: Number | None = Field(None, description="lower limit of the interval")
+    high: Number | None = Field(None, description="upper limit of the interval")
+    level: Level | None = Field(None, description="level of the interval, 0.95 where it is not given")
+    events: Count | None = Field(None, description="failures, repairs or nodes behind the value")
+    law: Law | None = Field(
+        None,
+        description="how planners draw it: poisson, exponential, log-t, lognormal or logit-normal; follows from what "
+        "else is given",
+    )
+    method: str | None = Field(None, description="how value and interval were obtained")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_plain(cls, data: Any) -> Any:
+        return cls._read(data)
+
+    @classmethod
+    def _read(cls, data: Any) -> Any:
+        if isinstance(data, (int, float)) and not isinstance(data, bool):
+            data = {"value": data}
+        if isinstance(data, Mapping) and data.get("level") is None and not {"low", "high"}.isdisjoint(data):
+            data = {**data, "level": LEVEL}
+        return data
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        value, low, high = self.value, self.low, self.high
+        if value is None and low is None and high is None:
+            raise refusal("neither a value nor a limit is given", remedy="give value")
+        for name, end in (("low", low), ("high", high)):
+            if value is None or end is None:
+                continue
+            if (end > value) if name == "low" else (end < value):
+                side = "above" if name == "low" else "below"
+                raise refusal(f"{name} ({end:g}) is {side} the value ({value:g})", at=name)
+        if low is not None and high is not None and low > high:
+            raise refusal(f"low ({low:g}) is above high ({high:g})", at="low")
+        return self
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether anything is known about how far the value may be off."""
+        return self.drawn_by is not None
+
+    @property
+    def drawn_by(self) -> str | None:
+        """The law that planners draw from; None where only a point is known."""
+        if self.law is not None:
+            return self.law
+        if self.value is None or self.low is None or self.high is None:
+            return None
+        return self._of_interval()
+
+    @classmethod
+    def _of_interval(cls) -> str:
+        return "lognormal"
+
+
+class Duration(Quantity):
+    """A mean time in hours.
+
+    Counts alone do as well: `events` over `exposure` give the value, or the lower limit where there was no event.
+
+    Examples
+    --------
+    >>> Duration.model_validate("30 days").value
+    720.0
+    >>> Duration.model_validate({"value": 2, "unit": "days", "low": 1, "high": 4}).high
+    96.0
+    >>> Duration(events=12, exposure=240_000.0).value, round(Duration(events=0, exposure=30_000.0).low)
+    (20000.0, 10014)
+    """
+
+    value: Positive | None = Field(None, description="the estimate; absent where the log gives a limit only")
+    low: Positive | None = Field(None, description="lower limit of the interval")
+    high: Positive | None = Field(None, description="upper limit of the interval")
+    unit: Literal["hours"] = Field(
+        "hours", description="unit of value, low and high: seconds, minutes, hours, days or weeks; kept in hours"
+    )
+    exposure: Positive | None = Field(None, description="hours during which the events were counted")
+    dispersion: Annotated[float, Strict(), Field(ge=1.0, allow_inf_nan=False)] | None = Field(
+        None, description="variance of the counts relative to Poisson, by which the interval was widened"
+    )
+    error: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(
+        None, description="standard error of the log of the value, for the law log-t"
+    )
+    degrees: Positive | None = Field(None, description="degrees of freedom of that error")
+
+    @classmethod
+    def _read(cls, data: Any) -> Any:
+        if isinstance(data, (str, dt.timedelta)):
+            data = {"value": data}
+        data = super()._read(data)
+        if not isinstance(data, Mapping):
+            return data
+        try:
+            factor = unit_in_hours(data.get("unit", "hours"))
+        except ArgumentError as error:
+            raise refusal(error.what, at="unit", remedy=error.remedy) from None
+        read = {**data, "unit": "hours"}
+        for name in ("value", "low", "high"):
+            given = data.get(name)
+            if isinstance(given, (str, dt.timedelta)):
+                read[name] = _hours_of(given, name)
+            elif isinstance(given, (int, float)) and not isinstance(given, bool) and factor != 1.0:
+                read[name] = _times(given, factor)
+        return _from_counts(read)
+
+    @model_validator(mode="after")
+    def _law_has_what_it_needs(self) -> Self:
+        for name in _NEEDED.get(self.law or "", ()):
+            if getattr(self, name) is None:
+                raise refusal(f"the law {self.law} needs {name}", at="law", remedy=f"give {name}, or leave law out")
+        if self.law == "exponential" and self.events == 0:
+            raise refusal("the law exponential needs at least one event", at="events")
+        if self.law == "logit-normal":
+            raise refusal("the law logit-normal is for shares", at="law", remedy="leave law out")
+        return self
+
+    @property
+    def drawn_by(self) -> str | None:
+        """The law that planners draw from; None where only a point is known."""
+        if self.law is None and self.events is not None and self.exposure is not None:
+            return "poisson"
+        return super().drawn_by
+
+
+class Share(Quantity):
+    """A part of a whole, from 0 to 1.
+
+    Examples
+    --------
+    >>> Share.model_validate(0.8).value
+    0.8
+    """
+
+    value: Fraction | None = Field(None, description="the estimate")
+    low: Fraction | None = Field(None, description="lower limit of the interval")
+    high: Fraction | None = Field(None, description="upper limit of the interval")
+
+    @model_validator(mode="after")
+    def _law_of_a_share(self) -> Self:
+        if self.law not in (None, "logit-normal"):
+            raise refusal(f"the law {self.law} is not for shares", at="law", remedy="leave law out")
+        if self.law is not None and (self.value is None or self.low is None or self.high is None):
+            raise refusal(f"the law {self.law} needs value, low and high", at="law")
+        return self
+
+    @classmethod
+    def _of_interval(cls) -> str:
+        return "logit-normal"
+
+
+class Ratio(Quantity):
+    """A factor above zero."""
+
+    value: Positive | None = Field(None, description="the estimate")
+    low: Positive | None = Field(None, description="lower limit of the interval")
+    high: Positive | None = Field(None, description="upper limit of the interval")
+
+    @model_validator(mode="after")
+    def _law_of_a_ratio(self) -> Self:
+        if self.law not in (None, "lognormal"):
+            raise refusal(f"the law {self.law} is not for ratios", at="law", remedy="leave law out")
+        if self.law is not None and (self.value is None or self.low is None or self.high is None):
+            raise refusal(f"the law {self.law} needs value, low and high", at="law")
+        return self
+
+
+def _hours_of(given: Any, name: str) -> float:
+    """Hours of a text or timedelta; texts beyond the 292 years that pandas reaches are read too."""
+    match = _TEXT.fullmatch(given) if isinstance(given, str) else None
+    try:
+        if match is not None:
+            return _times(float(match[1]), unit_in_hours(match[2]))
+        return hours(given)
+    except ArgumentError as error:
+        what = f"{given!r} is not a duration" if match is None else error.what
+        raise refusal(what, at=name, remedy="write it as '20h' or '3 days'") from None
+
+
+def _from_counts(read: dict[str, Any]) -> dict[str, Any]:
+    """The table with a value from events and exposure, where it has these and nothing else."""
+    events, exposure = read.get("events"), read.get("exposure")
+    if any(read.get(name) is not None for name in ("value", "low", "high")):
+        return read
+    plain = type(events) is int and events >= 0 and isinstance(exposure, (int, float)) and exposure > 0.0
+    if plain and events:
+        return {**read, "value": _times(exposure, 1.0 / events)}
+    if plain and not isinstance(exposure, bool) and read.get("level", LEVEL) in (None, LEVEL):
+        return {**read, "low": _times(exposure, -1.0 / math.log1p(-LEVEL)), "level": LEVEL}
+    return read
+
+
+def _times(number: float, factor: float) -> float:
+    try:
+        return float(number) * factor
+    except OverflowError:
+        return math.inf

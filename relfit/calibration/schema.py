@@ -1,0 +1,519 @@
+"""`Parameters`: what planners need to know of a cluster, as a file says it and as it is checked on reading.
+
+Every part may be missing; `absent` says why where a log could not give it. A person who knows only a mean time between
+failures writes one line, ``mtbf = "20000h"``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, Strict, ValidationError, model_validator
+
+from relfit.calibration.quantities import Count, Duration, Model, Number, Quantity, Ratio, Share, refusal
+from relfit.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from scipy.stats.distributions import rv_frozen
+
+    from relfit.calibration.draws import Draws
+    from relfit.families import Family
+
+__all__ = ["BadNodes", "Check", "FittedFamily", "Fleet", "Mtbf", "Mttr", "Parameters", "Provenance"]
+
+_SCOPE_NAMES = {"tray": "node", "server": "node"}
+_SHORT = {"mtbf": "node", "mttr": "mean"}
+
+
+class Mtbf(Model):
+    """Mean times between failures by what a failure hits.
+
+    `node`, `rack`, `group` and `system` count each incident once, by its scope; `any` and `outage` count the same
+    incidents together in other ways, so that a planner uses either those or these.
+    """
+
+    node: Duration | None = Field(None, description="of one node (tray, server), by incidents that hit it alone")
+    rack: Duration | None = Field(None, description="of one rack, by incidents that hit several of its nodes alone")
+    group: Duration | None = Field(None, description="of one system, by incidents that hit several nodes elsewhere")
+    system: Duration | None = Field(None, description="of one system, by incidents that hit half of it or more")
+    any: Duration | None = Field(None, description="of one system, by incidents of any scope")
+    outage: Duration | None = Field(None, description="of one node, by every outage of it, whatever the scope")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and not {"value", "unit", "low", "high"}.isdisjoint(data):
+            return {"node": data}
+        if isinstance(data, Mapping):
+            for other, name in _SCOPE_NAMES.items():
+                if other in data and name in data:
+                    raise refusal(f"{other} and {name} are the same scope", at=other, remedy="give one of them")
+            return {_SCOPE_NAMES.get(key, key): value for key, value in data.items()}
+        return data if isinstance(data, Mtbf) else {"node": data}
+
+
+class Mttr(Model):
+    """Mean times to repair: of all repairs, and of the quick (automatic) and the slow (manual) ones."""
+
+    mean: Duration | None = Field(None, description="of all repairs together")
+    quick: Duration | None = Field(None, description="mean of quick repairs, such as a reboot")
+    slow: Duration | None = Field(None, description="mean of slow repairs, such as an exchange by hand")
+    share_quick: Share | None = Field(None, description="share of repairs that are quick")
+    split: Duration | None = Field(None, description="a repair longer than this is more likely a slow one")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and not {"value", "unit", "low", "high"}.isdisjoint(data):
+            return {"mean": data}
+        return data if isinstance(data, (Mapping, Mttr)) else {"mean": data}
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        quick, slow = value_of(self.quick), value_of(self.slow)
+        if quick is not None and slow is not None and quick > slow:
+            raise refusal(f"quick repairs ({quick:g} h) take longer than slow ones ({slow:g} h)", at="quick")
+        return self
+
+    @property
+    def overall(self) -> float | None:
+        """Mean of all repairs in hours: as given, else what the parts amount to."""
+        mean, quick, slow, share = (value_of(x) for x in (self.mean, self.quick, self.slow, self.share_quick))
+        if mean is not None or quick is None or slow is None or share is None:
+            return mean
+        return share * quick + (1.0 - share) * slow
+
+
+class FittedFamily(Model):
+    """A distribution of times to failure or to repair, with what the fit says about its uncertainty."""
+
+    family: str = Field(description="name of the family, as weibull; see relfit.families")
+    parameters: dict[str, Number] = Field(description="its parameters by name, times in hours")
+    low: dict[str, Number] | None = Field(None, description="lower limits by name")
+    high: dict[str, Number] | None = Field(None, description="upper limits by name")
+    level: Annotated[float, Strict(), Field(gt=0.0, lt=1.0)] | None = Field(None, description="level of the limits")
+    covariance: list[list[Number]] | None = Field(
+        None, description="covariance of the parameters, in the order in which the family names them"
+    )
+    unit: Literal["hours"] = Field("hours", description="unit of time in the parameters; only hours")
+    events: Count | None = Field(None, description="failures or completed repairs behind the fit")
+    censored: Count | None = Field(None, description="lives or repairs cut off")
+    dispersion: Annotated[float, Strict(), Field(ge=1.0, allow_inf_nan=False)] | None = Field(
+        None, description="factor by which the covariance was widened because lives depend on each other"
+    )
+    mean: Duration | None = Field(None, description="mean under the fitted family")
+    method: str | None = Field(None, description="how it was fitted, and chosen among which families")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        from relfit.families import family_named
+
+        try:
+            kind = family_named(self.family)
+        except ArgumentError as error:
+            raise refusal(error.what, at="family", remedy=error.remedy) from None
+        names = kind.parameter_names()
+        for key in ("parameters", "low", "high"):
+            given = getattr(self, key)
+            for name in given or ():
+                if name not in names:
+                    wanted = f"{kind.name} has {', '.join(names)}"
+                    raise refusal(f"unknown parameter {name!r}", at=f"{key}.{name}", remedy=wanted)
+        missing = [name for name in names if name not in self.parameters]
+        if missing:
+            raise refusal(f"{kind.name} needs {missing[0]}", at="parameters", remedy=f"give {', '.join(names)}")
+        try:
+            kind(**{name: self.parameters[name] for name in names})
+        except ArgumentError as error:
+            bad = next((n for n in names if error.what.startswith(f"{n} of")), None)
+            raise refusal(error.what, at=f"parameters.{bad}" if bad else "parameters", remedy=error.remedy) from None
+        for name in names:
+            low, high = (self.low or {}).get(name), (self.high or {}).get(name)
+            value = self.parameters[name]
+            if (low is not None and low > value) or (high is not None and high < value):
+                side = "low" if low is not None and low > value else "high"
+                raise refusal(f"{side} of {name} is on the wrong side of {value:g}", at=f"{side}.{name}")
+        if self.covariance is not None:
+            _check_covariance(self.covariance, len(names))
+        return self
+
+    def distribution(self) -> Family:
+        """The distribution itself.
+
+        Examples
+        --------
+        >>> FittedFamily(family="weibull", parameters={"shape": 0.8, "scale": 1000.0}).distribution().mean().round(0)
+        array(1133.)
+        """
+        from relfit.families import family_named
+
+        kind = family_named(self.family)
+        return kind(**{name: self.parameters[name] for name in kind.parameter_names()})
+
+    def to_scipy(self) -> rv_frozen:
+        """The same distribution as a frozen one of scipy.stats, for families that scipy has.
+
+        Raises
+        ------
+        ArgumentError
+            For a family that scipy does not have.
+
+        Examples
+        --------
+        >>> FittedFamily(family="exponential", parameters={"rate": 0.01}).to_scipy().mean().item()
+        100.0
+        """
+        from relfit.calibration.scipy_laws import frozen
+
+        return frozen(self.family, self.parameters)
+
+
+class BadNodes(Model):
+    """Nodes that fail more often than the others, as a class of their own."""
+
+    fraction: Share | None = Field(None, description="share of the nodes that are bad")
+    factor: Ratio | None = Field(None, description="how many times as often a bad node fails as a good one")
+    good_mtbf: Duration | None = Field(None, description="mean time between outages of a good node")
+    p: Annotated[float, Strict(), Field(ge=0.0, le=1.0)] | None = Field(
+        None, description="p-value of one class of nodes against two"
+    )
+
+
+class Check(Model):
+    """An assumption of planners, and what the log says about it."""
+
+    name: str = Field(description="dependence.<part>, trend or dispersion")
+    concern: bool = Field(description="whether the log speaks against the assumption")
+    finding: str = Field(description="what was found, in a sentence")
+
+
+class Fleet(Model):
+    """How much of everything was under observation."""
+
+    nodes: Count | None = Field(None, description="nodes")
+    racks: Count | None = Field(None, description="racks")
+    systems: Count | None = Field(None, description="systems")
+
+
+class Era(Model):
+    """The part of the log that the parameters come from."""
+
+    name: str = Field(description="steady, wear-out, ... where it was found; given; or all")
+    start: dt.datetime | None = Field(None, description="its beginning, UTC")
+    end: dt.datetime | None = Field(None, description="its end, UTC")
+    hours: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(None, description="its length")
+    finding: str | None = Field(None, description="why this part, in a sentence")
+
+
+class Censoring(Model):
+    """What was seen whole, and what was cut off."""
+
+    lives: Count | None = Field(None, description="times to failure")
+    lives_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
+    repairs: Count | None = Field(None, description="repairs")
+    repairs_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
+    zero_lives: Count | None = Field(None, description="times to failure of no length, left out of families")
+    zero_repairs: Count | None = Field(None, description="repairs of no length, left out of families")
+    begun_before: Count | None = Field(None, description="outages that had begun before observation did")
+    ends_unknown: Count | None = Field(None, description="outages without a known end, no repair times")
+
+
+class Provenance(Model):
+    """Where the parameters come from."""
+
+    files: list[str] = Field(default_factory=list, description="names of the log's files")
+    sha256: list[str] = Field(default_factory=list, description="hashes of their contents")
+    format: str | None = Field(None, description="format of the log")
+    rows_read: Count | None = Field(None, description="rows in the log")
+    rows_refused: Count | None = Field(None, description="of them, not usable")
+    selection: list[str] = Field(default_factory=list, description="what part of the log was selected")
+    window: float | None = Field(None, description="hours within which records were joined to incidents")
+    relfit: str | None = Field(None, description="version of relfit")
+    created: dt.datetime | None = Field(None, description="when, UTC")
+
+
+class Parameters(Model):
+    """The parameters of a cluster, checked.
+
+    Examples
+    --------
+    >>> known = Parameters(mtbf="20000h", mttr={"value": 1, "unit": "days"})
+    >>> known.mtbf.node.value, known.mttr.mean.value
+    (20000.0, 24.0)
+    >>> known
+    Parameters: mtbf.node 20000 h (uncertainty unknown), mttr.mean 24 h (uncertainty unknown)
+    """
+
+    version: Literal[1] = Field(1, description="version of this schema")
+    name: str | None = Field(None, description="what the cluster is called")
+    mtbf: Mtbf = Field(default_factory=lambda: Mtbf(), description="mean times between failures")
+    mttr: Mttr = Field(default_factory=lambda: Mttr(), description="mean times to repair")
+    failure: FittedFamily | None = Field(None, description="distribution of the times to failure of one node")
+    repair: FittedFamily | None = Field(None, description="distribution of the times to repair")
+    bad_nodes: BadNodes = Field(default_factory=lambda: BadNodes(), description="nodes that fail more often")
+    fleet: Fleet = Field(default_factory=lambda: Fleet(), description="how much was under observation")
+    era: Era | None = Field(None, description="the part of the log that was used")
+    censoring: Censoring = Field(default_factory=lambda: Censoring(), description="what was cut off")
+    checks: list[Check] = Field(default_factory=list, description="assumptions, and what the log says about them")
+    absent: dict[str, str] = Field(default_factory=dict, description="what could not be estimated, and why")
+    provenance: Provenance | None = Field(None, description="where all this comes from")
+
+    def __init__(self, **given: Any) -> None:
+        """Check what is given.
+
+        Raises
+        ------
+        ArgumentError
+            For what cannot be, with its dotted name.
+        """
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            from relfit.calibration.complaints import first_complaint
+
+            key, what, remedy = first_complaint(error)
+            raise ArgumentError(f"{key}: {what}" if key else what, remedy=remedy) from None
+
+    # ----------------------------------------------------------------- reading
+
+    @classmethod
+    def read(cls, path: str | Path) -> Parameters:
+        """Read and check a file, TOML or JSON by its ending.
+
+        Raises
+        ------
+        ReadError
+            For a file that cannot be read, or says something that cannot be: one line with the key's place.
+        """
+        from relfit.calibration.files import read_parameters
+
+        return read_parameters(Path(path))
+
+    @classmethod
+    def of_text(cls, text: str, kind: str = "toml") -> Parameters:
+        """Read and check a text.
+
+        Parameters
+        ----------
+        text : str
+        kind : {"toml", "json"}
+
+        Raises
+        ------
+        ReadError
+            As `read`.
+
+        Examples
+        --------
+        >>> Parameters.of_text('mtbf = "0h"')
+        Traceback (most recent call last):
+        relfit.errors.ReadError: line 1: mtbf.node.value: this cannot be 0; it must be above 0
+        """
+        from relfit.calibration.files import parameters_of_text
+
+        return parameters_of_text(text, kind, None)
+
+    def write(self, path: str | Path) -> Path:
+        """Write to a file, TOML or JSON by its ending; the file is complete or absent.
+
+        Raises
+        ------
+        ArgumentError
+            For another ending, or a place where nothing can be written.
+        """
+        from relfit.calibration.files import write_parameters
+
+        return write_parameters(self, Path(path))
+
+    def to_text(self, kind: str = "toml") -> str:
+        """As `write` writes it; `kind` is ``"toml"`` or ``"json"``."""
+        from relfit.calibration.files import text_of_parameters
+
+        return text_of_parameters(self, kind)
+
+    # ----------------------------------------------------------------- looking
+
+    def quantities(self) -> Iterator[tuple[str, Quantity]]:
+        """Durations, shares and ratios that are there, each with its dotted name."""
+        for part in ("mtbf", "mttr", "bad_nodes"):
+            model = getattr(self, part)
+            for name in type(model).model_fields:
+                found = getattr(model, name)
+                if isinstance(found, Quantity):
+                    yield f"{part}.{name}", found
+
+    def families(self) -> Iterator[tuple[str, FittedFamily]]:
+        """``failure`` and ``repair``, as far as they are there."""
+        for name in ("failure", "repair"):
+            found = getattr(self, name)
+            if found is not None:
+                yield name, found
+
+    def values(self) -> dict[str, float]:
+        """Estimates by the names that `draws` uses; quantities with a limit only are left out.
+
+        Examples
+        --------
+        >>> Parameters(mtbf={"tray": "20000h", "rack": "10000h"}).values()
+        {'mtbf.node': 20000.0, 'mtbf.rack': 10000.0}
+        """
+        found = {name: quantity.value for name, quantity in self.quantities() if quantity.value is not None}
+        overall = self.mttr.overall
+        if overall is not None:
+            found.setdefault("mttr.mean", overall)
+        for name, family in self.families():
+            found |= {f"{name}.{key}": value for key, value in family.parameters.items()}
+        return found
+
+    def require(self, *names: str) -> tuple[float, ...]:
+        """Estimates by dotted name.
+
+        Raises
+        ------
+        ArgumentError
+            For one that is not there; it says why, as far as the file does.
+
+        Examples
+        --------
+        >>> Parameters(mtbf="20000h").require("mtbf.node")
+        (20000.0,)
+        >>> Parameters(mtbf="20000h").require("mtbf.node", "mttr.mean")
+        Traceback (most recent call last):
+        relfit.errors.ArgumentError: these parameters have no mttr.mean; give it in the file
+        """
+        values = self.values()
+        for name in names:
+            if name not in values:
+                limit = dict(self.quantities()).get(name)
+                why = self.absent.get(name)
+                if limit is not None:
+                    why = f"only a limit is known: {_words(limit)}"
+                raise ArgumentError(
+                    f"these parameters have no {name}" + (f" ({why})" if why else ""), remedy="give it in the file"
+                )
+        return tuple(values[name] for name in names)
+
+    @property
+    def unknown_uncertainty(self) -> tuple[str, ...]:
+        """Names of what has a value and no uncertainty, which `draws` therefore keeps fixed."""
+        names = [name for name, quantity in self.quantities() if not quantity.uncertain]
+        return (*names, *(name for name, family in self.families() if family.covariance is None))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Findings that speak against what planners assume."""
+        return tuple(check.finding for check in self.checks if check.concern)
+
+    def draws(self, count: int = 1000, rng: int | np.random.Generator | None = None) -> Draws:
+        """Parameters drawn from their calibrated distribution; see `relfit.calibration.Draws`.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 1.
+        rng : int or numpy.random.Generator, optional
+            The same seed gives the same draws.
+
+        Raises
+        ------
+        ArgumentError
+            For a count below 1.
+
+        Examples
+        --------
+        >>> known = Parameters(mtbf={"value": 20000, "low": 15000, "high": 27000, "level": 0.9})
+        >>> drawn = known.draws(10_000, rng=1)
+        >>> [round(limit, -3) for limit in drawn.interval("mtbf.node", 0.9)]
+        [15000.0, 27000.0]
+        """
+        from relfit.calibration.draws import draw
+
+        return draw(self, count, rng)
+
+    # ----------------------------------------------------------------- showing
+
+    @property
+    def sentence(self) -> str:
+        """The main figures in a sentence."""
+        shown = [f"{name} {_words(quantity)}" for name, quantity in self.quantities() if name.startswith("mt")]
+        if not shown:
+            return "no parameters are known"
+        return ", ".join(shown)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a quantity: ``name``, ``value``, ``low``, ``high``, ``level``, ``events``, ``unit``, ``note``."""
+        import pandas as pd
+
+        rows: list[tuple[Any, ...]] = []
+        for name, quantity in self.quantities():
+            unit = "h" if isinstance(quantity, Duration) else ""
+            note = quantity.method or ("" if quantity.uncertain else "uncertainty unknown")
+            rows.append(
+                (name, quantity.value, quantity.low, quantity.high, quantity.level, quantity.events, unit, note)
+            )
+        for name, family in self.families():
+            for key, value in family.parameters.items():
+                ends = (family.low or {}).get(key), (family.high or {}).get(key)
+                note = f"{family.family}" + ("" if family.covariance is not None else ", uncertainty unknown")
+                rows.append((f"{name}.{key}", value, *ends, family.level, family.events, "", note))
+        columns = ["name", "value", "low", "high", "level", "events", "unit", "note"]
+        frame = pd.DataFrame(rows, columns=columns)
+        return frame.astype(dict.fromkeys(columns[1:5], float) | {"events": "Int64"})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; what is not there is left out."""
+        from relfit.calibration.files import plain
+
+        return plain(self, json=True)
+
+    def __repr__(self) -> str:
+        return f"Parameters: {self.sentence}"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        table = self.to_frame().to_html(escape=True, index=False, float_format="{:.4g}".format, na_rep="")
+        missing = "".join(f"<li>{escape(k)}: {escape(v)}</li>" for k, v in self.absent.items())
+        said = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
+        return f"<p>{escape(repr(self))}</p>{table}<ul>{said}{missing}</ul>"
+
+
+# -------------------------------------------------------------------- helpers
+
+
+def value_of(quantity: Quantity | None) -> float | None:
+    """Its value; None where there is none."""
+    return None if quantity is None else quantity.value
+
+
+def _words(quantity: Quantity) -> str:
+    unit = " h" if isinstance(quantity, Duration) else ""
+    if quantity.value is None:
+        return f"above {quantity.low:.6g}{unit}" if quantity.low is not None else f"below {quantity.high:.6g}{unit}"
+    if quantity.low is not None and quantity.high is not None:
+        return f"{quantity.value:.6g}{unit} ({quantity.low:.6g} to {quantity.high:.6g})"
+    return f"{quantity.value:.6g}{unit}" + ("" if quantity.uncertain else " (uncertainty unknown)")
+
+
+def _check_covariance(rows: list[list[float]], size: int) -> None:
+    if len(rows) != size or any(len(row) != size for row in rows):
+        raise refusal(f"the covariance is not {size} by {size}", at="covariance")
+    import numpy as np
+
+    matrix = np.asarray(rows)
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        relative = matrix / scale / scale[:, None]
+    if np.any(np.diag(matrix) < 0.0) or not np.allclose(relative, relative.T, atol=1e-6):
+        raise refusal("the covariance is not symmetric with variances of zero or more", at="covariance")
+    if np.linalg.eigvalsh(0.5 * (relative + relative.T)).min() < -1e-6:
+        raise refusal("the covariance is not that of any distribution", at="covariance", remedy="leave it out")
