@@ -97,6 +97,12 @@ class Lemons:
             text += f". In {len(rows)} of {len(self.classes)} systems two classes of nodes explain the counts better"
         return text + "."
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the nodes against equal nodes; see `relfit.plotting.lemons`."""
+        from relfit import plotting
+
+        return plotting.lemons(self, ax)
+
     def to_frame(self) -> pd.DataFrame:
         """A row a node."""
         return self.nodes

@@ -21,6 +21,7 @@ from relfit.fitting.false_discovery import adjusted_p
 from relfit.lifedata import key_columns
 from relfit.numeric.ordering import order_in_groups
 from relfit.units import NANOSECONDS_PER_HOUR, hours
+from relfit.wording import p_words
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -92,12 +93,18 @@ class Cofailures:
             f"often as in independent Poisson processes ({self.together} against {self.expected:.0f}"
         )
         if np.isnan(self.p_shuffled):
-            text += f", p = {p:.2g}): "
+            text += f", {p_words(p)}): "
         else:
-            text += f"; {self.expected_shuffled:.0f} in {self.shuffles} random logs, p = {p:.2g}): "
+            text += f"; {self.expected_shuffled:.0f} in {self.shuffles} random logs, {p_words(p)}): "
         if not self.depends:
             return text + "independence holds at this scale."
         return text + "a system of these nodes fails in bursts, and multiplying their reliabilities misleads."
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw observed against expected failures together; see `relfit.plotting.failing_together`."""
+        from relfit import plotting
+
+        return plotting.failing_together(self, ax)
 
     def to_frame(self) -> pd.DataFrame:
         """`table`."""

@@ -19,6 +19,7 @@ from relfit.dependence.series import CONSTANT, OK, TOO_FEW, complete_series, wor
 from relfit.errors import ArgumentError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.lifedata import LifeData, key_columns
+from relfit.wording import p_words
 
 __all__ = ["CLASSES", "EDGES", "Correlations", "correlations"]
 
@@ -213,12 +214,18 @@ class Correlations:
         if np.isfinite(self.mean_r_p):
             small = min(self.mean_r_p, self.mean_square_p)
             text += (
-                f". As a whole the nodes depend on each other (mean r {self.mean_r:+.3f}, p = {small:.2g} against "
+                f". As a whole the nodes depend on each other (mean r {self.mean_r:+.3f}, {p_words(small)} against "
                 "shuffled TTFs): a shock or a trend they share"
                 if small <= 0.0125
                 else f". As a whole they differ no more from 0 than shuffled ones (mean r {self.mean_r:+.3f})"
             )
         return text + "."
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the histogram of the coefficients; see `relfit.plotting.correlations`."""
+        from relfit import plotting
+
+        return plotting.correlations(self, ax)
 
     def to_frame(self) -> pd.DataFrame:
         """`classes`."""

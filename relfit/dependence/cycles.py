@@ -15,6 +15,7 @@ from relfit.errors import DataError
 from relfit.numeric.ordering import unique_sorted
 from relfit.tallies import WEEKDAYS
 from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.wording import p_words
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -86,13 +87,19 @@ class Cycles:
                 day, hour = divmod(int(self.peak[i]), 24)
                 when = f"{hour:02d}:00" if name == "day" else f"{WEEKDAYS[day % 7]} {hour:02d}:00"
                 parts.append(
-                    f"there is a {cycle} cycle (p = {self.p[i]:.2g}): the rate swings by {2 * self.strength[i]:.0%} "
+                    f"there is a {cycle} cycle ({p_words(self.p[i])}): the rate swings by {2 * self.strength[i]:.0%} "
                     f"and is highest about {when}"
                 )
             else:
-                parts.append(f"no {cycle} cycle shows (p = {self.p[i]:.2g})")
+                parts.append(f"no {cycle} cycle shows ({p_words(self.p[i])})")
         text = "; ".join(parts)
         return f"{text[0].upper()}{text[1:]} ({self.timezone} clock)."
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the daily cycle; see `relfit.plotting.clock_cycle`."""
+        from relfit import plotting
+
+        return plotting.clock_cycle(self, ax)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a cycle."""

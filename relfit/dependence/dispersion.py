@@ -108,6 +108,12 @@ class Dispersion:
             "that take failures as Poisson are too narrow by the root of that."
         )
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the index of dispersion over time scales; see `relfit.plotting.dispersion`."""
+        from relfit import plotting
+
+        return plotting.dispersion(self, ax)
+
     def to_frame(self) -> pd.DataFrame:
         """A row a scale."""
         return pd.DataFrame(

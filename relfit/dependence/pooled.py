@@ -13,6 +13,7 @@ from relfit.dependence.durbin_watson import durbin_watson_p, permutation_varianc
 from relfit.dependence.series import CONSTANT, OK, TOO_FEW, Failures, words
 from relfit.errors import ArgumentError
 from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.wording import p_words
 
 __all__ = ["PooledTests", "pooled_tests"]
 
@@ -65,10 +66,16 @@ class PooledTests:
         found = "is autocorrelated" if self.depends else "shows no autocorrelation to speak of"
         text = (
             f"The series of all failures of {self.nodes[last]} nodes {found} (Durbin-Watson "
-            f"{self.durbin_watson[last]:.2f}, p = {self.p[last]:.2g}; {low:.2f} to {high:.2f} over all k)"
+            f"{self.durbin_watson[last]:.2f}, {p_words(self.p[last])}; {low:.2f} to {high:.2f} over all k)"
         )
         share = self.zeros[last] / self.sizes[last]
         return text + (f"; {share:.0%} of its gaps are zero." if share >= 0.01 else ".")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw Durbin-Watson by the number of nodes; see `relfit.plotting.durbin_watson_pooled`."""
+        from relfit import plotting
+
+        return plotting.durbin_watson_pooled(self, ax)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a k."""

@@ -132,6 +132,12 @@ class SerialTests:
             return text + "times to failure of a node are not independent, and standard errors of fits are too small."
         return text + "fits may take the times to failure of a node as independent."
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw Durbin-Watson of every node; see `relfit.plotting.durbin_watson`."""
+        from relfit import plotting
+
+        return plotting.durbin_watson(self, ax)
+
     def to_frame(self) -> pd.DataFrame:
         """A row a node."""
         frame = key_columns(self.groups)

@@ -124,6 +124,12 @@ class Eras:
         """What it means for a fit."""
         return self.stable_era.sentence
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the eras over the observed rate; see `relfit.plotting.eras`."""
+        from relfit import plotting
+
+        return plotting.eras(self, ax)
+
     def to_frame(self) -> pd.DataFrame:
         """A row an era."""
         return pd.concat([era.to_frame() for era in self.eras], ignore_index=True)

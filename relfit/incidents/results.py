@@ -145,6 +145,12 @@ class Incidents:
             )
         return text + "."
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the sizes of incidents by scope; see `relfit.plotting.incident_sizes`."""
+        from relfit import plotting
+
+        return plotting.incident_sizes(self, ax)
+
     def to_frame(self) -> pd.DataFrame:
         """A row an incident."""
         return self.table

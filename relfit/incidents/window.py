@@ -90,6 +90,12 @@ class WindowChoice:
             f"independent failures give ({share}){doubt}."
         )
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw why the window ends where it does; see `relfit.plotting.incident_window`."""
+        from relfit import plotting
+
+        return plotting.incident_window(self, ax)
+
     def to_frame(self) -> pd.DataFrame:
         """A row a class of gaps."""
         return self.table

@@ -6,32 +6,67 @@ Every function takes ``ax=None`` (a new pyplot figure) and titles the axes with 
 from __future__ import annotations
 
 from relfit.plotting.clock import hour_of_day, weekday
+from relfit.plotting.dependence import (
+    autocorrelation,
+    clock_cycle,
+    correlation_classes,
+    correlations,
+    dispersion,
+    durbin_watson,
+    durbin_watson_pooled,
+    failing_together,
+)
+from relfit.plotting.eras import eras
 from relfit.plotting.events import causes, event_rate, events_over_time
 from relfit.plotting.fleet import fleet_scatter
 from relfit.plotting.hazard import hazard_plot
+from relfit.plotting.incidents import incident_sizes, incident_window, incidents_by_window
+from relfit.plotting.lemons import lemons
 from relfit.plotting.lifetimes import distributions, probability
 from relfit.plotting.likelihood import likelihood_contour, profile_likelihood
 from relfit.plotting.nodes import failures_by_node, means_by_group
 from relfit.plotting.paper import pp_plot, probability_plot, qq_plot
+from relfit.plotting.recurrence import availability_over_time, cumulative_difference, mean_cumulative, processes, trends
+from relfit.plotting.repairs import repair_classes, repair_times
 from relfit.plotting.style import family_mark, look
 
 __all__ = [
+    "autocorrelation",
+    "availability_over_time",
     "causes",
+    "clock_cycle",
+    "correlation_classes",
+    "correlations",
+    "cumulative_difference",
+    "dispersion",
     "distributions",
+    "durbin_watson",
+    "durbin_watson_pooled",
+    "eras",
     "event_rate",
     "events_over_time",
+    "failing_together",
     "failures_by_node",
     "family_mark",
     "fleet_scatter",
     "hazard_plot",
     "hour_of_day",
+    "incident_sizes",
+    "incident_window",
+    "incidents_by_window",
+    "lemons",
     "likelihood_contour",
     "look",
+    "mean_cumulative",
     "means_by_group",
     "pp_plot",
     "probability",
     "probability_plot",
+    "processes",
     "profile_likelihood",
     "qq_plot",
+    "repair_classes",
+    "repair_times",
+    "trends",
     "weekday",
 ]

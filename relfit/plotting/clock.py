@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from relfit.failurelog import FailureLog
 
-__all__ = ["hour_of_day", "weekday"]
+__all__ = ["even_bars", "hour_of_day", "weekday"]
 
 
 def hour_of_day(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
@@ -33,7 +33,7 @@ def hour_of_day(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
     ax = style.axes(ax, (6.4, 3.4))
     if not tally.hours.sum():
         return style.empty(ax, "No dated events to show by hour")
-    _bars(ax, np.arange(24) + 0.5, tally.hours, tally.expected_hours)
+    even_bars(ax, np.arange(24) + 0.5, tally.hours, tally.expected_hours)
     ax.set_xlim(0, 24)
     ax.set_xticks(range(0, 25, 3), [f"{hour:02d}:00" for hour in range(0, 25, 3)])
     names = [f"{hour:02d}:00 to {hour + 1:02d}:00" for hour in range(24)]
@@ -62,7 +62,7 @@ def weekday(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
     ax = style.axes(ax, (6.4, 3.4))
     if not tally.weekdays.sum():
         return style.empty(ax, "No dated events to show by weekday")
-    _bars(ax, np.arange(7) + 0.5, tally.weekdays, tally.expected_weekdays)
+    even_bars(ax, np.arange(7) + 0.5, tally.weekdays, tally.expected_weekdays)
     ax.set_xlim(0, 7)
     ax.set_xticks(np.arange(7) + 0.5, [day[:3] for day in WEEKDAYS])
     ax.grid(visible=False, axis="x")
@@ -71,7 +71,8 @@ def weekday(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
     return style.finish(ax, message, f"day of the week ({tally.timezone})", "events", True, loc="upper right", ncols=2)
 
 
-def _bars(ax: Axes, place: np.ndarray, counts: np.ndarray, expected: np.ndarray) -> None:
+def even_bars(ax: Axes, place: np.ndarray, counts: np.ndarray, expected: np.ndarray) -> None:
+    """Counts on the clock as bars, and the range that an even spread gives by chance."""
     ax.bar(place, counts, 0.82, color=style.BLUE, label="events")
     spread = 1.96 * np.sqrt(expected)
     edges = np.append(place - 0.5, place[-1] + 0.5)

@@ -189,6 +189,12 @@ class AvailabilityOverTime:
             f"({up[worst]:.3%}) and highest from {self.edges[best]:%Y-%m-%d} ({up[best]:.3%})."
         )
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw availability over time; see `relfit.plotting.availability_over_time`."""
+        from relfit import plotting
+
+        return plotting.availability_over_time(self, ax)
+
     def to_frame(self) -> pd.DataFrame:
         """One row a group and bin."""
         bins = len(self.edges) - 1

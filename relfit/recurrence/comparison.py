@@ -94,6 +94,12 @@ class ProcessComparison:
             f"Lowest AIC among {len(known)} groups: " + ", ".join(f"{m} in {int(c)}" for m, c in counts.items()) + "."
         )
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the fits over the observed failures; see `relfit.plotting.processes`."""
+        from relfit import plotting
+
+        return plotting.processes(self, ax)
+
     def to_frame(self) -> pd.DataFrame:
         """One row a group and model."""
         tables = []

@@ -147,6 +147,12 @@ class MeanCumulative(Steps):
             f"({share:.0%} of all)."
         )
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curves with their limits; see `relfit.plotting.mean_cumulative`."""
+        from relfit import plotting
+
+        return plotting.mean_cumulative(self, ax)
+
     def to_frame(self) -> pd.DataFrame:
         """One row a step."""
         return self._frame(
@@ -200,6 +206,12 @@ class CumulativeDifference:
     high: FloatArray
     level: float
     kind: str
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the difference with its limits; see `relfit.plotting.cumulative_difference`."""
+        from relfit import plotting
+
+        return plotting.cumulative_difference(self, ax)
 
     def to_frame(self) -> pd.DataFrame:
         """One row a step."""

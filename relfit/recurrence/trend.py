@@ -22,6 +22,7 @@ from relfit.lifedata import key_columns
 from relfit.numeric.batches import over_groups
 from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, grouping, sums
 from relfit.recurrence.kernels import inversions
+from relfit.wording import p_words
 
 __all__ = ["TESTS", "TREND_STATUS", "TrendTests", "trend_tests"]
 
@@ -122,15 +123,15 @@ class TrendTests:
             if p < 0.05:
                 way = "rises" if self.direction[0, best] > 0 else "falls"
                 return (
-                    f"The rate of failures {way} over the observation ({self.tests[best]}, p = {p:.2g} for "
+                    f"The rate of failures {way} over the observation ({self.tests[best]}, {p_words(p)} for "
                     f"{len(chosen)} tests): a fit of one lifetime distribution to all of it mixes different times."
                 )
             if renewal and poisson and float(self.p[0, poisson].min()) < 0.025:
                 return (
                     "Failures do not come as those of a Poisson process of constant rate, but no trend of the gaps is "
-                    f"seen either (p = {p:.2g}): a lifetime distribution other than the exponential may do."
+                    f"seen either ({p_words(p)}): a lifetime distribution other than the exponential may do."
                 )
-            return f"No trend of the rate of failures is seen (p = {p:.2g}): one lifetime distribution may do."
+            return f"No trend of the rate of failures is seen ({p_words(p)}): one lifetime distribution may do."
         parts = []
         for i, test in enumerate(self.tests):
             tested = int((self.status[:, i] == "ok").sum())
@@ -139,6 +140,12 @@ class TrendTests:
             rising = int((hit & (self.direction[:, i] > 0)).sum())
             parts.append(f"{test} {int(hit.sum())} of {tested} ({rising} rising)")
         return f"Groups with a trend at 5 % after adjustment for their number: {', '.join(parts)}."
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw an overview of the tests; see `relfit.plotting.trends`."""
+        from relfit import plotting
+
+        return plotting.trends(self, ax)
 
     def to_frame(self) -> pd.DataFrame:
         """One row a group: its keys, counts, and for every test statistic, p, adjusted p, direction and status."""

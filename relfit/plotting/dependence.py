@@ -1,0 +1,490 @@
+"""Do failures depend on each other: pair correlations, failing together, series along time, counts over time scales.
+
+Orange is what independent failures would give, blue what was observed, vermilion what chance does not explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from relfit.errors import ArgumentError
+from relfit.plotting import style
+from relfit.plotting.clock import even_bars
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from relfit.dependence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
+
+__all__ = [
+    "autocorrelation",
+    "clock_cycle",
+    "correlation_classes",
+    "correlations",
+    "dispersion",
+    "durbin_watson",
+    "durbin_watson_pooled",
+    "failing_together",
+]
+
+_SINGLE_POINTS = 3000  # series drawn as points of their own
+_NAMED_PLACES = 6
+
+
+def correlations(found: Correlations, ax: Axes | None = None, *, bins: int = 40) -> Axes:
+    """Histogram of the coefficients of all pairs of nodes, and the one that independent nodes would have (Figure 3.3).
+
+    Parameters
+    ----------
+    found : relfit.dependence.Correlations
+    ax : matplotlib Axes, optional
+    bins : int
+        Of the range -1 to 1.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = style.axes(ax)
+    if not found.n_pairs:
+        return style.empty(ax, "No two nodes have three common times to failure, so there are no correlations")
+    table = found.histogram(bins)
+    edges = np.append(table["low"].to_numpy(), 1.0)
+    seen = 100.0 * table["pairs"].to_numpy(float) / found.n_pairs
+    chance = 100.0 * table["expected"].to_numpy(float) / found.n_pairs
+    ax.stairs(seen, edges, fill=True, color=style.SKY, label="observed")
+    ax.stairs(chance, edges, baseline=None, color=style.ORANGE, linewidth=1.8, label="independent nodes")
+    top = max(float(seen.max()), float(chance.max()))
+    for edge in (*found.edges[1:], *(-e for e in found.edges[1:])):
+        ax.axvline(edge, 0.0, 0.8, color=style.GREY, linewidth=0.9, linestyle=":")
+    for at, name in ((0.0, "none, weak"), (0.6, "high"), (0.9, "strong")):
+        if top:
+            ax.text(at, top * 1.03, name, ha="center", va="bottom", fontsize=8.0, color=style.GREY)
+    ax.set_xlim(-1, 1)
+    ax.set_ylim(0, top * 1.42)
+    share, expected = _notable(found)
+    found_pairs = found.n_significant()
+    message = (
+        f"{style.percent(share)} of {found.n_pairs:,} pairs have |r| of {found.edges[1]:g} or more; "
+        f"independent nodes would have {style.percent(expected)}"
+    )
+    if found_pairs:
+        message += f"; {found_pairs:,} significant"
+    name = {"spearman": "Spearman's", "pearson": "Pearson's", "kendall": "Kendall's"}[found.method]
+    x = f"{name} correlation of two nodes' times to failure"
+    return style.finish(ax, message, x, "pairs (%)", True, ncols=2, loc="upper center")
+
+
+def correlation_classes(found: Correlations, ax: Axes | None = None) -> Axes:
+    """Pairs of nodes in the classes of Table 3.4, beside what independent nodes would have.
+
+    Parameters
+    ----------
+    found : relfit.dependence.Correlations
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = style.axes(ax)
+    if not found.n_pairs:
+        return style.empty(ax, "No two nodes have three common times to failure, so there are no correlations")
+    table = found.classes
+    place = np.arange(len(table))
+    names = [
+        f"{name}\n{low:g} to {high:g}"
+        for name, low, high in zip(table["class"], table["low"], table["high"], strict=True)
+    ]
+    for side, column, colour, words in (
+        (-0.2, "observed_share", style.BLUE, "observed"),
+        (0.2, "expected_share", style.ORANGE, "independent nodes"),
+    ):
+        height = 100.0 * table[column].to_numpy(float)
+        drawn = ax.bar(place + side, height, 0.38, color=colour, label=words)
+        ax.bar_label(drawn, [f"{value:.0f} %" if value >= 1 else f"{value:.1f} %" for value in height], fontsize=8.5)
+    ax.set_xticks(place, names)
+    ax.grid(visible=False, axis="x")
+    ax.set_ylim(0, 100.0 * float(table[["observed_share", "expected_share"]].to_numpy().max()) * 1.3)
+    share, expected = _notable(found)
+    message = (
+        f"High or strong: {style.percent(share)} of {found.n_pairs:,} pairs, {style.percent(expected)} if nodes were "
+        "independent"
+    )
+    return style.finish(ax, message, "class of |r| (Table 3.4)", "pairs (%)", True, loc="upper left", ncols=2)
+
+
+def _notable(found: Correlations) -> tuple[float, float]:
+    table = found.classes.set_index("class")
+    seen, chance = (float(table.loc[["high", "strong"], c].sum()) for c in ("observed_share", "expected_share"))
+    return seen, chance
+
+
+def durbin_watson(found: SerialTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
+    """Durbin-Watson of the times to failure of every node (Figure 3.4), by their number, with the range by chance.
+
+    Parameters
+    ----------
+    found : relfit.dependence.SerialTests
+    ax : matplotlib Axes, optional
+    alpha : float
+        Level of the test; series that cannot be rejected at it are drawn hollow.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = style.axes(ax)
+    known = np.isfinite(found.durbin_watson)
+    if not known.any():
+        return style.empty(ax, "No node has three times to failure that vary, so there is no Durbin-Watson statistic")
+    size, d, p = found.sizes[known], found.durbin_watson[known], found.durbin_watson_p[known]
+    ax.set_xscale("log")
+    lowest, highest = float(size.min()) / 1.15, float(size.max()) * 1.15
+    _chance_band(ax, np.geomspace(lowest, highest, 120), alpha)
+    ax.axhline(2.0, color=style.ORANGE, linewidth=1.4)
+    hit = p <= alpha
+    if size.size > _SINGLE_POINTS:
+        drawn = ax.hexbin(size, d, gridsize=45, xscale="log", mincnt=1, cmap="Blues", bins="log", zorder=2)
+        drawn.set_rasterized(True)
+        ax.plot([], [], "h", color=style.BLUE, label="nodes (darker: more)")
+    else:
+        # numbers of values are whole: spread them a little, always alike
+        spread = size * np.exp(np.random.default_rng(0).uniform(-0.035, 0.035, size.size))
+        raster = size.size > 300
+        ax.plot(spread[~hit], d[~hit], "o", ms=3.2, mfc="none", mec=style.BLUE, mew=0.8, alpha=0.7,
+                rasterized=raster, label="a node")  # fmt: skip
+        ax.plot(spread[hit], d[hit], "o", ms=4.0, color=style.VERMILION, mec="white", mew=0.4, rasterized=raster,
+                label=f"p of {alpha:g} or less")  # fmt: skip
+    ax.set_xlim(lowest, highest)
+    ax.set_ylim(min(0.0, float(d.min())), max(4.6, float(d.max()) * 1.1))
+    ax.set_yticks(range(5))
+    style.decades(ax.xaxis, lowest, highest)
+    row = found.rejected(alpha).T.to_dict()["durbin_watson"]
+    tested, rejected = int(row["tested"]), int(row["rejected"])
+    if tested:
+        message = (
+            f"Durbin-Watson rejects {rejected:,} of {tested:,} nodes at {style.percent(alpha)}; chance would reject "
+            f"{row['expected']:.0f}"
+        )
+    else:
+        message = "No node has enough times to failure for a test along time"
+    x, y = "times to failure of the node", "Durbin-Watson (2: none)"
+    return style.finish(ax, message, x, y, True, ncols=3, loc="upper center", columnspacing=1.0, handlelength=1.4)
+
+
+def durbin_watson_pooled(found: PooledTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
+    """Durbin-Watson of the failures of the first k nodes pooled (Figure 3.5), with the range by chance.
+
+    Parameters
+    ----------
+    found : relfit.dependence.PooledTests
+    ax : matplotlib Axes, optional
+    alpha : float
+        Level of the range.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = style.axes(ax)
+    known = np.isfinite(found.durbin_watson)
+    if not known.any():
+        return style.empty(ax, "The nodes together have too few failures for a test of their pooled series")
+    k, size, d, p = (getattr(found, name)[known] for name in ("nodes", "sizes", "durbin_watson", "p"))
+    half = stats.norm.isf(alpha / 2.0) * 2.0 / np.sqrt(size)
+    ax.fill_between(
+        k, 2.0 - half, 2.0 + half, color=style.ORANGE, alpha=0.3, linewidth=0,
+        label=f"{style.percent(1 - alpha)} of independent series",
+    )  # fmt: skip
+    ax.axhline(2.0, color=style.ORANGE, linewidth=1.4)
+    hit = p <= alpha
+    ax.plot(k, d, color=style.GREY, linewidth=0.8)
+    raster = bool(k.size > 300)
+    ax.plot(k[~hit], d[~hit], "o", ms=3.0, mfc="white", mec=style.BLUE, mew=0.8, rasterized=raster,
+            label=f"p above {alpha:g}" if (~hit).any() else None)  # fmt: skip
+    ax.plot(k[hit], d[hit], "o", ms=3.0, color=style.VERMILION, rasterized=raster,
+            label=f"p of {alpha:g} or less" if hit.any() else None)  # fmt: skip
+    low, high = float(d.min()), max(2.0, float(d.max()))
+    first = np.median(half) if half.size < 10 else np.quantile(half, 0.9)
+    low, high = min(low, 2.0 - float(first)), max(high, 2.0 + float(first))
+    ax.set_ylim(low - 0.06 * (high - low), high + 0.3 * (high - low))
+    ax.set_xlim(0.5 - 0.01 * k[-1], k[-1] * 1.01 + 0.5)
+    found_words = "is autocorrelated" if found.depends else "shows no autocorrelation to speak of"
+    message = f"The pooled failures of {int(k[-1]):,} node{'s' if k[-1] != 1 else ''} are one series that {found_words}"
+    message += f": Durbin-Watson {d[-1]:.2f}"
+    return style.finish(
+        ax, message, "nodes pooled, in their order", "Durbin-Watson (2: none)", True, ncols=2, loc="upper center"
+    )
+
+
+def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
+    """The range of Durbin-Watson of independent series of so many values, by the normal law with their variance."""
+    n = np.maximum(size, 3.0)
+    half = stats.norm.isf(alpha / 2.0) * 2.0 * np.sqrt((n - 2.0) / ((n - 1.0) * (n + 1.0)))
+    ax.fill_between(
+        size, np.maximum(2.0 - half, 0.0), np.minimum(2.0 + half, 4.0), color=style.ORANGE, alpha=0.3,
+        linewidth=0, label=f"{style.percent(1 - alpha)} by chance",
+    )  # fmt: skip
+
+
+def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = None, alpha: float = 0.05) -> Axes:
+    """Autocorrelation of the times to failure, on average over the nodes or of one node, with the range by chance.
+
+    Parameters
+    ----------
+    found : relfit.dependence.SerialTests
+    ax : matplotlib Axes, optional
+    group : hashable, optional
+        Label of one node; when left out, the mean over all nodes, each weighing as many times as it has times to
+        failure.
+    alpha : float
+        Level of the range.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ArgumentError
+        For a group that is not there.
+    """
+    ax = style.axes(ax)
+    rows = np.flatnonzero(np.isfinite(found.durbin_watson))
+    name = "The nodes' times to failure"
+    if group is not None:
+        place = [i for i, label in enumerate(found.groups) if label == group]
+        if not place:
+            raise ArgumentError(f"no group {group!r}", remedy=f"there is {', '.join(map(str, found.groups[:5]))}")
+        rows = rows[np.isin(rows, place)]
+        name = f"The times to failure of {style.plain(group if not isinstance(group, tuple) else group[-1])}"
+    if not rows.size:
+        return style.empty(ax, "No times to failure that vary, so there is no autocorrelation")
+    r, size = found.autocorrelation[rows], found.sizes[rows].astype(np.float64)
+    lags = np.arange(1, r.shape[1] + 1)
+    there = np.isfinite(r) & (size[:, None] > lags)
+    weight = np.where(there, size[:, None], 0.0)
+    total = weight.sum(axis=0)
+    shown = total > 0.0
+    lags, weight, total = lags[shown], weight[:, shown], total[shown]
+    mean = (np.where(there, r, 0.0)[:, shown] * weight).sum(axis=0) / total
+    n = size[:, None]
+    # exact mean over all orders of a series, and nearly its variance
+    centre = -(weight * (n - lags) / (n * (n - 1.0))).sum(axis=0) / total
+    spread = np.sqrt((weight**2 * np.maximum(n - lags, 0.0) / n**2).sum(axis=0)) / total
+    half = stats.norm.isf(alpha / 2.0) * spread
+    edges = np.append(lags - 0.5, lags[-1] + 0.5)
+    ax.fill_between(
+        edges, _post(centre - half), _post(centre + half), step="post", color=style.ORANGE, alpha=0.3, linewidth=0,
+        label=f"{style.percent(1 - alpha)} by chance",
+    )  # fmt: skip
+    out = np.abs(mean - centre) > half
+    ax.axhline(0.0, color=style.GREY, linewidth=0.8)
+    for mask, colour, words in ((~out, style.BLUE, "within it"), (out, style.VERMILION, "beyond it")):
+        if mask.any():
+            ax.vlines(lags[mask], 0.0, mean[mask], color=colour, linewidth=2.0)
+            ax.plot(lags[mask], mean[mask], "o", color=colour, ms=5, label=words)
+    reach = max(float(np.abs(mean).max()), float((np.abs(centre) + half).max())) * 1.15
+    ax.set_ylim(-reach, reach * 1.5)
+    ax.set_xlim(0.4, lags[-1] + 0.6)
+    ax.set_xticks(lags)
+    first = f"{mean[0]:+.2f} at lag 1"
+    if out.any():
+        message = f"{name} are autocorrelated: {first}, {int(out.sum())} of {lags.size} lags beyond chance"
+    else:
+        message = f"{name} show no autocorrelation: {first}, all within chance"
+    y = "autocorrelation" if group is not None else "mean autocorrelation"
+    return style.finish(ax, message, "lag (failures)", y, True, ncols=3, loc="upper center", columnspacing=1.0)
+
+
+def dispersion(found: Dispersion, ax: Axes | None = None) -> Axes:
+    """Index of dispersion of the counts of failures over time scales, with the range of a Poisson process.
+
+    Parameters
+    ----------
+    found : relfit.dependence.Dispersion
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = style.axes(ax)
+    known = ~found.too_few
+    if not known.any():
+        return style.empty(ax, "There are too few failures to tell whether they cluster in time")
+    scale, index, low, high = (getattr(found, name)[known] for name in ("scales", "index", "low", "high"))
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.fill_between(
+        scale, np.maximum(low, 1e-3), high, color=style.ORANGE, alpha=0.3, linewidth=0,
+        label=f"{style.percent(found.level)} of Poisson processes",
+    )  # fmt: skip
+    ax.axhline(1.0, color=style.ORANGE, linewidth=1.4)
+    out = (index < low) | (index > high)
+    shown = np.maximum(index, 1e-3)
+    ax.plot(scale, shown, color=style.GREY, linewidth=1.0)
+    if (~out).any():
+        ax.plot(scale[~out], shown[~out], "o", color=style.BLUE, ms=5.5, label="within chance")
+    if out.any():
+        ax.plot(scale[out], shown[out], "o", color=style.VERMILION, ms=5.5, label="beyond chance")
+    bottom = min(float(np.maximum(low, 0.05).min()), float(shown.min()), 0.7)
+    top = max(float(high.max()), float(shown.max()), 1.4)
+    ax.set_ylim(bottom / 1.15, top * (top / bottom) ** 0.3)
+    ax.set_xlim(scale[0] / 1.4, scale[-1] * 1.4)
+    style.decades(ax.yaxis, bottom / 1.15, top * 1.2)
+    ticks = [(1.0, "hour"), (24.0, "day"), (168.0, "week"), (730.5, "month"), (8766.0, "year")]
+    from matplotlib.ticker import NullLocator
+
+    inside = [(at, name) for at, name in ticks if scale[0] / 1.4 <= at <= scale[-1] * 1.4]
+    if len(inside) >= 2:
+        ax.set_xticks([at for at, _ in inside], [name for _, name in inside])
+        ax.xaxis.set_minor_locator(NullLocator())
+        label = "length of the time bins"
+    else:
+        style.decades(ax.xaxis, float(scale[0]) / 1.4, float(scale[-1]) * 1.4)
+        label = "length of the time bins (hours)"
+    worst = int(np.argmax(index))
+    if out.any() and index[worst] > 1.0:
+        message = (
+            f"Failures cluster: counts vary {style.figures(float(index[worst]))} times as much as a Poisson process's "
+            f"in bins of {_span(float(scale[worst]))}"
+        )
+    elif out.any():
+        message = "Failures are spread more evenly than those of a Poisson process"
+    else:
+        message = "Counts vary as those of a Poisson process do, at every time scale"
+    return style.finish(ax, message, label, "variance / mean of counts", True, loc="upper left")
+
+
+def _span(hours: float) -> str:
+    for size, word in ((8766.0, "year"), (730.5, "month"), (168.0, "week"), (24.0, "day"), (1.0, "hour")):
+        if hours >= size:
+            count = hours / size
+            return f"{count:.2g} {word}{'' if f'{count:.2g}' == '1' else 's'}"
+    return f"{hours:.2g} hours"
+
+
+def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+    """How many times as often as by chance two nodes of one place fail together, by scope, and the worst places.
+
+    Parameters
+    ----------
+    found : Cofailures or sequence of them
+        Such as those per system and per rack.
+    ax : matplotlib Axes, optional
+    level : float
+        Of the range that chance gives (Poisson).
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = style.axes(ax)
+    scopes = [part for part in (found if isinstance(found, Sequence) else [found]) if part.expected > 0.0]
+    if not scopes:
+        return style.empty(ax, "No two nodes of one place failed, so failing together cannot be judged")
+    rows: list[tuple[str, int, float, float]] = [
+        (f"all of one {style.plain(part.per, 18)}", part.together, part.expected, part.expected_shuffled)
+        for part in scopes
+    ]
+    last = scopes[-1]
+    table = last.table[last.table["expected"] > 0.0]
+    if len(table) > 1:
+        worst = table.sort_values(["p", "ratio"], ascending=[True, False], kind="stable").head(_NAMED_PLACES)
+        worst = worst[worst["together"] > 0]
+        rows += [
+            (f"{style.plain(last.per, 10)} {style.plain(label, 12)}", int(row["together"]), float(row["expected"]),
+             float(row.get("expected_shuffled", np.nan)))
+            for label, row in worst.iterrows()
+        ]  # fmt: skip
+    place = np.arange(len(rows))[::-1].astype(float)
+    together, expected, shuffled = (np.array([row[i] for row in rows], dtype=float) for i in (1, 2, 3))
+    tail = 0.5 - 0.5 * level
+    low, high = stats.poisson.ppf(tail, expected) / expected, stats.poisson.ppf(1.0 - tail, expected) / expected
+    ratio = together / expected
+    floor = min(0.5, float(ratio[ratio > 0].min()) / 1.5) if (ratio > 0).any() else 0.5
+    ax.set_xscale("log")
+    ax.barh(place, high - np.maximum(low, floor), 0.62, left=np.maximum(low, floor), color=style.ORANGE, alpha=0.35,
+            linewidth=0, label=f"{style.percent(level)} by chance")  # fmt: skip
+    ax.axvline(1.0, color=style.ORANGE, linewidth=1.4)
+    if np.isfinite(shuffled).any():
+        ax.plot(shuffled / expected, place, "|", color=style.INK, ms=12, mew=1.6, label="mean of random logs")
+    ax.hlines(place, 1.0, np.maximum(ratio, floor), color=style.BLUE, linewidth=1.4)
+    ax.plot(np.maximum(ratio, floor), place, "o", color=style.BLUE, ms=6, label="observed")
+    top = max(float(ratio.max()), float(high.max()))
+    for y, (_, count, chance, _), at in zip(place, rows, np.maximum(ratio, high), strict=True):
+        ax.annotate(f" {count:,} for {style.figures(chance)}", (at, y), (4, 0), textcoords="offset points",
+                    va="center", fontsize=8.0, color=style.INK)  # fmt: skip
+    ax.set_xlim(floor / 1.1, top * (top / floor) ** 0.55)
+    style.decades(ax.xaxis, floor / 1.1, top * 1.3)
+    ax.set_yticks(place, [row[0] for row in rows])
+    ax.grid(visible=False, axis="y")
+    ax.set_ylim(-0.7, len(rows) + 0.55)
+    first = max(range(len(scopes)), key=lambda i: ratio[i])
+    verb = "fail together" if ratio[first] >= 1.05 else "do not fail together"
+    message = (
+        f"Nodes of one {style.plain(scopes[first].per)} {verb}: {style.figures(float(ratio[first]))} times as often"
+    )
+    message += f" as independent ones within {_span(scopes[first].window)}"
+    return style.finish(
+        ax, message, "pairs of failures, times those by chance", "", True, ncols=3, loc="upper center",
+        columnspacing=1.0, handlelength=1.2,
+    )  # fmt: skip
+
+
+def clock_cycle(found: Cycles, ax: Axes | None = None, *, cycle: str = "day") -> Axes:
+    """Failures by hour of the day or day of the week, with the test that bursts do not fool in the title.
+
+    Parameters
+    ----------
+    found : relfit.dependence.Cycles
+    ax : matplotlib Axes, optional
+    cycle : {"day", "week"}
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ArgumentError
+        For another cycle.
+    """
+    from relfit.tallies import WEEKDAYS
+
+    if cycle not in found.names:
+        raise ArgumentError(f"no cycle {cycle!r}", remedy=f"use {' or '.join(found.names)}")
+    ax = style.axes(ax, (6.4, 3.4))
+    i = found.names.index(cycle)
+    counts = found.counts[i]
+    if not counts.sum():
+        return style.empty(ax, f"No failure within whole {cycle}s, so there is no {cycle}ly cycle to show")
+    place = np.arange(counts.size) + 0.5
+    even_bars(ax, place, counts, np.full(counts.size, counts.sum() / counts.size))
+    word = {"day": "daily", "week": "weekly"}[cycle]
+    if found.status[i]:
+        message = f"Too few {cycle}s had a failure to judge a {word} cycle"
+    elif found.p[i] <= 0.05:
+        message = f"A {word} cycle (p = {found.p[i]:.2g}): the rate swings by {style.percent(2 * found.strength[i])}"
+    else:
+        message = f"No {word} cycle shows (p = {found.p[i]:.2g})"
+    if cycle == "day":
+        ax.set_xlim(0, 24)
+        ax.set_xticks(range(0, 25, 6), [f"{hour:02d}:00" for hour in range(0, 25, 6)])
+        label = f"hour of the day ({found.timezone})"
+    else:
+        ax.set_xlim(0, 7)
+        ax.set_xticks(place, [day[:3] for day in WEEKDAYS])
+        ax.grid(visible=False, axis="x")
+        label = f"day of the week ({found.timezone})"
+    return style.finish(ax, message, label, "instants with a failure", True, loc="upper right", ncols=2)
+
+
+def _post(values: np.ndarray) -> np.ndarray:
+    return np.append(values, values[-1])

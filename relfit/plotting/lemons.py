@@ -1,0 +1,117 @@
+"""Lemons: how many nodes had how many failures, against equal nodes and against two classes of nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from relfit.plotting import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from relfit.lemons import Lemons
+
+__all__ = ["lemons"]
+
+_BARS = 45
+_KINDS = 60  # of hours under observation told apart
+
+
+def lemons(found: Lemons, ax: Axes | None = None) -> Axes:
+    """Nodes by their number of failures, the lemons marked; what equal nodes and two classes of nodes would give.
+
+    Parameters
+    ----------
+    found : relfit.lemons.Lemons
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    ax = style.axes(ax)
+    nodes = found.nodes
+    events = nodes["events"].to_numpy(np.int64)
+    if not events.sum():
+        return style.empty(ax, "No node failed, as far as the records name nodes, so none stands out")
+    flagged = nodes["lemon"].to_numpy(bool)
+    most = int(events.max())
+    width = max(-(-(most + 1) // _BARS), 1)
+    bins = most // width + 1
+    edges = np.arange(bins + 1) * width - 0.5
+    good = np.bincount(events[~flagged] // width, minlength=bins)
+    bad = np.bincount(events[flagged] // width, minlength=bins)
+    look: Any = {"align": "edge", "edgecolor": "white", "linewidth": 0.4}
+    ax.bar(edges[:-1], good, width, color=style.SKY, label="nodes", **look)
+    if flagged.any():
+        ax.bar(edges[:-1], bad, width, bottom=good, color=style.VERMILION, label="lemons", **look)
+    equal, two, worse = _expected(found, bins * width, width)
+    ax.stairs(equal, edges, color=style.ORANGE, linewidth=2.0, baseline=None, label="if all were equal")
+    if two is not None:
+        ax.stairs(two, edges, color=style.INK, linewidth=1.6, baseline=None, label="two classes of nodes")
+        ax.stairs(worse, edges, color=style.INK, linewidth=1.2, linestyle=":", baseline=None, label="the bad class")
+    top = max(float((good + bad).max()), float(equal.max()))
+    if top > 40:
+        ax.set_yscale("symlog", linthresh=1)
+        ax.set_yticks([y for y in (0, 1, 10, 100, 1000, 10_000, 100_000) if y <= top * 3], minor=False)
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+        ax.set_ylim(0, top * 9)
+    else:
+        ax.set_ylim(0, top * 1.45)
+    ax.set_xlim(-0.5 - 0.01 * bins * width, (bins * width - 0.5) * 1.02)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    count = int(flagged.sum())
+    if count:
+        share = events[flagged].sum() / events.sum()
+        be = "fail" if count > 1 else "fails"
+        message = (
+            f"{count:,} of {len(nodes):,} nodes {be} more often than chance explains, with {style.percent(share)} of "
+            "the failures"
+        )
+    else:
+        message = f"None of {len(nodes):,} nodes fails more often than chance explains"
+    unit = "failures of a node" if width == 1 else f"failures of a node (in steps of {width})"
+    return style.finish(ax, message, unit, "nodes", True, loc="upper right", ncols=2, columnspacing=1.0)
+
+
+def _expected(found: Lemons, count: int, width: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Expected nodes in each bar: all equal within a system; two classes, where fitted; and the bad class alone."""
+    equal, two, worse = np.zeros(count), np.zeros(count), np.zeros(count)
+    at = np.arange(count)
+    classes = found.classes.set_index("system")
+    any_two = False
+    for system, part in found.nodes.groupby("system", observed=True, sort=False):
+        hours = part["hours"].to_numpy(float)
+        watched = hours > 0.0
+        if not watched.any():
+            continue
+        rate = part["events"].to_numpy(float)[watched].sum() / hours[watched].sum()
+        time, weight = _kinds(hours[watched])
+        equal += weight @ stats.poisson.pmf(at, rate * time[:, None])
+        row = classes.loc[system] if system in classes.index else None
+        if row is not None and row["status"] in ("ok", "no_limits"):
+            any_two = True
+            one = weight @ stats.poisson.pmf(at, row["rate"] * time[:, None])
+            other = weight @ stats.poisson.pmf(at, row["rate"] * row["ratio"] * time[:, None])
+            two += (1.0 - row["fraction"]) * one + row["fraction"] * other
+            worse += row["fraction"] * other
+        else:
+            two += weight @ stats.poisson.pmf(at, rate * time[:, None])
+    starts = np.arange(0, count, width)
+    joined = [np.add.reduceat(values, starts) for values in (equal, two, worse)]
+    return joined[0], joined[1] if any_two else None, joined[2]
+
+
+def _kinds(hours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Different times under observation, similar ones joined where there are many, and how many nodes have each."""
+    time, weight = np.unique(hours, return_counts=True)
+    if time.size > _KINDS:
+        place = np.arange(time.size) * _KINDS // time.size
+        total = np.bincount(place, weight, _KINDS)
+        return np.bincount(place, weight * time, _KINDS) / total, total
+    return time, weight.astype(np.float64)
