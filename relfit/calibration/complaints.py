@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from relfit.calibration.quantities import Model
+from relfit.errors import ArgumentError
 
-__all__ = ["Complaint", "complaints", "first_complaint"]
+__all__ = ["Complaint", "ParameterError", "dotted"]
 
 Place = tuple[str | int, ...]
 Complaint = tuple[Place, str, str | None]
@@ -45,19 +46,19 @@ _TABLES = {
 }
 
 
-def complaints(error: ValidationError, model: type[Model]) -> list[Complaint]:
-    """Everything that is wrong: place of the key, what is wrong, remedy."""
-    return [_one(item, model) for item in error.errors(include_url=False)]
+class ParameterError(ArgumentError):
+    """Parameters that cannot be.
 
+    Attributes
+    ----------
+    complaints : list of (place, what, remedy)
+        Everything that is wrong; the message tells the first.
+    """
 
-def first_complaint(error: ValidationError, model: type[Model] | None = None) -> tuple[str, str, str | None]:
-    """The first thing that is wrong, its place as dotted text."""
-    if model is None:
-        from relfit.calibration.schema import Parameters
-
-        model = Parameters
-    place, what, remedy = complaints(error, model)[0]
-    return dotted(place), what, remedy
+    def __init__(self, error: ValidationError, model: type[Model]) -> None:
+        self.complaints = [_one(item, model) for item in error.errors(include_url=False)]
+        place, what, remedy = self.complaints[0]
+        super().__init__(f"{dotted(place)}: {what}" if place else what, remedy=remedy)
 
 
 def dotted(place: Place) -> str:

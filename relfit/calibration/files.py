@@ -9,9 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from relfit.calibration.complaints import complaints, dotted
+from relfit.calibration.complaints import ParameterError, dotted
 from relfit.calibration.positions import lines_of_json, lines_of_toml, nearest_line
 from relfit.calibration.quantities import Model
 from relfit.calibration.schema import Parameters
@@ -23,7 +21,6 @@ __all__ = ["KINDS", "parameters_of_text", "plain", "read_parameters", "text_of_p
 KINDS = ("toml", "json")
 _LARGEST = 10_000_000  # bytes
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document\))$")
-_DEFAULTS_LEFT_OUT = ("unit",)
 _HEADER = "# Parameters of a cluster, for relfit's planners. Times are hours.\n\n"
 
 
@@ -73,14 +70,16 @@ def parameters_of_text(text: str, kind: str, path: Path | None) -> Parameters:
     if not document:
         raise ReadError("there are no parameters here", path=path, remedy='write at least mtbf = "20000h"')
     try:
-        return Parameters.model_validate(document)
-    except ValidationError as error:
-        found = complaints(error, Parameters)
+        return Parameters(**document)
+    except ParameterError as error:
         try:
             lines = lines_of_toml(text) if kind == "toml" else lines_of_json(text)
         except RecursionError:
             lines = {}
-        placed = [(nearest_line(lines, _written(place, lines)), place, what, remedy) for place, what, remedy in found]
+        placed = [
+            (nearest_line(lines, _written(place, lines)), place, what, remedy)
+            for place, what, remedy in error.complaints
+        ]
         line, place, what, remedy = min(placed, key=lambda item: item[0] or 0)
         key = dotted(place)
         raise ReadError(f"{key}: {what}" if key else what, path=path, line=line, remedy=remedy) from None

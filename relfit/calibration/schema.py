@@ -147,8 +147,8 @@ class FittedFamily(Model):
 
         Examples
         --------
-        >>> FittedFamily(family="weibull", parameters={"shape": 0.8, "scale": 1000.0}).distribution().mean().round(0)
-        array(1133.)
+        >>> FittedFamily(family="weibull", parameters={"shape": 0.8, "scale": 1000.0}).distribution()
+        Weibull(shape=0.8, scale=1000)
         """
         from relfit.families import family_named
 
@@ -263,21 +263,20 @@ class Parameters(Model):
     absent: dict[str, str] = Field(default_factory=dict, description="what could not be estimated, and why")
     provenance: Provenance | None = Field(None, description="where all this comes from")
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, /, **given: Any) -> None:
         """Check what is given.
 
         Raises
         ------
-        ArgumentError
-            For what cannot be, with its dotted name.
+        ParameterError
+            For what cannot be, with its dotted name; an `ArgumentError`.
         """
         try:
             super().__init__(**given)
         except ValidationError as error:
-            from relfit.calibration.complaints import first_complaint
+            from relfit.calibration.complaints import ParameterError
 
-            key, what, remedy = first_complaint(error)
-            raise ArgumentError(f"{key}: {what}" if key else what, remedy=remedy) from None
+            raise ParameterError(error, Parameters) from None
 
     # ----------------------------------------------------------------- reading
 
