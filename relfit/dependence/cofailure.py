@@ -16,6 +16,7 @@ from scipy import stats
 from relfit.dependence.chance import chance_within, expected_within
 from relfit.dependence.cofailure_kernels import count_within, list_within
 from relfit.dependence.series import Failures, failures_of
+from relfit.dependence.verdicts import ALPHA, LEAST_TOGETHER
 from relfit.errors import ArgumentError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.lifedata import key_columns
@@ -77,9 +78,12 @@ class Cofailures:
 
     @property
     def depends(self) -> bool | None:
-        """Whether nodes fail together significantly at 5 % and 5 % more often; None without two nodes with failures."""
+        """Whether nodes fail together significantly at 5 % and 5 % more often; None without two nodes with failures.
+
+        See `relfit.dependence.verdicts` for why 5 %.
+        """
         p = self.p if np.isnan(self.p_shuffled) else self.p_shuffled
-        return None if np.isnan(p) else bool(p <= 0.05 and self.together >= 1.05 * self.expected)
+        return None if np.isnan(p) else bool(p <= ALPHA and self.together >= LEAST_TOGETHER * self.expected)
 
     @property
     def sentence(self) -> str:

@@ -187,7 +187,11 @@ class Correlations:
 
     @property
     def depends(self) -> bool | None:
-        """Whether a pair is significant among so many, or all together differ from shuffles; None without pairs."""
+        """Whether a pair is significant among so many, or all together differ from shuffles; None without pairs.
+
+        No effect is too small here: failures of k nodes together vary ``1 + (k - 1) r`` times as much as independent
+        ones, so that a mean coefficient of 0.001 matters to a thousand nodes.
+        """
         if not self.n_pairs:
             return None
         together = np.isfinite(self.mean_r_p) and min(self.mean_r_p, self.mean_square_p) <= 0.0125

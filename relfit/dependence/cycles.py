@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.dependence.series import Failures, failures_of, words
+from relfit.dependence.verdicts import ALPHA, LEAST_RATE_VARIATION
 from relfit.errors import DataError
 from relfit.numeric.ordering import unique_sorted
 from relfit.tallies import WEEKDAYS
@@ -71,9 +72,16 @@ class Cycles:
 
     @property
     def depends(self) -> bool | None:
-        """Whether either cycle is significant at 5 % in all; None where neither could be tested."""
-        known = self.p[self.status == 0]
-        return bool(known.min() * known.size <= 0.05) if known.size else None
+        """Whether a cycle is significant at 5 % in all and moves the rate by 10 %; None where neither could be tested.
+
+        By 10 %: the coefficient of variation of the rate, see `relfit.dependence.verdicts`. A harmonic that swings by
+        twice `strength` has one of ``strength * sqrt(2)``.
+        """
+        known = self.status == 0
+        if not known.any():
+            return None
+        strong = np.sqrt(2.0) * self.strength[known] >= LEAST_RATE_VARIATION
+        return bool(np.any((self.p[known] * known.sum() <= ALPHA) & strong))
 
     @property
     def sentence(self) -> str:
@@ -85,10 +93,11 @@ class Cycles:
                 parts.append(f"too few {name}s had a failure to judge a {cycle} cycle")
             elif self.p[i] <= 0.05:
                 day, hour = divmod(int(self.peak[i]), 24)
+                little = ", too little to matter" if np.sqrt(2.0) * self.strength[i] < LEAST_RATE_VARIATION else ""
                 when = f"{hour:02d}:00" if name == "day" else f"{WEEKDAYS[day % 7]} {hour:02d}:00"
                 parts.append(
                     f"there is a {cycle} cycle ({p_words(self.p[i])}): the rate swings by {2 * self.strength[i]:.0%} "
-                    f"and is highest about {when}"
+                    f"and is highest about {when}{little}"
                 )
             else:
                 parts.append(f"no {cycle} cycle shows ({p_words(self.p[i])})")

@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from relfit.dependence.series import Failures
+from relfit.dependence.verdicts import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN
 from relfit.errors import ArgumentError, DataError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.units import NANOSECONDS_PER_HOUR
@@ -67,7 +68,7 @@ class Dispersion:
     def depends(self) -> bool | None:
         """Whether a scale is off at 5 %, adjusted for their number, and by 10 % or more; None without a test.
 
-        By 10 %: the rate varies by so much, or the index is below 0.9.
+        By 10 %: the rate varies by so much, or the index is below 0.9; see `relfit.dependence.verdicts` for why.
         """
         return None if self.too_few.all() else bool(self._off.any())
 
@@ -78,8 +79,10 @@ class Dispersion:
 
     @property
     def _off(self) -> npt.NDArray[np.bool_]:
-        significant = adjusted_p(self.p, "holm") <= 0.05
-        return np.asarray(significant & ((self.rate_variation >= 0.1) | (self.index <= 0.9)), dtype=np.bool_)
+        significant = adjusted_p(self.p, "holm") <= ALPHA
+        return np.asarray(
+            significant & ((self.rate_variation >= LEAST_RATE_VARIATION) | (self.index <= MOST_EVEN)), dtype=np.bool_
+        )
 
     @property
     def sentence(self) -> str:

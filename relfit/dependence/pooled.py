@@ -11,6 +11,7 @@ import pandas as pd
 
 from relfit.dependence.durbin_watson import durbin_watson_p, permutation_variance
 from relfit.dependence.series import CONSTANT, OK, TOO_FEW, Failures, words
+from relfit.dependence.verdicts import ALPHA, LEAST_AUTOCORRELATION
 from relfit.errors import ArgumentError
 from relfit.units import NANOSECONDS_PER_HOUR
 from relfit.wording import p_words
@@ -49,11 +50,15 @@ class PooledTests:
 
     @property
     def depends(self) -> bool | None:
-        """Whether the series of the most nodes is autocorrelated at 5 %, by 0.05 or more; None without a test."""
+        """Whether the series of the most nodes is autocorrelated at 5 %, by 0.05 or more; None without a test.
+
+        See `relfit.dependence.verdicts` for why 0.05.
+        """
         tested = np.flatnonzero(self.status == OK)
         if not tested.size:
             return None
-        return bool(self.p[tested[-1]] <= 0.05 and abs(self.autocorrelation[tested[-1]]) >= 0.05)
+        last = tested[-1]
+        return bool(self.p[last] <= ALPHA and abs(self.autocorrelation[last]) >= LEAST_AUTOCORRELATION)
 
     @property
     def sentence(self) -> str:

@@ -17,6 +17,7 @@ from relfit.dependence.durbin_watson import durbin_watson_p, permutation_varianc
 from relfit.dependence.runs import runs_above_median
 from relfit.dependence.serial_kernels import autocorrelation_kernel, shuffling_kernel
 from relfit.dependence.series import CONSTANT, MEANING, OK, TOO_FEW, complete_series, words
+from relfit.dependence.verdicts import ALPHA, LEAST_REJECTED, LEAST_SHARE
 from relfit.errors import ArgumentError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.lifedata import LifeData, key_columns
@@ -104,15 +105,15 @@ class SerialTests:
     def depends(self) -> bool | None:
         """Whether Durbin-Watson finds 1 % of the nodes after adjustment, or 7.5 % at 5 % and that is not chance.
 
-        None where no node is long enough.
+        None where no node is long enough. See `relfit.dependence.verdicts` for why these shares.
         """
         row = self.rejected().loc["durbin_watson"]
         if not row["tested"]:
             return None
         # the number of rejections among so many independent tests
-        chance = float(stats.binom.sf(row["rejected"] - 1, row["tested"], 0.05))
-        many = row["rejected"] >= 0.075 * row["tested"] and chance < 0.01
-        return bool(row["rejected_adjusted"] > 0.01 * row["tested"] or many)
+        chance = float(stats.binom.sf(row["rejected"] - 1, row["tested"], ALPHA))
+        many = row["rejected"] >= LEAST_REJECTED * row["tested"] and chance < 0.01
+        return bool(row["rejected_adjusted"] > LEAST_SHARE * row["tested"] or many)
 
     @property
     def sentence(self) -> str:

@@ -13,6 +13,7 @@ from scipy import sparse, stats
 
 from relfit.errors import ArgumentError
 from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping, label_text
+from relfit.wording import p_words
 
 __all__ = ["GroupComparison", "compare_groups"]
 
@@ -64,10 +65,10 @@ class GroupComparison:
             return f"The groups cannot be compared ({self.status})."
         order = np.argsort(np.nan_to_num(self.ratio, nan=1.0))
         if self.p >= 0.05:
-            return f"The {len(self.groups)} groups fail alike as far as one can tell (p = {self.p:.2g}): pool them."
+            return f"The {len(self.groups)} groups fail alike as far as one can tell ({p_words(self.p)}): pool them."
         most, least = (label_text(self.groups[place]) for place in (order[-1], order[0]))
         return (
-            f"The {len(self.groups)} groups do not fail alike (p = {self.p:.2g}): {most} has "
+            f"The {len(self.groups)} groups do not fail alike ({p_words(self.p)}): {most} has "
             f"{self.ratio[order[-1]]:.2f} times and {least} {self.ratio[order[0]]:.2f} times the "
             "events expected of equal groups; fit them apart."
         )

@@ -1,0 +1,51 @@
+"""What is too little to matter: the effects below which a significant finding is not called dependence, and why.
+
+A log of millions of failures makes any departure significant. A verdict therefore needs two things: a p-value, and an
+effect that would mislead someone who plans with the fit. The common measure is what the effect does to a standard
+error: one that is 5 % too small makes an interval of 95 % cover 94 %, which nobody can tell from a sound one.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ALPHA",
+    "LEAST_AUTOCORRELATION",
+    "LEAST_RATE_VARIATION",
+    "LEAST_REJECTED",
+    "LEAST_SHARE",
+    "LEAST_TOGETHER",
+    "MOST_EVEN",
+]
+
+ALPHA = 0.05
+"""Size of each verdict where failures are independent."""
+
+LEAST_AUTOCORRELATION = 0.05
+"""At lag 1: the variance of a mean grows by (1 + r) / (1 - r), so its standard error is 5 % too small."""
+
+LEAST_TOGETHER = 1.05
+"""Pairs of failures within the window, by those of independent processes.
+
+Pairs go with the square of a rate: 5 % more are what an error of 2.5 % in the rate makes, or nodes that share a rate
+that varies by 22 % (the ratio is one plus the squared coefficient of variation).
+"""
+
+LEAST_RATE_VARIATION = 0.1
+"""Coefficient of variation of the rate over time: for two thirds of the time a constant rate is within 10 % of it.
+
+The rate of a log with 400 failures is known no better.
+"""
+
+MOST_EVEN = 0.9
+"""Index of dispersion below which failures come too evenly: standard errors of counts are 5 % too large (root of 0.9).
+"""
+
+LEAST_REJECTED = 0.075
+"""Share of nodes that Durbin-Watson rejects at 5 %: what it rejects if each has 90 lives with `LEAST_AUTOCORRELATION`.
+
+The statistic is then shifted by 0.05 times the root of 90, 0.47 standard errors, and falls beyond 1.96 in 7.5 % of the
+nodes.
+"""
+
+LEAST_SHARE = 0.01
+"""Share of nodes that are rejected after adjustment for their number: fewer do not change what a fleet does."""
