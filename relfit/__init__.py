@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         recurrence,
         regression,
         repairs,
+        system,
     )
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from relfit.lifedata import LifeData
     from relfit.readers import read
     from relfit.reporting import report
+    from relfit.system.system import System
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,7 @@ _HOME = {
     "ReadError": "relfit.errors",
     "RelfitError": "relfit.errors",
     "Source": "relfit.failurelog",
+    "System": "relfit.system",
     "Window": "relfit.failurelog",
     "fit": "relfit.fitting",
     "read": "relfit.readers",
@@ -58,6 +61,7 @@ _ROOMS = (
     "recurrence",
     "regression",
     "repairs",
+    "system",
 )
 
 __all__ = [
@@ -70,6 +74,7 @@ __all__ = [
     "ReadError",
     "RelfitError",
     "Source",
+    "System",
     "Window",
     "datasets",
     "dependence",
@@ -85,6 +90,7 @@ __all__ = [
     "regression",
     "repairs",
     "report",
+    "system",
 ]
 
 

@@ -1,0 +1,227 @@
+"""What a system is made of: nodes put together by family, with checked ages and names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError, DataError
+from relfit.families import CompetingRisks, Distribution, Family
+from relfit.system.excess import Life
+from relfit.units import hours, unit_in_hours
+
+__all__ = ["LONGEST_AGE", "Component", "ages_in_hours", "components_of", "duration_array", "node_label"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_REMEDY = "use a family of the toolkit"
+LONGEST_AGE = 100.0 * 365.25 * 24.0  # hours; an age above it is taken for one in other units
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Nodes of one family.
+
+    Attributes
+    ----------
+    family : Family or CompetingRisks
+        A batch of one dimension.
+    positions : ndarray of int
+        Which nodes of the system these are.
+    """
+
+    family: Life
+    positions: IntArray
+
+    def __len__(self) -> int:
+        return int(self.positions.size)
+
+    def __repr__(self) -> str:
+        return f"Component({self.family!r}, {len(self)} nodes)"
+
+
+def node_label(names: pd.Index | None, position: int) -> str:
+    """How an error names a node."""
+    return f"node {position}" if names is None else f"node {names[position]!r}"
+
+
+def components_of(nodes: Any, count: int | None, names: pd.Index | None = None) -> tuple[Component, ...]:
+    """Components from a batch of a family, one distribution, or a sequence of distributions.
+
+    Parameters
+    ----------
+    nodes : Distribution, or sequence of Distribution
+        A distribution without a batch stands for `count` equal nodes.
+    count : int, optional
+        Number of nodes, where the ages or names say it.
+    names : pandas.Index, optional
+        For errors.
+
+    Raises
+    ------
+    ArgumentError
+        For no node at all, a batch of more than one dimension, a number of nodes that does not agree with `count`.
+    DataError
+        For a node whose parameters are missing or impossible; the error names it.
+    """
+    if isinstance(nodes, Distribution):
+        found: tuple[Component, ...] = (_of_batch(nodes, count),)
+    elif isinstance(nodes, (str, bytes)) or not isinstance(nodes, Iterable):
+        raise ArgumentError(
+            f"nodes are {type(nodes).__name__}, not distributions",
+            remedy="give a family such as Weibull(0.8, 1000.0), a batch of one, or a list of them",
+        )
+    else:
+        found = _of_sequence(list(nodes), names)
+    total = sum(len(component) for component in found)
+    if total == 0:
+        raise ArgumentError("a system of no nodes", remedy="give at least one node")
+    if count is not None and total != count:
+        raise ArgumentError(f"{total} nodes but {count} ages or names")
+    for component in found:
+        _check_parameters(component, names)
+    return found
+
+
+def _of_batch(family: Distribution, count: int | None) -> Component:
+    shape = family.batch_shape
+    if len(shape) > 1:
+        raise ArgumentError(f"a batch of shape {shape} is no list of nodes", remedy="give a batch of one dimension")
+    size = shape[0] if shape else (1 if count is None else count)
+    if not shape or (shape == (1,) and count is not None and count > 1):
+        size = 1 if count is None else count
+        return Component(_spread(family, size), np.arange(size, dtype=np.int64))
+    if not isinstance(family, (Family, CompetingRisks)):
+        raise ArgumentError(f"{type(family).__name__} cannot be the life of a node", remedy=_REMEDY)
+    return Component(family, np.arange(size, dtype=np.int64))
+
+
+def _spread(family: Distribution, size: int) -> Life:
+    """One distribution as a batch of equal ones."""
+    if isinstance(family, Family):
+        return family.unchecked(*(np.broadcast_to(v.reshape(-1), (size,)) for v in family.parameters().values()))
+    if isinstance(family, CompetingRisks):
+        return CompetingRisks({name: _spread(cause, size) for name, cause in family.causes.items()})
+    raise ArgumentError(f"{type(family).__name__} cannot be the life of a node", remedy=_REMEDY)
+
+
+def _of_sequence(nodes: Sequence[Any], names: pd.Index | None) -> tuple[Component, ...]:
+    for position, node in enumerate(nodes):
+        if not isinstance(node, Distribution):
+            raise ArgumentError(
+                f"{node_label(names, position)} is no distribution but {type(node).__name__}",
+                remedy="give a family such as Weibull(0.8, 1000.0) for every node",
+            )
+        if int(np.prod(node.batch_shape, dtype=np.int64)) != 1:
+            raise ArgumentError(
+                f"{node_label(names, position)} is a batch of shape {node.batch_shape}",
+                remedy="give one distribution for every node, or one batch for all",
+            )
+    kinds: dict[Any, list[int]] = {}
+    for position, node in enumerate(nodes):
+        # distributions that are not families stay apart, unless they are one and the same
+        kinds.setdefault(type(node) if isinstance(node, Family) else id(node), []).append(position)
+    found = []
+    for places in kinds.values():
+        first = nodes[places[0]]
+        if isinstance(first, Family):
+            values = [
+                np.array([float(np.ravel(getattr(nodes[p], name))[0]) for p in places])
+                for name in first.parameter_names()
+            ]
+            batch: Life = first.unchecked(*values)
+        else:
+            batch = _spread(first, len(places))
+        found.append(Component(batch, np.array(places, dtype=np.int64)))
+    return tuple(found)
+
+
+def _check_parameters(component: Component, names: pd.Index | None) -> None:
+    family = component.family
+    if not isinstance(family, Family):
+        return
+    for (name, value), domain in zip(family.parameters().items(), family.domains, strict=True):
+        spread = np.broadcast_to(value, component.positions.shape)
+        bad = ~np.isfinite(spread)
+        if domain != "real":
+            bad |= spread <= 0.0
+        if domain == "fraction":
+            bad |= spread >= 1.0
+        if bad.any():
+            place = int(np.flatnonzero(bad)[0])
+            label = node_label(names, int(component.positions[place]))
+            if np.isnan(spread[place]):
+                raise DataError(
+                    f"{label} has no {name} ({family.name})", remedy="its fit gave no estimate: leave it out"
+                )
+            raise DataError(f"{label} has the {name} {spread[place]:g} ({family.name})", remedy="this cannot be")
+
+
+# ------------------------------------------------------------------- durations
+
+
+def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> FloatArray:
+    """Durations in hours: numbers in `unit`, text, Timedelta, or arrays of these.
+
+    Examples
+    --------
+    >>> duration_array(["24h", "3 days"]).tolist(), duration_array([1.5, 2.0], unit="days").tolist()
+    ([24.0, 72.0], [36.0, 48.0])
+    """
+    factor = unit_in_hours(unit)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item() if value.dtype.kind in "iufOU" else value[()]
+    if isinstance(value, (str, bytes)) or np.ndim(value) == 0:
+        plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+            value, (bool, np.timedelta64)
+        )
+        return np.asarray(float(value) * factor if plain else hours(value), dtype=np.float64)
+    array = value.to_numpy() if isinstance(value, (pd.Series, pd.Index)) else np.asarray(value)
+    if array.dtype.kind in "iuf":
+        return np.asarray(array, dtype=np.float64) * factor
+    if array.dtype.kind == "m":
+        missing = np.isnat(array)
+        found = array / np.timedelta64(1, "ns") / 3.6e12
+        return np.where(missing, np.nan, found)
+    flat = np.array([float(duration_array(one, what, unit)) for one in np.asarray(value, dtype=object).ravel()])
+    return flat.reshape(array.shape)
+
+
+def ages_in_hours(
+    ages: Any, size: int, names: pd.Index | None, unit: str = "hours", longest: float | None = LONGEST_AGE
+) -> FloatArray:
+    """Ages of the nodes in hours, checked.
+
+    Raises
+    ------
+    DataError
+        For an age that is negative, missing, infinite, or longer than `longest`; the error names the node.
+    ArgumentError
+        When there are not as many ages as nodes.
+    """
+    found = duration_array(ages, "age", unit)
+    if found.ndim > 1 or found.size not in (1, size):
+        raise ArgumentError(f"{size} nodes but ages of shape {found.shape}", remedy="give one age for every node")
+    found = np.broadcast_to(found.reshape(-1), (size,))
+    bad = ~(found >= 0.0) | np.isinf(found)
+    if bad.any():
+        place = int(np.flatnonzero(bad)[0])
+        raise DataError(
+            f"{node_label(names, place)} has the age {found[place]:g} h",
+            remedy="an age is the time since the node's last failure, at or above zero",
+        )
+    if longest is not None and (found > longest).any():
+        place = int(np.flatnonzero(found > longest)[0])
+        raise DataError(
+            f"{node_label(names, place)} has an age of {found[place] / 8766.0:.4g} years",
+            remedy="ages are hours: give unit='seconds', text such as '30 days', or longest_age=None to allow it",
+        )
+    checked = np.array(found, dtype=np.float64)
+    checked.flags.writeable = False
+    return checked
