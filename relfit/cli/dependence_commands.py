@@ -2,74 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.cli import output
-from relfit.cli.options import Reading
+from relfit.cli.figures import Picture, check_place, write_figures
+from relfit.cli.options import Reading, check_alpha, check_level
 from relfit.cli.progress import Steps
+from relfit.errors import DataError, RelfitError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["dependence", "incidents", "trend"]
+    from relfit.failurelog import FailureLog
 
-_ROWS = 24
+__all__ = ["Output", "dependence", "incidents", "trend"]
 
-
-def dependence(reading: Reading, *, as_json: bool, out: Path | None) -> None:
-    """Show whether nodes depend on each other, and failures on those before."""
-    output.check_destination(out)
-    with Steps("reading", "asking") as steps:
-        log = reading.select(reading.read())
-        steps.next()
-        from relfit.dependence import dependence as ask
-
-        found = ask(log)
-    _show(log, found.to_frame(), {"dependence": found.to_dict()}, [found.sentence], as_json=as_json, out=out)
+_ROWS = 12
+_MOST_CELLS = 14  # columns that a terminal can show
 
 
-def trend(reading: Reading, per: str, *, as_json: bool, out: Path | None) -> None:
-    """Show eras, tests of trend and point processes."""
-    output.check_destination(out)
-    with Steps("reading", "finding eras", "testing") as steps:
-        log = reading.select(reading.read())
-        steps.next()
-        from relfit.eras import eras
-        from relfit.recurrence import compare_processes, histories_of_log, mean_cumulative, trend_tests
+@dataclass(frozen=True)
+class Output:
+    """How to show what was found."""
 
-        periods = eras(log)
-        steps.next()
-        histories = histories_of_log(log, per)
-        tests, processes = trend_tests(histories), compare_processes(histories)
-        cumulative = mean_cumulative(histories)
-    document = {
-        "eras": periods.to_dict(),
-        "trend": tests.to_dict(),
-        "processes": processes.to_dict(),
-        "mean_cumulative": cumulative.to_dict(),
-    }
-    sentences = [periods.sentence, tests.sentence, processes.sentence, cumulative.sentence]
-    extra = ["", "Eras", *output.table(_flat(periods.to_frame()))]
-    _show(log, _flat(tests.to_frame()), document, sentences, extra, as_json=as_json, out=out)
+    as_json: bool
+    out: Path | None
+    plot: Path | None
+
+    def check(self) -> None:
+        """Refuse, before any work, places that cannot be written to."""
+        if self.out is None or not self.out.is_dir():
+            output.check_destination(self.out)
+        check_place(self.plot)
 
 
-def incidents(reading: Reading, window: str | None, place: str, *, as_json: bool, out: Path | None) -> None:
-    """Show the incidents that records belong to."""
-    output.check_destination(out)
-    with Steps("reading", "joining") as steps:
-        log = reading.select(reading.read())
-        steps.next()
-        from relfit.incidents import incidents as join
+@dataclass
+class _Part:
+    """One question: its answer in words, the table behind it, its figures."""
 
-        found = join(log, window, place)
-    rates = ["", "Rates by scope", *output.table(_flat(found.rates()))]
-    causes = ["", "Causes", *output.table(_flat(found.causes()))]
-    _show(
-        log, found.to_frame(), {"incidents": found.to_dict()}, [found.sentence], [*rates, *causes],
-        as_json=as_json, out=out,
-    )  # fmt: skip
+    key: str
+    title: str
+    sentence: str = ""
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    shown: dict[str, pd.DataFrame] = field(default_factory=dict)
+    document: Any = None
+    figures: list[Picture] = field(default_factory=list)
+    problem: str = ""
+
+
+class _Parts:
+    """The questions of a command; one that has no answer says why, and the others still come out."""
+
+    def __init__(self) -> None:
+        self.all: list[_Part] = []
+
+    @contextmanager
+    def asking(self, key: str, title: str) -> Iterator[_Part]:
+        part = _Part(key, title)
+        self.all.append(part)
+        try:
+            yield part
+        except RelfitError as error:
+            part.problem = str(error)
+
+    def show(self, log: FailureLog, how: Output, main: str, summary: str = "") -> None:
+        tables = {name: table for part in self.all for name, table in part.tables.items()}
+        written = []
+        if how.out is not None and how.out.is_dir():
+            for name, table in tables.items():
+                output.write_table(table, how.out / f"{name}.csv")
+            written.append(f"tables written to {how.out}: {', '.join(f'{name}.csv' for name in tables)}")
+        elif how.out is not None:
+            output.write_table(_known(tables, main, self.all), how.out)
+            written.append(f"written to {how.out}")
+        if how.plot is not None:
+            pictures = [picture for part in self.all if not part.problem for picture in part.figures]
+            written += write_figures(pictures, how.plot)
+        if how.as_json:
+            self._print_json(tables, summary)
+            return
+        lines = [repr(log)]
+        if summary:
+            lines += ["", summary]
+        for part in self.all:
+            if not (part.sentence or part.problem):
+                continue
+            lines += ["", part.title, "-" * len(part.title)]
+            lines += [f"not to be said: {part.problem}"] if part.problem else [part.sentence]
+            for name, table in part.shown.items():
+                lines += ["", *_lines(name, table)]
+        output.print_lines([*lines, *([""] if written else []), *written])
+
+    def _print_json(self, tables: dict[str, pd.DataFrame], summary: str) -> None:
+        output.print_json(
+            {
+                "sentences": [*([summary] if summary else []), *(p.sentence for p in self.all if p.sentence)],
+                "problems": {part.key: part.problem for part in self.all if part.problem},
+                **{part.key: part.document for part in self.all},
+                "tables": {name: output.records(table) for name, table in tables.items()},
+            }
+        )
+
+
+def _known(tables: dict[str, pd.DataFrame], main: str, parts: list[_Part]) -> pd.DataFrame:
+    if main in tables:
+        return tables[main]
+    reason = next((part.problem for part in parts if part.problem), "there is none")
+    raise DataError(f"no table {main} to write: {reason}", remedy="leave --out out, or name a folder for the others")
+
+
+def _lines(name: str, table: pd.DataFrame) -> list[str]:
+    shown = table.iloc[:_ROWS, :_MOST_CELLS]
+    lines = [f"{name[:1].upper()}{name[1:]}", *output.table(shown)]
+    if len(shown) < len(table):
+        lines.append(f"... {len(table) - len(shown)} more rows; --out FOLDER writes all of them")
+    return lines
 
 
 def _flat(table: pd.DataFrame) -> pd.DataFrame:
@@ -77,24 +129,397 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index(drop=table.index.names == [None])
 
 
-def _show(
-    log: Any,
-    table: Any,
-    document: dict[str, Any],
-    sentences: Iterable[str],
-    extra: Iterable[str] = (),
+# ------------------------------------------------------------------- dependence
+
+
+def dependence(
+    reading: Reading,
+    how: Output,
     *,
-    as_json: bool,
-    out: Path | None,
+    window: str = "1h",
+    place: str | None = None,
+    correlation: str = "spearman",
+    alpha: float = 0.05,
+    seed: int = 0,
 ) -> None:
-    if out is not None:
-        output.write_table(table, out)
-    if as_json:
-        output.print_json({"sentences": list(sentences), **document})
-        return
-    shown = table.head(_ROWS)
-    output.print_lines([repr(log), "", *sentences, *extra, "", *output.table(shown)])
-    if len(shown) < len(table):
-        output.print_lines([f"... {len(table) - len(shown)} more rows; --out table.csv writes all of them"])
-    if out is not None:
-        output.print_lines([f"written to {out}"])
+    """Show whether nodes depend on each other, and failures on those before."""
+    how.check()
+    check_alpha(alpha)
+    with Steps("reading", "asking", "writing") as steps:
+        log = reading.select(reading.read())
+        steps.next()
+        from relfit.dependence import dependence as ask
+
+        found = ask(log, window=window, place=place, method=correlation, rng=seed)
+        steps.next()
+        parts = _Parts()
+        whole = _Part("dependence", "Notes", tables={"questions": found.to_frame()}, document=found.to_dict())
+        for key, sentence in found.sentences.items():
+            result = getattr(found, key)
+            part = _Part(key, _QUESTIONS[key], sentence, problem="" if result is not None else sentence)
+            if result is not None:
+                _DETAILS[key](part, result, alpha)
+            parts.all.append(part)
+        # all parts are within the document of the whole
+        _show_dependence(log, how, parts, whole, found)
+
+
+_QUESTIONS = {
+    "correlation": "Between nodes: times to failure",
+    "cofailure": "Between nodes: failing together",
+    "place": "Between nodes of one place: failing together",
+    "serial": "Along time: each node",
+    "pooled": "Along time: all nodes pooled",
+    "dispersion": "Along time: counts",
+    "cycles": "Along time: the clock",
+}
+
+
+def _show_dependence(log: FailureLog, how: Output, parts: _Parts, whole: _Part, found: Any) -> None:
+    if how.as_json:
+        document = whole.document
+        for part in parts.all:
+            part.document = document.get(part.key)
+        whole.document = {name: document[name] for name in ("sentence", "problems", "notes")}
+    else:
+        whole.sentence = " ".join(f"{note[:1].upper()}{note[1:]}." for note in found.notes)
+    parts.all.append(whole)
+    parts.show(log, how, "questions", found.sentence)
+
+
+def _correlation(part: _Part, found: Any, alpha: float) -> None:
+    from relfit import plotting
+
+    part.tables = {"correlation_classes": found.classes, "correlated_pairs": found.pairs(1000)}
+    part.shown = {"classes of |r| (Table 3.4)": found.classes}
+    significant = found.p_adjusted <= alpha
+    if significant.any():
+        part.shown["most significant pairs"] = found.pairs(min(int(significant.sum()), 10))
+    part.figures = [
+        ("correlations", partial(plotting.correlations, found)),
+        ("correlation_classes", partial(plotting.correlation_classes, found)),
+    ]
+
+
+def _together(part: _Part, found: Any, alpha: float) -> None:
+    from relfit import plotting
+
+    table = _flat(found.table)
+    part.tables = {f"together_by_{found.per}": table}
+    if found.pairs is not None:
+        part.tables[f"pairs_together_by_{found.per}"] = found.pairs.head(1000)
+    worst = table.sort_values("p", kind="stable")
+    columns = [c for c in worst.columns if c not in ("status",)]
+    part.shown = {f"by {found.per}, most significant first": worst[columns]}
+    part.figures = [(f"together_by_{found.per}", partial(plotting.failing_together, found))]
+
+
+def _serial(part: _Part, found: Any, alpha: float) -> None:
+    from relfit import plotting
+
+    part.tables = {"serial_tests": found.to_frame()}
+    rejected = found.rejected(alpha)
+    part.shown = {f"nodes that a test rejects at {alpha:g}": rejected.rename_axis("test").reset_index()}
+    part.figures = [
+        ("durbin_watson", partial(plotting.durbin_watson, found, alpha=alpha)),
+        ("autocorrelation", partial(plotting.autocorrelation, found, alpha=alpha)),
+    ]
+
+
+def _pooled(part: _Part, found: Any, alpha: float) -> None:
+    from relfit import plotting
+
+    table = found.to_frame()
+    part.tables = {"pooled_tests": table}
+    step = max(-(-len(table) // 8), 1)
+    part.shown = {"first k nodes": table.iloc[sorted({*range(0, len(table), step), len(table) - 1})]}
+    part.figures = [("durbin_watson_pooled", partial(plotting.durbin_watson_pooled, found, alpha=alpha))]
+
+
+def _dispersion(part: _Part, found: Any, alpha: float) -> None:
+    from relfit import plotting
+
+    part.tables = {"dispersion": found.to_frame()}
+    part.shown = {"counts in bins of time": found.to_frame()}
+    part.figures = [("dispersion", partial(plotting.dispersion, found))]
+
+
+def _cycles(part: _Part, found: Any, alpha: float) -> None:
+    from relfit import plotting
+
+    part.tables = {"cycles": found.to_frame()}
+    part.shown = {"cycles": found.to_frame()}
+    part.figures = [(f"cycle_{name}", partial(plotting.clock_cycle, found, cycle=name)) for name in found.names]
+
+
+_DETAILS: dict[str, Callable[[_Part, Any, float], None]] = {
+    "correlation": _correlation,
+    "cofailure": _together,
+    "place": _together,
+    "serial": _serial,
+    "pooled": _pooled,
+    "dispersion": _dispersion,
+    "cycles": _cycles,
+}
+
+
+# ------------------------------------------------------------------------ trend
+
+
+def trend(
+    reading: Reading,
+    how: Output,
+    *,
+    per: str = "node",
+    by: str | None = None,
+    alpha: float = 0.05,
+    level: float = 0.95,
+    seed: int = 0,
+) -> None:
+    """Show eras, tests of trend, point processes, lemons, kinds of repairs and availability."""
+    how.check()
+    check_alpha(alpha)
+    check_level(level)
+    with Steps("reading", "finding eras", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
+        log = reading.select(reading.read())
+        parts = _Parts()
+        steps.next()
+        _eras(parts, log, alpha, level, seed)
+        steps.next()
+        _histories(parts, log, per, by, alpha, level)
+        steps.next()
+        _lemons(parts, log, alpha, level, seed)
+        steps.next()
+        _repairs(parts, log, level)
+        _availability(parts, log, level)
+        steps.next()
+        parts.show(log, how, "trend_tests")
+
+
+def _eras(parts: _Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
+    from relfit import plotting
+    from relfit.eras import eras
+
+    with parts.asking("eras", "Is the failure rate steady: eras, and the one that a fit should use") as part:
+        found = eras(log, size=alpha, level=level, rng=seed)
+        part.sentence = found.sentence
+        if len(log.systems) > 1:
+            part.sentence += f" The {len(log.systems)} systems were taken as one: --where system=NAME takes one."
+        table = found.to_frame()
+        part.tables = {"eras": table}
+        short = table.drop(columns=["start_low", "start_high"])
+        for name in ("start", "end"):
+            short[name] = short[name].dt.strftime("%Y-%m-%d")
+        short["use"] = ["use this" if i == found.stable else "" for i in range(len(short))]
+        part.shown = {"eras (rates an hour of a node)": short}
+        part.document = found.to_dict()
+        part.figures = [("eras", partial(plotting.eras, found))]
+
+
+def _histories(parts: _Parts, log: FailureLog, per: str, by: str | None, alpha: float, level: float) -> None:
+    from relfit import plotting
+    from relfit.recurrence import compare_groups, compare_processes, histories_of_log, mean_cumulative, trend_tests
+
+    histories: Any = None
+    with parts.asking("trend", "Does the rate rise or fall: tests of trend") as part:
+        histories = histories_of_log(log, per)
+        pooled = trend_tests(histories, "all")
+        each = trend_tests(histories) if histories.n_histories > 1 else pooled
+        part.sentence = pooled.sentence + (f" {each.sentence}" if each is not pooled else "")
+        part.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
+        part.shown = {"all together": _trend_rows(pooled)}
+        if each is not pooled:
+            part.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_shares(each, alpha)
+        part.document = {**each.to_dict(), "all": pooled.to_dict()}
+        part.figures = [("trend_tests", partial(plotting.trends, pooled, alpha=alpha))]
+        if each is not pooled:
+            part.figures.append((f"trend_tests_by_{_slug(per)}", partial(plotting.trends, each, alpha=alpha)))
+    problem = parts.all[-1].problem
+    with parts.asking("processes", "Which process describes the failures") as part:
+        _need(histories, problem)
+        together, single = compare_processes(histories, "all", level=level), compare_processes(histories, level=level)
+        part.sentence = together.sentence + (f" {single.sentence}" if histories.n_histories > 1 else "")
+        part.tables = {"processes": single.to_frame(), "processes_of_all": together.to_frame()}
+        frame = together.to_frame()
+        part.shown = {"all together": frame[[c for c in frame.columns if c not in ("group",)]]}
+        part.document = {
+            **single.to_dict(),
+            "all": together.to_dict(),
+            "fits": {model: output.records(fit.to_frame()) for model, fit in together.fits.items()},
+        }
+        part.figures = [("processes", partial(plotting.processes, together))]
+    with parts.asking("mean_cumulative", "How many failures by age: the mean cumulative function") as part:
+        _need(histories, problem)
+        labels = "all" if by is None else _labels(log, histories, per, by)
+        curve = mean_cumulative(histories, labels, level=level)
+        part.sentence = curve.sentence
+        part.tables = {"mean_cumulative": curve.to_frame()}
+        part.document = curve.to_dict()
+        part.figures = [("mean_cumulative", partial(plotting.mean_cumulative, curve))]
+        if by is not None:
+            compared = compare_groups(histories, labels)
+            part.sentence = f"{compared.sentence} {curve.sentence}"
+            part.tables["groups"] = _flat(compared.to_frame().rename_axis(by))
+            part.shown = {f"by {by}": part.tables["groups"]}
+            part.document["comparison"] = compared.to_dict()
+            first, second = _two_largest(curve)
+            if first is not None:
+                gap = curve.difference(first, second)
+                part.sentence += f" {gap.sentence}"
+                part.document["difference"] = gap.to_dict()
+                part.figures.append(("difference", partial(plotting.cumulative_difference, gap)))
+
+
+def _need(histories: Any, problem: str) -> None:
+    if histories is None:
+        raise DataError(problem)
+
+
+def _trend_rows(found: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [
+        (test, found.statistic[0, i], found.p[0, i], found.direction[0, i], found.status[0, i])
+        for i, test in enumerate(found.tests)
+    ]
+    return pd.DataFrame(rows, columns=["test", "statistic", "p", "direction", "status"])
+
+
+def _trend_shares(found: Any, alpha: float) -> pd.DataFrame:
+    import pandas as pd
+
+    shares, adjusted = found.share(alpha), found.share(alpha, adjusted=True)
+    tested = (found.status == "ok").sum(axis=0)
+    return pd.DataFrame(
+        {"test": found.tests, "tested": tested, "share": shares.to_numpy(), "by_chance": alpha,
+         "share_adjusted": adjusted.to_numpy()}
+    )  # fmt: skip
+
+
+def _labels(log: FailureLog, histories: Any, per: str, by: str) -> Any:
+    """The value of a column of the population for every history."""
+    import pandas as pd
+
+    from relfit.errors import ArgumentError
+
+    if by == "system" and per in ("node", "system"):
+        return [str(label[0]) if isinstance(label, tuple) else str(label) for label in histories.groups]
+    if per != "node":
+        raise ArgumentError(f"--by {by} compares nodes", remedy="leave out --per")
+    people = log.population
+    if by not in people.columns or by not in log.attributes:
+        known = [name for name in log.attributes if name in people.columns]
+        raise ArgumentError(f"no column {by!r} of the nodes", remedy=f"use {', '.join(('system', *known))}")
+    nodes = pd.MultiIndex.from_arrays([people["system"].astype(object), people["node"].astype(object)])
+    column = pd.Series(people[by].astype(object).to_numpy(), index=nodes)
+    values = column[~column.index.duplicated()].reindex(histories.groups)
+    return values.astype(object).where(values.notna(), "not stated").astype(str).tolist()
+
+
+def _two_largest(curve: Any) -> tuple[Any, Any]:
+    events = [int(curve.events[curve.offsets[i] : curve.offsets[i + 1]].sum()) for i in range(curve.n_groups)]
+    order = sorted(range(len(events)), key=lambda i: -events[i])[:2]
+    if len(order) < 2 or not events[order[1]]:
+        return None, None
+    return curve.groups[order[0]], curve.groups[order[1]]
+
+
+def _lemons(parts: _Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
+    from relfit import plotting
+    from relfit.lemons import lemons
+
+    with parts.asking("lemons", "Are there bad nodes") as part:
+        found = lemons(log, alpha=alpha, level=level, rng=seed)
+        part.sentence = found.sentence
+        part.tables = {"lemons": found.nodes, "classes_of_nodes": found.classes}
+        if found.nodes["events"].sum():
+            part.shown = {"two classes of nodes": found.classes}
+            if len(found.found):
+                part.shown["nodes that fail too often"] = found.found.drop(columns="lemon")
+        part.document = found.to_dict()
+        part.figures = [("lemons", partial(plotting.lemons, found))]
+
+
+def _repairs(parts: _Parts, log: FailureLog, level: float) -> None:
+    from relfit import plotting
+    from relfit.repairs import repairs
+
+    with parts.asking("repairs", "Are repairs of two kinds: quick and slow") as part:
+        found = repairs(log, level=level)
+        if not found.table["repairs"].sum():
+            raise DataError("no repair was observed to its end")
+        part.sentence = found.sentence
+        part.tables = {"repairs": found.table}
+        best = found.best()
+        names = ["share_quick", "mean_quick", "mean_slow", "mean", "split"]
+        keys = list(best.columns[: best.columns.tolist().index("repairs") + 1])
+        part.shown = {"best model of each cause (hours)": best[[*keys, *names, "status"]]}
+        part.document = found.to_dict()
+        part.figures = [
+            ("repairs", partial(plotting.repair_classes, found)),
+            ("repair_times", partial(plotting.repair_times, found)),
+        ]
+
+
+def _availability(parts: _Parts, log: FailureLog, level: float) -> None:
+    from relfit import plotting
+    from relfit.recurrence import availability, availability_over_time
+
+    with parts.asking("availability", "How much of the time are nodes up") as part:
+        whole = availability(log, level=level)
+        if (whole.status == "no_ends").all() or not whole.node_hours.sum():
+            raise DataError("no outage has a known end, or nothing was watched")
+        over = availability_over_time(log, level=level)
+        part.sentence = f"{whole.sentence} {over.sentence}"
+        part.tables = {"availability": whole.to_frame(), "availability_over_time": over.to_frame()}
+        frame = whole.to_frame()
+        names = ["nodes", "failures", "mtbf", "mttr", "operational", "operational_low", "operational_high", "status"]
+        part.shown = {"availability": frame[[frame.columns[0], *names]]}
+        part.document = {**whole.to_dict(), "over_time": over.to_dict()}
+        part.figures = [("availability", partial(plotting.availability_over_time, over))]
+
+
+def _slug(text: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in text)
+
+
+# -------------------------------------------------------------------- incidents
+
+
+def incidents(
+    reading: Reading, how: Output, *, window: str | None = None, place: str = "system", level: float = 0.95
+) -> None:
+    """Show the incidents that records belong to."""
+    from relfit import plotting
+
+    how.check()
+    check_level(level)
+    with Steps("reading", "joining", "writing") as steps:
+        log = reading.select(reading.read())
+        steps.next()
+        from relfit.incidents import incidents as join
+
+        found = join(log, window, place, level=level)
+        steps.next()
+        parts = _Parts()
+        choice = found.choice
+        about = _Part("window", "How far apart records of one incident are", choice.sentence)
+        about.tables = {"gaps": choice.table}
+        about.document = choice.to_dict()
+        about.figures = [
+            ("incident_window", partial(plotting.incident_window, choice)),
+            ("incidents_by_window", partial(plotting.incidents_by_window, found)),
+        ]
+        whole = _Part("incidents", "What the records amount to", found.sentence, document=found.to_dict())
+        rates, causes = found.rates(), _flat(found.causes())
+        whole.tables = {"incidents": found.table, "rates": rates, "rates_by_system": found.rates("system")}
+        whole.tables["causes"] = causes
+        whole.shown = {"rates by scope (hours)": rates, "causes": causes}
+        largest = found.table.sort_values("nodes", ascending=False, kind="stable").head(_ROWS)
+        if len(largest):
+            names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
+            short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
+            whole.shown["largest incidents"] = short
+        whole.figures = [("incident_sizes", partial(plotting.incident_sizes, found))]
+        parts.all = [about, whole]
+        parts.show(log, how, "incidents")

@@ -1,4 +1,4 @@
-"""The command ``relfit``: its four commands, and how a user's mistake becomes one line and exit code 2.
+"""The command ``relfit``: its commands, and how a user's mistake becomes one line and exit code 2.
 
 Nothing heavy is imported here at the top: ``relfit --help`` must come at once.
 """
@@ -166,17 +166,26 @@ def dependence(
     where: opt.Where = None,
     since: opt.Since = None,
     until: opt.Until = None,
+    window: opt.Together = "1h",
+    place: opt.At = None,
+    correlation: opt.Correlation = "spearman",
+    alpha: opt.Alpha = 0.05,
+    seed: opt.RandomSeed = 0,
+    plot: opt.Plot = None,
     json: opt.Json = False,
-    out: opt.Out = None,
+    out: opt.Tables = None,
 ) -> None:
     """Say whether nodes fail independently of each other, and failures independently of those before.
 
-    --out writes a row for each question with its finding.
+    --out writes a row for each question with its finding; into a folder, the tables behind them too.
     """
     from relfit.cli import dependence_commands
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
-    dependence_commands.dependence(reading, as_json=json, out=out)
+    how = dependence_commands.Output(json, out, plot)
+    dependence_commands.dependence(
+        reading, how, window=window, place=place, correlation=correlation, alpha=alpha, seed=seed
+    )
 
 
 @app.command()
@@ -191,17 +200,23 @@ def trend(
     since: opt.Since = None,
     until: opt.Until = None,
     per: opt.Per = "node",
+    by: opt.By = None,
+    alpha: opt.Alpha = 0.05,
+    level: opt.Level = 0.95,
+    seed: opt.RandomSeed = 0,
+    plot: opt.Plot = None,
     json: opt.Json = False,
-    out: opt.Out = None,
+    out: opt.Tables = None,
 ) -> None:
-    """Say whether the failure rate is steady: eras, tests of trend, point processes.
+    """Say whether the failure rate is steady and nodes alike: eras, trend, processes, lemons, repairs, availability.
 
-    --out writes a row for each group with its tests of trend.
+    --out writes a row for each group with its tests of trend; into a folder, the other tables too.
     """
     from relfit.cli import dependence_commands
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
-    dependence_commands.trend(reading, per, as_json=json, out=out)
+    how = dependence_commands.Output(json, out, plot)
+    dependence_commands.trend(reading, how, per=per, by=by, alpha=alpha, level=level, seed=seed)
 
 
 @app.command()
@@ -217,17 +232,20 @@ def incidents(
     until: opt.Until = None,
     window: opt.JoinWindow = None,
     place: opt.Place = "system",
+    level: opt.Level = 0.95,
+    plot: opt.Plot = None,
     json: opt.Json = False,
-    out: opt.Out = None,
+    out: opt.Tables = None,
 ) -> None:
     """Join records that belong together in time and place to incidents.
 
-    --out writes a row for each incident.
+    --out writes a row for each incident; into a folder, rates, causes and gaps too.
     """
     from relfit.cli import dependence_commands
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
-    dependence_commands.incidents(reading, window, place, as_json=json, out=out)
+    how = dependence_commands.Output(json, out, plot)
+    dependence_commands.incidents(reading, how, window=window, place=place, level=level)
 
 
 @app.command()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
     from relfit.lifedata import LifeData
 
-__all__ = ["FAMILIES", "Fitting", "Reading", "check_level", "check_measure", "family_names"]
+__all__ = ["FAMILIES", "Fitting", "Reading", "check_alpha", "check_level", "check_measure", "family_names"]
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
 
@@ -87,6 +87,32 @@ JoinWindow = Annotated[
 ]
 Place = Annotated[
     str, typer.Option("--place", metavar="COLUMN", help="Join records of one system, node, rack or any other column.")
+]
+Together = Annotated[
+    str, typer.Option("--window", metavar="TIME", help="Two failures no further apart than this come together, as 1h.")
+]
+At = Annotated[
+    str | None,
+    typer.Option("--place", metavar="COLUMN", help="Column that says where nodes are; rack and the like by default."),
+]
+Correlation = Annotated[
+    str,
+    typer.Option("--correlation", metavar="NAME", help="Between nodes: spearman, pearson or kendall."),
+]
+By = Annotated[
+    str | None, typer.Option("--by", metavar="COLUMN", help="Compare the failures by age of nodes that differ in this.")
+]
+Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="Level of the tests, between 0 and 1.")]
+RandomSeed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything that is drawn at random.")]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="PLACE", help="Draw the figures too: on one sheet (.png, .svg, .pdf) or each into a folder."
+    ),
+]
+Tables = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="PLACE", help="Write a table too (.csv, .parquet, .json), or all to a folder."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Out = Annotated[
@@ -258,6 +284,20 @@ def check_measure(measure: str) -> str:
     if measure not in ("ttf", "ttr"):
         raise ArgumentError(f"--measure {measure!r} is not known", remedy="use ttf or ttr")
     return measure
+
+
+def check_alpha(alpha: float) -> float:
+    """`alpha` if it can be the level of a test.
+
+    Examples
+    --------
+    >>> check_alpha(0.01)
+    0.01
+    """
+    if not 0.0 < alpha < 1.0:
+        hint = f"did you mean {alpha / 100:g}?" if 1.0 <= alpha < 100.0 else "use 0.05 or the like"
+        raise ArgumentError(f"--alpha {alpha:g} is not between 0 and 1", remedy=hint)
+    return alpha
 
 
 def check_level(level: float) -> float:
