@@ -42,8 +42,8 @@ def time_to_exhaust(trays: Any, spare_trays: Any, mtbf_tray: Any, mttr: Any) -> 
 
     Examples
     --------
-    >>> time_to_exhaust(36, [0, 1, 4], 20_000, 24).round(1).tolist()
-    [555.6, 14374.6, 457508560.4]
+    >>> time_to_exhaust(36, [0, 1, 2], 20_000, 24).round(1).tolist()
+    [555.6, 14354.5, 366768.6]
     """
     k, j, life, repair = np.broadcast_arrays(
         *(np.asarray(value, dtype=np.float64) for value in (trays, spare_trays, mtbf_tray, mttr))
@@ -79,9 +79,13 @@ def block_mtbf(trays: Any, spare_trays: Any, mtbf_tray: Any, mtbf_rack: Any, mtt
     Examples
     --------
     >>> block_mtbf(36, [0, 4], 20_000, 10_000, 24).round(1).tolist()
-    [526.3, 9999.8]
+    [526.3, 9999.6]
     """
     with np.errstate(divide="ignore"):
         return np.asarray(
-            1.0 / (1.0 / np.asarray(mtbf_rack, dtype=np.float64) + 1.0 / time_to_exhaust(trays, spare_trays, mtbf_tray, mttr))
+            1.0
+            / (
+                1.0 / np.asarray(mtbf_rack, dtype=np.float64)
+                + 1.0 / time_to_exhaust(trays, spare_trays, mtbf_tray, mttr)
+            )
         )

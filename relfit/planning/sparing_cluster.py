@@ -12,73 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.errors import ArgumentError
-from relfit.units import hours
+from relfit.planning.arguments import durations, whole
 
-__all__ = ["Cluster", "DeviceFailures", "Strategies", "duration", "durations"]
+__all__ = ["Cluster", "DeviceFailures", "Strategies"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-
-def duration(name: str, value: Any, *, zero: bool = False, infinite: bool = False) -> float:
-    """A duration in hours, refused by name when it cannot be one.
-
-    Raises
-    ------
-    ArgumentError
-        For what is no duration, a negative or missing one, or zero and infinity where they make no sense.
-
-    Examples
-    --------
-    >>> duration("save", "180s")
-    0.05
-    """
-    try:
-        number = hours(value)
-    except ArgumentError as error:
-        raise ArgumentError(f"{name}: {error.what}", remedy=error.remedy) from error
-    _check(name, np.array(number), zero, infinite)
-    return number
-
-
-def durations(name: str, value: Any, *, zero: bool = False, infinite: bool = False) -> FloatArray:
-    """Durations in hours of any shape; one may be a string or a Timedelta.
-
-    Raises
-    ------
-    ArgumentError
-        As `duration`.
-    """
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
-        numbers = value.astype(np.float64)
-    elif isinstance(value, (list, tuple, np.ndarray)):
-        numbers = np.array([duration(name, one, zero=zero, infinite=infinite) for one in value], dtype=np.float64)
-    else:
-        return np.asarray(duration(name, value, zero=zero, infinite=infinite))
-    _check(name, numbers, zero, infinite)
-    return numbers
-
-
-def _check(name: str, numbers: FloatArray, zero: bool, infinite: bool) -> None:
-    if np.isnan(numbers).any():
-        raise ArgumentError(f"{name} holds a missing value")
-    if (numbers < 0.0).any() or (not zero and (numbers == 0.0).any()):
-        raise ArgumentError(f"{name} must be {'zero or more' if zero else 'above zero'}, not {numbers.min():g} hours")
-    if not infinite and np.isinf(numbers).any():
-        raise ArgumentError(f"{name} must be finite")
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """A whole number of at least `least`."""
-    try:
-        number = int(value)
-        if isinstance(value, bool) or number != value:
-            raise ValueError
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ArgumentError(f"{name} must be a whole number, not {value!r}") from error
-    if number < least:
-        raise ArgumentError(f"{name} must be at least {least}, not {number}")
-    return number
 
 
 @dataclass(frozen=True)
@@ -96,8 +35,8 @@ class Cluster:
     gpus : int
         GPUs a tray.
     group : int, optional
-        GPUs that must be placed in one zone. The working blocks of a zone are then a multiple of the blocks of one group
-        (equation 6); None for no such rule.
+        GPUs that must be placed in one zone. The working blocks of a zone are then a multiple of the blocks of one
+        group (equation 6); None for no such rule.
     partial_groups : bool
         What to do with blocks that do not divide the group: leave such a strategy out (False, the default), or fill
         the group's last block in part and count the rest as stranded.
@@ -118,9 +57,9 @@ class Cluster:
 
     def __post_init__(self) -> None:
         for name in ("zones", "racks", "trays", "gpus"):
-            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
+            object.__setattr__(self, name, int(whole(name, getattr(self, name), 1)))
         if self.group is not None:
-            object.__setattr__(self, "group", whole("group", self.group, 1))
+            object.__setattr__(self, "group", int(whole("group", self.group, 1)))
 
     @property
     def zone_trays(self) -> int:
@@ -145,7 +84,7 @@ class Cluster:
         ArgumentError
             When such blocks neither divide a rack nor are made of whole racks.
         """
-        size = whole("block_trays", block_trays, 1)
+        size = int(whole("block_trays", block_trays, 1))
         if self.trays % size:
             raise ArgumentError(
                 f"block_trays = {size} does not divide a rack of {self.trays} trays",
@@ -183,7 +122,7 @@ class DeviceFailures:
     24.0
     >>> DeviceFailures(0, 10_000, 24)
     Traceback (most recent call last):
-    relfit.errors.ArgumentError: mtbf_tray must be above zero, not 0 hours
+    relfit.errors.ArgumentError: mtbf_tray is 0 hours; it must be above zero
     """
 
     mtbf_tray: FloatArray
@@ -192,9 +131,9 @@ class DeviceFailures:
 
     def __init__(self, mtbf_tray: Any, mtbf_rack: Any = np.inf, mttr: Any = 0.0) -> None:
         given = [
-            durations("mtbf_tray", mtbf_tray, infinite=True),
-            durations("mtbf_rack", mtbf_rack, infinite=True),
-            durations("mttr", mttr, zero=True),
+            durations("mtbf_tray", mtbf_tray, zero=False, infinite=True),
+            durations("mtbf_rack", mtbf_rack, zero=False, infinite=True),
+            durations("mttr", mttr),
         ]
         try:
             tray, rack, repair = np.broadcast_arrays(*given)
@@ -212,7 +151,9 @@ class DeviceFailures:
         return self.mtbf_tray.shape
 
     @classmethod
-    def grid(cls, mtbf_tray: Any, mttr: Any, *, mtbf_rack: Any = None, rack_ratio: float | None = None) -> DeviceFailures:
+    def grid(
+        cls, mtbf_tray: Any, mttr: Any, *, mtbf_rack: Any = None, rack_ratio: float | None = None
+    ) -> DeviceFailures:
         """Every MTBF (last axis) with every MTTR (first axis).
 
         Parameters
@@ -234,10 +175,13 @@ class DeviceFailures:
         >>> DeviceFailures.grid([1000, 2000, 4000], [6, 24], rack_ratio=0.5).shape
         (2, 3)
         """
-        tray, repair = np.atleast_1d(durations("mtbf_tray", mtbf_tray, infinite=True)), durations("mttr", mttr, zero=True)
+        tray, repair = (
+            np.atleast_1d(durations("mtbf_tray", mtbf_tray, zero=False, infinite=True)),
+            durations("mttr", mttr),
+        )
         if mtbf_rack is not None and rack_ratio is not None:
             raise ArgumentError("mtbf_rack and rack_ratio both say how often racks fail", remedy="give one of them")
-        rack = np.asarray(np.inf) if mtbf_rack is None else durations("mtbf_rack", mtbf_rack, infinite=True)
+        rack = np.asarray(np.inf) if mtbf_rack is None else durations("mtbf_rack", mtbf_rack, zero=False, infinite=True)
         if rack_ratio is not None:
             rack = tray * float(rack_ratio)
         return cls(tray[None, :], np.broadcast_to(rack, tray.shape)[None, :], np.atleast_1d(repair)[:, None])
@@ -253,9 +197,12 @@ class DeviceFailures:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        rack = np.where(np.isinf(self.mtbf_rack), None, self.mtbf_rack.astype(object))
-        tray = np.where(np.isinf(self.mtbf_tray), None, self.mtbf_tray.astype(object))
-        return {"mtbf_tray": tray.tolist(), "mtbf_rack": rack.tolist(), "mttr": self.mttr.tolist()}
+        found = {}
+        for name in ("mtbf_tray", "mtbf_rack", "mttr"):
+            values = getattr(self, name).astype(object)
+            values[np.isinf(getattr(self, name))] = None
+            found[name] = values.tolist()
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +229,9 @@ class Strategies:
     spare_blocks: IntArray | None
 
     def __init__(self, block_trays: Any, spare_trays: Any = 0, spare_blocks: Any = None) -> None:
-        given = [_whole_array("block_trays", block_trays, 1), _whole_array("spare_trays", spare_trays, 0)]
+        given = [whole("block_trays", block_trays, 1), whole("spare_trays", spare_trays, 0)]
         if spare_blocks is not None:
-            given.append(_whole_array("spare_blocks", spare_blocks, 0))
+            given.append(whole("spare_blocks", spare_blocks, 0))
         try:
             arrays = [np.atleast_1d(array) for array in np.broadcast_arrays(*given)]
         except ValueError as error:
@@ -315,8 +262,8 @@ class Strategies:
         >>> Strategies.of_gpus(Cluster(trays=36, gpus=2), [72, 36], [64, 36]).spare_trays.tolist()
         [4, 0]
         """
-        size = _whole_array("block", block, 1)
-        used = size if working is None else _whole_array("working", working, 1)
+        size = whole("block", block, 1)
+        used = size if working is None else whole("working", working, 1)
         for name, values in (("block", size), ("working", used)):
             if (values % cluster.gpus).any():
                 raise ArgumentError(f"{name} GPUs must be whole trays of {cluster.gpus} GPUs")
@@ -341,7 +288,7 @@ class Strategies:
         >>> len(Strategies.every(Cluster(trays=36, gpus=2)))
         91
         """
-        sizes = cluster.block_sizes() if block_trays is None else np.atleast_1d(_whole_array("block_trays", block_trays, 1))
+        sizes = cluster.block_sizes() if block_trays is None else np.atleast_1d(whole("block_trays", block_trays, 1))
         pairs = [
             (int(size), spare)
             for size in sizes
@@ -378,13 +325,3 @@ class Strategies:
                 if spare >= count:
                     raise ArgumentError(f"spare_blocks = {spare} leaves no working block of the {count} in a zone")
         return blocks
-
-
-def _whole_array(name: str, value: Any, least: int) -> IntArray:
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
-        if value.size and value.min() < least:
-            raise ArgumentError(f"{name} must be at least {least}, not {value.min()}")
-        return value.astype(np.int64)
-    if isinstance(value, (list, tuple, range, np.ndarray)):
-        return np.array([whole(name, one, least) for one in value], dtype=np.int64)
-    return np.asarray(whole(name, value, least))
