@@ -159,6 +159,8 @@ def dependence(
             part = _Part(key, _QUESTIONS[key], sentence, problem="" if result is not None else sentence)
             if result is not None:
                 _DETAILS[key](part, result, alpha)
+                if result.depends is None:  # nothing to look at
+                    part.shown, part.figures = {}, []
             parts.all.append(part)
         # all parts are within the document of the whole
         _show_dependence(log, how, parts, whole, found)
@@ -424,6 +426,12 @@ def _two_largest(curve: Any) -> tuple[Any, Any]:
     return curve.groups[order[0]], curve.groups[order[1]]
 
 
+_CLASSES = (
+    "system", "nodes", "events", "fraction", "fraction_low", "fraction_high", "ratio", "ratio_low", "ratio_high", "p",
+    "spread", "description", "status",
+)  # fmt: skip
+
+
 def _lemons(parts: _Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
     from relfit import plotting
     from relfit.lemons import lemons
@@ -433,7 +441,7 @@ def _lemons(parts: _Parts, log: FailureLog, alpha: float, level: float, seed: in
         part.sentence = found.sentence
         part.tables = {"lemons": found.nodes, "classes_of_nodes": found.classes}
         if found.nodes["events"].sum():
-            part.shown = {"two classes of nodes": found.classes}
+            part.shown = {"how rates of nodes differ": found.classes[[c for c in _CLASSES if c in found.classes]]}
             if len(found.found):
                 part.shown["nodes that fail too often"] = found.found.drop(columns="lemon")
         part.document = found.to_dict()

@@ -293,7 +293,7 @@ def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = 
     ax.set_ylim(-reach, reach * 1.5)
     ax.set_xlim(0.4, lags[-1] + 0.6)
     ax.set_xticks(lags)
-    first = f"{mean[0]:+.2f} at lag 1"
+    first = f"{mean[0]:+.2f} at lag 1 where chance gives {centre[0]:+.2f}"
     if out.any():
         message = f"{name} are autocorrelated: {first}, {int(out.sum())} of {lags.size} lags beyond chance"
     else:

@@ -21,7 +21,8 @@ _KINDS = 60  # of hours under observation told apart
 
 
 def lemons(found: Lemons, ax: Axes | None = None) -> Axes:
-    """Nodes by their number of failures, the lemons marked; what equal nodes and two classes of nodes would give.
+    """Nodes by their number of failures, the lemons marked; what equal nodes would give, and what describes them best:
+    two classes of nodes, or rates that differ by degrees.
 
     Parameters
     ----------
@@ -50,10 +51,11 @@ def lemons(found: Lemons, ax: Axes | None = None) -> Axes:
     ax.bar(edges[:-1], good, width, color=style.SKY, label="nodes", **look)
     if flagged.any():
         ax.bar(edges[:-1], bad, width, bottom=good, color=style.VERMILION, label="lemons", **look)
-    equal, two, worse = _expected(found, bins * width, width)
+    equal, best, worse, words = _expected(found, bins * width, width)
     ax.stairs(equal, edges, color=style.ORANGE, linewidth=2.0, baseline=None, label="if all were equal")
-    if two is not None:
-        ax.stairs(two, edges, color=style.INK, linewidth=1.6, baseline=None, label="two classes of nodes")
+    if words:
+        ax.stairs(best, edges, color=style.INK, linewidth=1.6, baseline=None, label=words)
+    if worse.any():
         ax.stairs(worse, edges, color=style.INK, linewidth=1.2, linestyle=":", baseline=None, label="the bad class")
     top = max(float((good + bad).max()), float(equal.max()))
     if top > 40:
@@ -79,12 +81,12 @@ def lemons(found: Lemons, ax: Axes | None = None) -> Axes:
     return style.finish(ax, message, unit, "nodes", True, loc="upper right", ncols=2, columnspacing=1.0)
 
 
-def _expected(found: Lemons, count: int, width: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Expected nodes in each bar: all equal within a system; two classes, where fitted; and the bad class alone."""
-    equal, two, worse = np.zeros(count), np.zeros(count), np.zeros(count)
+def _expected(found: Lemons, count: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """Expected nodes in each bar: all equal within a system; by what describes each best; the bad class; its name."""
+    equal, best, worse = np.zeros(count), np.zeros(count), np.zeros(count)
     at = np.arange(count)
-    classes = found.classes.set_index("system")
-    any_two = False
+    rows = {str(row["system"]): row for _, row in found.classes.iterrows()}
+    used = set()
     for system, part in found.nodes.groupby("system", observed=True, sort=False):
         hours = part["hours"].to_numpy(float)
         watched = hours > 0.0
@@ -92,19 +94,25 @@ def _expected(found: Lemons, count: int, width: int) -> tuple[np.ndarray, np.nda
             continue
         rate = part["events"].to_numpy(float)[watched].sum() / hours[watched].sum()
         time, weight = _kinds(hours[watched])
-        equal += weight @ stats.poisson.pmf(at, rate * time[:, None])
-        row = classes.loc[system] if system in classes.index else None
-        if row is not None and row["status"] in ("ok", "no_limits"):
-            any_two = True
+        alike = weight @ stats.poisson.pmf(at, rate * time[:, None])
+        equal += alike
+        row = rows.get(str(system))
+        how = None if row is None else row["description"]
+        if row is not None and how in ("two_classes", "either") and np.isfinite(row["fraction"]):
+            used.add("two classes of nodes")
             one = weight @ stats.poisson.pmf(at, row["rate"] * time[:, None])
             other = weight @ stats.poisson.pmf(at, row["rate"] * row["ratio"] * time[:, None])
-            two += (1.0 - row["fraction"]) * one + row["fraction"] * other
+            best += (1.0 - row["fraction"]) * one + row["fraction"] * other
             worse += row["fraction"] * other
+        elif row is not None and how == "spread" and row["spread"] > 0.0:
+            used.add("rates that differ by degrees")
+            shape = 1.0 / row["spread"] ** 2  # of the gamma law of the rates
+            best += weight @ stats.nbinom.pmf(at, shape, shape / (shape + rate * time[:, None]))
         else:
-            two += weight @ stats.poisson.pmf(at, rate * time[:, None])
+            best += alike
     starts = np.arange(0, count, width)
-    joined = [np.add.reduceat(values, starts) for values in (equal, two, worse)]
-    return joined[0], joined[1] if any_two else None, joined[2]
+    equal, best, worse = (np.add.reduceat(values, starts) for values in (equal, best, worse))
+    return equal, best, worse, used.pop() if len(used) == 1 else "rates that differ" if used else ""
 
 
 def _kinds(hours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

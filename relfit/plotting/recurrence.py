@@ -224,10 +224,12 @@ def trends(found: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) ->
     ax.set_yticks(place, names)
     ax.set_ylim(-0.7, len(names) + 0.1)
     i = found.tests.index("lewis_robinson") if "lewis_robinson" in found.tests else len(found.tests) - 1
-    message = (
-        f"{names[i]} sees a trend in {style.percent((rising[i] + falling[i]) / 100.0)} of {int(tested[i]):,} groups, "
-        f"mostly {'rising' if rising[i] > falling[i] else 'falling'}"
-    )
+    share = (rising[i] + falling[i]) / 100.0
+    message = f"{names[i]} sees a trend in {style.percent(share)} of {int(tested[i]):,} groups, "
+    if share <= 1.3 * alpha:
+        message += "about what chance gives"
+    else:
+        message += f"mostly {'rising' if rising[i] > falling[i] else 'falling'}"
     label = f"groups with p of {alpha:g} or less (%)"
     return style.finish(ax, message, label, "", True, ncols=3, loc="upper right", columnspacing=1.0, handlelength=1.2)
 

@@ -194,8 +194,12 @@ def title(ax: Axes, message: str) -> None:
     """Say what to see, left-aligned and broken to the width of the axes."""
     whole: Any = ax.get_figure(root=True)
     width = ax.get_position().width * whole.get_size_inches()[0]
+    # a number stays with its percent sign
+    lines = textwrap.wrap(
+        message[:1].upper() + message[1:].replace(" %", "\N{NO-BREAK SPACE}%"), max(int(width * 11), 24)
+    )
     ax.set_title(
-        "\n".join(textwrap.wrap(message[:1].upper() + message[1:], max(int(width * 11), 24))),
+        "\n".join(lines).replace("\N{NO-BREAK SPACE}", " "),
         loc="left",
         fontweight="bold",
         color=INK,
