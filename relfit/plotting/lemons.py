@@ -51,10 +51,14 @@ def lemons(found: Lemons, ax: Axes | None = None) -> Axes:
     ax.bar(edges[:-1], good, width, color=style.SKY, label="nodes", **look)
     if flagged.any():
         ax.bar(edges[:-1], bad, width, bottom=good, color=style.VERMILION, label="lemons", **look)
-    equal, best, worse, words = _expected(found, bins * width, width)
+    equal, best, worse, two, words = _expected(found, bins * width, width)
     ax.stairs(equal, edges, color=style.ORANGE, linewidth=2.0, baseline=None, label="if all were equal")
     if words:
         ax.stairs(best, edges, color=style.INK, linewidth=1.6, baseline=None, label=words)
+    if two.any():
+        ax.stairs(
+            two, edges, color=style.GREY, linewidth=1.2, linestyle="--", baseline=None, label="two classes (worse)"
+        )
     if worse.any():
         ax.stairs(worse, edges, color=style.INK, linewidth=1.2, linestyle=":", baseline=None, label="the bad class")
     top = max(float((good + bad).max()), float(equal.max()))
@@ -81,9 +85,13 @@ def lemons(found: Lemons, ax: Axes | None = None) -> Axes:
     return style.finish(ax, message, unit, "nodes", True, loc="upper right", ncols=2, columnspacing=1.0)
 
 
-def _expected(found: Lemons, count: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
-    """Expected nodes in each bar: all equal within a system; by what describes each best; the bad class; its name."""
-    equal, best, worse = np.zeros(count), np.zeros(count), np.zeros(count)
+def _expected(found: Lemons, count: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, str]:
+    """Expected nodes in each bar.
+
+    All equal within a system; by what describes each best; the bad class of that; two classes where they are not the
+    best; a name for the second.
+    """
+    equal, best, worse, two = (np.zeros(count) for _ in range(4))
     at = np.arange(count)
     rows = {str(row["system"]): row for _, row in found.classes.iterrows()}
     used = set()
@@ -98,21 +106,26 @@ def _expected(found: Lemons, count: int, width: int) -> tuple[np.ndarray, np.nda
         equal += alike
         row = rows.get(str(system))
         how = None if row is None else row["description"]
-        if row is not None and how in ("two_classes", "either") and np.isfinite(row["fraction"]):
+        one = other = np.zeros(count)
+        fitted = row is not None and bool(np.isfinite(row["fraction"]))
+        if row is not None and fitted:
+            one = (1.0 - row["fraction"]) * (weight @ stats.poisson.pmf(at, row["rate"] * time[:, None]))
+            other = row["fraction"] * (weight @ stats.poisson.pmf(at, row["rate"] * row["ratio"] * time[:, None]))
+        if fitted and how in ("two_classes", "either"):
             used.add("two classes of nodes")
-            one = weight @ stats.poisson.pmf(at, row["rate"] * time[:, None])
-            other = weight @ stats.poisson.pmf(at, row["rate"] * row["ratio"] * time[:, None])
-            best += (1.0 - row["fraction"]) * one + row["fraction"] * other
-            worse += row["fraction"] * other
+            best += one + other
+            worse += other
         elif row is not None and how == "spread" and row["spread"] > 0.0:
             used.add("rates that differ by degrees")
             shape = 1.0 / row["spread"] ** 2  # of the gamma law of the rates
+            two += one + other
             best += weight @ stats.nbinom.pmf(at, shape, shape / (shape + rate * time[:, None]))
         else:
             best += alike
     starts = np.arange(0, count, width)
-    equal, best, worse = (np.add.reduceat(values, starts) for values in (equal, best, worse))
-    return equal, best, worse, used.pop() if len(used) == 1 else "rates that differ" if used else ""
+    equal, best, worse, two = (np.add.reduceat(values, starts) for values in (equal, best, worse, two))
+    name = used.pop() if len(used) == 1 else "rates that differ" if used else ""
+    return equal, best, worse, two if name.endswith("degrees") else np.zeros(starts.size), name
 
 
 def _kinds(hours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
