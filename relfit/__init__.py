@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from relfit import (
+        calibration,
         datasets,
         dependence,
         eras,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         repairs,
         system,
     )
+    from relfit.calibration import Parameters, calibrate
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
     from relfit.fitting import FamilyFit, Fits, fit
@@ -40,16 +42,19 @@ _HOME = {
     "FamilyFit": "relfit.fitting",
     "Fits": "relfit.fitting",
     "LifeData": "relfit.lifedata",
+    "Parameters": "relfit.calibration",
     "ReadError": "relfit.errors",
     "RelfitError": "relfit.errors",
     "Source": "relfit.failurelog",
     "System": "relfit.system",
     "Window": "relfit.failurelog",
+    "calibrate": "relfit.calibration",
     "fit": "relfit.fitting",
     "read": "relfit.readers",
     "report": "relfit.reporting",
 }
 _ROOMS = (
+    "calibration",
     "datasets",
     "dependence",
     "eras",
@@ -71,11 +76,14 @@ __all__ = [
     "FamilyFit",
     "Fits",
     "LifeData",
+    "Parameters",
     "ReadError",
     "RelfitError",
     "Source",
     "System",
     "Window",
+    "calibrate",
+    "calibration",
     "datasets",
     "dependence",
     "eras",

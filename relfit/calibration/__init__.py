@@ -1,21 +1,45 @@
-"""From a failure log, or a spec sheet, to the parameters that planners need, each with its uncertainty."""
+"""From a failure log, or a spec sheet, to the parameters that planners need, each with its uncertainty.
+
+`relfit.calibrate` estimates them, `Parameters` holds, checks, reads and writes them, and `Parameters.draws` gives what
+planners need to say how sure their answers are.
+"""
 
 from __future__ import annotations
 
+from relfit.calibration.complaints import ParameterError
+from relfit.calibration.draws import Draws
+from relfit.calibration.estimating import PARTS, calibrate
 from relfit.calibration.quantities import Duration, Quantity, Ratio, Share
-from relfit.calibration.schema import BadNodes, Check, FittedFamily, Fleet, Mtbf, Mttr, Parameters, Provenance
+from relfit.calibration.schema import (
+    BadNodes,
+    Censoring,
+    Check,
+    Era,
+    FittedFamily,
+    Fleet,
+    Mtbf,
+    Mttr,
+    Parameters,
+    Provenance,
+)
 
 __all__ = [
+    "PARTS",
     "BadNodes",
+    "Censoring",
     "Check",
+    "Draws",
     "Duration",
+    "Era",
     "FittedFamily",
     "Fleet",
     "Mtbf",
     "Mttr",
+    "ParameterError",
     "Parameters",
     "Provenance",
     "Quantity",
     "Ratio",
     "Share",
+    "calibrate",
 ]

@@ -24,7 +24,18 @@ if TYPE_CHECKING:
     from relfit.calibration.draws import Draws
     from relfit.families import Family
 
-__all__ = ["BadNodes", "Check", "FittedFamily", "Fleet", "Mtbf", "Mttr", "Parameters", "Provenance"]
+__all__ = [
+    "BadNodes",
+    "Censoring",
+    "Check",
+    "Era",
+    "FittedFamily",
+    "Fleet",
+    "Mtbf",
+    "Mttr",
+    "Parameters",
+    "Provenance",
+]
 
 _SCOPE_NAMES = {"tray": "node", "server": "node"}
 _SHORT = {"mtbf": "node", "mttr": "mean"}

@@ -1,0 +1,419 @@
+"""`calibrate`: from a failure log to the parameters that planners need."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.calibration.fitted import fitted_family
+from relfit.calibration.quantities import Duration, Ratio, Share
+from relfit.calibration.rates import Rates, rates_of_lives, rates_of_log
+from relfit.calibration.repair_times import candidates, mttr_of_lives
+from relfit.calibration.schema import (
+    BadNodes,
+    Censoring,
+    Check,
+    Era,
+    FittedFamily,
+    Fleet,
+    Mtbf,
+    Mttr,
+    Parameters,
+    Provenance,
+)
+from relfit.errors import ArgumentError, RelfitError
+
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+    from relfit.lifedata import LifeData
+
+__all__ = ["PARTS", "calibrate"]
+
+PARTS = ("era", "mtbf", "mttr", "families", "bad_nodes", "dependence", "trend")
+_FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
+
+
+def calibrate(
+    log: FailureLog,
+    *,
+    era: str | tuple[Any, Any] | None = None,
+    parts: Sequence[str] = PARTS,
+    families: Sequence[str] = _FAMILIES,
+    window: Any = None,
+    group: str | None = None,
+    exposure: str = "up",
+    level: float = 0.95,
+    name: str | None = None,
+    rng: int | np.random.Generator | None = 0,
+) -> Parameters:
+    """Estimate everything that planners need from a failure log, each with an interval and what it rests on.
+
+    What the log cannot give is not there, and ``absent`` says why. A scope in which nothing failed has a lower limit of
+    its mean time between failures and no value.
+
+    Parameters
+    ----------
+    log : FailureLog
+        Select one system first (``log.where(system=...)``) unless all are alike.
+    era : {"stable", "all"} or (since, until), optional
+        The part of the log to use. ``"stable"`` is `FailureLog.stable_era`, the default where ``"era"`` is among
+        `parts`; else the whole log.
+    parts : sequence of str
+        Of ``"era"``, ``"mtbf"``, ``"mttr"``, ``"families"``, ``"bad_nodes"``, ``"dependence"`` and ``"trend"``.
+        ``("mtbf", "mttr")`` alone takes milliseconds.
+    families : sequence of str
+        Among which `failure` and `repair` are chosen by AICc.
+    window : float or duration, optional
+        Within which records are joined to incidents; chosen from the log when left out.
+    group : str, optional
+        Attribute that says in which rack a node stands; rack, frame, cabinet or chassis when left out.
+    exposure : {"up", "observed"}
+        Whether the hours of a node count while it is down. Planners take the mean time between failures of a node as
+        the time that it works, which is ``"up"``; `relfit.incidents.Incidents.rates` counts all hours.
+    level : float
+        Level of the intervals.
+    name : str, optional
+        What the cluster is called; the name of the log's only system when left out.
+    rng : int or numpy.random.Generator, optional
+        For the eras, the test of bad nodes and dependence.
+
+    Returns
+    -------
+
+    Parameters
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown part, era, family or exposure, or a level outside 0..1.
+
+    Notes
+    -----
+    Rates of incidents have exact Poisson intervals, wider by the scatter of their counts where that is more than chance
+    (see `relfit.calibration.rates`); the mean time to repair has an exact, a profile or a skewness-corrected interval,
+    by how the repairs are distributed (`relfit.calibration.repair_times`).
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> found = rf.calibrate(rf.datasets.load("white"), parts=("mtbf", "mttr"))
+    >>> round(found.mtbf.node.value), round(found.mtbf.rack.value), round(found.mttr.mean.value, 1)
+    (2098, 657, 2.9)
+    >>> found.mtbf.node.events
+    9076
+    """
+    wanted = _checked(parts, exposure, level, era, families)
+    streams = np.random.default_rng(rng).spawn(3)
+    work = _Work(log, level)
+    work.take_era(era if era is not None else "stable" if "era" in wanted else "all", streams[0])
+    part = work.part
+    whole_lives = log.lifetimes is not None and not len(log.events)
+    repairs = None if whole_lives or not {"mtbf", "mttr", "families"} & wanted else part.lives("ttr", "node")
+    rates = Rates(Mtbf())
+    if "mtbf" in wanted:
+        rates = work.mtbf(window, group, exposure, repairs, whole_lives)
+    if "mttr" in wanted:
+        work.repair_parts(repairs)
+    if "families" in wanted:
+        work.families(families, repairs, whole_lives)
+    if "bad_nodes" in wanted:
+        work.bad_nodes(streams[1])
+    if "dependence" in wanted:
+        work.dependence(streams[2], whole_lives)
+    if "trend" in wanted:
+        work.trend(whole_lives)
+    systems = part.systems
+    return Parameters(
+        name=name if name is not None else systems[0] if len(systems) == 1 else None,
+        mtbf=rates.mtbf,
+        mttr=work.mttr,
+        failure=work.failure,
+        repair=work.repair,
+        bad_nodes=work.bad,
+        fleet=Fleet(nodes=part.n_nodes, racks=rates.racks, systems=len(systems)),
+        era=work.era,
+        censoring=work.censoring(repairs),
+        checks=[*work.checks],
+        absent=work.absent,
+        provenance=_provenance(part, rates),
+    )
+
+
+def _checked(
+    parts: Sequence[str], exposure: str, level: float, era: str | tuple[Any, Any] | None, families: Sequence[str]
+) -> set[str]:
+    from relfit.families import family_named
+
+    for part in [parts] if isinstance(parts, str) else parts:
+        if part not in PARTS:
+            raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
+    if exposure not in ("up", "observed"):
+        raise ArgumentError(f"exposure {exposure!r} is not known", remedy="use up or observed")
+    if not 0.0 < level < 1.0:
+        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    if not (era in (None, "stable", "all") or (isinstance(era, tuple) and len(era) == 2)):
+        raise ArgumentError(f"era {era!r} is not known", remedy='use "stable", "all" or (since, until)')
+    if not families:
+        raise ArgumentError("no family was given", remedy=f"use {', '.join(_FAMILIES)}")
+    for family in families:
+        family_named(family)
+    return {parts} if isinstance(parts, str) else set(parts)
+
+
+@dataclass
+class _Work:
+    """What has been found so far."""
+
+    log: FailureLog
+    level: float
+    part: FailureLog = field(init=False)
+    era: Era | None = None
+    mttr: Mttr = field(default_factory=Mttr)
+    failure: FittedFamily | None = None
+    repair: FittedFamily | None = None
+    bad: BadNodes = field(default_factory=BadNodes)
+    checks: list[Check] = field(default_factory=list)
+    absent: dict[str, str] = field(default_factory=dict)
+    lives: LifeData | None = None
+
+    # -------------------------------------------------------------------- era
+
+    def take_era(self, era: str | tuple[Any, Any], rng: np.random.Generator) -> None:
+        """Choose the part of the log."""
+        log, name, finding = self.log, "all", None
+        if isinstance(era, tuple):
+            log, name = log.between(*era), "given"
+        elif era == "stable":
+            if len(log.systems) > 1:
+                self.absent["era"] = "the log has several systems, whose eras differ; select one"
+            else:
+                try:
+                    found = log.stable_era(rng=rng)
+                    log, name, finding = log.between(found.start, found.end), found.name, found.sentence or None
+                except RelfitError as error:
+                    self.absent["era"] = str(error)
+        window = log.window
+        known = bool(pd.notna(window.start) and pd.notna(window.end))
+        self.part = log
+        self.era = Era(
+            name=name,
+            start=_moment(window.start) if known else None,
+            end=_moment(window.end) if known else None,
+            hours=window.hours if known and window.hours >= 0.0 else None,
+            finding=finding,
+        )
+
+    # ------------------------------------------------------------------ rates
+
+    def mtbf(self, window: Any, group: str | None, exposure: str, repairs: LifeData | None, whole: bool) -> Rates:
+        """Mean times between failures by scope."""
+        if whole:
+            found = rates_of_lives(self.part.lives("ttf", "node"), self.level)
+        else:
+            found = rates_of_log(
+                self.part, window=window, group=group, level=self.level, exposure=exposure, repairs=repairs
+            )
+        self.absent |= found.absent
+        self.checks += found.checks
+        if len(self.part.systems) > 1:
+            text = f"{len(self.part.systems)} systems are taken as one: if they differ, the parameters describe none."
+            self.checks.append(Check(name="systems", concern=True, finding=text))
+        return found
+
+    def repair_parts(self, repairs: LifeData | None) -> None:
+        """Mean times to repair."""
+        if repairs is None:
+            why = "the log gives whole lives and no repairs"
+            self.absent |= {f"mttr.{name}": why for name in ("mean", "quick", "slow", "share_quick")}
+            return
+        above = _positive(repairs.pooled())
+        self.mttr, absent, checks = mttr_of_lives(above, candidates(above), self.level)
+        self.absent |= absent
+        self.checks += checks
+
+    # --------------------------------------------------------------- families
+
+    def families(self, families: Sequence[str], repairs: LifeData | None, whole: bool) -> None:
+        """Distributions of times to failure and to repair."""
+        lives = self._lives(whole)
+        self.failure, why = fitted_family(lives, families, self.level)
+        if self.failure is None:
+            self.absent["failure"] = why
+        else:
+            self._shape(lives)
+        if repairs is None:
+            self.absent["repair"] = "the log gives whole lives and no repairs"
+            return
+        self.repair, why = fitted_family(repairs, families, self.level)
+        if self.repair is None:
+            self.absent["repair"] = why
+
+    def _lives(self, whole: bool) -> LifeData:
+        """Times to failure by node; in an era, with what is known from before it."""
+        if self.lives is None:
+            if whole or self.part is self.log:
+                self.lives = self.part.lives("ttf", "node")
+            else:
+                window = self.part.window
+                self.lives = self.log.lives("ttf", "node", since=window.start, until=window.end)
+        return self.lives
+
+    def _shape(self, lives: LifeData) -> None:
+        """Whether nodes fail at a constant rate, as most planners assume."""
+        found, _ = fitted_family(lives, ["weibull"], self.level)
+        if found is None or found.low is None or found.high is None:
+            return
+        shape, low, high = found.parameters["shape"], found.low["shape"], found.high["shape"]
+        constant = low <= 1.0 <= high
+        text = f"The Weibull shape of times to failure is {shape:.3g} ({low:.3g} to {high:.3g}): the failure rate of a "
+        text += "node " + ("may be constant." if constant else "falls with age." if shape < 1.0 else "rises with age.")
+        self.checks.append(Check(name="failures.exponential", concern=not constant, finding=text))
+
+    # -------------------------------------------------------------- bad nodes
+
+    def bad_nodes(self, rng: np.random.Generator) -> None:
+        """Nodes that fail more often, as a class."""
+        from relfit.lemons import lemons
+
+        names = ("fraction", "factor", "good_mtbf")
+        why = None
+        if len(self.part.systems) != 1:
+            why = "the log has several systems; select one" if self.part.systems else "the log has no system"
+        else:
+            row = lemons(self.part, level=self.level, rng=rng).classes.iloc[0]
+            p, status = float(row["p"]), str(row["status"])
+            if status == "too_few":
+                why = "fewer than three nodes or ten failures"
+            elif status == "one_class" or not p <= 0.05:
+                chance = f" (p = {p:.2g})" if np.isfinite(p) else ""
+                why = f"one class of nodes explains the counts as well as two{chance}"
+        if why is not None:
+            self.absent |= {f"bad_nodes.{name}": why for name in names}
+            return
+        about = {"level": self.level, "method": "mixture of two Poisson rates, profile likelihood"}
+        rate = {end: float(row[f"rate{end}"]) for end in ("_low", "", "_high")}
+        self.bad = BadNodes(
+            fraction=Share(**_ends(row, "fraction"), **about, events=int(row["nodes"])),
+            factor=Ratio(**_ends(row, "ratio"), **about, events=int(row["events"])),
+            good_mtbf=Duration(
+                **_limits(*(1.0 / rate[end] if rate[end] > 0.0 else np.inf for end in ("_high", "", "_low"))),
+                **about,
+                events=int(row["events"]),
+            ),
+            p=p,
+        )
+
+    # ------------------------------------------------------------ assumptions
+
+    def dependence(self, rng: np.random.Generator, whole: bool) -> None:
+        """Whether failures depend on each other."""
+        if whole:
+            self.absent["checks.dependence"] = "the log gives whole lives, without dates"
+            return
+        from relfit.dependence import dependence
+
+        try:
+            found = dependence(self.part, rng=rng)
+        except RelfitError as error:
+            self.absent["checks.dependence"] = str(error)
+            return
+        for row in found.to_frame().itertuples():
+            if row.depends is None:
+                self.absent[f"checks.dependence.{row.part}"] = str(row.finding)
+            else:
+                check = Check(name=f"dependence.{row.part}", concern=bool(row.depends), finding=str(row.finding))
+                self.checks.append(check)
+
+    def trend(self, whole: bool) -> None:
+        """Whether the failure rate of the system changes."""
+        if whole:
+            self.absent["checks.trend"] = "the log gives whole lives, without dates"
+            return
+        from relfit.recurrence import histories_of_log, trend_tests
+
+        try:
+            found = trend_tests(histories_of_log(self.part, "system"), tests=("lewis_robinson", "mann"))
+        except RelfitError as error:
+            self.absent["checks.trend"] = str(error)
+            return
+        made = np.isfinite(found.p)
+        if not made.any():
+            self.absent["checks.trend"] = found.sentence
+            return
+        concern = bool(found.p[made].min() * made.sum() < 0.05)
+        self.checks.append(Check(name="trend", concern=concern, finding=found.sentence))
+
+    # -------------------------------------------------------------- censoring
+
+    def censoring(self, repairs: LifeData | None) -> Censoring:
+        """What was cut off, as far as it was looked at."""
+        lives, events = self.lives, self.part.events
+        counts: dict[str, int] = {}
+        if lives is not None:
+            counts |= {
+                "lives": int(lives.n_lives.sum()),
+                "lives_censored": int(lives.n_censored.sum()),
+                "zero_lives": int(lives.n_zeros.sum()) + _counted(lives, "zero_gaps"),
+            }
+        if repairs is not None:
+            counts |= {
+                "repairs": int(repairs.n_lives.sum()),
+                "repairs_censored": int(repairs.n_censored.sum()),
+                "zero_repairs": int(repairs.n_zeros.sum()) + _counted(repairs, "zero_repairs"),
+                "begun_before": int(events["start_cut"].to_numpy(dtype=bool).sum()),
+                "ends_unknown": _counted(repairs, "end_unknown"),
+            }
+        return Censoring(**counts)
+
+
+def _counted(lives: LifeData, column: str) -> int:
+    return int(lives.counts[column].sum()) if lives.counts is not None and column in lives.counts else 0
+
+
+def _positive(lives: LifeData) -> LifeData:
+    """One group without its times of zero."""
+    above = lives.durations > 0.0
+    if above.all():
+        return lives
+    offsets = np.array([0, int(above.sum())], dtype=np.int64)
+    further = {name: values[above] for name, values in lives.further().items()}
+    return replace(lives, durations=lives.durations[above], observed=lives.observed[above], offsets=offsets, **further)
+
+
+def _ends(row: pd.Series, name: str) -> dict[str, float]:
+    return _limits(*(float(row[f"{name}{end}"]) for end in ("_low", "", "_high")))
+
+
+def _limits(low: float, value: float, high: float) -> dict[str, float]:
+    """Value and those of its limits that are finite."""
+    given = {"low": low, "value": value, "high": high}
+    return {key: number for key, number in given.items() if np.isfinite(number)}
+
+
+def _moment(stamp: pd.Timestamp) -> dt.datetime:
+    moment: dt.datetime = stamp.tz_convert("UTC").floor("us").to_pydatetime(warn=False)
+    return moment.replace(tzinfo=dt.UTC)
+
+
+def _provenance(log: FailureLog, rates: Rates) -> Provenance:
+    from pathlib import Path
+
+    from relfit import __version__
+
+    source = log.source
+    return Provenance(
+        files=[Path(path).name for path in source.paths],
+        sha256=list(source.sha256),
+        format=source.format,
+        rows_read=source.rows_read,
+        rows_refused=len(log.refused),
+        selection=list(source.selection),
+        window=None if rates.incidents is None else float(rates.incidents.window),
+        relfit=__version__,
+        created=dt.datetime.now(dt.UTC).replace(microsecond=0),
+    )

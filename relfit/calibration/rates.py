@@ -1,0 +1,237 @@
+"""Mean times between failures by scope: incidents counted over exposure, with intervals that allow for clustering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from relfit.calibration.quantities import Duration
+from relfit.calibration.schema import Check, Mtbf
+from relfit.tallies import poisson_interval
+from relfit.units import NANOSECONDS_PER_HOUR
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from relfit.failurelog import FailureLog
+    from relfit.incidents import Incidents
+    from relfit.lifedata import LifeData
+
+__all__ = ["Rates", "duration_of_counts", "excess_scatter", "rates_of_lives", "rates_of_log"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_BINS = (8, 16, 32, 64)
+_LEAST = 3.0  # events in a bin, on average
+_SIZE = 0.01  # of the test for clustering
+
+
+@dataclass
+class Rates:
+    """What was found, what was not and why, and what speaks against a constant rate."""
+
+    mtbf: Mtbf
+    absent: dict[str, str] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+    incidents: Incidents | None = None
+    racks: int | None = None
+
+
+def duration_of_counts(events: int, exposure: float, level: float, dispersion: float = 1.0) -> Duration:
+    """Mean time between events counted over `exposure` hours, with exact (Garwood) limits.
+
+    Without an event there is a lower limit only, one-sided at `level`.
+
+    Examples
+    --------
+    >>> found = duration_of_counts(10, 1000.0, 0.95)
+    >>> round(found.value), round(found.low), round(found.high)
+    (100, 54, 209)
+    >>> found = duration_of_counts(0, 1000.0, 0.95)
+    >>> found.value, round(found.low), found.high
+    (None, 334, None)
+    """
+    if events == 0:
+        low = exposure / -float(np.log1p(-level))
+        return Duration(
+            low=low, level=level, events=0, exposure=exposure, law="poisson", method="no event: one-sided limit"
+        )
+    fewest, most = poisson_interval(events / dispersion, level)
+    method = "exact Poisson" if dispersion == 1.0 else f"Poisson, widened for clustering {dispersion:.3g} times"
+    return Duration(
+        value=exposure / events,
+        low=exposure / (float(most) * dispersion),
+        high=exposure / (float(fewest) * dispersion),
+        level=level,
+        events=events,
+        exposure=exposure,
+        dispersion=None if dispersion == 1.0 else dispersion,
+        law="poisson",
+        method=method,
+    )
+
+
+def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left: FloatArray) -> tuple[float, float]:
+    """Variance of counts relative to Poisson where it is above what chance explains, and the p-value of that.
+
+    Counts in 8, 16, 32 and 64 equal bins are compared with what the exposure of each bin leads to expect; the largest
+    ratio that is significant counts, 1 where none is.
+
+    Parameters
+    ----------
+    times : array_like of float
+        Hours since the beginning of observation.
+    span : float
+        Hours of observation.
+    entered, left : ndarray of float
+        When what is counted came under observation, and when it left it.
+
+    Examples
+    --------
+    >>> whole = np.zeros(1), np.full(1, 1000.0)
+    >>> excess_scatter(np.linspace(1.0, 999.0, 200), 1000.0, *whole)[0]
+    1.0
+    >>> excess_scatter(np.repeat([100.0, 500.0, 700.0], 70), 1000.0, *whole)[0] > 10.0
+    True
+    """
+    when = np.asarray(times, dtype=np.float64)
+    found, smallest = 1.0, 1.0
+    used = [bins for bins in _BINS if when.size >= _LEAST * bins]
+    for bins in used:
+        edges = np.linspace(0.0, span, bins + 1)
+        reached = np.clip(edges[:, None] - entered, 0.0, left - entered).sum(axis=1)
+        share = np.diff(reached)
+        counts = np.histogram(when, edges)[0]
+        watched = share > 0.0
+        if watched.sum() < 4 or counts[watched].sum() == 0:
+            continue
+        expected = counts[watched].sum() * share[watched] / share[watched].sum()
+        statistic = float(((counts[watched] - expected) ** 2 / expected).sum())
+        degrees = int(watched.sum()) - 1
+        p = float(stats.chi2.sf(statistic, degrees))
+        smallest = min(smallest, p * len(used))
+        if p < _SIZE / len(used):
+            found = max(found, statistic / degrees)
+    return found, smallest
+
+
+def rates_of_log(
+    log: FailureLog, *, window: Any, group: str | None, level: float, exposure: str, repairs: LifeData | None
+) -> Rates:
+    """Mean times between failures of every scope that the log tells apart.
+
+    Parameters
+    ----------
+    log : FailureLog
+        With dated events, or none.
+    window, group
+        As for `relfit.incidents.incidents`.
+    level : float
+    exposure : {"up", "observed"}
+        Whether hours of a node count while it is down.
+    repairs : LifeData, optional
+        Outages by node, for the hours that nodes were down.
+    """
+    from relfit.incidents import incidents
+
+    found = incidents(log, window, group=group, level=level)
+    scope = found.table["scope"].astype(str).to_numpy(dtype=object)
+    start = log.window.start
+    times = (found.table["start"] - start).to_numpy() / np.timedelta64(1, "h") if len(found) else np.zeros(0)
+    hours = found.exposure.sum(min_count=1)
+    span = log.window.hours
+    entered, left = _spans(log)
+    down = 0.0 if repairs is None or exposure == "observed" else float(repairs.total_time.sum())
+    node_hours = float(hours["node"]) - down if np.isfinite(hours["node"]) else np.nan
+    wide = np.zeros(1), np.full(1, span)
+    members: dict[str, tuple[npt.NDArray[np.bool_], float, str]] = {
+        "node": (scope == "node", node_hours, "the log does not say how long nodes were under observation"),
+        "rack": _rack(found, scope, hours),
+        "group": (scope == "group", float(hours["system"]), "the log covers no span of time"),
+        "system": (scope == "system", float(hours["system"]), "the log covers no span of time"),
+        "any": (np.ones(scope.size, dtype=np.bool_), float(hours["system"]), "the log covers no span of time"),
+    }
+    rates, absent, checks = {}, {}, []
+    for name, (mine, watched, why) in members.items():
+        if not watched > 0.0:
+            absent[f"mtbf.{name}"] = why
+            continue
+        people = (entered, left) if name in ("node", "any") and entered.size else wide
+        scatter, p = excess_scatter(times[mine], span, *people) if span > 0.0 else (1.0, 1.0)
+        rates[name] = duration_of_counts(int(mine.sum()), watched, level, scatter)
+        if scatter > 1.0:
+            checks.append(_clustered(f"incidents of scope {name}", f"dispersion.{name}", scatter, p))
+    _outage(log, node_hours, span, (entered, left), level, rates, absent)
+    return Rates(Mtbf(**rates), absent, checks, found, _count_of_racks(log, found.group))
+
+
+def _rack(found: Incidents, scope: npt.NDArray[Any], hours: pd.Series) -> tuple[npt.NDArray[np.bool_], float, str]:
+    none = np.zeros(scope.size, dtype=np.bool_)
+    if found.group is None:
+        return none, 0.0, "the log does not say in which rack a node stands"
+    if found.group not in hours.index:
+        return none, 0.0, f"{found.group} is known of failures only, not of nodes, so the hours of racks are not"
+    return scope == found.group, float(hours[found.group]), f"no node has a {found.group}"
+
+
+def _outage(
+    log: FailureLog,
+    node_hours: float,
+    span: float,
+    people: tuple[FloatArray, FloatArray],
+    level: float,
+    rates: dict[str, Duration],
+    absent: dict[str, str],
+) -> None:
+    """Outages of nodes whatever their scope: all records that name a node and began in the window."""
+    counted = log.events[~log.events["start_cut"].to_numpy(dtype=bool) & log.events["node"].notna().to_numpy()]
+    if not node_hours > 0.0:
+        absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
+        return
+    times = (counted["start"] - log.window.start).to_numpy() / np.timedelta64(1, "h")
+    scatter, _ = excess_scatter(times, span, *people) if span > 0.0 and people[0].size else (1.0, 1.0)
+    rates["outage"] = duration_of_counts(len(counted), node_hours, level, scatter)
+
+
+def rates_of_lives(lives: LifeData, level: float) -> Rates:
+    """The node's mean time between failures from whole lives, which have no dates and no places."""
+    absent = {
+        f"mtbf.{name}": "the log gives whole lives, without dates: what failed together is not known"
+        for name in ("rack", "group", "system", "any", "outage")
+    }
+    hours = float(lives.total_time.sum())
+    if not hours > 0.0:
+        return Rates(Mtbf(), {"mtbf.node": "no hours of life are known", **absent})
+    return Rates(Mtbf(node=duration_of_counts(int(lives.n_failures.sum()), hours, level)), absent)
+
+
+def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
+    chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+    text = (
+        f"The number of {what} scatters along time {scatter:.3g} times as much as Poisson ({chance}); intervals are "
+        f"wider for it, and a plan made for a constant rate meets bursts."
+    )
+    return Check(name=name, concern=True, finding=text)
+
+
+def _spans(log: FailureLog) -> tuple[FloatArray, FloatArray]:
+    """When each node came under observation and left it, in hours since the window began; known ones only."""
+    people = log.population
+    known = people["entered"].notna().to_numpy() & people["left"].notna().to_numpy()
+    ends = [
+        (people.loc[known, name].astype("datetime64[ns, UTC]").astype("int64").to_numpy() - log.window.start.value)
+        / NANOSECONDS_PER_HOUR
+        for name in ("entered", "left")
+    ]
+    entered = np.asarray(ends[0], dtype=np.float64)
+    return entered, np.maximum(np.asarray(ends[1], dtype=np.float64), entered)
+
+
+def _count_of_racks(log: FailureLog, group: str | None) -> int | None:
+    if group is None or group not in log.population.columns:
+        return None
+    return len(log.population[["system", group]].dropna().drop_duplicates())

@@ -1,0 +1,183 @@
+"""Mean time to repair, composite and by its quick and slow parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from relfit.calibration.quantities import Duration, Share
+from relfit.calibration.schema import Check, Mttr
+
+if TYPE_CHECKING:
+    from relfit.fitting import Fits
+    from relfit.lifedata import LifeData
+
+__all__ = ["candidates", "mean_of_repairs", "mttr_of_lives"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
+_LEAST_FITTED = 20  # repairs below which no family but the exponential is tried
+_DOUBT = 2.0  # AICc by which another family must be better than the exponential
+_REJECTED = 0.10  # p-value of Anderson-Darling below which a family is not trusted with the mean
+
+
+def candidates(lives: LifeData) -> Fits | None:
+    """Core families fitted to all repairs together; None where there are too few."""
+    from relfit.fitting import fit
+
+    if int(lives.n_failures.sum()) < 3:
+        return None
+    return fit(lives, list(_FAMILIES), bootstrap=0)
+
+
+def mttr_of_lives(lives: LifeData, fits: Fits | None, level: float) -> tuple[Mttr, dict[str, str], list[Check]]:
+    """Mean time to repair of all repairs together, and of the quick and slow ones.
+
+    Parameters
+    ----------
+    lives : LifeData
+        Repairs of one group, above zero.
+    fits : Fits, optional
+        Of `candidates`.
+    level : float
+    """
+    found, check = mean_of_repairs(lives, fits, level)
+    if found is None:
+        why = "the log has no completed repair"
+        return Mttr(), {f"mttr.{name}": why for name in ("mean", "quick", "slow", "share_quick")}, []
+    parts, absent = _parts(lives, level)
+    return Mttr(mean=found, **parts), absent, [check] if check is not None else []
+
+
+def mean_of_repairs(lives: LifeData, fits: Fits | None, level: float) -> tuple[Duration | None, Check | None]:
+    """Mean of all repairs with an interval that holds for how they are distributed.
+
+    Where the exponential describes them, the interval is exact. Where another core family does, it is that of the
+    family's mean by profile likelihood. Elsewhere it allows for skewness by Hall's transformation of Student's t (1992),
+    without a family.
+    """
+    n = int(lives.n_failures.sum())
+    total = float(lives.total_time.sum())
+    if n == 0 or not total > 0.0:
+        return None, None
+    if fits is None or n < _LEAST_FITTED:
+        return _exponential(n, total, level), None
+    aicc = {name: float(fits[name].aicc[0]) for name in fits.families}
+    best = min((name for name in aicc if np.isfinite(aicc[name])), key=lambda name: aicc[name], default="exponential")
+    if best == "exponential" or not aicc[best] < aicc["exponential"] - _DOUBT:
+        return _exponential(n, total, level), None
+    seen = lives.durations[lives.observed]
+    spread = float(np.var(seen, ddof=1) / np.mean(seen) ** 2)
+    check = Check(
+        name="repairs.exponential",
+        concern=True,
+        finding=f"Repair times are not exponential (AICc of {best} is lower by {aicc['exponential'] - aicc[best]:.3g}; "
+        f"their squared coefficient of variation is {spread:.3g}, not 1).",
+    )
+    return _of_family(lives, fits, best, level) or _without_family(lives, level), check
+
+
+def _exponential(n: int, total: float, level: float) -> Duration:
+    tail = 0.5 - level / 2.0
+    return Duration(
+        value=total / n,
+        low=total / float(stats.gamma.isf(tail, n)),
+        high=total / float(stats.gamma.ppf(tail, n)),
+        level=level,
+        events=n,
+        exposure=total,
+        law="exponential",
+        method="exact, repairs taken as exponential",
+    )
+
+
+def _of_family(lives: LifeData, fits: Fits, best: str, level: float) -> Duration | None:
+    """The mean under the best family, where the repairs do not speak against that family."""
+    from relfit.fitting import fit
+    from relfit.lifedata import LifeData as Lives
+
+    seen = Lives.from_array(lives.durations[lives.observed])
+    p = fit(seen, best, bootstrap=0)[best].goodness(("ad",), bootstrap=0).p[0, 0]
+    if not p >= _REJECTED:
+        return None
+    found = fits[best].interval("mean", level=level).to_frame().iloc[0]
+    value, low, high = float(found["estimate"]), float(found["low"]), float(found["high"])
+    if not (found["status"] == "ok" and 0.0 < low <= value <= high < np.inf):
+        return None
+    return Duration(
+        value=value, low=low, high=high, level=level, events=int(lives.n_failures.sum()), law="lognormal",
+        method=f"mean of the {best} family, profile likelihood",
+    )  # fmt: skip
+
+
+def _without_family(lives: LifeData, level: float) -> Duration:
+    seen = lives.durations[lives.observed]
+    n = seen.size
+    value = float(lives.total_time.sum()) / n
+    low, high = _hall(seen, level)
+    centre = value / float(seen.mean())  # hours of repairs cut off belong to the mean as well
+    return Duration(
+        value=value,
+        low=min(low * centre, value),
+        high=max(high * centre, value),
+        level=level,
+        events=n,
+        law="lognormal",
+        method="mean of repairs, Hall's interval for skewed samples",
+    )
+
+
+def _hall(values: FloatArray, level: float) -> tuple[float, float]:
+    """Limits of a mean by Hall's cubic transformation of Student's t.
+
+    Examples
+    --------
+    >>> low, high = _hall(np.array([1.0, 2.0, 2.0, 3.0, 30.0, 5.0, 1.0, 4.0, 2.0, 9.0]), 0.9)
+    >>> round(low, 1), round(high, 1)
+    (2.9, 20.7)
+    """
+    n, mean, spread = values.size, float(values.mean()), float(values.std(ddof=1))
+    if not spread > 0.0:
+        return mean, mean
+    skew = float(np.clip(((values - mean) ** 3).mean() / spread**3, 1e-6, None))
+    t = stats.t.ppf([0.5 + level / 2.0, 0.5 - level / 2.0], n - 1) / np.sqrt(n)
+    turned = 3.0 / skew * (np.cbrt(np.maximum(1.0 + skew * (t - skew / (6.0 * n)), 1e-9)) - 1.0)
+    low, high = mean - spread * turned
+    return max(float(low), 0.05 * mean), float(high)
+
+
+def _parts(lives: LifeData, level: float) -> tuple[dict[str, Duration | Share], dict[str, str]]:
+    """Quick and slow repairs, where two kinds explain the times better than one."""
+    from relfit.repairs import repairs
+
+    names = ("quick", "slow", "share_quick")
+    row = repairs(lives, level=level).best().iloc[0]
+    why = {
+        "too_few": "fewer than ten repairs are known",
+        "one_class": "one kind of repairs explains the times as well as two",
+        "hollow": "one of two kinds would rest on fewer than three repairs",
+        "not_found": "the fit of two kinds of repairs found no maximum",
+        "no_split": "two kinds of repairs fit better than one, but no time tells them apart",
+    }.get(str(row["status"]))
+    if why is not None:
+        return {}, {f"mttr.{name}": why for name in names}
+    number = int(row["repairs"])
+    about = {"level": level, "events": number, "method": f"{row['model']} by maximum likelihood, Wald"}
+
+    def ends(name: str) -> dict[str, float]:
+        low, value, high = (float(row[f"{name}{end}"]) for end in ("_low", "", "_high"))
+        kept = {"value": value}
+        return kept | {"low": low, "high": high} if np.isfinite(low) and np.isfinite(high) and low > 0.0 else kept
+
+    parts: dict[str, Duration | Share] = {
+        "quick": Duration(**ends("mean_quick"), **about),
+        "slow": Duration(**ends("mean_slow"), **about),
+        "share_quick": Share(**ends("share_quick"), **about),
+    }
+    if np.isfinite(row["split"]):
+        parts["split"] = Duration(**ends("split"), **about)
+    return parts, {}
