@@ -18,7 +18,7 @@ _HOME: dict[str, str] = {
     "plan_replication": "relfit.planning.replication_plan",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -100,7 +100,9 @@ def whole(name: str, value: Any, least: int = 1) -> npt.NDArray[np.int64]:
     found = _numbers(name, value)
     bad = ~((found >= least) & (found == np.floor(found)) & (found < 2.0**62))
     if bad.any():
-        raise ArgumentError(f"{name} is {float(found[bad].ravel()[0]):g}", remedy=f"give a whole number from {least} on")
+        raise ArgumentError(
+            f"{name} is {float(found[bad].ravel()[0]):g}", remedy=f"give a whole number from {least} on"
+        )
     return found.astype(np.int64)
 
 

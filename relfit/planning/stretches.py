@@ -1,0 +1,247 @@
+"""The time from a restart to the next failure, whatever the job runs on: one life, nodes of some age, or a system.
+
+Planners ask it for survival, hazard and areas under the survival curve, and draw from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from relfit.errors import ArgumentError, DataError
+from relfit.families.distribution import Distribution
+from relfit.planning.arguments import FloatArray, durations
+
+__all__ = ["Stretch", "lattice_sum", "stretch_of"]
+
+_NODES, _WEIGHTS = special.roots_legendre(16)
+_LEVELS = np.concatenate([[1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7], np.arange(1.0, 4.0, 0.5),
+                          np.arange(4.0, 12.0), np.arange(12.0, 45.0, 3.0)])  # fmt: skip
+_DIRECT = 384  # terms of a lattice sum that are added one by one
+_CHUNK = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Time from a restart to the next failure, in hours.
+
+    Attributes
+    ----------
+    log_sf, hazard : callable
+        Of an array of times, any shape.
+    draw : callable
+        ``draw(size, rng)``: independent stretches.
+    nodes : int
+        How many nodes can end it.
+    constant : float
+        The failure rate per hour if it never changes, else NaN.
+    """
+
+    log_sf: Callable[[FloatArray], FloatArray]
+    hazard: Callable[[FloatArray], FloatArray]
+    draw: Callable[[int, np.random.Generator], FloatArray]
+    nodes: int
+    constant: float
+
+    def sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Probability that there is no failure within `time` hours."""
+        with np.errstate(under="ignore"):
+            return np.exp(self.log_sf(np.asarray(time, dtype=np.float64)))
+
+    @cached_property
+    def panels(self) -> tuple[FloatArray, FloatArray]:
+        """Edges of panels over which survival changes gently, hours, and the areas under survival from each on."""
+        levels, low, high = _LEVELS, np.full(_LEVELS.shape, -690.0), np.full(_LEVELS.shape, 690.0)
+        for _ in range(60):  # the logs of the times at which the cumulative hazard reaches the levels
+            middle = 0.5 * (low + high)
+            below = -self.log_sf(np.exp(middle)) < levels
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        edges = np.exp(high)
+        edges = np.concatenate([[0.0], edges[np.concatenate([[True], np.diff(edges) > 0.0])]])
+        # what survives all levels matters where the tail falls like a power of time
+        last = float(edges[-1])
+        scale = float(np.exp(high[np.searchsorted(levels, 0.7)]))
+        while last < 1e280 and np.log(last / scale) + float(self.log_sf(np.asarray(last))) > -37.0:
+            last *= 1e3
+            edges = np.append(edges, last)
+        return edges, np.append(np.cumsum(self._areas(edges[:-1], edges[1:])[::-1])[::-1], 0.0)
+
+    def _areas(self, begin: FloatArray, end: FloatArray) -> FloatArray:
+        """Areas under survival between the times, by Gauss-Legendre in the log of time, where the ratio is large."""
+        wide = (begin > 0.0) & (end > 2.0 * begin)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            low = np.where(wide, np.log(begin), begin)
+            half = 0.5 * (np.where(wide, np.log(end), end) - low)
+            y = (low + half)[:, None] + half[:, None] * _NODES
+            x = np.where(wide[:, None], np.exp(y), y)
+        weight = np.where(wide[:, None], x, 1.0) * _WEIGHTS * half[:, None]
+        return np.asarray((self.sf(x) * weight).sum(axis=1))
+
+    def area_from(self, time: npt.ArrayLike) -> FloatArray:
+        """Integral of survival from `time` on, hours."""
+        begin = np.asarray(time, dtype=np.float64)
+        if not np.isnan(self.constant):
+            return np.exp(-self.constant * begin) / self.constant
+        edges, beyond = self.panels
+        flat = np.minimum(begin.ravel(), edges[-1])
+        panel = np.minimum(np.searchsorted(edges, flat, side="right"), edges.size - 1)
+        found = np.empty(flat.shape)
+        step = max(1, _CHUNK // (_NODES.size * max(self.nodes, 1)))
+        for i in range(0, flat.size, step):
+            part = slice(i, i + step)
+            found[part] = self._areas(flat[part], edges[panel[part]]) + beyond[panel[part]]
+        return found.reshape(begin.shape)
+
+    def mean(self) -> float:
+        """Mean hours to the next failure.
+
+        Raises
+        ------
+        DataError
+            When it is infinite: then there is no share of time to speak of in the long run.
+        """
+        found = float(self.area_from(0.0))
+        if not found < 1e200 or (np.isnan(self.constant) and self.panels[0][-1] >= 1e280):
+            raise DataError(
+                "the mean time to the next failure is infinite, so the long run never comes",
+                remedy="plan with a family whose mean is finite",
+            )
+        return found
+
+
+def stretch_of(source: Any, ages: Any = 0.0, nodes: int = 1) -> Stretch:
+    """The stretch of a life, of nodes with ages, or of a system.
+
+    Parameters
+    ----------
+    source : Distribution, System, Stretch, or a mean time in hours
+        One distribution or a batch of them (a node each); a number stands for exponential failures.
+    ages : array_like of durations
+        Hours since each node's own last failure; broadcast against the batch. A system has its own.
+    nodes : int
+        How many nodes like this one there are, when `source` is a single life and `ages` a single age.
+
+    Returns
+    -------
+    Stretch
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+
+    Examples
+    --------
+    >>> from relfit.families import Weibull
+    >>> three = stretch_of(Weibull(0.8606, 1542.0), ages=[300.0] * 3)
+    >>> round(float(three.sf(500.0)), 4), round(three.mean(), 3)
+    (0.3782, 536.843)
+    """
+    if isinstance(source, Stretch):
+        return source
+    if isinstance(source, Distribution):
+        return _of_nodes(source, durations("ages", ages), nodes)
+    if hasattr(source, "log_reliability") and hasattr(source, "n_nodes"):
+        return _of_system(source)
+    if isinstance(source, (int, float, str, np.number)) or hasattr(source, "total_seconds"):
+        from relfit.families import Exponential
+
+        mtbf = float(durations("mtbf", source, zero=False))
+        return _of_nodes(Exponential(1.0 / mtbf), np.zeros(()), nodes)
+    raise ArgumentError(
+        f"cannot plan with {type(source).__name__}", remedy="give a mean time, a fitted family or a system"
+    )
+
+
+def lattice_sum(stretch: Stretch, start: npt.ArrayLike, step: npt.ArrayLike) -> FloatArray:
+    """Sum of survival at ``start + step``, ``start + 2 step`` and so on without end.
+
+    The first terms are added, the rest is the integral with the corrections of Euler and Maclaurin.
+    """
+    begin, pace = np.broadcast_arrays(np.asarray(start, np.float64), np.asarray(step, np.float64))
+    if not np.isnan(stretch.constant):
+        with np.errstate(over="ignore", divide="ignore"):
+            return np.exp(-stretch.constant * begin) / np.expm1(stretch.constant * pace)
+    shape, begin, pace = begin.shape, begin.ravel(), pace.ravel()
+    found = np.empty(begin.shape)
+    count = np.arange(1.0, _DIRECT + 1.0)
+    chunk = max(1, _CHUNK // (_DIRECT * max(stretch.nodes, 1)))
+    for i in range(0, begin.size, chunk):
+        a, h = begin[i : i + chunk], pace[i : i + chunk]
+        found[i : i + chunk] = stretch.sf(a[:, None] + h[:, None] * count).sum(axis=1)
+    last = begin + _DIRECT * pace
+    left = stretch.log_sf(last) > -40.0
+    if left.any():
+        x, h = last[left], pace[left]
+        s = stretch.sf(x)
+        found[left] += stretch.area_from(x) / h - 0.5 * s + h * stretch.hazard(x) * s / 12.0
+    return found.reshape(shape)
+
+
+# ---------------------------------------------------------------------- details
+
+
+def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> Stretch:
+    shape = np.broadcast_shapes(family.batch_shape, ages.shape)
+    size = int(np.prod(shape)) if shape else 1
+    if size > 1 and nodes not in (1, size):
+        raise ArgumentError(f"nodes={nodes} but {size} nodes are given", remedy="leave nodes out")
+    times = nodes if size == 1 else 1
+    past = np.broadcast_to(ages, shape).ravel()
+    whole = family if size == 1 else _flat(family, shape)
+    first = past[0] if size == 1 else past
+    before = whole.log_sf(first)
+
+    def log_sf(time: FloatArray) -> FloatArray:
+        x = np.asarray(time, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            if size == 1:
+                return times * (whole.log_sf(first + x) - before).reshape(x.shape)
+            return (whole.log_sf(past + x[..., None]) - before).sum(axis=-1)
+
+    def hazard(time: FloatArray) -> FloatArray:
+        x = np.asarray(time, dtype=np.float64)
+        if size == 1:
+            return times * whole.hazard(first + x).reshape(x.shape)
+        return whole.hazard(past + x[..., None]).sum(axis=-1)
+
+    def draw(count: int, rng: np.random.Generator) -> FloatArray:
+        if size == 1:
+            # the least of n lives has n times the hazard: a drawn hazard is shared among them
+            spent = rng.standard_exponential(count) / times
+            return np.asarray(whole.inverse_cumulative_hazard(spent - before) - first).reshape(count)
+        found = np.empty(count)
+        chunk = max(1, _CHUNK // size)
+        for i in range(0, count, chunk):
+            part = min(chunk, count - i)
+            found[i : i + part] = whole.excess_sample(past, part, rng).reshape(part, size).min(axis=1)
+        return found
+
+    name = getattr(family, "name", "")
+    constant = float(np.sum(np.broadcast_to(family.hazard(1.0), shape))) * times if name == "exponential" else np.nan
+    return Stretch(log_sf, hazard, draw, size, constant)
+
+
+def _flat(family: Any, shape: tuple[int, ...]) -> Any:
+    """The batch with one axis of nodes."""
+    parameters = [np.broadcast_to(value, shape).ravel() for value in family.parameters().values()]
+    return type(family).unchecked(*parameters)
+
+
+def _of_system(system: Any) -> Stretch:
+    def draw(count: int, rng: np.random.Generator) -> FloatArray:
+        return np.asarray(system.sample(count, rng), dtype=np.float64).reshape(count)
+
+    def log_sf(time: FloatArray) -> FloatArray:
+        return np.asarray(system.log_reliability(np.asarray(time, dtype=np.float64)), dtype=np.float64)
+
+    def hazard(time: FloatArray) -> FloatArray:
+        return np.asarray(system.hazard(np.asarray(time, dtype=np.float64)), dtype=np.float64)
+
+    return Stretch(log_sf, hazard, draw, int(system.n_nodes), np.nan)
