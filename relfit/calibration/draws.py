@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from relfit.calibration.schema import FittedFamily, Mttr, Parameters
     from relfit.families import Family
 
-__all__ = ["Draws", "draw", "law_quantile"]
+__all__ = ["Draws", "draw", "free_slope", "law_quantile"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -232,7 +232,7 @@ def _family(fitted: FittedFamily, count: int, rng: np.random.Generator) -> dict[
     if fitted.covariance is None:
         return {name: np.full(count, value) for name, value in zip(names, centre, strict=True)}
     free = kind.to_free(centre)
-    slope = _jacobian(kind, centre)
+    slope = free_slope(kind, centre)
     covariance = slope @ np.asarray(fitted.covariance) @ slope.T
     values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
     factor = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -240,7 +240,7 @@ def _family(fitted: FittedFamily, count: int, rng: np.random.Generator) -> dict[
     return {name: drawn[:, i] for i, name in enumerate(names)}
 
 
-def _jacobian(kind: type[Family], centre: FloatArray) -> FloatArray:
+def free_slope(kind: type[Family], centre: FloatArray) -> FloatArray:
     """Derivative of the free coordinates by the parameters, by central differences."""
     columns = []
     for i, value in enumerate(centre):

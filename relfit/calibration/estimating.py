@@ -13,7 +13,7 @@ import pandas as pd
 from relfit.calibration.fitted import fitted_family
 from relfit.calibration.quantities import Duration, Ratio, Share
 from relfit.calibration.rates import Rates, rates_of_lives, rates_of_log
-from relfit.calibration.repair_times import candidates, mttr_of_lives
+from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs
 from relfit.calibration.schema import (
     BadNodes,
     Censoring,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "calibrate"]
 
-PARTS = ("era", "mtbf", "mttr", "families", "bad_nodes", "dependence", "trend")
+PARTS = ("era", "mtbf", "mttr", "repair_kinds", "families", "bad_nodes", "dependence", "trend")
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 
 
@@ -64,8 +64,8 @@ def calibrate(
         The part of the log to use. ``"stable"`` is `FailureLog.stable_era`, the default where ``"era"`` is among
         `parts`; else the whole log.
     parts : sequence of str
-        Of ``"era"``, ``"mtbf"``, ``"mttr"``, ``"families"``, ``"bad_nodes"``, ``"dependence"`` and ``"trend"``.
-        ``("mtbf", "mttr")`` alone takes milliseconds.
+        Of ``"era"``, ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``,
+        ``"bad_nodes"``, ``"dependence"`` and ``"trend"``. ``("mtbf", "mttr")`` alone takes milliseconds.
     families : sequence of str
         Among which `failure` and `repair` are chosen by AICc.
     window : float or duration, optional
@@ -84,8 +84,7 @@ def calibrate(
 
     Returns
     -------
-
-    Parameters
+    relfit.Parameters
 
     Raises
     ------
@@ -113,12 +112,13 @@ def calibrate(
     work.take_era(era if era is not None else "stable" if "era" in wanted else "all", streams[0])
     part = work.part
     whole_lives = log.lifetimes is not None and not len(log.events)
-    repairs = None if whole_lives or not {"mtbf", "mttr", "families"} & wanted else part.lives("ttr", "node")
+    looked_at = bool({"mtbf", "mttr", "repair_kinds", "families"} & wanted)
+    repairs = part.lives("ttr", "node") if looked_at and not whole_lives else None
     rates = Rates(Mtbf())
     if "mtbf" in wanted:
         rates = work.mtbf(window, group, exposure, repairs, whole_lives)
-    if "mttr" in wanted:
-        work.repair_parts(repairs)
+    if {"mttr", "repair_kinds"} & wanted:
+        work.repair_times(repairs, "mttr" in wanted, "repair_kinds" in wanted)
     if "families" in wanted:
         work.families(families, repairs, whole_lives)
     if "bad_nodes" in wanted:
@@ -225,16 +225,25 @@ class _Work:
             self.checks.append(Check(name="systems", concern=True, finding=text))
         return found
 
-    def repair_parts(self, repairs: LifeData | None) -> None:
-        """Mean times to repair."""
-        if repairs is None:
-            why = "the log gives whole lives and no repairs"
-            self.absent |= {f"mttr.{name}": why for name in ("mean", "quick", "slow", "share_quick")}
+    def repair_times(self, repairs: LifeData | None, mean: bool, kinds: bool) -> None:
+        """Mean time to repair, and those of quick and slow repairs."""
+        names = [*(["mean"] if mean else []), *(["quick", "slow", "share_quick"] if kinds else [])]
+        if repairs is None or not repairs.n_failures.sum():
+            why = "the log gives whole lives and no repairs" if repairs is None else "the log has no completed repair"
+            self.absent |= {f"mttr.{name}": why for name in names}
             return
         above = _positive(repairs.pooled())
-        self.mttr, absent, checks = mttr_of_lives(above, candidates(above), self.level)
-        self.absent |= absent
-        self.checks += checks
+        found: dict[str, Any] = {}
+        if mean:
+            found["mean"], check = mean_of_repairs(above, self.level)
+            self.checks += [] if check is None else [check]
+            if found["mean"] is None:
+                self.absent["mttr.mean"] = "no repair is longer than zero"
+        if kinds:
+            parts, absent = kinds_of_repairs(above, self.level)
+            found |= parts
+            self.absent |= absent
+        self.mttr = Mttr(**found)
 
     # --------------------------------------------------------------- families
 

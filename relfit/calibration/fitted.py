@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from relfit.calibration.draws import free_slope
 from relfit.calibration.quantities import Duration
 from relfit.calibration.schema import FittedFamily
 from relfit.errors import RelfitError
@@ -116,13 +117,7 @@ def widening(fit: FamilyFit, codes: npt.NDArray[np.int64], groups: int) -> float
     by_node = np.stack([np.bincount(codes, score, groups) for score in scores])
     by_node = by_node - by_node[:, present].mean(axis=1, keepdims=True)
     meat = by_node[:, present] @ by_node[:, present].T * present.size / (present.size - 1)
-    slope = np.stack(
-        [
-            (kind.to_free(centre + h) - kind.to_free(centre - h)) / (2.0 * h.sum())
-            for h in np.diag(1e-6 * np.abs(centre))
-        ],
-        axis=1,
-    )
+    slope = free_slope(kind, centre)
     covariance = slope @ fit.covariance[0] @ slope.T
     factor = float(np.trace(covariance @ meat)) / free.size
     return max(1.0, factor) if np.isfinite(factor) else 1.0

@@ -240,13 +240,15 @@ def _hours_of(given: Any, name: str) -> float:
 
 def _from_counts(read: dict[str, Any]) -> dict[str, Any]:
     """The table with a value from events and exposure, where it has these and nothing else."""
-    events, exposure = read.get("events"), read.get("exposure")
+    events: Any = read.get("events")
+    exposure: Any = read.get("exposure")
     if any(read.get(name) is not None for name in ("value", "low", "high")):
         return read
-    plain = type(events) is int and events >= 0 and isinstance(exposure, (int, float)) and exposure > 0.0
-    if plain and events:
+    if type(events) is not int or type(exposure) not in (int, float) or events < 0 or not exposure > 0.0:
+        return read
+    if events:
         return {**read, "value": _times(exposure, 1.0 / events)}
-    if plain and not isinstance(exposure, bool) and read.get("level", LEVEL) in (None, LEVEL):
+    if read.get("level", LEVEL) in (None, LEVEL):
         return {**read, "low": _times(exposure, -1.0 / math.log1p(-LEVEL)), "level": LEVEL}
     return read
 

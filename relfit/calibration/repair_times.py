@@ -9,13 +9,13 @@ import numpy.typing as npt
 from scipy import stats
 
 from relfit.calibration.quantities import Duration, Share
-from relfit.calibration.schema import Check, Mttr
+from relfit.calibration.schema import Check
 
 if TYPE_CHECKING:
     from relfit.fitting import Fits
     from relfit.lifedata import LifeData
 
-__all__ = ["candidates", "mean_of_repairs", "mttr_of_lives"]
+__all__ = ["kinds_of_repairs", "mean_of_repairs"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,47 +25,22 @@ _DOUBT = 2.0  # AICc by which another family must be better than the exponential
 _REJECTED = 0.10  # p-value of Anderson-Darling below which a family is not trusted with the mean
 
 
-def candidates(lives: LifeData) -> Fits | None:
-    """Core families fitted to all repairs together; None where there are too few."""
-    from relfit.fitting import fit
-
-    if int(lives.n_failures.sum()) < 3:
-        return None
-    return fit(lives, list(_FAMILIES), bootstrap=0)
-
-
-def mttr_of_lives(lives: LifeData, fits: Fits | None, level: float) -> tuple[Mttr, dict[str, str], list[Check]]:
-    """Mean time to repair of all repairs together, and of the quick and slow ones.
-
-    Parameters
-    ----------
-    lives : LifeData
-        Repairs of one group, above zero.
-    fits : Fits, optional
-        Of `candidates`.
-    level : float
-    """
-    found, check = mean_of_repairs(lives, fits, level)
-    if found is None:
-        why = "the log has no completed repair"
-        return Mttr(), {f"mttr.{name}": why for name in ("mean", "quick", "slow", "share_quick")}, []
-    parts, absent = _parts(lives, level)
-    return Mttr(mean=found, **parts), absent, [check] if check is not None else []
-
-
-def mean_of_repairs(lives: LifeData, fits: Fits | None, level: float) -> tuple[Duration | None, Check | None]:
+def mean_of_repairs(lives: LifeData, level: float) -> tuple[Duration | None, Check | None]:
     """Mean of all repairs with an interval that holds for how they are distributed.
 
     Where the exponential describes them, the interval is exact. Where another core family does, it is that of the
-    family's mean by profile likelihood. Elsewhere it allows for skewness by Hall's transformation of Student's t (1992),
-    without a family.
+    family's mean by profile likelihood. Elsewhere it allows for skewness, without a family, by Hall's transformation of
+    Student's t (1992).
     """
+    from relfit.fitting import fit
+
     n = int(lives.n_failures.sum())
     total = float(lives.total_time.sum())
     if n == 0 or not total > 0.0:
         return None, None
-    if fits is None or n < _LEAST_FITTED:
+    if n < _LEAST_FITTED:
         return _exponential(n, total, level), None
+    fits = fit(lives, list(_FAMILIES), bootstrap=0)
     aicc = {name: float(fits[name].aicc[0]) for name in fits.families}
     best = min((name for name in aicc if np.isfinite(aicc[name])), key=lambda name: aicc[name], default="exponential")
     if best == "exponential" or not aicc[best] < aicc["exponential"] - _DOUBT:
@@ -138,7 +113,7 @@ def _hall(values: FloatArray, level: float) -> tuple[float, float]:
     --------
     >>> low, high = _hall(np.array([1.0, 2.0, 2.0, 3.0, 30.0, 5.0, 1.0, 4.0, 2.0, 9.0]), 0.9)
     >>> round(low, 1), round(high, 1)
-    (2.9, 20.7)
+    (2.2, 19.1)
     """
     n, mean, spread = values.size, float(values.mean()), float(values.std(ddof=1))
     if not spread > 0.0:
@@ -150,7 +125,7 @@ def _hall(values: FloatArray, level: float) -> tuple[float, float]:
     return max(float(low), 0.05 * mean), float(high)
 
 
-def _parts(lives: LifeData, level: float) -> tuple[dict[str, Duration | Share], dict[str, str]]:
+def kinds_of_repairs(lives: LifeData, level: float) -> tuple[dict[str, Duration | Share], dict[str, str]]:
     """Quick and slow repairs, where two kinds explain the times better than one."""
     from relfit.repairs import repairs
 
