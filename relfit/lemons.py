@@ -20,6 +20,7 @@ from scipy import special, stats
 from relfit.errors import ArgumentError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.fitting.search import maximise
+from relfit.rate_spread import describe, fit_spread
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -47,9 +48,13 @@ class Lemons:
     classes : pandas.DataFrame
         A row a system: ``system``, ``nodes``, ``events``, ``fraction`` of bad nodes, ``ratio`` of the rates, ``rate``
         of good nodes (an hour), each with ``_low`` and ``_high`` (profile likelihood); ``loglik_one``, ``loglik_two``,
-        ``p`` (one class against two, bootstrap), ``status``: ``"ok"``; ``"one_class"`` (two classes are no more likely
-        than one); ``"no_limits"`` (a maximum without usable curvature); ``"too_few"`` (fewer than three nodes under
-        observation, or fewer than ten events). Numbers that do not exist are NaN.
+        ``p`` (one class against two, bootstrap), ``spread`` (coefficient of variation of the rates if they differ by
+        degrees, by a gamma law) with ``_low`` and ``_high``, ``loglik_spread``, ``advantage`` (BIC of the spread less
+        that of two classes), ``description`` (what describes the counts best by BIC, a word of
+        `relfit.rate_spread.DESCRIPTIONS`; only with ``"two_classes"`` is there a class of bad nodes, else the mixture
+        sums up how rates differ), ``status``: ``"ok"``; ``"one_class"`` (two are no more likely); ``"no_limits"`` (a
+        maximum without usable curvature); ``"too_few"`` (fewer than three nodes watched, or than ten events). Numbers
+        that do not exist are NaN.
     alpha : float
         False-discovery rate of the tests of single nodes.
     method : str
@@ -85,16 +90,15 @@ class Lemons:
         if count:
             share = self.found["events"].sum() / self.nodes["events"].sum()
             text += f" and have {100.0 * share:.0f} % of the failures; fit them apart"
-        rows = self.classes[(self.classes["status"] == "ok") & (self.classes["p"] <= 0.05)]
-        if len(self.classes) == 1 and len(rows):
-            row = rows.iloc[0]
-            text += (
-                f". As a class, {100.0 * row['fraction']:.2g} % of the nodes ({100.0 * row['fraction_low']:.2g} to "
-                f"{100.0 * row['fraction_high']:.2g} %) fail {row['ratio']:.2g} times as often as the others "
-                f"({row['ratio_low']:.2g} to {row['ratio_high']:.2g})"
-            )
+        if len(self.classes) == 1:
+            text += _about_classes(self.classes.iloc[0])
         elif len(self.classes) > 1:
-            text += f". In {len(rows)} of {len(self.classes)} systems two classes of nodes explain the counts better"
+            words = self.classes["description"].where(self.classes["p"] <= 0.05)
+            two, spread = (int((words == name).sum()) for name in ("two_classes", "spread"))
+            text += (
+                f". In {two} of {len(self.classes)} systems two classes of nodes describe the counts best, in {spread} "
+                "a continuous spread of rates"
+            )
         return text + "."
 
     def plot(self, ax: Any = None) -> Any:
@@ -136,6 +140,30 @@ class Lemons:
             for frame in (self.classes, self.found)
         )
         return f"<p>{escape(self.sentence)}</p>{''.join(tables)}"
+
+
+def _about_classes(row: pd.Series) -> str:
+    """What the mixture of one system adds to the sentence."""
+    if row["status"] != "ok" or not (np.isnan(row["p"]) or row["p"] <= 0.05) or row["description"] == "equal":
+        return ""
+    mixture = (
+        f"{100.0 * row['fraction']:.2g} % of the nodes ({100.0 * row['fraction_low']:.2g} to "
+        f"{100.0 * row['fraction_high']:.2g} %) fail {row['ratio']:.2g} times as often as the others "
+        f"({row['ratio_low']:.2g} to {row['ratio_high']:.2g})"
+    )
+    spread = (
+        f"rates that differ by degrees (coefficient of variation {row['spread']:.2g}, {row['spread_low']:.2g} to "
+        f"{row['spread_high']:.2g})"
+    )
+    if row["description"] == "spread":
+        share, ratio = f"{100.0 * row['fraction']:.2g} %", f"{row['ratio']:.2g}"
+        return (
+            f". No class of bad nodes stands apart: {spread} describe the counts better than two classes (BIC lower by "
+            f"{-row['advantage']:.0f}), which would sum them up as {share} at {ratio} times the rate of the others"
+        )
+    if row["description"] == "either":
+        return f". As a class, {mixture}; but {spread} describe the counts as well"
+    return f". As a class, {mixture}"
 
 
 def lemons(
@@ -290,6 +318,14 @@ def rate_classes(
     for name in _QUANTITIES:
         classes[name], classes[f"{name}_low"], classes[f"{name}_high"] = values[name]
     classes["loglik_one"], classes["loglik_two"], classes["p"] = one, two, p
+    spread, gamma = np.full((3, size), np.nan), np.full(size, np.nan)
+    words, advantage = np.full(size, None, dtype=object), np.full(size, np.nan)
+    rows = np.flatnonzero(status != "too_few")
+    if rows.size:
+        spread[:, rows], gamma[rows] = fit_spread(table.take(rows), one[rows], level)
+        words[rows], advantage[rows] = describe(one[rows], gamma[rows], two[rows], many[rows])
+    classes["spread"], classes["spread_low"], classes["spread_high"] = spread
+    classes["loglik_spread"], classes["advantage"], classes["description"] = gamma, advantage, words
     classes["status"] = status
     return classes, posterior
 
@@ -333,9 +369,7 @@ class _Table:
     def durations(self) -> FloatArray:
         return self.time  # by its size the search divides its work
 
-    @property
-    def lives(self) -> _Table:
-        return self
+    lives = property(lambda self: self)
 
     def total(self, values: FloatArray) -> FloatArray:
         return np.bincount(self.code, values * self.weight, self.groups).astype(np.float64)

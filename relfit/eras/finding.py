@@ -3,8 +3,9 @@
 Failures in bins of time are taken as a Poisson process with a rate that is constant within an era. The segmentation is
 exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (PELT: Killick,
 Fearnhead and Eckley 2012). The penalty is such that a log with a constant rate stays whole with probability 95 %, by
-simulation on the log's own exposure. Where counts scatter more than Poisson from one bin to the next, the likelihood is
-divided by that excess, so that bursts are not taken for eras.
+simulation on the log's own exposure. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
+from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for eras. Eras
+whose rates differ too little to matter are joined.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.eras.results import Era, Eras
-from relfit.eras.segmentation import coarse, gain_of, null_gains, scatter, segments, thinned
+from relfit.eras.segmentation import excess, gain_of, merged, null_gains, segments, thinned
 from relfit.errors import ArgumentError
 from relfit.tallies import poisson_interval
 from relfit.units import NANOSECONDS_PER_HOUR, hours
@@ -40,6 +41,7 @@ def eras(
     shortest: Any = "30D",
     size: float = 0.05,
     penalty: float | None = None,
+    least_change: float = 1.25,
     level: float = 0.95,
     replications: int = 499,
     rng: int | np.random.Generator | None = 0,
@@ -65,6 +67,9 @@ def eras(
         Probability to find a change where there is none; sets the penalty.
     penalty : float, optional
         What a change must add to the log-likelihood, instead of `size`.
+    least_change : float
+        Neighbouring eras whose rates differ by a smaller factor are one; 1 keeps all. By a quarter: the rate of an era
+        with sixty failures is known no better, and a large log makes any change significant.
     level : float
         Level of the limits of rates and beginnings.
     replications : int
@@ -94,6 +99,8 @@ def eras(
         raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")
     if penalty is not None and not penalty > 0.0:
         raise ArgumentError(f"a penalty of {penalty} cannot be", remedy="give a number above zero, or size=0.05")
+    if not least_change >= 1.0:
+        raise ArgumentError(f"least_change={least_change} cannot be", remedy="give a factor of 1 or more")
     if replications < 99:
         raise ArgumentError(f"{replications} replications are too few", remedy="use 99 or more")
     if log.lifetimes is not None and not len(log.events):
@@ -110,7 +117,7 @@ def eras(
     counts, outside = _counts(_instants(log, of, window), edges, exposure)
     smallest = max(1, min(round(least / (log.window.hours / count)), count // 10))
     total = int(counts.sum())
-    dispersion = max(1.0, float(scatter(*coarse(counts, exposure, total))))
+    dispersion = excess(counts, exposure, smallest)
     strongest = np.nan
     if total < 10 or exposure.sum() <= 0.0:
         cuts = np.array([0, count], dtype=np.int64)
@@ -118,7 +125,7 @@ def eras(
     else:
         gains = null_gains(counts, exposure, smallest, replications, rng)
         used = float(np.quantile(gains, 1.0 - size, method="higher")) if penalty is None else penalty
-        cuts = segments(counts, exposure, used * dispersion, smallest)
+        cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
         best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
         strongest = float((1 + np.sum(gains >= best)) / (1 + gains.size))
     return _named(
@@ -134,6 +141,7 @@ def eras(
         level,
         outside,
         "ok" if total >= 10 else "too_few",
+        least_change,
     )
 
 
@@ -200,7 +208,7 @@ def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntA
 
 def _named(
     log: FailureLog, of: str, cuts: IntArray, edges: IntArray, counts: IntArray, exposure: FloatArray, penalty: float,
-    dispersion: float, p: float, level: float, outside: int, status: str,
+    dispersion: float, p: float, level: float, outside: int, status: str, least_change: float,
 ) -> Eras:  # fmt: skip
     number = np.add.reduceat(counts, cuts[:-1])
     time = np.add.reduceat(exposure, cuts[:-1])
@@ -214,6 +222,8 @@ def _named(
     bounds = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
     stamps = [_stamp(edges[cut]) for cut in cuts]
     stamps[0], stamps[-1] = log.window.start, log.window.end
+    people = log.population
+    per = "node-year" if (people["entered"].notna() & people["left"].notna()).any() else "year"
     made = [
         Era(
             stamps[i],
@@ -226,12 +236,13 @@ def _named(
             float(rate[i]),
             float(low[i]),
             float(high[i]),
+            per=per,
         )
         for i in range(cuts.size - 1)
     ]
-    words = _sentence(made, stable, status, outside)
+    words = _sentence(made, stable, status, outside, of)
     made[stable] = replace(made[stable], sentence=words)
-    return Eras(tuple(made), stable, of, penalty, dispersion, p, level, edges, counts, exposure, status)
+    return Eras(tuple(made), stable, of, penalty, dispersion, p, level, edges, counts, exposure, status, least_change)
 
 
 def _stamp(nanoseconds: Any) -> pd.Timestamp:
@@ -270,14 +281,14 @@ def _limits_of_cuts(
     return found
 
 
-def _sentence(made: list[Era], stable: int, status: str, outside: int) -> str:
+def _sentence(made: list[Era], stable: int, status: str, outside: int, of: str) -> str:
     era = made[stable]
     tail = f" {outside} failures at times without exposure were left out." if outside else ""
     if status == "too_few":
         return f"There are only {era.failures} failures, too few to tell eras apart: use the whole log." + tail
     if len(made) == 1:
-        return "The failure rate shows no change beyond chance: a fit can use the whole log." + tail
-    text = f"A fit should use {era.start:%Y-%m-%d} to {era.end:%Y-%m-%d}"
+        return f"The failure rate shows no change that matters: a fit can use the whole log ({era.rates(of)})." + tail
+    text = f"A fit should use {era.start:%Y-%m-%d} to {era.end:%Y-%m-%d} ({era.rates(of)})"
     if stable:
         before = made[stable - 1]
         text += f"; fits from before {era.start:%Y-%m-%d} should not be used: the failure rate was "

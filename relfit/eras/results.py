@@ -34,6 +34,8 @@ class Era:
         Hours under observation, summed over the nodes (hours of the log where it knows no nodes).
     rate, low, high : float
         Failures an hour of exposure, with limits.
+    per : str
+        ``"node-year"``, or ``"year"`` where the log knows no nodes: what the rate is said by in sentences.
     sentence : str
         What it means for a fit; empty but for the era that a fit should use.
     """
@@ -49,16 +51,22 @@ class Era:
     low: float
     high: float
     sentence: str = ""
+    per: str = "node-year"
 
     @property
     def hours(self) -> float:
         """Length in hours."""
         return float((self.end - self.start) / pd.Timedelta(hours=1))
 
+    def rates(self, of: str = "failures") -> str:
+        """The rate in words, with its limits."""
+        rate, low, high = (HOURS_PER_YEAR * x for x in (self.rate, self.low, self.high))
+        return f"{rate:.3g} {of} a {self.per}, {low:.3g} to {high:.3g}"
+
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         stamps = {name: getattr(self, name).isoformat() for name in ("start", "end", "start_low", "start_high")}
-        plain = ("name", "failures", "exposure", "rate", "low", "high", "sentence")
+        plain = ("name", "failures", "exposure", "rate", "low", "high", "per", "sentence")
         numbers = {name: getattr(self, name) for name in plain}
         return stamps | {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in numbers.items()}
 
@@ -69,9 +77,7 @@ class Era:
 
     def __repr__(self) -> str:
         return (
-            f"Era: {self.name}, {self.start:%Y-%m-%d} to {self.end:%Y-%m-%d}, {self.failures} failures, "
-            f"{self.rate * HOURS_PER_YEAR:.4g} a node-year ({self.low * HOURS_PER_YEAR:.4g} to "
-            f"{self.high * HOURS_PER_YEAR:.4g})"
+            f"Era: {self.name}, {self.start:%Y-%m-%d} to {self.end:%Y-%m-%d}, {self.failures} failures, {self.rates()}"
         )
 
 
@@ -89,7 +95,8 @@ class Eras:
     penalty : float
         What a change must add to the log-likelihood.
     dispersion : float
-        Scatter of neighbouring bins relative to Poisson, at least 1; limits of rates are wider by its square root.
+        Scatter relative to Poisson, of neighbouring bins or from month to month, at least 1; limits of rates are wider
+        by its square root.
     p : float
         Probability that a log with a constant rate shows a change as clear as the clearest one here.
     level : float
@@ -97,6 +104,8 @@ class Eras:
         Bins: nanoseconds since 1970 (bins + 1), failures and node-hours in each.
     status : str
         ``"ok"``, or ``"too_few"``: fewer than ten failures, which are one era.
+    least_change : float
+        Eras whose rates differ by a smaller factor were joined.
     """
 
     eras: tuple[Era, ...]
@@ -110,6 +119,7 @@ class Eras:
     counts: IntArray
     exposure: FloatArray
     status: str = "ok"
+    least_change: float = 1.0
 
     def __len__(self) -> int:
         return len(self.eras)
@@ -141,6 +151,7 @@ class Eras:
             "penalty": self.penalty,
             "dispersion": self.dispersion,
             "p": None if np.isnan(self.p) else self.p,
+            "least_change": self.least_change,
             "level": self.level,
             "status": self.status,
             "stable": self.stable,

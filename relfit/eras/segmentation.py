@@ -1,7 +1,8 @@
 """Exact segmentation of Poisson counts, and the penalty that keeps a constant rate whole.
 
 PELT (Killick, Fearnhead and Eckley 2012) drops beginnings of segments that can never win again and stays exact. The
-penalty comes from simulated counts with a constant rate on the exposure at hand.
+penalty comes from simulated counts with a constant rate on the exposure at hand; what a rate does from month to month
+anyhow counts as scatter, not as change.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 
-__all__ = ["coarse", "gain_of", "null_gains", "scatter", "segments", "thinned"]
+__all__ = ["coarse", "excess", "gain_of", "merged", "null_gains", "scatter", "segments", "thinned"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _CALIBRATION_BINS = 300
+_LEAST_MONTHS = 12  # from whose differences the wandering of a rate is told
+_KEPT = 0.8  # of these differences, the smaller ones
+_MEAN_OF_KEPT = 0.4375  # mean of the smaller four fifths of a chi-square variate with one degree of freedom
 
 
 def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, shortest: int = 1) -> IntArray:
@@ -58,6 +62,35 @@ def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, sho
     running = np.concatenate([[0.0], np.cumsum(number)])
     time = np.concatenate([[0.0], np.cumsum(watched)])
     return np.asarray(_pelt(running, time, float(penalty), int(shortest)), dtype=np.int64)
+
+
+def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least_change: float) -> IntArray:
+    """Segments without the changes of rate that are smaller than by the factor `least_change`.
+
+    Of all neighbours whose rates differ by less, those are joined whose joining costs the least likelihood; then again.
+
+    Examples
+    --------
+    >>> merged(np.array([0, 2, 4, 6]), [10, 10, 11, 11, 40, 40], np.ones(6), 1.25).tolist()
+    [0, 4, 6]
+    """
+    kept = np.asarray(cuts, dtype=np.int64)
+    while kept.size > 2:
+        number = np.add.reduceat(np.asarray(counts, dtype=np.float64), kept[:-1])
+        time = np.add.reduceat(np.asarray(exposure, dtype=np.float64), kept[:-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = number / time
+            change = np.maximum(rate[1:] / rate[:-1], rate[:-1] / rate[1:])
+        near = np.flatnonzero(change < least_change)
+        if not near.size:
+            break
+        cost = [
+            _value(number[i], time[i]) + _value(number[i + 1], time[i + 1])
+            - _value(number[i] + number[i + 1], time[i] + time[i + 1])
+            for i in near.tolist()
+        ]  # fmt: skip
+        kept = np.delete(kept, near[int(np.argmin(cost))] + 1)
+    return kept
 
 
 @numba.njit(cache=True, nogil=True)
@@ -121,13 +154,36 @@ def coarse(counts: IntArray, exposure: FloatArray, total: int) -> tuple[FloatArr
     return np.add.reduceat(counts.astype(np.float64), starts), np.add.reduceat(exposure, starts)
 
 
-def scatter(number: FloatArray, time: FloatArray) -> FloatArray | float:
+def scatter(number: FloatArray, time: FloatArray) -> float:
     """Mean square difference of neighbouring bins relative to Poisson; expects 1 under any slow rate."""
+    square = squares(number, time)
+    return float(square.mean()) if square.size else 0.0
+
+
+def squares(number: FloatArray, time: FloatArray) -> FloatArray:
+    """Square differences of neighbouring bins relative to Poisson, where there is anything to compare."""
     x, y, a, b = number[..., :-1], number[..., 1:], time[..., :-1], time[..., 1:]
     usable = (x + y > 0) & (a > 0) & (b > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        square = np.where(usable, (x * b - y * a) ** 2 / (a * b * (x + y)), 0.0)
-    return square.sum(axis=-1) / np.maximum(usable.sum(axis=-1), 1)
+    x, y, a, b = x[usable], y[usable], a[usable], b[usable]
+    return np.asarray((x * b - y * a) ** 2 / (a * b * (x + y)), dtype=np.float64)
+
+
+def excess(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> float:
+    """Scatter relative to Poisson, at least 1: the larger of that of neighbouring bins and that from month to month.
+
+    "Month" is `shortest` bins, or as many as hold some five failures. Of its differences the largest fifth is left out,
+    so that changes from era to era do not count as scatter while a rate that wanders all the time does.
+    """
+    total = int(counts.sum())
+    near = float(scatter(*coarse(counts, exposure, total)))
+    parts = min(counts.size // max(shortest, 1), total // 5)
+    if parts < _LEAST_MONTHS:
+        return max(1.0, near)
+    starts = (np.arange(parts) * counts.size) // parts
+    number, time = np.add.reduceat(counts.astype(np.float64), starts), np.add.reduceat(exposure, starts)
+    square = np.sort(squares(number, time))
+    kept = square[: max(int(_KEPT * square.size), 1)]
+    return max(1.0, near, float(kept.mean()) / _MEAN_OF_KEPT if square.size else 1.0)
 
 
 def thinned(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> tuple[FloatArray, FloatArray, int]:
@@ -153,8 +209,7 @@ def null_gains(
     drawn = generator.multinomial(total, exposure / exposure.sum(), size=replications)
     gains = np.empty(replications)
     for i in range(replications):
-        excess = max(1.0, float(scatter(*coarse(drawn[i], exposure, total))))
-        gains[i] = gain_of(*thinned(drawn[i], exposure, shortest)) / excess
+        gains[i] = gain_of(*thinned(drawn[i], exposure, shortest)) / excess(drawn[i], exposure, shortest)
     return gains
 
 

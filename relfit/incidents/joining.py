@@ -32,6 +32,7 @@ def incidents(
     *,
     group: str | None = None,
     system_share: float = 0.5,
+    longest: Any = "24h",
     level: float = 0.95,
 ) -> Incidents:
     """Join the records of a log to incidents.
@@ -53,6 +54,8 @@ def incidents(
         the log has when left out. Without one, several nodes are the scope ``"group"``.
     system_share : float
         Above 0, at most 1.
+    longest : float or duration
+        Longest window that is considered where none is given; the choice says so if it ends there.
     level : float
         Level of the intervals of rates.
 
@@ -98,7 +101,7 @@ def incidents(
     first = np.ones(rows.size, dtype=np.bool_)
     gaps = np.diff(start[rows])
     within = (where[rows][1:] == where[rows][:-1]) & known[1:]
-    choice = choose_window(gaps[within], width)
+    choice = choose_window(gaps[within], width, hours(longest))
     first[1:] = ~(within & (gaps <= round(choice.window * NANOSECONDS_PER_HOUR)))
     number = np.cumsum(first) - 1
     groups = None if group_name is None else _place(events, log.population, group_name, node, node_there)[rows]

@@ -135,7 +135,8 @@ class Incidents:
             return "The log has no events to join."
         wide = int((self.table["nodes"] > 1).sum())
         share = int(self.table.loc[self.table["nodes"] > 1, "records"].sum()) / self.records
-        text = f"{self.records} records are {len(self)} incidents (window {words(self.window)})"
+        bound = ", the longest that was considered" if self.choice.status == "capped" else ""
+        text = f"{self.records} records are {len(self)} incidents (window {words(self.window)}{bound})"
         if wide:
             text += f"; {wide} of them hit several nodes and hold {100 * share:.0f} % of the records"
         if self.records > 1.1 * len(self):

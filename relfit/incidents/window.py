@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import optimize, stats
 
+from relfit.errors import ArgumentError
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["EXCESS", "WindowChoice", "choose_window"]
@@ -54,8 +55,11 @@ class WindowChoice:
         over the classes that begin at zero, adjusted for their number). NaN where gaps are too few to tell.
     status : str
         ``"ok"``, ``"no_excess"`` (short gaps are not more than twice as frequent as in
-        independent failures, beyond chance) or ``"too_few"`` (fewer than 20
-        gaps above zero).
+        independent failures, beyond chance), ``"too_few"`` (fewer than 20
+        gaps above zero) or ``"capped"`` (the excess of short gaps goes on where the search ends, at `longest` or at the
+        median gap: the window is a lower bound, and failures may come in bursts rather than in incidents).
+    longest : float
+        Hours up to which a window was looked for.
     """
 
     window: float
@@ -67,6 +71,7 @@ class WindowChoice:
     by_chance: float
     p: float
     status: str
+    longest: float = 24.0
 
     @property
     def sentence(self) -> str:
@@ -85,9 +90,15 @@ class WindowChoice:
             )
         if self.window == 0.0:
             return f"Only records of one instant are joined: other short gaps are as chance gives ({share}){doubt}."
+        capped = (
+            f"; the excess goes on beyond {words(self.window)}, where the search ended, so this is a lower bound: give "
+            "a window if you know one"
+            if self.status == "capped"
+            else ""
+        )
         return (
             f"Records up to {words(self.window)} apart are joined: such gaps are more than twice as frequent as "
-            f"independent failures give ({share}){doubt}."
+            f"independent failures give ({share}){doubt}{capped}."
         )
 
     def plot(self, ax: Any = None) -> Any:
@@ -112,6 +123,7 @@ class WindowChoice:
             "zero_gaps": self.zero_gaps,
             **number,
             "status": self.status,
+            "longest_hours": self.longest,
             "sentence": self.sentence,
         }
 
@@ -148,11 +160,17 @@ def choose_window(gaps: npt.ArrayLike, window: float | None = None, longest: flo
     window : float, optional
         Hours; chosen when left out.
     longest : float
-        Hours; longer windows are not considered.
+        Hours; longer windows are not considered. A day, by which most logs have seen the failures of the next cause; a
+        window that reaches it is marked ``capped``.
 
     Returns
     -------
     WindowChoice
+
+    Raises
+    ------
+    ArgumentError
+        For a `longest` that is not positive.
 
     Examples
     --------
@@ -165,6 +183,8 @@ def choose_window(gaps: npt.ArrayLike, window: float | None = None, longest: flo
     >>> choose_window((apart * 3.6e12).astype(np.int64)).window
     0.0
     """
+    if not longest > 0.0:
+        raise ArgumentError(f"a longest window of {longest} h cannot be", remedy="give hours above zero")
     given = np.asarray(gaps, dtype=np.int64)
     positive = given[given > 0]
     resolution = int(np.gcd.reduce(positive)) if positive.size else NANOSECONDS_PER_HOUR
@@ -176,7 +196,7 @@ def choose_window(gaps: npt.ArrayLike, window: float | None = None, longest: flo
         chosen = 0.0 if window is None else window
         return WindowChoice(
             chosen, window is not None, resolution / NANOSECONDS_PER_HOUR, empty, given.size, zeros, np.nan, np.nan,
-            "too_few",
+            "too_few", longest,
         )  # fmt: skip
     stretches = _Stretches(given)
     steps = _classes(positive, resolution, longest)
@@ -219,7 +239,8 @@ def choose_window(gaps: npt.ArrayLike, window: float | None = None, longest: flo
         zeros,
         float(stretches.expected(ends, found)[1]),
         p,
-        status,
+        "capped" if window is None and status == "ok" and found >= float(steps[-1] * resolution) else status,
+        longest,
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit.eras import eras, segments, stable_era
+from relfit.eras.segmentation import merged
 from relfit.errors import ArgumentError
 from tests.factories import make_log
 
@@ -96,6 +97,37 @@ def test_bursts_are_no_eras() -> None:
     assert np.mean(several) < 0.2
 
 
+def test_a_rate_that_wanders_from_month_to_month_is_no_string_of_eras() -> None:
+    rng = np.random.default_rng(12)
+    wandering, changed = [], []
+    for i in range(30):
+        monthly = rng.lognormal(0.0, 0.35, 48)
+        wandering.append(eras(simulated(rng, np.repeat(3.0 * monthly, 30)), of="records", replications=99, rng=i))
+        monthly[24:] *= 3.0
+        changed.append(eras(simulated(rng, np.repeat(3.0 * monthly, 30)), of="records", replications=99, rng=i))
+    assert np.mean([len(found) for found in wandering]) < 2.0
+    assert np.median([found.dispersion for found in wandering]) > 3.0
+    number = [len(found) for found in changed]
+    assert min(number) >= 2
+    assert np.median(number) == 2
+    covered = [found.eras[0].low <= 3.0 * np.exp(0.35**2 / 2) / 24.0 <= found.eras[0].high for found in changed]
+    assert np.mean(covered) > 0.8
+
+
+def test_changes_that_are_too_small_to_matter_are_joined() -> None:
+    rng = np.random.default_rng(13)
+    log = simulated(rng, np.repeat([50.0, 55.0, 110.0], 300))
+    all_of_them = eras(log, of="records", least_change=1.0)
+    found = eras(log, of="records")
+    assert len(all_of_them) >= 3
+    assert len(found) == 2
+    assert abs(found.eras[1].start - (log.window.start + pd.Timedelta(days=600))) < pd.Timedelta(days=2)
+    assert found.least_change == found.to_dict()["least_change"] == 1.25
+    assert "a node-year" in found.sentence
+    joined = merged(np.array([0, 1, 2, 3, 4]), [0, 0, 10, 10], np.array([1.0, 0.0, 1.0, 1.0]), 1.25)
+    assert joined[-1] == 4
+
+
 def test_white_has_its_infancy_and_its_steady_era() -> None:
     log = rf.datasets.load("white")
     era = stable_era(log)
@@ -115,7 +147,14 @@ def test_edges() -> None:
     assert len(together) == 1  # forty records of one instant are one incident
     with pytest.raises(ArgumentError, match="whole lives"):
         eras(make_log([], [{"node": "a"}], lifetimes=[{"node": "a", "duration": 3.0, "observed": True}]))
-    for options in ({"size": 5}, {"of": "nodes"}, {"penalty": -1.0}, {"replications": 3}, {"bin_width": 0}):
+    for options in (
+        {"size": 5},
+        {"of": "nodes"},
+        {"penalty": -1.0},
+        {"replications": 3},
+        {"bin_width": 0},
+        {"least_change": 0.5},
+    ):
         with pytest.raises(ArgumentError):
             eras(make_log([{"start": 1}]), **options)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="without exposure"):

@@ -82,6 +82,25 @@ def test_planted_bursts_are_found() -> None:
         assert chosen.p < 1e-6
 
 
+def test_a_window_that_ends_with_the_search_is_flagged() -> None:
+    rng = np.random.default_rng(6)
+    gaps = (np.where(rng.random(3000) < 0.4, rng.exponential(30.0, 3000), rng.exponential(3000.0, 3000)) * HOUR).astype(
+        np.int64
+    )
+    short = choose_window(gaps)
+    assert short.status == "capped"
+    assert short.window == pytest.approx(24.0, rel=1e-6)
+    assert "lower bound" in short.sentence
+    assert short.to_dict()["longest_hours"] == 24.0
+    enough = choose_window(gaps, longest=2000.0)
+    assert enough.status == "ok"
+    assert 60.0 < enough.window < 300.0
+    assert "lower bound" not in enough.sentence
+    assert choose_window(gaps, 24.0).status == "ok"  # as asked for
+    with pytest.raises(ArgumentError, match="longest"):
+        choose_window(gaps, longest=0.0)
+
+
 def test_a_drifting_rate_is_no_burst() -> None:
     rng = np.random.default_rng(5)
     rate = np.geomspace(1.0, 20.0, 3000)

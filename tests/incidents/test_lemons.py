@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.discrete.discrete_model import NegativeBinomial
 
 import relfit as rf
 from relfit.errors import ArgumentError
@@ -41,6 +42,43 @@ def test_two_classes_are_told_from_one() -> None:
     hours = rng.uniform(500.0, 1500.0, 400)
     table, _ = rate_classes(rng.poisson(np.where(np.arange(400) < 20, 0.02, 0.004) * hours), hours, bootstrap=99)
     assert table.loc[0, "p"] <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("truth", "least"), [("equal", 0.9), ("spread", 0.9), ("two_classes", 0.98), ("lognormal", 0.9)]
+)
+def test_two_classes_are_told_from_a_spread_of_rates(truth: str, least: float) -> None:
+    rng = np.random.default_rng(31)
+    shape = (20 if truth == "equal" else 60, 1000)
+    rate = {
+        "equal": np.ones(shape),
+        "spread": rng.gamma(4.0, 0.25, shape),
+        "lognormal": rng.lognormal(-0.125, 0.5, shape),
+        "two_classes": np.where(rng.random(shape) < 0.05, 5.0, 1.0),
+    }[truth]
+    group = np.repeat(np.arange(shape[0]), shape[1])
+    table, _ = rate_classes(rng.poisson(3.0 * rate).ravel(), np.full(group.size, 1000.0), group, bootstrap=0)
+    assert (table["description"] == ("spread" if truth == "lognormal" else truth)).mean() >= least
+    if truth == "spread":
+        covers = (table["spread_low"] <= 0.5) & (table["spread_high"] >= 0.5)
+        assert covers.mean() >= 0.87
+        assert table["spread"].mean() == pytest.approx(0.5, rel=0.02)
+
+
+def test_the_spread_is_the_negative_binomial_of_statsmodels() -> None:
+    rng = np.random.default_rng(32)
+    hours = rng.choice([500.0, 1000.0, 1500.0], 300)
+    events = rng.poisson(0.004 * hours * rng.gamma(2.0, 0.5, 300))
+    theirs = NegativeBinomial(events, np.ones(300), exposure=hours).fit(disp=0)
+    table, _ = rate_classes(events, hours, bootstrap=0)
+    assert table.loc[0, "loglik_spread"] == pytest.approx(theirs.llf, abs=1e-6)
+    assert table.loc[0, "spread"] == pytest.approx(np.sqrt(theirs.params[-1]), rel=1e-3)
+
+
+def test_a_continuous_spread_is_no_finding_of_bad_nodes() -> None:
+    found = lemons(rf.datasets.load("white"))
+    assert found.classes.loc[0, "description"] == "spread"
+    assert "No class of bad nodes stands apart" in found.sentence
 
 
 def test_single_nodes_are_tested_exactly() -> None:
