@@ -1,7 +1,7 @@
 """The report: one HTML file that a reliability engineer can hand on.
 
-`material` computes, `sections` and `sections_of_lives` say and show, `drawing` makes pictures, `rendering` fills the
-template and writes the file.
+`material` and `questions` compute, the modules of sections say and show, `drawing` makes pictures, `rendering` fills
+the template and writes the file.
 """
 
 from __future__ import annotations
@@ -71,16 +71,23 @@ def report(
     from relfit.reporting.material import gather
     from relfit.reporting.methods import methods
     from relfit.reporting.rendering import render, write_whole
-    from relfit.reporting.sections import by_time, causes, clock, data, heading, key_figures, nodes_section, summary
+    from relfit.reporting.sections import by_time, causes, clock, data, heading, key_figures, summary
+    from relfit.reporting.sections_of_dependence import incidents_section, independence, nodes_section
     from relfit.reporting.sections_of_lives import chosen, comparison, distributions, means
+    from relfit.reporting.sections_of_time import availability_section, repairs_section, steady
 
     material = gather(log, families, per, level, nodes, censor)
     sections = [
         by_time(material),
+        steady(material),
         causes(material),
+        incidents_section(material),
         nodes_section(material),
+        independence(material),
         clock(material),
         distributions(material),
+        repairs_section(material),
+        availability_section(material),
         chosen(material),
         comparison(material),
         means(material),

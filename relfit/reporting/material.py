@@ -13,6 +13,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.plotting.nodes import group_name
+from relfit.reporting.questions import Questions
 from relfit.tallies import CauseTally, ClockTally, NodeTally, TimeTally, by_cause, by_node, on_the_clock, over_time
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ class Material:
     causes: CauseTally
     nodes: NodeTally
     clock: ClockTally
+
+    @cached_property
+    def questions(self) -> Questions:
+        """Whether failures are independent, steady, alike; asked when a section needs it."""
+        return Questions(self.log, self.largest_systems, self.level)
 
     @property
     def whole_lives(self) -> bool:

@@ -109,7 +109,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: sentences, terms explained, figures, tables; `empty` says why something is missing."""
+    """A part of the report: sentences, terms explained, figures, tables; `empty` says why something is missing.
+
+    `verdict` is the sentence to take away.
+    """
 
     key: str
     title: str
@@ -118,6 +121,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     terms: tuple[tuple[str, str], ...] = ()
     empty: str = ""
+    verdict: str = ""
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""The sections about events: summary, source, time, causes, nodes, clock."""
+"""The sections about events: summary, source, time, causes, clock."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from relfit.reporting.pieces import (
     probability_words,
     share,
 )
+from relfit.reporting.sections_of_time import era_verdict
 
-__all__ = ["by_time", "causes", "clock", "data", "heading", "key_figures", "nodes_section", "summary"]
+__all__ = ["by_time", "causes", "clock", "data", "heading", "key_figures", "summary"]
 
 
 def heading(m: Material, title: str | None) -> tuple[str, str]:
@@ -106,18 +107,7 @@ def _findings(m: Material) -> list[str]:
     if not m.whole_lives and np.isfinite(repair["mean"]):
         median = float(np.median(m.system_repairs.durations[m.system_repairs.observed]))
         sentences.append(f"A repair took {_interval(repair, level)}; half of them were over in {duration(median)}.")
-    lemons = m.nodes.lemons()
-    if m.nodes.table["events"].max() < 2:
-        sentences.append("No node failed more than once.")
-    elif len(lemons):
-        part = lemons["events"].sum() / max(m.nodes.table["events"].sum(), 1)
-        names = ", ".join(_node_name(m, row) for _, row in lemons.head(3).iterrows())
-        sentences.append(
-            f"{count(len(lemons), 'node')} had at least twice the failures of equal nodes, beyond what chance "
-            f"explains, and {share(part)} of all failures; the busiest: {names}."
-        )
-    else:
-        sentences.append("No node failed so often that chance among equal nodes would not explain it.")
+    sentences.append(_lemon_sentence(m))
     if m.causes.stated:
         first = m.causes.table.iloc[0]
         text = f"Most records are put down to {m.causes.table.index[0]}: {share(first['events_share'])}"
@@ -126,6 +116,20 @@ def _findings(m: Material) -> list[str]:
         )
     sentences += _family_sentence(m)
     return sentences
+
+
+def _lemon_sentence(m: Material) -> str:
+    if m.nodes.table["events"].max() < 2:
+        return "No node failed more than once."
+    found = m.questions.lemons.found
+    if found is None or not len(found.found):
+        return "No node failed so often that chance among equal nodes would not explain it."
+    part = found.found["events"].sum() / max(found.nodes["events"].sum(), 1)
+    names = ", ".join(_node_name(m, row) for _, row in found.found.head(3).iterrows())
+    text = (
+        f"{count(len(found.found), 'node')} failed more often than chance explains, with {share(part)} of all failures"
+    )
+    return f"{text}; the busiest: {names}."
 
 
 def _family_sentence(m: Material) -> list[str]:
@@ -156,7 +160,7 @@ def _family_sentence(m: Material) -> list[str]:
 
 def _cautions(m: Material) -> list[str]:
     log = m.log
-    cautions = []
+    cautions = _of_questions(m)
     if len(log.refused):
         cautions.append(
             f"{count(len(log.refused), 'row')} of {log.source.rows_read:,} could not be used and were refused."
@@ -201,6 +205,28 @@ def _cautions(m: Material) -> list[str]:
                 f"{len(m.fits.groups) - compared:,} of {count(len(m.fits.groups), 'group')} (by {m.per}) have too few "
                 "failures to compare families."
             )
+    return cautions
+
+
+def _of_questions(m: Material) -> list[str]:
+    """The answers that forbid to take failures as independent, steady and alike."""
+    if not m.failures:
+        return []
+    cautions = []
+    eras = [answer.found for answer in m.questions.eras.values() if answer.found is not None]
+    if any(len(found.eras) > 1 for found in eras):
+        cautions.append(era_verdict(m))
+    found = m.questions.dependence.found
+    if found is not None:
+        parts = ("correlation", "cofailure", "place", "serial")
+        if any(getattr(found, name) is not None and getattr(found, name).depends for name in parts):
+            cautions.append(found.sentence)
+    joined = m.questions.incidents.found
+    if joined is not None and joined.records > 1.1 * len(joined):
+        cautions.append(joined.sentence)
+    lemons = m.questions.lemons.found
+    if lemons is not None and m.nodes.table["events"].max() > 1 and len(lemons.found):
+        cautions.append(lemons.sentence)
     return cautions
 
 
@@ -270,38 +296,6 @@ def causes(m: Material) -> Section:
     height = min(2.0 + 0.32 * len(tally.table), 4.6)
     figures = (draw("causes", plotting.causes, tally, size=(5.4, height)),)
     return Section("causes", "Causes and their share of the downtime", figures=figures, tables=(table,), empty=empty)
-
-
-def nodes_section(m: Material) -> Section:
-    """Failures by node: which nodes are lemons."""
-    tally = m.nodes
-    most = int(tally.table["events"].max()) if len(tally.table) else 0
-    if most < 2:
-        empty = (
-            "No record names a node that failed." if not most else "No node failed more than once: there is no lemon."
-        )
-        return Section("nodes", "Failures by node", empty=empty)
-    figure = draw("nodes", plotting.failures_by_node, tally, note=(
-        "If all nodes of a system were equal and failed independently, their counts would follow the curve."
-    ))  # fmt: skip
-    table = Table(
-        "failures-by-node",
-        "Nodes with the most failures",
-        tally.table,
-        {
-            **({"system": "system"} if m.several_systems else {}),
-            "node": "node",
-            "events": "failures",
-            "expected": "expected if equal",
-            "ratio": "ratio",
-            "p_adjusted": "adjusted p",
-        },
-        note=(
-            "Adjusted p: exact Poisson chance of so many failures or more, adjusted for looking at all nodes "
-            "(Benjamini-Hochberg). A lemon has an adjusted p of at most 0.01 and twice the expected failures or more."
-        ),
-    )
-    return Section("nodes", "Failures by node", figures=(figure,), tables=(table,))
 
 
 def clock(m: Material) -> Section:

@@ -1,0 +1,157 @@
+"""The sections that ask whether failures stand for themselves: independence, incidents, bad nodes."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from relfit import plotting
+from relfit.reporting.drawing import draw
+from relfit.reporting.material import Material
+from relfit.reporting.pieces import Figure, Section, Table, count, probability_words
+
+__all__ = ["incidents_section", "independence", "nodes_section"]
+
+_SMALL = (5.4, 3.2)
+
+
+def independence(m: Material) -> Section:
+    """Whether nodes depend on each other, and failures on those before."""
+    key, title = "independence", "Are failures independent?"
+    found = m.questions.dependence.found
+    if found is None:
+        return Section(key, title, empty=m.questions.dependence.problem)
+    figures: list[Figure] = []
+    if found.correlation is not None and found.correlation.n_pairs:
+        figures.append(draw("correlations", plotting.correlations, found.correlation, size=_SMALL, note=(
+            "Few times to failure that two nodes share make high coefficients likely by chance alone: compare the bars "
+            "with the line, not with zero."
+        )))  # fmt: skip
+    together = [part for part in (found.cofailure, found.place) if part is not None and part.expected > 0.0]
+    if together:
+        height = 3.6 if len(together[-1].table) > 1 else 2.4
+        figures.append(draw("together", plotting.failing_together, together, size=(5.4, height), note=(
+            "Counted are pairs of failures of two nodes. Random logs keep how often and how unevenly each node fails."
+        )))  # fmt: skip
+    if found.serial is not None and found.serial.depends is not None:
+        figures.append(draw("durbinwatson", plotting.durbin_watson, found.serial, size=_SMALL))
+    if found.pooled is not None and found.pooled.depends is not None:
+        figures.append(draw("pooled", plotting.durbin_watson_pooled, found.pooled, size=_SMALL))
+    if found.dispersion is not None and found.dispersion.depends is not None:
+        figures.append(draw("dispersion", plotting.dispersion, found.dispersion, size=_SMALL))
+    frame = found.to_frame()
+    words = {True: "no", False: "yes"}
+    questions = pd.DataFrame(
+        {
+            "question": frame["question"],
+            "independent": [words.get(value, "not to be said") for value in frame["depends"]],
+            "finding": frame["finding"],
+        }
+    )
+    tables = [
+        Table("independence", "Each question and its answer", questions, {
+            "question": "question", "independent": "independent?",
+        })
+    ]  # fmt: skip
+    if found.correlation is not None and found.correlation.n_pairs:
+        classes = found.correlation.classes
+        tables.append(
+            Table(
+                "correlation-classes",
+                "Pairs of nodes by correlation of their times to failure",
+                classes,
+                {"class": "class", "low": "|r| from", "high": "to", "pairs": "pairs", "observed_share": "observed",
+                 "expected_share": "if independent"},
+                percent=frozenset({"observed_share", "expected_share"}),
+            )
+        )  # fmt: skip
+    terms = tuple((str(q), str(f)) for q, f in zip(frame["question"], frame["finding"], strict=True))
+    return Section(key, title, (), tuple(figures), tuple(tables), terms, verdict=found.sentence)
+
+
+def incidents_section(m: Material) -> Section:
+    """What the records amount to when those of one incident are joined."""
+    key, title = "incidents", "Incidents"
+    found = m.questions.incidents.found
+    if found is None:
+        return Section(key, title, empty=m.questions.incidents.problem)
+    if not len(found):
+        return Section(key, title, empty="The log has no events to join to incidents.")
+    figures: list[Figure] = []
+    if len(found.choice.table):
+        figures.append(draw("window", plotting.incident_window, found, size=_SMALL, note=(
+            "Records of one place are joined as long as a gap of their length is more likely to lie within an incident "
+            "than between two: where gaps are more than twice as frequent as independent failures give."
+        )))  # fmt: skip
+    figures.append(draw("sizes", plotting.incident_sizes, found, size=_SMALL))
+    level = probability_words(m.level)
+    rates = Table(
+        "incident-rates",
+        "Mean time between incidents by scope",
+        found.rates(),
+        {"scope": "scope", "incidents": "incidents", "records": "records", "unit": "of one", "mtbf": "MTBF (h)",
+         "mtbf_low": "low", "mtbf_high": "high"},
+        note=f"For one node, one rack or one system. Low and high: {level} Poisson interval.",
+    )  # fmt: skip
+    shown = found.table.sort_values("nodes", ascending=False, kind="stable", ignore_index=True)
+    names = {"system": "system", "start": "start", "nodes": "nodes", "records": "records", "duration": "duration (h)",
+             "cause": "cause", "scope": "scope"}  # fmt: skip
+    if not m.several_systems:
+        names.pop("system")
+    zone = m.log.source.timezone
+    times = {name: shown[name].dt.tz_convert(zone).dt.strftime("%Y-%m-%d %H:%M") for name in ("start", "end")}
+    largest = Table("incidents", "Incidents, those that hit most nodes first", shown.assign(**times), names, shown=8)
+    return Section(key, title, (found.choice.sentence,), tuple(figures), (rates, largest), verdict=found.sentence)
+
+
+def nodes_section(m: Material) -> Section:
+    """Failures by node: which nodes are bad."""
+    key, title = "nodes", "Failures by node: which are bad"
+    most = int(m.nodes.table["events"].max()) if len(m.nodes.table) else 0
+    if most < 2:
+        empty = (
+            "No record names a node that failed." if not most else "No node failed more than once: there is no lemon."
+        )
+        return Section(key, title, empty=empty)
+    found = m.questions.lemons.found
+    if found is None:
+        return Section(key, title, empty=m.questions.lemons.problem)
+    figure = draw("nodes", plotting.lemons, found, note=(
+        "If all nodes of a system were equal and failed independently, their numbers of failures would follow the "
+        "orange line."
+    ))  # fmt: skip
+    own = {"system": "system"} if m.several_systems else {}
+    nodes = Table(
+        "failures-by-node",
+        "Nodes that stand out most",
+        found.nodes,
+        {**own, "node": "node", "events": "failures", "expected": "expected if equal", "ratio": "ratio",
+         "p_adjusted": "adjusted p", "lemon": "lemon"},
+        note=(
+            "Adjusted p: exact chance of so many failures or more, adjusted for looking at all nodes "
+            f"(Benjamini-Hochberg). A lemon has an adjusted p of at most {found.alpha:g}."
+        ),
+    )  # fmt: skip
+    tables = [nodes]
+    fitted = found.classes[found.classes["status"] == "ok"]
+    if len(fitted):
+        percent = frozenset({"fraction", "fraction_low", "fraction_high"})
+        names = {"fraction": "bad nodes", "fraction_low": "low", "fraction_high": "high", "ratio": "ratio of rates",
+                 "ratio_low": "low ", "ratio_high": "high ", "p": "p"}  # fmt: skip
+        if "description" in fitted:
+            names["description"] = "describes best"
+            said = {"two_classes": "two classes", "spread": "a spread of rates", "equal": "one rate"}
+            fitted = fitted.assign(description=fitted["description"].map(lambda x: said.get(x, str(x))))
+        tables.append(
+            Table(
+                "classes-of-nodes",
+                "Nodes as good and bad ones",
+                fitted,
+                {**own, **names},
+                percent=percent,
+                note="Ratio: how many times as often a bad node fails. p: one class of nodes against two.",
+            )
+        )
+    words: tuple[str, ...] = ()
+    if found.without_node:
+        words = (f"{count(found.without_node, 'record names', 'records name')} no node and count for none.",)
+    return Section(key, title, words, (figure,), tuple(tables), verdict=found.sentence)

@@ -1,0 +1,166 @@
+"""The sections about change and repair: is the rate steady, quick and slow repairs, availability over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from relfit import plotting
+from relfit.lifedata import key_columns
+from relfit.plotting.nodes import group_name
+from relfit.reporting.drawing import draw
+from relfit.reporting.material import Material
+from relfit.reporting.pieces import Figure, Section, Table, probability_words
+from relfit.tallies import HOURS_PER_YEAR
+
+__all__ = ["availability_section", "era_verdict", "repairs_section", "steady"]
+
+_SMALL = (5.4, 3.2)
+
+
+def steady(m: Material) -> Section:
+    """Eras, tests of trend, point processes and mean cumulative failures."""
+    key, title = "steady", "Is the failure rate steady?"
+    asked = m.questions.eras
+    eras = {system: answer.found for system, answer in asked.items() if answer.found is not None}
+    figures: list[Figure] = []
+    tables: list[Table] = []
+    problems = list(dict.fromkeys(answer.problem for answer in asked.values() if answer.problem))
+    for number, (system, found) in enumerate(eras.items()):
+        figure = draw(f"eras{number}", plotting.eras, found, size=_SMALL)
+        if m.several_systems:
+            figure = Figure(f"System {system}: {figure.title}", figure.svg, figure.note)
+        figures.append(figure)
+    if eras:
+        tables.append(_era_table(m, eras))
+    questions = m.questions
+    sentences = []
+    trend, each, processes = questions.trend.found, questions.trend_by_node.found, questions.processes.found
+    curve = questions.mean_cumulative.found
+    if trend is not None:
+        sentences.append(trend.sentence)
+        several = each is not None and len(each.groups) > 1
+        figures.append(draw("trends", plotting.trends, each if several else trend, size=(5.4, 2.8), note=(
+            "Laplace and MIL-HDBK-189 take failures as those of a Poisson process and mistake bursts for a trend; go "
+            "by Lewis-Robinson and Mann."
+        )))  # fmt: skip
+    elif questions.trend.problem:
+        problems.append(questions.trend.problem)
+    if processes is not None and not m.several_systems:
+        sentences.append(processes.sentence)
+        figures.append(draw("processes", plotting.processes, processes, size=_SMALL))
+    elif curve is not None:
+        figures.append(draw("cumulative", plotting.mean_cumulative, curve, size=_SMALL))
+    if each is not None and (each.status == "ok").any():
+        shares, adjusted = each.share(0.05), each.share(0.05, adjusted=True)
+        table = pd.DataFrame(
+            {
+                "test": list(each.tests),
+                "tested": (each.status == "ok").sum(axis=0),
+                "share": shares.to_numpy(),
+                "adjusted": adjusted.to_numpy(),
+            }
+        )
+        tables.append(
+            Table(
+                "trend-tests",
+                "Nodes with a trend of the failure rate",
+                table,
+                {"test": "test", "tested": "nodes", "share": "p < 0.05", "adjusted": "p < 0.05, adjusted"},
+                percent=frozenset({"share", "adjusted"}),
+                note="Chance alone gives 5 %, and none after adjustment for the number of nodes.",
+            )
+        )
+    return Section(
+        key, title, tuple(sentences), tuple(figures), tuple(tables),
+        empty=" ".join(dict.fromkeys(problems)), verdict=era_verdict(m),
+    )  # fmt: skip
+
+
+def era_verdict(m: Material) -> str:
+    """Which period a fit should use, in one sentence; of several systems, of each."""
+    found = {s: answer.found for s, answer in m.questions.eras.items() if answer.found is not None}
+    if not found:
+        return ""
+    if len(found) == 1 and not m.several_systems:
+        return next(iter(found.values())).sentence
+    parts = []
+    for system, eras in found.items():
+        era = eras.stable_era
+        whole = len(eras.eras) == 1
+        when = "the whole log" if whole else f"{era.start:%Y-%m-%d} to {era.end:%Y-%m-%d}"
+        parts.append(f"of system {group_name(system)} {when}")
+    return f"Fits should use {'; '.join(parts)}: the failure rate was another at other times."
+
+
+def _era_table(m: Material, eras: dict[Any, Any]) -> Table:
+    parts = []
+    for system, found in eras.items():
+        frame = found.to_frame()
+        frame.insert(0, "system", group_name(system))
+        for name in ("rate", "low", "high"):
+            frame[name] *= HOURS_PER_YEAR
+        frame["use"] = [number == found.stable for number in range(len(frame))]
+        for name in ("start", "end", "start_low", "start_high"):
+            frame[name] = frame[name].dt.strftime("%Y-%m-%d")
+        parts.append(frame)
+    level = probability_words(m.level)
+    names = {
+        "start": "from", "end": "to", "start_low": "began: low", "start_high": "high", "name": "name",
+        "failures": "incidents", "rate": "per node-year", "low": "low ", "high": "high ", "use": "use for a fit",
+    }  # fmt: skip
+    if m.several_systems:
+        names = {"system": "system", **names}
+    return Table(
+        "eras", "Eras of the failure rate", pd.concat(parts, ignore_index=True), names,
+        note=f"Low and high: {level} limits of the rate, and of the day on which the era began.", shown=20,
+    )  # fmt: skip
+
+
+def repairs_section(m: Material) -> Section:
+    """Quick and slow repairs by cause."""
+    key, title = "kinds-of-repair", "Repairs: quick and slow"
+    found = m.questions.repairs.found
+    if found is None:
+        return Section(key, title, empty=m.questions.repairs.problem)
+    best = found.best()
+    figures = [
+        draw("repairkinds", plotting.repair_classes, found, size=(5.4, min(1.8 + 0.32 * len(best), 5.0))),
+        draw("repairtimes", plotting.repair_times, found, size=_SMALL),
+    ]
+    said = {
+        "ok": "two kinds", "one_class": "one kind", "no_split": "two kinds, no split", "too_few": "too few",
+        "hollow": "not to be told", "not_found": "not to be told",
+    }  # fmt: skip
+    best = best.assign(kinds=best["status"].map(lambda x: said.get(x, str(x))))
+    keys = {str(name): str(name) for name in best.columns[: best.columns.tolist().index("model")]}
+    table = Table(
+        "kinds-of-repair", "Quick and slow repairs", best,
+        {**keys, "repairs": "repairs", "kinds": "kinds", "share_quick": "quick", "mean_quick": "mean of quick (h)",
+         "mean_slow": "mean of slow (h)", "split": "split (h)"},
+        percent=frozenset({"share_quick"}),
+        note="Split: from here on a repair is more likely a slow one. Limits are in the CSV.",
+    )  # fmt: skip
+    return Section(key, title, (), tuple(figures), (table,), verdict=found.sentence)
+
+
+def availability_section(m: Material) -> Section:
+    """Availability over calendar time."""
+    key, title = "availability", "Availability over time"
+    found, whole = m.questions.availability_over_time.found, m.questions.availability.found
+    if found is None or whole is None:
+        return Section(key, title, empty=m.questions.availability_over_time.problem)
+    figure = draw("availability", plotting.availability_over_time, found, size=_SMALL, note=(
+        f"{probability_words(m.level)} limits come from the spread over the nodes."
+    ))  # fmt: skip
+    frame = found.to_frame()
+    days = {name: [f"{stamp:%Y-%m-%d}" for stamp in frame[name]] for name in ("from", "to")}
+    keys = {str(name): str(name) for name in key_columns(found.groups).columns} if m.several_systems else {}
+    table = Table(
+        "availability-over-time", "Availability in calendar bins", frame.assign(**days),
+        {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high",
+         "node_hours": "node-hours", "down_hours": "hours down"},
+        percent=frozenset({"operational", "low", "high"}), shown=8,
+    )  # fmt: skip
+    return Section(key, title, (whole.sentence,), (figure,), (table,), verdict=found.sentence)
