@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import pandas as pd
 
 from relfit.calibration.fitted import fitted_family
 from relfit.calibration.quantities import Duration, Ratio, Share
-from relfit.calibration.rates import Rates, rates_of_lives, rates_of_log
-from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs
+from relfit.calibration.rates import Rates, incidents_of, rates_of_lives, rates_of_log
+from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents
 from relfit.calibration.schema import (
     BadNodes,
     Censoring,
@@ -27,9 +27,11 @@ from relfit.calibration.schema import (
     Provenance,
 )
 from relfit.errors import ArgumentError, RelfitError
+from relfit.gaps import lives_with_rows
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
+    from relfit.incidents import Incidents
     from relfit.lifedata import LifeData
 
 __all__ = ["PARTS", "calibrate"]
@@ -112,15 +114,15 @@ def calibrate(
     work.take_era(era if era is not None else "stable" if "era" in wanted else "all", streams[0])
     part = work.part
     whole_lives = log.lifetimes is not None and not len(log.events)
-    looked_at = bool({"mtbf", "mttr", "repair_kinds", "families"} & wanted)
-    repairs = part.lives("ttr", "node") if looked_at and not whole_lives else None
+    if {"mtbf", "mttr", "repair_kinds", "families"} & wanted and not whole_lives:
+        work.take_incidents(window, group)
     rates = Rates(Mtbf())
     if "mtbf" in wanted:
-        rates = work.mtbf(window, group, exposure, repairs, whole_lives)
+        rates = work.mtbf(exposure, whole_lives)
     if {"mttr", "repair_kinds"} & wanted:
-        work.repair_times(repairs, "mttr" in wanted, "repair_kinds" in wanted)
+        work.repair_times("mttr" in wanted, "repair_kinds" in wanted)
     if "families" in wanted:
-        work.families(families, repairs, whole_lives)
+        work.families(families, exposure, whole_lives)
     if "bad_nodes" in wanted:
         work.bad_nodes(streams[1])
     if "dependence" in wanted:
@@ -137,7 +139,7 @@ def calibrate(
         bad_nodes=work.bad,
         fleet=Fleet(nodes=part.n_nodes, racks=rates.racks, systems=len(systems)),
         era=work.era,
-        censoring=work.censoring(repairs),
+        censoring=work.censoring(),
         checks=[*work.checks],
         absent=work.absent,
         provenance=_provenance(part, rates),
@@ -180,6 +182,9 @@ class _Work:
     checks: list[Check] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
     lives: LifeData | None = None
+    outages: LifeData | None = None
+    repairs: LifeData | None = None
+    incidents: Incidents | None = None
 
     # -------------------------------------------------------------------- era
 
@@ -210,14 +215,20 @@ class _Work:
 
     # ------------------------------------------------------------------ rates
 
-    def mtbf(self, window: Any, group: str | None, exposure: str, repairs: LifeData | None, whole: bool) -> Rates:
+    def take_incidents(self, window: Any, group: str | None) -> None:
+        """Incidents, outages by node, and one repair for each incident."""
+        self.incidents = incidents_of(self.part, window, group, self.level)
+        self.outages, rows = lives_with_rows(
+            self.part, "ttr", "node", censor=True, origin="failure", first="known", overlaps="merge", zeros="apart"
+        )
+        self.repairs = repairs_of_incidents(self.outages, self.incidents.incident[rows])
+
+    def mtbf(self, exposure: str, whole: bool) -> Rates:
         """Mean times between failures by scope."""
-        if whole:
+        if whole or self.incidents is None:
             found = rates_of_lives(self.part.lives("ttf", "node"), self.level)
         else:
-            found = rates_of_log(
-                self.part, window=window, group=group, level=self.level, exposure=exposure, repairs=repairs
-            )
+            found = rates_of_log(self.part, self.incidents, level=self.level, exposure=exposure, repairs=self.outages)
         self.absent |= found.absent
         self.checks += found.checks
         if len(self.part.systems) > 1:
@@ -225,20 +236,22 @@ class _Work:
             self.checks.append(Check(name="systems", concern=True, finding=text))
         return found
 
-    def repair_times(self, repairs: LifeData | None, mean: bool, kinds: bool) -> None:
+    def repair_times(self, mean: bool, kinds: bool) -> None:
         """Mean time to repair, and those of quick and slow repairs."""
         names = [*(["mean"] if mean else []), *(["quick", "slow", "share_quick"] if kinds else [])]
-        if repairs is None or not repairs.n_failures.sum():
-            why = "the log gives whole lives and no repairs" if repairs is None else "the log has no completed repair"
+        if self.repairs is None or not self.repairs.n_failures.sum():
+            why = (
+                "the log gives whole lives and no repairs"
+                if self.repairs is None
+                else "the log has no completed repair"
+            )
             self.absent |= {f"mttr.{name}": why for name in names}
             return
-        above = _positive(repairs.pooled())
+        above = self.repairs
         found: dict[str, Any] = {}
         if mean:
             found["mean"], check = mean_of_repairs(above, self.level)
             self.checks += [] if check is None else [check]
-            if found["mean"] is None:
-                self.absent["mttr.mean"] = "no repair is longer than zero"
         if kinds:
             parts, absent = kinds_of_repairs(above, self.level)
             found |= parts
@@ -247,29 +260,29 @@ class _Work:
 
     # --------------------------------------------------------------- families
 
-    def families(self, families: Sequence[str], repairs: LifeData | None, whole: bool) -> None:
+    def families(self, families: Sequence[str], exposure: str, whole: bool) -> None:
         """Distributions of times to failure and to repair."""
-        lives = self._lives(whole)
+        lives = self._lives("repair" if exposure == "up" else "failure", whole)
         self.failure, why = fitted_family(lives, families, self.level)
         if self.failure is None:
             self.absent["failure"] = why
         else:
             self._shape(lives)
-        if repairs is None:
+        if self.repairs is None:
             self.absent["repair"] = "the log gives whole lives and no repairs"
             return
-        self.repair, why = fitted_family(repairs, families, self.level)
+        self.repair, why = fitted_family(self.repairs, families, self.level)
         if self.repair is None:
             self.absent["repair"] = why
 
-    def _lives(self, whole: bool) -> LifeData:
+    def _lives(self, origin: str, whole: bool) -> LifeData:
         """Times to failure by node; in an era, with what is known from before it."""
         if self.lives is None:
             if whole or self.part is self.log:
-                self.lives = self.part.lives("ttf", "node")
+                self.lives = self.part.lives("ttf", "node", origin=origin)
             else:
                 window = self.part.window
-                self.lives = self.log.lives("ttf", "node", since=window.start, until=window.end)
+                self.lives = self.log.lives("ttf", "node", origin=origin, since=window.start, until=window.end)
         return self.lives
 
     def _shape(self, lives: LifeData) -> None:
@@ -359,9 +372,9 @@ class _Work:
 
     # -------------------------------------------------------------- censoring
 
-    def censoring(self, repairs: LifeData | None) -> Censoring:
+    def censoring(self) -> Censoring:
         """What was cut off, as far as it was looked at."""
-        lives, events = self.lives, self.part.events
+        lives, repairs, events = self.lives, self.outages, self.part.events
         counts: dict[str, int] = {}
         if lives is not None:
             counts |= {
@@ -371,8 +384,8 @@ class _Work:
             }
         if repairs is not None:
             counts |= {
-                "repairs": int(repairs.n_lives.sum()),
-                "repairs_censored": int(repairs.n_censored.sum()),
+                "outages": int(repairs.n_lives.sum()),
+                "outages_censored": int(repairs.n_censored.sum()),
                 "zero_repairs": int(repairs.n_zeros.sum()) + _counted(repairs, "zero_repairs"),
                 "begun_before": int(events["start_cut"].to_numpy(dtype=bool).sum()),
                 "ends_unknown": _counted(repairs, "end_unknown"),
@@ -382,16 +395,6 @@ class _Work:
 
 def _counted(lives: LifeData, column: str) -> int:
     return int(lives.counts[column].sum()) if lives.counts is not None and column in lives.counts else 0
-
-
-def _positive(lives: LifeData) -> LifeData:
-    """One group without its times of zero."""
-    above = lives.durations > 0.0
-    if above.all():
-        return lives
-    offsets = np.array([0, int(above.sum())], dtype=np.int64)
-    further = {name: values[above] for name, values in lives.further().items()}
-    return replace(lives, durations=lives.durations[above], observed=lives.observed[above], offsets=offsets, **further)
 
 
 def _ends(row: pd.Series, name: str) -> dict[str, float]:

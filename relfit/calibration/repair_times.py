@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import stats
 
 from relfit.calibration.quantities import Duration, Share
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from relfit.fitting import Fits
     from relfit.lifedata import LifeData
 
-__all__ = ["kinds_of_repairs", "mean_of_repairs"]
+__all__ = ["kinds_of_repairs", "mean_of_repairs", "repairs_of_incidents"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -23,6 +24,35 @@ _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 _LEAST_FITTED = 20  # repairs below which no family but the exponential is tried
 _DOUBT = 2.0  # AICc by which another family must be better than the exponential
 _REJECTED = 0.10  # p-value of Anderson-Darling below which a family is not trusted with the mean
+
+
+def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64]) -> LifeData:
+    """One repair for each incident: the mean outage of the nodes that it hit, censored where one of them is.
+
+    Nodes of one incident are repaired together, so that they are one observation of a time to repair and not many.
+    Outages of no length are left out, as are those that had begun before observation did.
+
+    Parameters
+    ----------
+    outages : LifeData
+    incident : ndarray of int, shape (outages,)
+        The incident of each outage, -1 for none.
+
+    Examples
+    --------
+    >>> from relfit.lifedata import LifeData
+    >>> together = repairs_of_incidents(LifeData.from_array([5.0, 5.0, 8.0]), np.array([0, 0, 1]))
+    >>> together.durations.tolist()
+    [5.0, 8.0]
+    """
+    from relfit.lifedata import LifeData as Lives
+
+    used = (incident >= 0) & (outages.durations > 0.0)
+    _, place = np.unique(incident[used], return_inverse=True)
+    number = np.bincount(place)
+    mean = np.bincount(place, outages.durations[used]) / np.maximum(number, 1)
+    ended = np.bincount(place, outages.observed[used]) == number
+    return Lives(mean, ended, np.array([0, mean.size], dtype=np.int64), pd.Index(["all"], name="group"), "ttr")
 
 
 def mean_of_repairs(lives: LifeData, level: float) -> tuple[Duration | None, Check | None]:

@@ -226,8 +226,8 @@ class Censoring(Model):
 
     lives: Count | None = Field(None, description="times to failure")
     lives_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
-    repairs: Count | None = Field(None, description="repairs")
-    repairs_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
+    outages: Count | None = Field(None, description="outages of nodes")
+    outages_censored: Count | None = Field(None, description="of them, cut off by an end of observation")
     zero_lives: Count | None = Field(None, description="times to failure of no length, left out of families")
     zero_repairs: Count | None = Field(None, description="repairs of no length, left out of families")
     begun_before: Count | None = Field(None, description="outages that had begun before observation did")
