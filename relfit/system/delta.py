@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relfit.system.draws import joined
 from relfit.system.gradients import further_hazard, rate
+from relfit.system.hazards import total_cumulative_hazard
+from relfit.system.solving import time_of_log_hazard
 from relfit.system.sources import Source
 from relfit.system.variance_kernels import prefix_integral_variances, prefix_variances
 
@@ -50,9 +52,27 @@ class _Roots:
         return cls(source, own, None if shared is None else shared.weight[:, :, None] * shared.root)
 
 
-def deviation(sources: list[Source], quantity: str, time: FloatArray) -> FloatArray:
-    """Standard deviation of the cumulative hazard, or the failure rate, of the whole system at times of shape (m,)."""
+def deviation(sources: list[Source], quantity: str, time: FloatArray, hazard: FloatArray | None = None) -> FloatArray:
+    """Standard deviation of a quantity of the whole system at times of shape (m,).
+
+    Parameters
+    ----------
+    sources : list of Source
+    quantity : {"cumulative_hazard", "hazard", "log_pdf"}
+    time : ndarray, shape (m,)
+    hazard : ndarray, shape (m,), optional
+        Failure rate of the system, for the log of the density.
+    """
     function: Slopes = further_hazard if quantity == "cumulative_hazard" else rate
+    if quantity == "log_pdf":
+        assert hazard is not None
+        known = dict(zip(time.tolist(), hazard.tolist(), strict=True))
+
+        def function(kind: Any, free: Any, age: Any, at: Any) -> tuple[FloatArray, FloatArray]:
+            spent, by_spent = further_hazard(kind, free, age, at)
+            _, by_rate = rate(kind, free, age, at)
+            return spent, by_rate / np.array([known[t] for t in at.tolist()])[:, None] - by_spent
+
     total = np.zeros(time.size)
     for source in sources:
         roots = _Roots.of(source)
@@ -106,9 +126,19 @@ def deviation_of_mean(system: System, sources: list[Source], until: float = np.i
     return float(np.sqrt(total))
 
 
+def times_of_hazard(system: System, spent: FloatArray) -> FloatArray:
+    """When the system's cumulative hazard reaches `spent`; infinite where it never does."""
+
+    def log_hazard(_: npt.NDArray[np.intp], time: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.log(system.cumulative_hazard(time))
+
+    return time_of_log_hazard(log_hazard, np.log(spent))
+
+
 def _quadrature(system: System, until: float) -> tuple[FloatArray, FloatArray]:
     """Times and weights for integrals of the reliability times what vanishes at both ends."""
-    ends = system._time_of_hazard(np.array([_LEAST, 1.0, 45.0, _MOST]))
+    ends = times_of_hazard(system, np.array([_LEAST, 1.0, 45.0, _MOST]))
     high = min(float(ends[3] if np.isfinite(ends[3]) else ends[2]), until)
     low = min(max(float(ends[0]), float(ends[1]) * 1e-12), 1e-6 * high)
     s, w = np.polynomial.legendre.leggauss(_POINTS)
@@ -151,8 +181,8 @@ def prefix_deviation(sources: list[Source], order: IntArray, quantity: str, time
 def prefix_mean_deviation(system: System, sources: list[Source], order: IntArray) -> FloatArray:
     """Standard deviation of the mean time to failure of the first k nodes of `order`, for every k, shape (K,)."""
     one, whole = system.take(order[:1]), system.take(order)
-    first = one._time_of_hazard(np.array([1.0, 36.0]))
-    last = whole._time_of_hazard(np.array([1e-3, 1.0]))
+    first = times_of_hazard(one, np.array([1.0, 36.0]))
+    last = times_of_hazard(whole, np.array([1e-3, 1.0]))
     low, high = np.log(last[0] * 1e-2 if last[0] > 0.0 else last[1] * 1e-6), np.log(first[1])
     # the step must resolve the steepest reliability on the log scale
     probe = np.exp(np.linspace(low, high, 40))
@@ -169,7 +199,7 @@ def prefix_mean_deviation(system: System, sources: list[Source], order: IntArray
         slot[source.positions] = base + source.of_node
         base += source.n_sources
         kinds.append((number, _Roots.of(source)))
-    total, hazard, covariance = np.zeros((base + 1, m, k)), np.zeros(m), np.zeros((m, m))
+    total, hazard, covariance = np.zeros((base + 1, m, k)), _common(system, time), np.zeros((m, m))
     shared_total, shared = np.zeros((m, k, len(sources))), np.zeros(order.size)
     variance = np.empty(order.size)
     step = max(1, _CELLS_AT_ONCE // (m * k))
@@ -201,6 +231,12 @@ def prefix_mean_deviation(system: System, sources: list[Source], order: IntArray
             shared_total = sums[-1]
             shared[begin : begin + step] = (np.einsum("nm,nmkq->nkq", pull, sums) ** 2).sum(axis=(1, 2))
     return np.sqrt(np.maximum(variance + shared, 0.0))
+
+
+def _common(system: System, time: FloatArray) -> FloatArray:
+    """Cumulative hazard of the causes that end the job whatever its nodes."""
+    common = system.common
+    return np.zeros(time.size) if common is None else total_cumulative_hazard(common.components, common.ages, time)
 
 
 def _in_order(source: Source, order: IntArray) -> tuple[IntArray, IntArray]:

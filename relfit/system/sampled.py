@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from relfit.system.components import Component
 from relfit.system.draws import Layer, chunks_of_draws, summed
 from relfit.system.gradients import further_hazard, rate
 from relfit.system.solving import time_of_log_hazard
@@ -39,15 +40,19 @@ def sampled(
 ) -> FloatArray:
     """Values of `quantity` in every draw, shape (count, m), or (count, K, m) for the first k nodes of `order`."""
     found = []
-    for layers in chunks_of_draws(
-        sources, count, kind, rng, model_average=model_average, together=order is None
-    ):  # fmt: skip
-        if order is not None:
+    whole = system.tolerance > 0 or system.racks is not None or system.common is not None
+    together = order is None and not whole
+    for layers in chunks_of_draws(sources, count, kind, rng, model_average=model_average, together=together):
+        if whole:
+            found.append(_rebuilt(system, layers, quantity, points, order))
+        elif order is not None:
             found.append(_by_size(layers, quantity, points, order, system.n_nodes))
         elif quantity in ("reliability", "cdf", "cumulative_hazard"):
             found.append(_of_hazard(quantity, summed(layers, "cumulative_hazard", points)))
         elif quantity == "hazard":
             found.append(summed(layers, "hazard", points))
+        elif quantity == "pdf":
+            found.append(summed(layers, "hazard", points) * np.exp(-summed(layers, "cumulative_hazard", points)))
         elif quantity == "quantile":
             found.append(np.stack([_time_of(layers, float(h)) for h in -np.log1p(-points)], axis=1))
         elif quantity == "mttf":
@@ -64,6 +69,33 @@ def _of_hazard(quantity: str, spent: FloatArray) -> FloatArray:
     if quantity == "reliability":
         return np.exp(-spent)
     return -np.expm1(-spent) if quantity == "cdf" else spent
+
+
+def _rebuilt(
+    system: System, layers: list[Layer], quantity: str, points: FloatArray, order: IntArray | None
+) -> FloatArray:
+    """Values from a system made anew for each draw, with all that it has besides nodes."""
+    out = []
+    for draw in range(layers[0].free.shape[0]):
+        parts = []
+        for layer in layers:
+            some = np.ones(layer.of_node.size, np.bool_)
+            if layer.taken is not None:
+                some = layer.taken[draw][layer.of_node]
+            if some.any():
+                values = layer.family.from_free(layer.free[draw, layer.of_node[some]])
+                parts.append(Component(layer.family.unchecked(*np.moveaxis(values, -1, 0)), layer.positions[some]))
+        one = type(system)._of(tuple(parts), system.ages, **system._options())
+        if order is not None:
+            by_size = one.by_size(points if quantity != "mttf" else 24.0, order)
+            with np.errstate(divide="ignore"):
+                value = -np.log(by_size.reliability) if "cumulative" in quantity else getattr(by_size, quantity)
+            out.append(np.reshape(value, (order.size, -1)))
+        elif quantity == "mttf":
+            out.append(np.reshape(one.mttf(), 1))
+        else:
+            out.append(getattr(one, quantity)(points))
+    return np.stack(out)
 
 
 def _rows(layers: list[Layer], rows: npt.NDArray[np.intp]) -> list[Layer]:

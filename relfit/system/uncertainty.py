@@ -28,21 +28,22 @@ IntArray = npt.NDArray[np.int64]
 
 KINDS = {
     "delta": "normal limits by the delta method, on the scale where the estimate is closest to normal",
-    "draws": "percentiles over parameters drawn from the normal law of the fits in free coordinates",
-    "bootstrap": "percentiles over refits of replicates drawn from the fits and censored as the lives were",
+    "draws": "reflected percentiles over parameters drawn from the normal law of the fits in free coordinates",
+    "bootstrap": "reflected percentiles over refits of replicates drawn from the fits, censored as the lives were",
 }
 QUANTITIES = {
     "reliability": "horizon",
     "cdf": "horizon",
     "cumulative_hazard": "horizon",
     "hazard": "horizon",
+    "pdf": "horizon",
     "quantile": "probability",
     "mttf": None,
     "mean_residual_life": "after",
     "truncated_mean": "horizon",
 }
 _BY_SIZE = ("reliability", "cdf", "cumulative_hazard", "hazard", "mttf")
-_UNITS = {"hazard": "per hour", "quantile": "hours", "mttf": "hours", "mean_residual_life": "hours",
+_UNITS = {"hazard": "per hour", "pdf": "per hour", "quantile": "hours", "mttf": "hours", "mean_residual_life": "hours",
           "truncated_mean": "hours"}  # fmt: skip
 
 
@@ -121,7 +122,7 @@ def interval_of(
     argument: Any = None,
     level: float = 0.95,
     *,
-    kind: str = "delta",
+    kind: str | None = None,
     draws: int = 999,
     rng: int | np.random.Generator | None = 0,
     model_average: bool = False,
@@ -135,21 +136,22 @@ def interval_of(
     system : System
         Made by `System.from_fits` or `System.from_log`.
     quantity : str
-        ``reliability``, ``cdf``, ``cumulative_hazard``, ``hazard``, ``quantile``, ``mttf``, ``mean_residual_life`` or
-        ``truncated_mean``.
+        ``reliability``, ``cdf``, ``cumulative_hazard``, ``hazard``, ``pdf``, ``quantile``, ``mttf``,
+        ``mean_residual_life`` or ``truncated_mean``.
     argument : optional
         The horizon or age in hours or as text such as "24h", or the probability of a quantile; any shape.
     level : float
         Between 0 and 1.
-    kind : {"delta", "draws", "bootstrap"}
-        `KINDS` explains them. With few failures a fit, prefer ``bootstrap``.
+    kind : {"delta", "draws", "bootstrap"}, optional
+        `KINDS` explains them. ``delta`` when left out; ``draws`` for a system that tolerates failures, which the delta
+        method does not know. With few failures a fit, and many fits, prefer ``bootstrap``.
     draws : int
         Of the parameters, or replicates.
     rng : int or numpy.random.Generator, optional
         Of the draws.
     model_average : bool
-        Let each draw also draw the family of every fit, by its AICc weight; needs ``kind="draws"``. The limits then
-        allow for the choice of the family too.
+        Let each draw also draw the family of every fit, by its AICc weight; needs ``kind="draws"``. The limits, plain
+        percentiles here, then allow for the choice of the family too.
     by_size : bool
         The quantity of the first k nodes for every k, along a first axis.
     order : array_like of int, optional
@@ -169,7 +171,11 @@ def interval_of(
     -----
     Derivatives are summed within each fit before they are squared, since nodes that share a fit are wrong together.
     The scale is that of the log of the cumulative hazard for reliabilities, so that limits stay between 0 and 1, the
-    log for rates and times, and the log odds for a truncated mean. The ages are taken as known.
+    log for rates and times, and the log odds for a truncated mean. The ages are taken as known, and so are the lives of
+    racks and common causes.
+
+    Percentiles of draws are reflected at the estimate on that scale (the basic bootstrap: Davison and Hinkley 1997,
+    section 5.2). With many fits their curvature adds up to a shift of the draws that plain percentiles take twice.
 
     Examples
     --------
@@ -179,24 +185,24 @@ def interval_of(
     >>> interval_of(system, "reliability", "24h")
     SystemInterval: reliability at 24, 95 % delta: 0.916486 (0.891053 to 0.936196), ok
     """
+    tolerant = bool(system.tolerance)
+    kind = kind or ("draws" if tolerant or model_average else "delta")
     at = _checked(system, quantity, argument, level, kind, draws, model_average, by_size)
     sources = sources_of(system)
     if not by_size and order is not None:
         raise ArgumentError("an order matters by size only", remedy="add by_size=True")
     positions = None
     if by_size:
-        positions = np.arange(system.n_nodes) if order is None else system._checked_positions(order)
+        positions = np.arange(system.n_nodes, dtype=np.int64) if order is None else system.checked_positions(order)
     estimate = _estimate(system, quantity, at, positions)
     points = np.zeros(1) if at is None else at.reshape(-1)
     with np.errstate(all="ignore"):
         if kind == "delta":
             low, high = _by_delta(system, sources, quantity, points, estimate, positions, level)
         else:
-            values = sampled(
-                system, sources, quantity, points, positions, kind, draws, rng, model_average=model_average
-            )
-            tails = np.nanquantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0)
-            low, high = tails[0].reshape(estimate.shape), tails[1].reshape(estimate.shape)
+            asked = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
+            values = sampled(system, sources, asked, points, positions, kind, draws, rng, model_average=model_average)
+            low, high = _by_percentiles(quantity, values, points, estimate, level, reflect=not model_average)
     status = np.full(estimate.shape, "ok", dtype=object)
     status[np.isnan(low) | np.isnan(high)] = "not_defined"
     status[np.isinf(estimate)] = "infinite"
@@ -221,11 +227,8 @@ def _checked(
         raise ArgumentError("averaging over families needs draws", remedy="add kind='draws'")
     if by_size and quantity not in _BY_SIZE:
         raise ArgumentError(f"{quantity} is not to be had by size", remedy=f"use one of {', '.join(_BY_SIZE)}")
-    if getattr(system, "tolerance", 0):
-        raise ArgumentError(
-            "intervals of a system that tolerates failures are not to be had",
-            remedy="take the system without tolerance",
-        )
+    if system.tolerance and kind == "delta":
+        raise ArgumentError("the delta method does not know systems that tolerate failures", remedy="use kind='draws'")
     wanted = QUANTITIES[quantity]
     if (argument is None) != (wanted is None):
         raise ArgumentError(
@@ -248,18 +251,62 @@ def _checked(
 def _estimate(system: System, quantity: str, at: FloatArray | None, positions: IntArray | None) -> FloatArray:
     if positions is None:
         return np.asarray(getattr(system, quantity)(*(() if at is None else (at,))), dtype=np.float64)
-    if quantity == "mttf":
-        return np.asarray(system.by_size(1.0, positions).mttf, dtype=np.float64)
-    from relfit.system.hazards import node_rates, prefix_cumulative_hazards
+    found = system.by_size("24h" if at is None else at, positions)
+    with np.errstate(divide="ignore"):
+        value = {
+            "reliability": lambda: found.reliability,
+            "cdf": lambda: 1.0 - found.reliability,
+            "cumulative_hazard": lambda: -np.log(found.reliability),
+            "hazard": lambda: found.hazard,
+            "mttf": lambda: found.mttf,
+        }[quantity]()
+    return np.asarray(value, dtype=np.float64)
 
-    points = np.zeros(0) if at is None else at.reshape(-1)
-    if quantity == "hazard":
-        value = np.cumsum(node_rates(system.components, system.ages, points)[positions], axis=0)
+
+def _by_percentiles(
+    quantity: str, values: FloatArray, points: FloatArray, estimate: FloatArray, level: float, *, reflect: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Limits from draws, whose values of a reliability are cumulative hazards."""
+    if quantity == "reliability":
+        there, back = _minus_log, _exp_minus
+    elif quantity == "cdf":
+        there, back = _minus_log_complement, _complement_exp_minus
     else:
-        spent = prefix_cumulative_hazards(system.components, system.ages, positions, points)
-        value = spent if quantity == "cumulative_hazard" else np.exp(-spent)
-        value = -np.expm1(-spent) if quantity == "cdf" else value
-    return value.reshape(positions.size, *(() if at is None else at.shape))
+        there, back = _same, _same
+    middle = there(estimate).reshape(values.shape[1:])
+    ends = points if quantity == "truncated_mean" else np.full(points.shape, np.inf)
+
+    def scale(v: FloatArray) -> FloatArray:
+        return np.asarray(np.log(v) - np.where(np.isinf(ends), 0.0, np.log(np.maximum(ends - v, 0.0))))
+
+    low, high = np.nanquantile(scale(values), [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    if reflect:
+        low, high = 2.0 * scale(middle) - high, 2.0 * scale(middle) - low
+    low, high = (np.where(np.isinf(ends), np.exp(limit), ends * special.expit(limit)) for limit in (low, high))
+    flat = (middle == 0.0) & (values == 0.0).all(axis=0)
+    low, high = np.where(flat, 0.0, low), np.where(flat, 0.0, high)
+    low, high = back(low).reshape(estimate.shape), back(high).reshape(estimate.shape)
+    return np.minimum(low, high), np.maximum(low, high)
+
+
+def _same(value: FloatArray) -> FloatArray:
+    return value
+
+
+def _minus_log(value: FloatArray) -> FloatArray:
+    return np.asarray(-np.log(value))
+
+
+def _exp_minus(value: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(-value))
+
+
+def _minus_log_complement(value: FloatArray) -> FloatArray:
+    return np.asarray(-np.log1p(-value))
+
+
+def _complement_exp_minus(value: FloatArray) -> FloatArray:
+    return np.asarray(-np.expm1(-value))
 
 
 def _by_delta(
@@ -272,9 +319,7 @@ def _by_delta(
             spent = system.cumulative_hazard(points)
             error = delta.deviation(sources, "cumulative_hazard", points)
         else:
-            from relfit.system.hazards import prefix_cumulative_hazards
-
-            spent = prefix_cumulative_hazards(system.components, system.ages, positions, points)
+            spent = -np.log(system.by_size(points, positions).reliability)
             error = delta.prefix_deviation(sources, positions, "cumulative_hazard", points)
         factor = np.where(spent > 0.0, np.exp(z * error / np.where(spent > 0.0, spent, 1.0)), 1.0)
         less, more = (spent / factor).reshape(estimate.shape), (spent * factor).reshape(estimate.shape)
@@ -287,6 +332,8 @@ def _by_delta(
         error = delta.prefix_deviation(sources, positions, "hazard", points)
     elif quantity == "hazard":
         error = delta.deviation(sources, "hazard", points)
+    elif quantity == "pdf":
+        error = estimate.reshape(-1) * delta.deviation(sources, "log_pdf", points, system.hazard(points))
     elif quantity == "quantile":
         error = delta.deviation_of_quantile(system, sources, estimate.reshape(-1))
     elif quantity == "mttf" and positions is not None:
@@ -294,7 +341,7 @@ def _by_delta(
     elif quantity == "mttf":
         error = np.array([delta.deviation_of_mean(system, sources)])
     elif quantity == "mean_residual_life":
-        aged = [system._aged(float(age)) for age in points]
+        aged = [system.later(float(age)) for age in points]
         error = np.array([delta.deviation_of_mean(one, sources_of(one)) for one in aged])
     else:
         error = np.array([delta.deviation_of_mean(system, sources, float(end)) for end in points])
