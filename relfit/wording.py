@@ -1,8 +1,14 @@
-"""How numbers are said in sentences."""
+"""How numbers are said, in sentences and in JSON."""
 
 from __future__ import annotations
 
-__all__ = ["p_words"]
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["json_ready", "p_words"]
 
 
 def p_words(p: float) -> str:
@@ -19,3 +25,24 @@ def p_words(p: float) -> str:
     ('p = 0.034', 'p < 0.001', 'p < 0.001', 'p = 1')
     """
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def json_ready(value: Any) -> Any:
+    """Dictionaries, sequences and numbers as JSON has them: what is not a finite number is None.
+
+    Examples
+    --------
+    >>> json_ready({"a": np.float64("nan"), "b": (np.int64(2), float("inf")), 3: np.array([0.5])})
+    {'a': None, 'b': [2, None], '3': [0.5]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): json_ready(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return json_ready(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [json_ready(item) for item in value]
+    if isinstance(value, np.generic):
+        return json_ready(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -94,12 +94,12 @@ class Cofailures:
         p = self.p if np.isnan(self.p_shuffled) else self.p_shuffled
         text = (
             f"Failures of two nodes of one {self.per} come within {self.window:g} h of each other {ratio:.3g} times as "
-            f"often as in independent Poisson processes ({self.together} against {self.expected:.0f}"
+            f"often as in independent Poisson processes ({self.together} against {_count_words(self.expected)}"
         )
         if np.isnan(self.p_shuffled):
             text += f", {p_words(p)}): "
         else:
-            text += f"; {self.expected_shuffled:.0f} in {self.shuffles} random logs, {p_words(p)}): "
+            text += f"; {_count_words(self.expected_shuffled)} in {self.shuffles} random logs, {p_words(p)}): "
         if not self.depends:
             return text + "independence holds at this scale."
         return text + "a system of these nodes fails in bursts, and multiplying their reliabilities misleads."
@@ -138,6 +138,11 @@ class Cofailures:
 
     def _repr_html_(self) -> str:
         return f"<p>{self.sentence}</p>{self.table.to_html(max_rows=10)}"
+
+
+def _count_words(value: float) -> str:
+    """An expected number: whole, or with two digits where it is small."""
+    return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -360,6 +365,8 @@ def _shuffled(
 def _gaps_in_random_order(failures: Failures, node: IntArray, rng: np.random.Generator) -> IntArray:
     """Each node's gaps, those before its first and after its last failure included, in random order."""
     busy = np.flatnonzero(failures.sizes)
+    if not busy.size:
+        return failures.times
     ends = np.concatenate([node, busy])
     instants = np.concatenate([failures.times, failures.left[busy]])
     order = np.lexsort((np.concatenate([np.zeros(node.size), np.ones(busy.size)]), ends))

@@ -148,7 +148,7 @@ class Eras:
         """Ready for JSON."""
         return {
             "of": self.of,
-            "penalty": self.penalty,
+            "penalty": None if np.isnan(self.penalty) else self.penalty,
             "dispersion": self.dispersion,
             "p": None if np.isnan(self.p) else self.p,
             "least_change": self.least_change,

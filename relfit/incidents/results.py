@@ -12,6 +12,7 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.incidents.window import WindowChoice, words
 from relfit.tallies import poisson_interval
+from relfit.wording import json_ready
 
 __all__ = ["Incidents"]
 
@@ -105,7 +106,8 @@ class Incidents:
         hours = np.array([self.exposure.loc[s, units[scope]] for s, scope in index], dtype=np.float64)
         table = pd.DataFrame({"incidents": counted["size"], "records": counted["sum"], "hours": hours}, index=index)
         if by is None:
-            table = table.groupby("scope", sort=False).sum(min_count=1).loc[scopes]
+            table = table.groupby("scope", sort=False).sum(min_count=1).reindex(scopes)
+            table[["incidents", "records"]] = table[["incidents", "records"]].fillna(0).astype(np.int64)
         table = table.reset_index()
         table["unit"] = [units[scope] for scope in table["scope"]]
         low, high = poisson_interval(table["incidents"], self.level)
@@ -135,8 +137,9 @@ class Incidents:
             return "The log has no events to join."
         wide = int((self.table["nodes"] > 1).sum())
         share = int(self.table.loc[self.table["nodes"] > 1, "records"].sum()) / self.records
+        window = f"window {words(self.window)}" if self.window > 0.0 else "those of one instant joined"
         bound = ", the longest that was considered" if self.choice.status == "capped" else ""
-        text = f"{self.records} records are {len(self)} incidents (window {words(self.window)}{bound})"
+        text = f"{self.records} records are {len(self)} incident{'s' if len(self) != 1 else ''} ({window}{bound})"
         if wide:
             text += f"; {wide} of them hit several nodes and hold {100 * share:.0f} % of the records"
         if self.records > 1.1 * len(self):
@@ -158,8 +161,6 @@ class Incidents:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON, without the single incidents."""
-        rates = self.rates().astype(object)
-        finite = rates.map(lambda value: value if not isinstance(value, float) or np.isfinite(value) else None)
         return {
             "incidents": len(self),
             "records": self.records,
@@ -169,7 +170,7 @@ class Incidents:
             "without_place": self.without_place,
             "begun_before": self.begun_before,
             "level": self.level,
-            "rates": finite.to_dict("records"),
+            "rates": json_ready(self.rates().to_dict("records")),
             "sentence": self.sentence,
         }
 

@@ -197,7 +197,7 @@ class AvailabilityOverTime:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a group and bin."""
-        bins = len(self.edges) - 1
+        bins = max(len(self.edges) - 1, 0)
         frame = key_columns(self.groups).iloc[np.repeat(np.arange(len(self.groups)), bins)].reset_index(drop=True)
         frame["from"] = np.tile(np.asarray(self.edges[:-1], dtype=object), len(self.groups))
         frame["to"] = np.tile(np.asarray(self.edges[1:], dtype=object), len(self.groups))
@@ -218,7 +218,7 @@ class AvailabilityOverTime:
         }
 
     def __repr__(self) -> str:
-        return f"AvailabilityOverTime: {len(self.groups)} groups in {len(self.edges) - 1} bins"
+        return f"AvailabilityOverTime: {len(self.groups)} groups in {max(len(self.edges) - 1, 0)} bins"
 
 
 @dataclass(frozen=True)

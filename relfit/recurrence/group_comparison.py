@@ -13,7 +13,7 @@ from scipy import sparse, stats
 
 from relfit.errors import ArgumentError
 from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping, label_text
-from relfit.wording import p_words
+from relfit.wording import json_ready, p_words
 
 __all__ = ["GroupComparison", "compare_groups"]
 
@@ -82,18 +82,23 @@ class GroupComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return {
-            "statistic": self.statistic,
-            "freedom": self.freedom,
-            "p": self.p,
-            "status": self.status,
-            "variance": self.kind,
-            "groups": self.to_frame().rename(index=str).to_dict("index"),
-            "sentence": self.sentence,
-        }
+        return dict(
+            json_ready(
+                {
+                    "statistic": self.statistic,
+                    "freedom": self.freedom,
+                    "p": self.p,
+                    "status": self.status,
+                    "variance": self.kind,
+                    "groups": self.to_frame().rename(index=str).to_dict("index"),
+                    "sentence": self.sentence,
+                }
+            )
+        )
 
     def __repr__(self) -> str:
-        return f"GroupComparison of {len(self.groups)} groups: chi2 {self.statistic:.4g}, p {self.p:.3g}, {self.status}"
+        test = f"chi2 {self.statistic:.4g}, {p_words(self.p)}, " if np.isfinite(self.p) else ""
+        return f"GroupComparison of {len(self.groups)} groups: {test}{self.status}"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.sentence)}</p>{self.to_frame().to_html(max_rows=20)}"

@@ -69,6 +69,8 @@ class ProcessGoodness:
     def sentence(self) -> str:
         """What the tests say, in one sentence."""
         made = self.status == "ok"
+        if not made.size:
+            return "There is no group whose fit could be tested."
         if not made.any():
             return f"The fit of {self.model} cannot be tested ({GOODNESS_STATUS[str(self.status[0])]})."
         if made.sum() == 1:
