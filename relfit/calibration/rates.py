@@ -135,8 +135,8 @@ def incidents_of(log: FailureLog, window: Any, group: str | None, level: float) 
         return found
     above = table[(table["to_hours"] > 0.0) & (table["to_hours"] <= found.window * (1.0 + 1e-9))]
     seen, due = above["observed"].cumsum().to_numpy(), 2.0 * above["expected"].cumsum().to_numpy()
-    p = stats.poisson.sf(seen - 1, due)
-    if len(p) and float(np.min(p)) * len(p) < _SIZE:
+    p = np.asarray(stats.poisson.sf(seen - 1, due))
+    if p.size and float(p.min()) * p.size < _SIZE:
         return found
     return incidents(log, 0.0, group=group, level=level)
 

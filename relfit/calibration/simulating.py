@@ -19,7 +19,6 @@ __all__ = ["simulate_log"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Draw = "Callable[[int], FloatArray]"
 
 _MOST = 20_000_000  # outages
 
@@ -227,7 +226,7 @@ def _log(
     system = parameters.name or "simulated"
     cut = end > length
     events = events_frame(
-        system=pd.Categorical.from_codes(np.zeros(who.size, dtype=np.int64), categories=[system]),
+        system=pd.Series([system] * who.size, dtype=object),
         node=pd.Series(pd.Categorical.from_codes(who, dtype=names)),
         start=_instants(start, begin),
         end=_instants(start, np.minimum(end, length)),

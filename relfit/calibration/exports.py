@@ -1,0 +1,220 @@
+"""Parameters in the forms that other tools read: AIReSim's YAML and the failure options of LANL's BatSim driver.
+
+AIReSim (github.com/karthikp-ubc/airesim) reads a flat YAML of its parameters, times in minutes. LANL's driver of BatSim
+(github.com/hpc/simulator) reads ``SMTBF`` and ``MTTR``, in seconds, from its JSON configuration, and BatSim takes them
+as the options ``--SMTBF`` and ``--MTTR``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from relfit.errors import ArgumentError
+from relfit.writing import complete
+
+if TYPE_CHECKING:
+    from relfit.calibration.schema import Parameters
+
+__all__ = ["AIRESIM_KEYS", "airesim", "airesim_values", "batsim", "batsim_values"]
+
+_MINUTES = 60.0
+_SECONDS = 3600.0
+
+# every key of AIReSim's parameters that a file may set, whatever its version
+AIRESIM_KEYS = (
+    "random_failure_rate", "systematic_failure_rate_multiplier", "systematic_failure_fraction", "recovery_time",
+    "host_selection_time", "job_size", "job_length", "warm_standbys", "working_pool_size", "spare_pool_size",
+    "preemption_wait_time", "auto_repair_time", "manual_repair_time", "prob_auto_to_manual", "auto_repair_fail_prob",
+    "manual_repair_fail_prob", "failure_distribution", "weibull_shape", "lognormal_sigma", "diagnosis_probability",
+    "diagnosis_uncertainty", "bad_server_regeneration", "bad_server_regen_interval", "seed", "num_replications",
+    "adaptive_replications", "confidence_level", "relative_accuracy", "max_replications",
+)  # fmt: skip
+
+
+# --------------------------------------------------------------------- AIReSim
+
+
+def airesim_values(parameters: Parameters) -> dict[str, float | str]:
+    """What the parameters say in AIReSim's names and units: minutes, and failures per minute.
+
+    A good server fails at the rate r, a bad one at r (1 + m): m is the factor of bad nodes less one, and r such that
+    the mean over all servers is that of single nodes. Every repair begins with the automatic one, so that the manual
+    one takes what slow repairs take longer than quick ones. A fitted Weibull or lognormal goes along where there is no
+    class of bad nodes, which would make the shape of the mixture that of each node.
+
+    Raises
+    ------
+    ArgumentError
+        When the mean time between failures of a node is not known.
+
+    Examples
+    --------
+    >>> from relfit.calibration import Parameters
+    >>> known = Parameters(mtbf="2400h", mttr={"quick": 2, "slow": 50, "share_quick": 0.2})
+    >>> values = airesim_values(known)
+    >>> values["auto_repair_time"], values["manual_repair_time"], values["prob_auto_to_manual"]
+    (120.0, 2880.0, 0.8)
+    >>> round(values["random_failure_rate"] * 24 * 60, 6)
+    0.01
+    """
+    known = parameters.values()
+    mtbf = known.get("mtbf.node", known.get("mtbf.outage"))
+    if mtbf is None:
+        parameters.require("mtbf.node")
+    assert mtbf is not None
+    fraction, factor = known.get("bad_nodes.fraction"), known.get("bad_nodes.factor")
+    values: dict[str, float | str] = {}
+    rate = 1.0 / (mtbf * _MINUTES)
+    if fraction is not None and factor is not None and factor >= 1.0:
+        values["random_failure_rate"] = rate / (1.0 + fraction * (factor - 1.0))
+        values["systematic_failure_rate_multiplier"] = factor - 1.0
+        values["systematic_failure_fraction"] = fraction
+    else:
+        values["random_failure_rate"] = rate
+        values["systematic_failure_fraction"] = 0.0
+        values |= _law(parameters)
+    quick, slow, share = (known.get(f"mttr.{name}") for name in ("quick", "slow", "share_quick"))
+    if quick is not None and slow is not None and share is not None and slow > quick:
+        values["auto_repair_time"] = quick * _MINUTES
+        values["manual_repair_time"] = (slow - quick) * _MINUTES
+        values["prob_auto_to_manual"] = 1.0 - share
+    elif "mttr.mean" in known:
+        values["auto_repair_time"] = known["mttr.mean"] * _MINUTES
+        values["prob_auto_to_manual"] = 0.0
+    return values
+
+
+def _law(parameters: Parameters) -> dict[str, float | str]:
+    fitted = parameters.failure
+    if fitted is not None and fitted.family == "weibull":
+        return {"failure_distribution": "weibull", "weibull_shape": fitted.parameters["shape"]}
+    if fitted is not None and fitted.family == "lognormal":
+        return {"failure_distribution": "lognormal", "lognormal_sigma": fitted.parameters["sdlog"]}
+    return {"failure_distribution": "exponential"}
+
+
+def airesim(parameters: Parameters, path: str | Path, **others: float | str | bool) -> Path:
+    """Write a parameter file for AIReSim; what a log does not tell keeps AIReSim's defaults.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    path : str or Path
+        YAML; complete or absent.
+    **others
+        Further parameters of AIReSim, as ``job_size=1024``.
+
+    Raises
+    ------
+    ArgumentError
+        When the mean time between failures of a node is not known, or AIReSim has no such parameter.
+    """
+    for name in others:
+        if name not in AIRESIM_KEYS:
+            raise ArgumentError(f"AIReSim has no parameter {name!r}", remedy=f"it has {', '.join(AIRESIM_KEYS)}")
+    values = {**airesim_values(parameters), **others}
+    lines = ["# AIReSim parameters from relfit. Times are minutes, rates failures a minute."]
+    lines += [f"# {line}" for line in _about(parameters)]
+    if "auto_repair_time" not in values:
+        lines.append("# Repair times are not known: AIReSim's defaults hold.")
+    lines.append("# Pools, job and recovery are not in a failure log: AIReSim's defaults hold unless given here.")
+    lines += [f"{name}: {_yaml(value)}" for name, value in values.items()]
+    return _write("\n".join(lines) + "\n", Path(path))
+
+
+def _yaml(value: float | str | bool) -> str:
+    """A scalar as YAML 1.1 reads it: a number in powers of ten needs a point and a sign."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        text = repr(value)
+        if "e" in text and "." not in text:
+            text = text.replace("e", ".0e")
+        return text
+    return str(value)
+
+
+# ---------------------------------------------------------------------- BatSim
+
+
+def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str, float | int]:
+    """``SMTBF`` and ``MTTR`` in seconds, and ``nodes``, as LANL's driver of BatSim has them.
+
+    A failure of BatSim hits one node; SMTBF is the mean time between failures of any node. An incident that hits many
+    nodes thus counts once for each of them.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    nodes : int, optional
+        Those of ``parameters.fleet`` when left out.
+
+    Raises
+    ------
+    ArgumentError
+        When the number of nodes or their mean time between failures is not known.
+
+    Examples
+    --------
+    >>> from relfit.calibration import Parameters
+    >>> batsim_values(Parameters(mtbf="20000h", mttr="24h"), nodes=1000)
+    {'SMTBF': 72000.0, 'MTTR': 86400.0, 'nodes': 1000}
+    """
+    count = nodes if nodes is not None else parameters.fleet.nodes
+    if count is None or count < 1:
+        raise ArgumentError("the number of nodes is not known", remedy="give nodes, or fleet.nodes in the file")
+    known = parameters.values()
+    if "mtbf.outage" in known:
+        rate = 1.0 / known["mtbf.outage"]
+    else:
+        parameters.require("mtbf.node")
+        rate = sum(1.0 / known[f"mtbf.{scope}"] for scope in ("node", "rack", "system") if f"mtbf.{scope}" in known)
+    values: dict[str, float | int] = {"SMTBF": _SECONDS / (rate * count)}
+    if "mttr.mean" in known:
+        values["MTTR"] = known["mttr.mean"] * _SECONDS
+    return {**values, "nodes": count}
+
+
+def batsim(parameters: Parameters, path: str | Path, nodes: int | None = None) -> Path:
+    """Write the failure options of LANL's BatSim.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    path : str or Path
+        ``.json``: keys of the driver's configuration, to be taken into its ``input``. Else: one line of options for
+        BatSim's command line.
+    nodes : int, optional
+        As for `batsim_values`.
+
+    Raises
+    ------
+    ArgumentError
+        When the number of nodes or their mean time between failures is not known.
+    """
+    values = batsim_values(parameters, nodes)
+    target = Path(path)
+    if target.suffix.lower() == ".json":
+        return _write(json.dumps(values, indent=4) + "\n", target)
+    options = [f"--{name} {values[name]!r}" for name in ("SMTBF", "MTTR") if name in values]
+    return _write(" ".join(options) + "\n", target)
+
+
+# -------------------------------------------------------------------- together
+
+
+def _about(parameters: Parameters) -> list[str]:
+    """Where the parameters come from, in lines of a comment."""
+    lines = [parameters.sentence]
+    source: Any = parameters.provenance
+    if source is not None and source.files:
+        lines.append(f"from {', '.join(source.files)}" + (f", sha256 {source.sha256[0]}" if source.sha256 else ""))
+    return ["".join(c if c.isprintable() else "?" for c in line) for line in lines]
+
+
+def _write(text: str, path: Path) -> Path:
+    with complete(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+    return path

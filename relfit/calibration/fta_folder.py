@@ -1,0 +1,181 @@
+"""Logs as folders of the Failure Trace Archive, which its tools and `relfit.read` read.
+
+Four tables, separated by tabs, padded with blanks: events (when each node was available and when not, in Unix seconds),
+components, nodes and platforms.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+
+__all__ = ["write_fta"]
+
+IntArray = npt.NDArray[np.int64]
+
+_BAD = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
+_PLACE = ("location", "rack", "frame", "cabinet", "row")
+
+
+def write_fta(log: FailureLog, folder: str | Path) -> Path:
+    """Write a log as a folder of the Failure Trace Archive.
+
+    Times are whole seconds. Records that name no node are left out, as the format has no place for them; outages of a
+    node that overlap are one, as are those that touch; one without a known end lasts no time. What a node was before
+    its first and after its last outage is written as available.
+
+    Parameters
+    ----------
+    log : FailureLog
+    folder : str or Path
+        Made anew; complete or absent.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ArgumentError
+        When there is something at this place already, or it cannot be made.
+    DataError
+        For a log of whole lives, or one without nodes.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> written = write_fta(rf.datasets.load("white"), "white-fta")
+    >>> sorted(file.name for file in written.iterdir())
+    ['component.tab', 'event_trace.tab', 'node.tab', 'platform.tab']
+    >>> len(rf.read(written)) > 13000
+    True
+    """
+    target = Path(folder)
+    if target.exists():
+        raise ArgumentError(f"{target} is there already", remedy="name a new folder")
+    if log.lifetimes is not None and not len(log.events):
+        raise DataError("this log gives whole lives, without dates, and cannot be a trace")
+    people = log.population
+    if not len(people):
+        raise DataError("this log knows no node, and a trace is one of nodes")
+    tables = _tables(log)
+    part = target.with_name(f".relfit-{os.getpid()}.part")
+    try:
+        part.mkdir()
+        try:
+            for name, (header, rows) in tables.items():
+                (part / f"{name}.tab").write_text(_text(header, rows), encoding="utf-8", newline="\n")
+            part.replace(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        raise ArgumentError(
+            f"cannot write {target}: {error.strerror or error}", remedy="choose another place"
+        ) from error
+    return target
+
+
+def _text(header: str, columns: list[Iterable[Any]]) -> str:
+    padded = []
+    for column in columns:
+        cells = [str(value) for value in column]
+        width = max(map(len, cells), default=0)
+        padded.append([cell.rjust(width) for cell in cells])
+    return "\n".join([header, *map("\t".join, zip(*padded, strict=True))]) + "\n"
+
+
+def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[Any]]]]:
+    people = log.population
+    first, last = _seconds(people["entered"]), _seconds(people["left"])
+    if people["entered"].isna().any() or people["left"].isna().any() or bool((last < first).any()):
+        raise DataError("this log does not say when every node was under observation")
+    systems, system_names = pd.factorize(people["system"].astype(str))
+    platforms = [str(name).translate(_BAD) for name in system_names]
+    names = [str(name).translate(_BAD) for name in people["node"].astype(str)]
+    count = len(people)
+    number = np.arange(count)
+    owner, begin, end, kind = _intervals(log, first, last)
+    place = next((name for name in _PLACE if name in people.columns), None)
+    location = ["NULL"] * count if place is None else people[place].astype(object).fillna("NULL").astype(str).tolist()
+    nothing = ["NULL"] * count
+    return {
+        "event_trace": (
+            "# event_id component_id node_id platform_id node_name event_type event_start_time event_stop_time "
+            "event_end_reason",
+            [np.arange(owner.size), owner, owner, systems[owner], [names[i] for i in owner], kind, begin, end,
+             ["NULL"] * owner.size],
+        ),
+        "component": (
+            "# component_id node_id platform_id creator_id node_name component_type trace_start trace_end resolution",
+            [number, number, systems, [0] * count, names, [0] * count, first, last, [1] * count],
+        ),
+        "node": (
+            "# node_id platform_id node_name node_ip node_location timezone proc_model os_name cores_per_proc "
+            "num_procs mem_size disk_size up_bw down_bw metric_id notes",
+            [number, systems, names, nothing, [text.translate(_BAD) for text in location], *[nothing] * 11],
+        ),
+        "platform": (
+            "# platform_id platform_name platform_location platform_type notes",
+            [range(len(platforms)), platforms, *[["NULL"] * len(platforms)] * 3],
+        ),
+    }  # fmt: skip
+
+
+def _intervals(log: FailureLog, first: IntArray, last: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """When each node was down (0) and up (1), in the order of nodes and time."""
+    people = log.population
+    index = pd.MultiIndex.from_arrays([people["system"].astype(str), people["node"].astype(str)])
+    named = log.events[log.events["node"].notna()]
+    owner = index.get_indexer(pd.MultiIndex.from_arrays([named["system"].astype(str), named["node"].astype(str)]))
+    begin, end = _seconds(named["start"]), _seconds(named["end"].fillna(named["start"]))
+    known = owner >= 0
+    owner = owner[known].astype(np.int64)
+    begin = np.clip(begin[known], first[owner], last[owner])
+    end = np.clip(np.maximum(end[known], begin), begin, last[owner])
+    order = np.lexsort((end, begin, owner))
+    owner, begin, end = owner[order], begin[order], end[order]
+    # joined where the next one begins before all earlier ones of its node have ended
+    span = int(max(last.max() - first.min(), 0)) + 2
+    shifted = end - first.min() + owner * span  # so that one running maximum serves all nodes
+    reach = np.maximum.accumulate(shifted) if shifted.size else shifted
+    fresh = np.ones(owner.size, dtype=np.bool_)
+    fresh[1:] = begin[1:] - first.min() + owner[1:] * span > reach[:-1]
+    heads = np.flatnonzero(fresh)
+    owner, begin = owner[heads], begin[heads]
+    end = (np.maximum.reduceat(shifted, heads) if heads.size else shifted) - owner * span + first.min()
+    # available from the beginning or the end of an outage to the next one, or to the end
+    starts = np.concatenate([first, end])
+    of = np.concatenate([np.arange(first.size), owner])
+    order = np.lexsort((starts, of))
+    of, starts = of[order], starts[order]
+    next_down = np.full(of.size, -1, dtype=np.int64)
+    # per node: k + 1 stretches of availability around its k outages
+    downs = np.bincount(owner, minlength=first.size)
+    closing = np.cumsum(downs + 1) - 1
+    inner = np.ones(of.size, dtype=np.bool_)
+    inner[closing] = False
+    next_down[inner], next_down[closing] = begin, last
+    up = next_down > starts
+    who = np.concatenate([owner, of[up]])
+    since = np.concatenate([begin, starts[up]])
+    until = np.concatenate([end, next_down[up]])
+    kind = np.concatenate([np.zeros(owner.size, dtype=np.int64), np.ones(int(up.sum()), dtype=np.int64)])
+    order = np.lexsort((until, since, who))
+    return who[order], since[order], until[order], kind[order]
+
+
+def _seconds(times: pd.Series) -> IntArray:
+    stamps = times.dt.tz_convert("UTC").astype("datetime64[ns, UTC]").astype("int64").to_numpy()
+    return np.asarray(np.floor_divide(stamps, 1_000_000_000), dtype=np.int64)
