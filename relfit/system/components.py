@@ -46,12 +46,15 @@ class Component:
         return f"Component({self.family!r}, {len(self)} nodes)"
 
 
-def node_label(names: pd.Index | None, position: int) -> str:
+def node_label(names: pd.Index | None, position: int, what: str = "node") -> str:
     """How an error names a node."""
-    return f"node {position}" if names is None else f"node {names[position]!r}"
+    plain = names is None or isinstance(names, pd.RangeIndex)
+    return f"{what} {position}" if plain or names is None else f"{what} {names[position]!r}"
 
 
-def components_of(nodes: Any, count: int | None, names: pd.Index | None = None) -> tuple[Component, ...]:
+def components_of(
+    nodes: Any, count: int | None, names: pd.Index | None = None, what: str = "node"
+) -> tuple[Component, ...]:
     """Components from a batch of a family, one distribution, or a sequence of distributions.
 
     Parameters
@@ -62,6 +65,8 @@ def components_of(nodes: Any, count: int | None, names: pd.Index | None = None) 
         Number of nodes, where the ages or names say it.
     names : pandas.Index, optional
         For errors.
+    what : str
+        What errors call a part of the system.
 
     Raises
     ------
@@ -78,14 +83,14 @@ def components_of(nodes: Any, count: int | None, names: pd.Index | None = None) 
             remedy="give a family such as Weibull(0.8, 1000.0), a batch of one, or a list of them",
         )
     else:
-        found = _of_sequence(list(nodes), names)
+        found = _of_sequence(list(nodes), names, what)
     total = sum(len(component) for component in found)
     if total == 0:
         raise ArgumentError("a system of no nodes", remedy="give at least one node")
     if count is not None and total != count:
-        raise ArgumentError(f"{total} nodes but {count} ages or names")
+        raise ArgumentError(f"{total} {what}s but {count} ages or names")
     for component in found:
-        _check_parameters(component, names)
+        _check_parameters(component, names, what)
     return found
 
 
@@ -111,16 +116,16 @@ def _spread(family: Distribution, size: int) -> Life:
     raise ArgumentError(f"{type(family).__name__} cannot be the life of a node", remedy=_REMEDY)
 
 
-def _of_sequence(nodes: Sequence[Any], names: pd.Index | None) -> tuple[Component, ...]:
+def _of_sequence(nodes: Sequence[Any], names: pd.Index | None, what: str) -> tuple[Component, ...]:
     for position, node in enumerate(nodes):
         if not isinstance(node, Distribution):
             raise ArgumentError(
-                f"{node_label(names, position)} is no distribution but {type(node).__name__}",
+                f"{node_label(names, position, what)} is no distribution but {type(node).__name__}",
                 remedy="give a family such as Weibull(0.8, 1000.0) for every node",
             )
         if int(np.prod(node.batch_shape, dtype=np.int64)) != 1:
             raise ArgumentError(
-                f"{node_label(names, position)} is a batch of shape {node.batch_shape}",
+                f"{node_label(names, position, what)} is a batch of shape {node.batch_shape}",
                 remedy="give one distribution for every node, or one batch for all",
             )
     kinds: dict[Any, list[int]] = {}
@@ -142,7 +147,7 @@ def _of_sequence(nodes: Sequence[Any], names: pd.Index | None) -> tuple[Componen
     return tuple(found)
 
 
-def _check_parameters(component: Component, names: pd.Index | None) -> None:
+def _check_parameters(component: Component, names: pd.Index | None, what: str) -> None:
     family = component.family
     if not isinstance(family, Family):
         return
@@ -155,7 +160,7 @@ def _check_parameters(component: Component, names: pd.Index | None) -> None:
             bad |= spread >= 1.0
         if bad.any():
             place = int(np.flatnonzero(bad)[0])
-            label = node_label(names, int(component.positions[place]))
+            label = node_label(names, int(component.positions[place]), what)
             if np.isnan(spread[place]):
                 raise DataError(
                     f"{label} has no {name} ({family.name})", remedy="its fit gave no estimate: leave it out"
@@ -194,7 +199,12 @@ def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> F
 
 
 def ages_in_hours(
-    ages: Any, size: int, names: pd.Index | None, unit: str = "hours", longest: float | None = LONGEST_AGE
+    ages: Any,
+    size: int,
+    names: pd.Index | None,
+    unit: str = "hours",
+    longest: float | None = LONGEST_AGE,
+    what: str = "node",
 ) -> FloatArray:
     """Ages of the nodes in hours, checked.
 
@@ -213,13 +223,13 @@ def ages_in_hours(
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
         raise DataError(
-            f"{node_label(names, place)} has the age {found[place]:g} h",
+            f"{node_label(names, place, what)} has the age {found[place]:g} h",
             remedy="an age is the time since the node's last failure, at or above zero",
         )
     if longest is not None and (found > longest).any():
         place = int(np.flatnonzero(found > longest)[0])
         raise DataError(
-            f"{node_label(names, place)} has an age of {found[place] / 8766.0:.4g} years",
+            f"{node_label(names, place, what)} has an age of {found[place] / 8766.0:.4g} years",
             remedy="ages are hours: give unit='seconds', text such as '30 days', or longest_age=None to allow it",
         )
     checked = np.array(found, dtype=np.float64)

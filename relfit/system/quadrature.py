@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Integral", "integrate_reliability"]
+__all__ = ["COARSE", "ENDS", "LEGENDRE_POINTS", "TOLERANCE", "WEIGHTS", "Integral", "integrate_reliability"]
 
 FloatArray = npt.NDArray[np.float64]
 
-POINTS = 20
-_T, _W = np.polynomial.legendre.leggauss(POINTS)
-_ENDS = np.polynomial.legendre.legvander(_T, POINTS - 1)[:, -2:] * _W[:, None]
-_ENDS = _ENDS * (np.arange(POINTS - 2, POINTS) + 0.5)
+_COUNT = 20
+LEGENDRE_POINTS, WEIGHTS = np.polynomial.legendre.leggauss(_COUNT)
+ENDS = np.polynomial.legendre.legvander(LEGENDRE_POINTS, _COUNT - 1)[:, -2:] * WEIGHTS[:, None]
+ENDS = ENDS * (np.arange(_COUNT - 2, _COUNT) + 0.5)  # give the last two Legendre coefficients
 TOLERANCE = 1e-13
 _WIDEST, _NARROWEST = 8.0, 1e-9
-_COARSE = np.array([0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0])
+COARSE = np.array([0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0])
 _MOST_PANELS = 4000
 
 
@@ -60,7 +60,7 @@ def integrate_reliability(
             r = reliability(x)
             return np.where(r > 0.0, r * np.exp(u), 0.0)
 
-        reach = np.concatenate([-_COARSE[::-1], _COARSE[1:]]) if beyond else -_COARSE
+        reach = np.concatenate([-COARSE[::-1], COARSE[1:]]) if beyond else -COARSE
         least = height(np.minimum(reach, 700.0)).max(axis=1) if rows else np.zeros(0)
         total, error = np.zeros(rows), np.zeros(rows)
         if beyond:
@@ -79,16 +79,16 @@ def _march(
     scale = np.maximum(least, total)
     for _ in range(_MOST_PANELS):
         middle, half = edge + way * 0.5 * width, 0.5 * width
-        values = height(middle + half * _T)
+        values = height(middle + half * LEGENDRE_POINTS)
         most = values.max(axis=1)
-        last = np.abs(values @ _ENDS).max(axis=1)
+        last = np.abs(values @ ENDS).max(axis=1)
         # the coefficients fall geometrically: those that the rule misses are about the square of the last seen
         missed = width * np.where(most > 0.0, last * (last / np.where(most > 0.0, most, 1.0)), 0.0)
         scale = np.maximum(scale, most)
         if (missed > TOLERANCE * scale).any() and width > _NARROWEST:
             width *= 0.5
             continue
-        total = total + half * (values @ _W)
+        total = total + half * (values @ WEIGHTS)
         error = error + missed
         scale = np.maximum(scale, total)
         edge += way * width
@@ -100,6 +100,6 @@ def _march(
             short = np.maximum(there - height(np.array([edge]))[:, 0], 0.0)
             if (0.5 * short <= TOLERANCE * scale).all():
                 return total + there - 0.5 * short, error + 0.5 * short
-        elif edge >= 700.0 or (height(np.minimum(edge + _COARSE, 700.0)).max(axis=1) <= 1e-2 * TOLERANCE * scale).all():
+        elif edge >= 700.0 or (height(np.minimum(edge + COARSE, 700.0)).max(axis=1) <= 1e-2 * TOLERANCE * scale).all():
             return total, error + TOLERANCE * scale
     return total, np.full(error.shape, np.inf)

@@ -1,56 +1,82 @@
-"""`System`: the nodes that a job runs on, with the time to the first failure among them."""
+"""`System`: the nodes that a job runs on, with the time until one too many of them has failed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, DataError
 from relfit.families import Distribution
-from relfit.system.components import (
-    LONGEST_AGE,
-    Component,
-    ages_in_hours,
-    components_of,
-    duration_array,
-    node_label,
-)
-from relfit.system.excess import excess_inverse
-from relfit.system.hazards import total_cumulative_hazard, total_rate
-from relfit.system.quadrature import integrate_reliability
-from relfit.system.solving import time_of_log_hazard
+from relfit.system.building import ages_of_log, chosen_nodes, positions_of
+from relfit.system.common_cause import CommonCause, Racks, common_cause, racks_of
+from relfit.system.components import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
+from relfit.system.engines import Sets
+from relfit.system.quantities import Quantities, engine_of, tails_of
+
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+    from relfit.fitting import FamilyFit, Fits, PooledFit
+    from relfit.system.by_size import SystemsBySize
+    from relfit.system.engines import Engine
+    from relfit.system.sequences import Sequences
+    from relfit.system.sets import SystemSets
 
 __all__ = ["System"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_LOG_HALF = 0.6931471805599453
+RACK_EVENTS = ("nodes", "job")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class System:
-    """Nodes of any families, parameters and ages, all needed: the first failure ends the job.
+class System(Quantities):
+    """Nodes of any families, parameters and ages, and what else can end a job on them.
 
     Parameters
     ----------
     nodes : Distribution, or sequence of Distribution
         A batch of a family (one entry a node), one distribution for all nodes, or a list with one for each node.
     ages : float, duration, or array of these
-        Time since each node's last failure, hours unless it says otherwise ("30 days", Timedelta).
+        Time since each node's last failure, in hours unless it says otherwise ("30 days", Timedelta).
     names : sequence, optional
         What the nodes are called in errors and tables; their positions from 0 when left out.
     sources : array_like of int, optional
         From which fitted group each node has its parameters, so that shared ones are known to be shared.
+    tolerance : int
+        How many nodes may fail before the job ends: hot spares, or replicas. Failed nodes are not replaced. With 0 the
+        first failure ends the job.
+    common : Distribution, list or dict of these, optional
+        Events that end the job whatever its nodes do (power, cooling, file system). A pair ``(distribution, age)``
+        gives the time since the last such event.
+    racks, rack_lives, rack_ages : optional
+        Label of each node's rack; the life of a rack until an event that takes all its nodes down (one distribution, or
+        one for each label); its age. Only racks with nodes in the system count.
+    rack_events : {"nodes", "job"}
+        With a tolerance: whether an event of a rack counts as the failure of all its nodes in the system, or ends the
+        job. Without one it always ends the job.
     unit : str
         Unit of ages that are plain numbers.
     longest_age : float or duration, optional
-        An age above it is refused as one in other units; None allows any.
+        An age above it, a hundred years if left out, is refused as one in other units; None allows any.
+
+    Raises
+    ------
+    DataError
+        For an impossible age or parameter; the error names the node.
+    ArgumentError
+        For a system of no nodes, or arguments that do not fit together.
+
+    Notes
+    -----
+    All is computed from cumulative hazards, so 100 000 nodes do not underflow. ``R(x) = prod S_i(t_i + x) / S_i(t_i)``
+    (reliability-aware allocation, chapter 4; models.md, section 2).
 
     Examples
     --------
@@ -60,6 +86,11 @@ class System:
     >>> system = rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0)
     >>> system.reliability(350.0).round(4).tolist(), system.mttf().round(4).tolist()
     (0.4877, 522.4005)
+
+    With one of them to spare:
+
+    >>> rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0, tolerance=1).mttf().round(1).tolist()
+    1399.4
     """
 
     components: tuple[Component, ...]
@@ -67,6 +98,10 @@ class System:
     names: pd.Index
     sources: IntArray | None
     origin: Any
+    tolerance: int
+    common: CommonCause | None
+    racks: Racks | None
+    rack_events: str
 
     def __init__(
         self,
@@ -75,9 +110,14 @@ class System:
         *,
         names: Any = None,
         sources: npt.ArrayLike | None = None,
+        tolerance: int = 0,
+        common: Any = None,
+        racks: Any = None,
+        rack_lives: Any = None,
+        rack_ages: Any = 0.0,
+        rack_events: str = "nodes",
         unit: str = "hours",
         longest_age: Any = LONGEST_AGE,
-        origin: Any = None,
     ) -> None:
         labels = None if names is None else pd.Index(names)
         given = duration_array(ages, "age", unit)
@@ -86,29 +126,182 @@ class System:
             raise ArgumentError(f"{labels.size} names but {given.size} ages")
         components = components_of(nodes, count, labels)
         size = sum(len(component) for component in components)
-        longest = None if longest_age is None else float(duration_array(longest_age))
-        checked = ages_in_hours(given, size, labels, longest=longest)
+        checked = ages_in_hours(given, size, labels, longest=_longest(longest_age))
         own = None if sources is None else np.asarray(sources, dtype=np.int64)
         if own is not None and own.shape != (size,):
             raise ArgumentError(f"{size} nodes but sources of shape {own.shape}")
-        self._set(components, checked, pd.RangeIndex(size) if labels is None else labels, own, origin)
+        self._finish(
+            components, checked, names=pd.RangeIndex(size) if labels is None else labels, sources=own, origin=None,
+            tolerance=tolerance, common=common, racks=racks, rack_lives=rack_lives, rack_ages=rack_ages,
+            rack_events=rack_events,
+        )  # fmt: skip
 
-    def _set(
+    def _finish(
         self,
         components: tuple[Component, ...],
         ages: FloatArray,
+        *,
         names: pd.Index,
         sources: IntArray | None,
         origin: Any,
+        tolerance: int = 0,
+        common: Any = None,
+        racks: Any = None,
+        rack_lives: Any = None,
+        rack_ages: Any = 0.0,
+        rack_events: str = "nodes",
     ) -> None:
-        for name, value in (
-            ("components", components),
-            ("ages", ages),
-            ("names", names),
-            ("sources", sources),
-            ("origin", origin),
-        ):
+        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, np.integer)) or tolerance < 0:
+            raise ArgumentError(f"tolerance={tolerance!r}", remedy="give the number of nodes that may fail")
+        if tolerance >= ages.size:
+            raise ArgumentError(
+                f"a system of {ages.size} nodes cannot lose {tolerance}", remedy=f"give at most {ages.size - 1}"
+            )
+        if rack_events not in RACK_EVENTS:
+            raise ArgumentError(f"rack_events={rack_events!r}", remedy=f"use one of {', '.join(RACK_EVENTS)}")
+        if not isinstance(racks, Racks):
+            racks = racks_of(racks, rack_lives, rack_ages, ages.size)
+        values = {
+            "components": components, "ages": ages, "names": names, "sources": sources, "origin": origin,
+            "tolerance": int(tolerance), "common": common_cause(common), "racks": racks, "rack_events": rack_events,
+        }  # fmt: skip
+        for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def _of(cls, components: tuple[Component, ...], ages: FloatArray, **options: Any) -> System:
+        system = object.__new__(cls)
+        system._finish(components, ages, **options)
+        return system
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "names": self.names, "sources": self.sources, "origin": self.origin, "tolerance": self.tolerance,
+            "common": self.common, "racks": self.racks, "rack_events": self.rack_events,
+        }  # fmt: skip
+
+    @classmethod
+    def from_fits(
+        cls,
+        fits: Fits | FamilyFit | PooledFit,
+        nodes: Any = None,
+        ages: Any = 0.0,
+        *,
+        family: str = "best",
+        by: str = "aicc",
+        missing: str = "error",
+        unit: str = "hours",
+        longest_age: Any = LONGEST_AGE,
+        **options: Any,
+    ) -> System:
+        """A system whose nodes have fitted lives.
+
+        Parameters
+        ----------
+        fits : Fits, FamilyFit or PooledFit
+            As `relfit.fit`, ``fits["weibull"]`` and ``fits.pool()`` give them, a group for every node.
+        nodes : sequence of labels, or int, optional
+            Groups to take, in this order; a label may stand more than once, for several nodes with the parameters of
+            one group. A number of nodes where there is one group. All groups when left out.
+        ages : float, duration, or array of these
+            As for `System`: one for all nodes, or one for each of `nodes`.
+        family : str
+            ``"best"`` takes the best family of each node by the criterion `by`, and the simplest one fitted where a
+            node has too few failures to compare; else one family for all.
+        by : str
+            Criterion, as for ``Fits.best``.
+        missing : {"error", "drop", "pool"}
+            What to do with nodes whose fit has no estimate: refuse and name them, leave them out, or give them what is
+            expected of a node of the fleet given its own failure-free time (``Fits.pool``). For intervals on pooled
+            nodes, build the system from ``fits.pool()``.
+        unit, longest_age, **options
+            As for `System`.
+
+        Raises
+        ------
+        DataError
+            Where a node has no estimate, or an impossible age; the error names it.
+        ArgumentError
+            For an unknown label, family or option.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> fits = rf.fit(rf.datasets.load("white").lives(), families=["weibull", "lognormal"])
+        >>> rf.System.from_fits(fits, nodes=["n000", "n001", "n002"], ages="10 days").n_nodes
+        3
+        """
+        chosen = chosen_nodes(fits, nodes, family, by, missing)
+        given = duration_array(ages, "age", unit)
+        if given.ndim and chosen.kept.size and given.size > chosen.kept.max():
+            given = given[chosen.kept]  # of nodes that are dropped
+        size = chosen.names.size
+        checked = ages_in_hours(given, size, chosen.names, longest=_longest(longest_age))
+        return cls._of(chosen.components, checked, names=chosen.names, sources=chosen.sources, origin=fits, **options)
+
+    @classmethod
+    def from_log(
+        cls,
+        log: FailureLog,
+        at: Any = None,
+        *,
+        nodes: Any = None,
+        families: str | Sequence[str] = ("exponential", "weibull", "gamma", "lognormal"),
+        family: str = "best",
+        pooled: bool = False,
+        missing: str = "pool",
+        since: Any = None,
+        **options: Any,
+    ) -> System:
+        """The fleet of a log as it stood at an instant: fitted to what was seen until then, with its ages then.
+
+        Parameters
+        ----------
+        log : FailureLog
+        at : str, datetime or pandas.Timestamp, optional
+            End of the window when left out. Nodes that were not under observation then are left out.
+        nodes : sequence of labels, optional
+            All when left out.
+        families : sequence of str
+            To fit.
+        family, missing
+            As for `from_fits`.
+        pooled : bool
+            Draw every node towards the fleet (``Fits.pool``) rather than fit it on its own.
+        since : str, datetime or pandas.Timestamp, optional
+            Fit to what was seen from here on.
+        **options
+            As for `System`.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> system = rf.System.from_log(rf.datasets.load("white"), at="2003-07-01", families="weibull")
+        >>> system
+        System of 512 nodes (512 weibull), ages 8.95 to 2.628e+04 h
+        """
+        from relfit.fitting import fit
+
+        ages = ages_of_log(log, at)
+        fits = fit(log.lives(since=since, until=at), families=families)
+        table = ages.reindex(fits.groups)
+        present = table["present"].fillna(False).to_numpy(dtype=bool)
+        if nodes is None:
+            nodes = list(fits.groups[present])
+        source: Any = fits.pool("weibull" if family == "best" else family) if pooled else fits
+        chosen = chosen_nodes(source, nodes, family, "aicc", missing)
+        # the fleet's law stands in for a node whose group is not known any more, so go by the labels
+        places = positions_of(fits.groups, nodes)[0][chosen.kept]
+        absent = ~present[places]
+        if absent.any():
+            label = chosen.names[int(np.flatnonzero(absent)[0])]
+            raise DataError(
+                f"node {label!r} was not under observation then", remedy="leave it out, or choose another time"
+            )
+        own = ages_in_hours(table["age"].to_numpy()[places], places.size, chosen.names, longest=None)
+        return cls._of(chosen.components, own, names=chosen.names, sources=chosen.sources, origin=source, **options)
+
+    # --------------------------------------------------------------- the nodes
 
     @property
     def n_nodes(self) -> int:
@@ -119,14 +312,14 @@ class System:
         return self.n_nodes
 
     def take(self, positions: npt.ArrayLike) -> System:
-        """The system of the nodes at these positions, in this order.
+        """The system of the nodes at these positions, in this order; positions or a mask.
 
         Raises
         ------
         ArgumentError
             For no position, one that is not there, or one given twice.
         """
-        chosen = self._checked_positions(positions)
+        chosen = self.checked_positions(positions)
         place = np.full(self.n_nodes, -1, dtype=np.int64)
         place[chosen] = np.arange(chosen.size)
         parts = []
@@ -134,15 +327,21 @@ class System:
             new = place[component.positions]
             if (new >= 0).any():
                 parts.append(Component(component.family[new >= 0], new[new >= 0]))
-        part = object.__new__(System)
-        sources = None if self.sources is None else self.sources[chosen]
-        part._set(tuple(parts), self.ages[chosen], self.names[chosen], sources, self.origin)
-        return part
+        options = self._options()
+        options["names"] = self.names[chosen]
+        options["sources"] = None if self.sources is None else self.sources[chosen]
+        options["racks"] = None if self.racks is None else self.racks.take(chosen)
+        return System._of(tuple(parts), self.ages[chosen], **options)
 
-    def _checked_positions(self, positions: npt.ArrayLike) -> IntArray:
+    def checked_positions(self, positions: npt.ArrayLike) -> IntArray:
+        """Positions of nodes as an array, from positions or a mask; raises as `take` does."""
         given = np.asarray(positions)
         if given.dtype == np.bool_:
+            if given.shape != (self.n_nodes,):
+                raise ArgumentError(f"a mask of shape {given.shape} for {self.n_nodes} nodes")
             given = np.flatnonzero(given)
+        elif given.dtype.kind not in "iu" and given.size:
+            raise ArgumentError(f"positions are {given.dtype}", remedy="give integers, or a mask")
         chosen = given.astype(np.int64).reshape(-1)
         if not chosen.size:
             raise ArgumentError("a system of no nodes", remedy="give at least one node")
@@ -154,118 +353,204 @@ class System:
             raise ArgumentError(f"{node_label(self.names, int(values[counts > 1][0]))} is given twice")
         return chosen
 
-    # ------------------------------------------------------------ of a horizon
+    def at_age(self, ages: Any, unit: str = "hours") -> System:
+        """The same nodes at other ages; racks and common causes keep theirs."""
+        checked = ages_in_hours(duration_array(ages, "age", unit), self.n_nodes, self.names, longest=None)
+        return System._of(self.components, checked, **self._options())
 
-    def cumulative_hazard(self, horizon: Any) -> FloatArray:
-        """Minus the log of the reliability, in the shape of `horizon`."""
-        return total_cumulative_hazard(self.components, self.ages, self._horizon(horizon))
+    def later(self, hours: Any) -> System:
+        """The same system after a time in which nothing has failed."""
+        by = float(duration_array(hours))
+        if not by >= 0.0:
+            raise ArgumentError(f"{by:g} hours later", remedy="give a time at or above zero")
+        options = self._options()
+        if self.common is not None:
+            options["common"] = CommonCause(self.common.components, self.common.ages + by, self.common.names)
+        if self.racks is not None:
+            racks = self.racks
+            options["racks"] = Racks(racks.of_node, racks.components, racks.ages + by, racks.names)
+        return System._of(self.components, self.ages + by, **options)
 
-    def log_reliability(self, horizon: Any) -> FloatArray:
-        """Log of the probability that no node fails within `horizon`."""
-        return -self.cumulative_hazard(horizon)
+    def with_components(self, components: Sequence[Component]) -> System:
+        """The same system with other lives of its nodes; each node must be in one component."""
+        found = np.sort(np.concatenate([component.positions for component in components]))
+        if not np.array_equal(found, np.arange(self.n_nodes)):
+            raise ArgumentError("the components do not hold every node once")
+        return System._of(tuple(components), self.ages, **self._options())
 
-    def reliability(self, horizon: Any, interval: float | None = None) -> Any:
-        """Probability that no node fails within `horizon` (hours or durations), in its shape."""
-        if interval is not None:
-            return self._interval("reliability", horizon, interval)
-        with np.errstate(under="ignore"):
-            return np.exp(-self.cumulative_hazard(horizon))
+    def tolerating(self, tolerance: int) -> System:
+        """The same system with another number of nodes that may fail."""
+        options = self._options()
+        options["tolerance"] = tolerance
+        return System._of(self.components, self.ages, **options)
 
-    def cdf(self, horizon: Any) -> FloatArray:
-        """Probability that a node fails within `horizon`."""
-        with np.errstate(under="ignore"):
-            return -np.expm1(-self.cumulative_hazard(horizon))
+    # ------------------------------------------------------------ what is asked
 
-    def hazard(self, horizon: Any) -> FloatArray:
-        """Failure rate in `horizon` hours, per hour, given no failure until then."""
-        return total_rate(self.components, self.ages, self._horizon(horizon))
+    @cached_property
+    def _engine(self) -> Engine:
+        return engine_of(self, None)
 
-    def pdf(self, horizon: Any) -> FloatArray:
-        """Density of the time to the first failure, per hour."""
-        x = self._horizon(horizon)
-        with np.errstate(under="ignore"):
-            return np.exp(-self.cumulative_hazard(x)) * self.hazard(x)
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return ()
 
-    def _horizon(self, horizon: Any) -> FloatArray:
-        x = duration_array(horizon, "horizon")
-        if np.any(~(x >= 0.0)):
-            raise ArgumentError(
-                f"a horizon of {x[~(x >= 0.0)].ravel()[0]:g} h", remedy="give hours from now, at or above zero"
-            )
-        return x
+    def _tails(self) -> FloatArray:
+        return tails_of(self, Sets(np.arange(self.n_nodes), np.array([0, self.n_nodes])))
 
-    def _interval(self, quantity: str, argument: Any, level: float) -> Any:
-        from relfit.system.uncertainty import interval_of  # type: ignore[import-not-found,unused-ignore]
-
-        return interval_of(self, quantity, argument, level)
-
-    # --------------------------------------------------------- of a probability
-
-    def quantile(self, probability: npt.ArrayLike) -> FloatArray:
-        """Time by which the job has been ended by a failure with this probability; infinite where never."""
-        p = np.asarray(probability, dtype=np.float64)
-        if np.any(~((p >= 0.0) & (p <= 1.0))):
-            raise ArgumentError("a probability must lie between 0 and 1")
-        with np.errstate(divide="ignore"):
-            return self._time_of_hazard(-np.log1p(-p))
-
-    def _time_of_hazard(self, hazard: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            wanted = np.log(hazard.reshape(-1))
-
-        def log_hazard(_: npt.NDArray[np.intp], time: FloatArray) -> FloatArray:
-            return np.log(total_cumulative_hazard(self.components, self.ages, time))
-
-        return time_of_log_hazard(log_hazard, wanted).reshape(hazard.shape)
-
-    # ----------------------------------------------------------------- moments
-
-    def mttf(self) -> FloatArray:
-        """Mean time to the first failure, in hours; infinite where the integral of the reliability is."""
-        median = np.maximum(self._time_of_hazard(np.array([_LOG_HALF])), 1e-300)
-        return np.asarray(integrate_reliability(self._rows, median, beyond=True).value[0])
-
-    def mean_residual_life(self, after: Any) -> FloatArray:
-        """Mean time to the first failure of a job that has run for `after` without one."""
-        x = self._horizon(after)
-        return np.array([float(self._aged(float(one)).mttf()) for one in x.ravel()]).reshape(x.shape)
-
-    def _aged(self, by: float) -> System:
-        older = object.__new__(System)
-        older._set(self.components, self.ages + by, self.names, self.sources, self.origin)
-        return older
-
-    def truncated_mean(self, horizon: Any) -> FloatArray:
-        """Mean of the shorter of the time to failure and `horizon`: the integral of the reliability up to it."""
-        x = self._horizon(horizon)
-        flat = x.reshape(-1)
-        found = np.zeros(flat.size)
-        some = flat > 0.0
-        finite = some & np.isfinite(flat)
-        if finite.any():
-            found[finite] = integrate_reliability(self._rows, flat[finite], beyond=False).value
-        if (some & ~finite).any():
-            found[some & ~finite] = self.mttf()
-        return found.reshape(x.shape)
-
-    def _rows(self, times: FloatArray) -> FloatArray:
-        return np.exp(-total_cumulative_hazard(self.components, self.ages, times))
-
-    # ------------------------------------------------------------------ chance
+    def _mean_after(self, after: float) -> FloatArray:
+        # without spares a job that still runs has only nodes that work: no difference of logs is needed
+        return super()._mean_after(after) if self.tolerance else self.later(after)._means()[0]
 
     def sample(self, size: int = 1, rng: int | np.random.Generator | None = None) -> FloatArray:
-        """Random times to the first failure, shape (size,)."""
-        generator = np.random.default_rng(rng)
-        best = np.full(size, np.inf)
-        for component in self.components:
-            width = max(1, 2_000_000 // max(1, size))
-            for first in range(0, len(component), width):
-                part = slice(first, first + width)
-                spent = generator.standard_exponential((size, component.positions[part].size))
-                left = excess_inverse(component.family[part], self.ages[component.positions[part]], spent)
-                best = np.minimum(best, left.min(axis=1))
-        return best
+        """Random times to failure of the job, shape (size,); infinite where it never fails.
+
+        Parameters
+        ----------
+        size : int
+        rng : int or numpy.random.Generator, optional
+        """
+        from relfit.system.sampling import sample
+
+        return sample(self, size, rng)
+
+    def sets(self, sets: Any) -> SystemSets:
+        """Several systems of these nodes at once, which may overlap.
+
+        Parameters
+        ----------
+        sets : sequence of positions, or boolean matrix of shape (sets, n_nodes)
+
+        Returns
+        -------
+        SystemSets
+            With the same quantities; results have the sets as their first dimension.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> system = rf.System(rf.families.Weibull(0.8, [1000.0, 2000.0, 500.0]), ages=100.0)
+        >>> system.sets([[0, 1], [2], [0, 1, 2]]).reliability("24h").round(4).tolist()
+        [0.9542, 0.9495, 0.906]
+        """
+        from relfit.system.sets import SystemSets
+
+        return SystemSets.of(self, sets)
+
+    def by_size(self, horizon: Any = "24h", order: npt.ArrayLike | None = None) -> SystemsBySize:
+        """Reliability, hazard and mean time to failure of the first k nodes, for every k.
+
+        Parameters
+        ----------
+        horizon : float or duration, or array of these
+            Horizons of the reliability and the hazard.
+        order : array_like of int, optional
+            Positions of the nodes in the order in which they are added; as they stand when left out.
+
+        Returns
+        -------
+        SystemsBySize
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> found = rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0).by_size(350.0)
+        >>> found.reliability.round(4).tolist(), found.mttf.round(1).tolist()
+        ([0.7871, 0.6196, 0.4877], [1761.3, 814.7, 522.4])
+        """
+        from relfit.system.by_size import systems_by_size
+
+        return systems_by_size(self, horizon, order)
+
+    def sequences(
+        self,
+        until: Any = None,
+        failures: int | None = None,
+        size: int = 1,
+        rng: int | np.random.Generator | None = None,
+        *,
+        repair: Distribution | float | str | None = None,
+    ) -> Sequences:
+        """Random sequences of failures: a node that fails starts anew, the others go on ageing.
+
+        Parameters
+        ----------
+        until : float or duration, optional
+            End of each sequence.
+        failures : int, optional
+            Number of failures in each sequence; one of the two is needed.
+        size : int
+            Number of sequences.
+        rng : int or numpy.random.Generator, optional
+        repair : Distribution or duration, optional
+            Time that a failed node is down, before its next life begins; none when left out.
+
+        Returns
+        -------
+        Sequences
+            Failures in order of time, with their nodes.
+
+        Notes
+        -----
+        Tolerance does not matter here. Events of racks and common causes are not part of the sequences.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> found = rf.System(rf.families.Weibull(0.8, [1000.0] * 20), ages=600.0).sequences(until="30 days", rng=1)
+        >>> len(found), found.to_frame().columns.tolist()
+        (12, ['sequence', 'time', 'node', 'position', 'life'])
+        """
+        from relfit.system.sequences import sequences
+
+        return sequences(self, until, failures, size, rng, repair)
 
     def __repr__(self) -> str:
-        kinds = ", ".join(f"{len(c)} {getattr(c.family, 'name', 'other')}" for c in self.components)
-        return f"System of {self.n_nodes} nodes ({kinds}), ages {self.ages.min():.4g} to {self.ages.max():.4g} h"
+        count: dict[str, int] = {}
+        for component in self.components:
+            name = getattr(component.family, "name", "other")
+            count[name] = count.get(name, 0) + len(component)
+        kinds = ", ".join(f"{number} {name}" for name, number in count.items())
+        more = f"; tolerates {self.tolerance}" if self.tolerance else ""
+        more += f"; {self.racks.ages.size} racks" if self.racks is not None else ""
+        more += f"; {self.common.ages.size} common causes" if self.common is not None else ""
+        return f"System of {self.n_nodes} nodes ({kinds}), ages {self.ages.min():.4g} to {self.ages.max():.4g} h{more}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p>{escape(repr(self))}</p>"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a node: family, age, parameters, and its own mean time to failure from now."""
+        frame = pd.DataFrame({"node": list(self.names), "family": "", "age": self.ages})
+        kinds = np.empty(self.n_nodes, dtype=object)
+        own = np.empty(self.n_nodes)
+        for component in self.components:
+            where = component.positions
+            kinds[where] = getattr(component.family, "name", "other")
+            with np.errstate(all="ignore"):
+                own[where] = component.family.mean_residual_life(self.ages[where])
+            if isinstance(component.family, Distribution) and hasattr(component.family, "parameters"):
+                for name, value in component.family.parameters().items():
+                    column = frame[name].to_numpy(copy=True) if name in frame else np.full(self.n_nodes, np.nan)
+                    column[where] = value
+                    frame[name] = column
+        frame["family"] = kinds
+        frame["mttf"] = own
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The nodes and what else can end a job, ready for JSON."""
+        from relfit.fitting.family_fit import records
+
+        return {
+            "nodes": records(self.to_frame()),
+            "tolerance": self.tolerance,
+            "rack_events": self.rack_events,
+            "racks": None if self.racks is None else [str(self.racks.names[i]) for i in self.racks.of_node],
+            "common": None if self.common is None else [str(name) for name in self.common.names],
+        }
+
+
+def _longest(value: Any) -> float | None:
+    return None if value is None else float(duration_array(value))

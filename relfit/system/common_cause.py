@@ -1,0 +1,132 @@
+"""Events that hit more than one node: a whole rack, or whatever the whole job stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.families import Distribution
+from relfit.system.components import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array
+
+__all__ = ["CommonCause", "Racks", "common_cause", "racks_of"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class CommonCause:
+    """Events that end the job whatever nodes it has.
+
+    Attributes
+    ----------
+    components : tuple of Component
+        Lives until the next such event; positions are those of `names`.
+    ages : ndarray
+        Hours since the last event of each kind.
+    names : pandas.Index
+    """
+
+    components: tuple[Component, ...]
+    ages: FloatArray
+    names: pd.Index
+
+
+@dataclass(frozen=True, eq=False)
+class Racks:
+    """Events that take down all nodes of a rack.
+
+    Attributes
+    ----------
+    of_node : ndarray of int, shape (n_nodes,)
+        Rack of each node.
+    components : tuple of Component
+        Lives of the racks; positions are those of `names`.
+    ages : ndarray, shape (n_racks,)
+        Hours.
+    names : pandas.Index
+        Labels of the racks.
+    """
+
+    of_node: IntArray
+    components: tuple[Component, ...]
+    ages: FloatArray
+    names: pd.Index
+
+    def take(self, nodes: IntArray) -> Racks:
+        """Racks of some of the nodes; racks without any are left out."""
+        used, of_node = np.unique(self.of_node[nodes], return_inverse=True)
+        place = np.full(self.ages.size, -1, dtype=np.int64)
+        place[used] = np.arange(used.size)
+        parts = []
+        for component in self.components:
+            new = place[component.positions]
+            if (new >= 0).any():
+                parts.append(Component(component.family[new >= 0], new[new >= 0]))
+        return Racks(of_node.astype(np.int64).ravel(), tuple(parts), self.ages[used], self.names[used])
+
+
+def common_cause(given: Any) -> CommonCause | None:
+    """What ends the job beside its nodes, from one distribution, several, or (distribution, age) pairs by name.
+
+    Raises
+    ------
+    ArgumentError
+        For what is neither.
+    """
+    if given is None or isinstance(given, CommonCause):
+        return given
+    if isinstance(given, Distribution):
+        given = [given]
+    if isinstance(given, Mapping):
+        names, values = pd.Index([str(name) for name in given]), list(given.values())
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        values = list(given)
+        names = pd.Index([f"cause_{i}" for i in range(1, len(values) + 1)])
+    else:
+        raise ArgumentError(
+            f"common={type(given).__name__} is no distribution", remedy="give a family, a list, or a dict of them"
+        )
+    if not values:
+        return None
+    lives = [v[0] if isinstance(v, tuple) else v for v in values]
+    ages = [v[1] if isinstance(v, tuple) else 0.0 for v in values]
+    components = components_of(lives, len(lives), names, "cause")
+    return CommonCause(components, ages_in_hours(ages, len(lives), names, longest=LONGEST_AGE, what="cause"), names)
+
+
+def racks_of(labels: Any, lives: Any, ages: Any, size: int) -> Racks | None:
+    """Racks from a label for each node, and the life of a rack: one for all, or by label.
+
+    Raises
+    ------
+    ArgumentError
+        Where labels or lives are missing.
+    """
+    if labels is None and lives is None:
+        return None
+    if labels is None or lives is None:
+        raise ArgumentError("racks need a label for every node (racks=) and a life (rack_lives=)")
+    given = np.asarray(labels, dtype=object).reshape(-1)
+    if given.size != size:
+        raise ArgumentError(f"{size} nodes but {given.size} racks", remedy="give the rack of every node")
+    codes, names = pd.factorize(given)
+    if (codes < 0).any():
+        raise ArgumentError(f"node {int(np.flatnonzero(codes < 0)[0])} has no rack", remedy="give every node a label")
+    names = pd.Index(names)
+    if isinstance(lives, Mapping):
+        lost = [name for name in names if name not in lives]
+        if lost:
+            raise ArgumentError(f"rack {lost[0]!r} has no life", remedy="give a distribution for every rack")
+        lives = [lives[name] for name in names]
+    components = components_of(lives, len(names), names, "rack")
+    if isinstance(ages, Mapping):
+        ages = [ages.get(name, 0.0) for name in names]
+    checked = ages_in_hours(duration_array(ages), len(names), names, what="rack")
+    return Racks(codes.astype(np.int64), components, checked, names)
