@@ -249,6 +249,69 @@ def incidents(
 
 
 @app.command()
+def calibrate(
+    log: Annotated[
+        str,
+        typer.Argument(metavar="LOG", help="A failure log, the name of a bundled sample, or a parameter file (.toml)."),
+    ],
+    format: opt.Format = None,
+    column: opt.Columns = None,
+    mapping: opt.Mapping = None,
+    timezone: opt.Timezone = None,
+    strict: opt.Strict = False,
+    where: opt.Where = None,
+    since: opt.Since = None,
+    until: opt.Until = None,
+    era: Annotated[
+        str | None, typer.Option("--era", metavar="stable|all", help="Part of the log; stable unless cut by hand.")
+    ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            "--parts",
+            metavar="A,B",
+            help="Only these of era, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend.",
+        ),
+    ] = None,
+    families: opt.Families = opt.FAMILIES,
+    window: opt.JoinWindow = None,
+    rack: Annotated[
+        str | None, typer.Option("--rack", metavar="COLUMN", help="Column that says in which rack a node stands.")
+    ] = None,
+    exposure: Annotated[
+        str, typer.Option("--exposure", metavar="up|observed", help="Count hours of nodes that work, or all hours.")
+    ] = "up",
+    level: opt.Level = 0.95,
+    seed: opt.RandomSeed = 0,
+    export: Annotated[
+        list[str] | None,
+        typer.Option("--export", metavar="KIND=PATH", help="Write for airesim, batsim or fta too. Repeatable."),
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", metavar="N", min=1, help="Of the cluster, for batsim and simulated fta.")
+    ] = None,
+    racks: Annotated[
+        int | None, typer.Option("--racks", metavar="N", min=1, help="Of the cluster, for simulated fta.")
+    ] = None,
+    span: Annotated[
+        str, typer.Option("--span", metavar="TIME", help="How long to simulate for fta from a parameter file.")
+    ] = "8766h",
+    json: opt.Json = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the parameters: .toml or .json.")
+    ] = None,
+) -> None:
+    """Estimate what planners need from a log: times between failures and to repair, with intervals and provenance."""
+    from relfit.cli import calibration_commands
+
+    reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
+    how = calibration_commands.Calibrating(
+        era, parts, families, window, rack, exposure, level, seed, tuple(export or ()), nodes, racks, span
+    )
+    calibration_commands.calibrate(reading, how, as_json=json, out=out)
+
+
+@app.command()
 def data(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A bundled sample.")] = None,
     json: opt.Json = False,
