@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from relfit.lifedata import LifeData
     from relfit.readers import read
     from relfit.reporting import report
+    from relfit.system.replay import replay
     from relfit.system.system import System
 
 __version__ = "0.1.0"
@@ -51,6 +52,7 @@ _HOME = {
     "calibrate": "relfit.calibration",
     "fit": "relfit.fitting",
     "read": "relfit.readers",
+    "replay": "relfit.system",
     "report": "relfit.reporting",
 }
 _ROOMS = (
@@ -97,6 +99,7 @@ __all__ = [
     "recurrence",
     "regression",
     "repairs",
+    "replay",
     "report",
     "system",
 ]
