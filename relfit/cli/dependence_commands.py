@@ -13,7 +13,8 @@ from relfit.cli import output
 from relfit.cli.figures import Picture, check_place, write_figures
 from relfit.cli.options import Reading, check_alpha, check_level
 from relfit.cli.progress import Steps
-from relfit.errors import DataError, RelfitError
+from relfit.errors import ArgumentError, DataError, RelfitError
+from relfit.units import hours
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,8 +146,12 @@ def dependence(
     """Show whether nodes depend on each other, and failures on those before."""
     how.check()
     check_alpha(alpha)
+    hours(window)
+    if correlation not in _METHODS:
+        raise ArgumentError(f"--correlation {correlation!r} is not known", remedy=f"use {', '.join(_METHODS)}")
     with Steps("reading", "asking", "writing") as steps:
         log = reading.select(reading.read())
+        _check_column("--place", place, log, ("system",))
         steps.next()
         from relfit.dependence import dependence as ask
 
@@ -164,6 +169,14 @@ def dependence(
             parts.all.append(part)
         # all parts are within the document of the whole
         _show_dependence(log, how, parts, whole, found)
+
+
+_METHODS = ("spearman", "pearson", "kendall")
+
+
+def _check_column(option: str, name: str | None, log: FailureLog, known: tuple[str, ...]) -> None:
+    if name is not None and name not in (*known, *log.attributes):
+        raise ArgumentError(f"{option} {name!r} is no column", remedy=f"use {', '.join((*known, *log.attributes))}")
 
 
 _QUESTIONS = {
@@ -284,6 +297,9 @@ def trend(
     check_level(level)
     with Steps("reading", "finding eras", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
         log = reading.select(reading.read())
+        _check_column("--per", per, log, ("node", "system", "cause", "scope"))
+        if by is not None:
+            _check_by(log, per, by)
         parts = _Parts()
         steps.next()
         _eras(parts, log, alpha, level, seed)
@@ -352,7 +368,7 @@ def _histories(parts: _Parts, log: FailureLog, per: str, by: str | None, alpha: 
         part.figures = [("processes", partial(plotting.processes, together))]
     with parts.asking("mean_cumulative", "How many failures by age: the mean cumulative function") as part:
         _need(histories, problem)
-        labels = "all" if by is None else _labels(log, histories, per, by)
+        labels = "all" if by is None else _labels(log, histories, by)
         curve = mean_cumulative(histories, labels, level=level)
         part.sentence = curve.sentence
         part.tables = {"mean_cumulative": curve.to_frame()}
@@ -398,20 +414,24 @@ def _trend_shares(found: Any, alpha: float) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _labels(log: FailureLog, histories: Any, per: str, by: str) -> Any:
+def _check_by(log: FailureLog, per: str, by: str) -> None:
+    """Refuse a column that does not tell nodes apart."""
+    if by == "system" and per in ("node", "system"):
+        return
+    if per != "node":
+        raise ArgumentError(f"--by {by} compares nodes", remedy="leave out --per")
+    known = [name for name in log.attributes if name in log.population.columns]
+    if by not in known:
+        raise ArgumentError(f"--by {by!r} is no column of the nodes", remedy=f"use {', '.join(('system', *known))}")
+
+
+def _labels(log: FailureLog, histories: Any, by: str) -> Any:
     """The value of a column of the population for every history."""
     import pandas as pd
 
-    from relfit.errors import ArgumentError
-
-    if by == "system" and per in ("node", "system"):
+    if by == "system":
         return [str(label[0]) if isinstance(label, tuple) else str(label) for label in histories.groups]
-    if per != "node":
-        raise ArgumentError(f"--by {by} compares nodes", remedy="leave out --per")
     people = log.population
-    if by not in people.columns or by not in log.attributes:
-        known = [name for name in log.attributes if name in people.columns]
-        raise ArgumentError(f"no column {by!r} of the nodes", remedy=f"use {', '.join(('system', *known))}")
     nodes = pd.MultiIndex.from_arrays([people["system"].astype(object), people["node"].astype(object)])
     column = pd.Series(people[by].astype(object).to_numpy(), index=nodes)
     values = column[~column.index.duplicated()].reindex(histories.groups)

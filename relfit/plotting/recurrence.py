@@ -21,12 +21,12 @@ if TYPE_CHECKING:
         TrendTests,
     )
 
-__all__ = ["availability_over_time", "cumulative_difference", "mean_cumulative", "processes", "trends"]
+__all__ = ["TEST_NAMES", "availability_over_time", "cumulative_difference", "mean_cumulative", "processes", "trends"]
 
 _MOST_CURVES = 6
 _MOST_STEPS = 1200
 _LINES = ("-", "--", "-.", (0, (1.2, 1.4)), (0, (6, 2, 1.2, 2)), (0, (3, 1)))
-_TESTS = {
+TEST_NAMES = {
     "laplace": "Laplace",
     "mil_hdbk_189": "MIL-HDBK-189",
     "lewis_robinson": "Lewis-Robinson",
@@ -180,7 +180,7 @@ def trends(found: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) ->
     made = found.status == "ok"
     if not made.any():
         return style.empty(ax, "Too few failures for any test of trend")
-    names = [_TESTS.get(test, test) for test in found.tests]
+    names = [TEST_NAMES.get(test, test) for test in found.tests]
     ax.grid(visible=False, axis="y")
     if len(found.groups) == 1:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -195,9 +195,8 @@ def title(ax: Axes, message: str) -> None:
     whole: Any = ax.get_figure(root=True)
     width = ax.get_position().width * whole.get_size_inches()[0]
     # a number stays with its percent sign
-    lines = textwrap.wrap(
-        message[:1].upper() + message[1:].replace(" %", "\N{NO-BREAK SPACE}%"), max(int(width * 11), 24)
-    )
+    text = (message[:1].upper() + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = textwrap.wrap(text, max(int(width * 11), 24), break_on_hyphens=False)
     ax.set_title(
         "\n".join(lines).replace("\N{NO-BREAK SPACE}", " "),
         loc="left",

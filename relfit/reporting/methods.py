@@ -56,11 +56,40 @@ def methods(m: Material) -> Section:
             "several nodes are not independent, so true bands are wider.",
         ),
         (
+            "Eras",
+            "Incidents in bins of a day are taken as a Poisson process whose rate is constant within an era. The "
+            "segmentation is exact (PELT: Killick, Fearnhead and Eckley 2012), with a penalty that finds a change in "
+            "5 % of logs that have none. The era to use is the most recent one with a sixth of the node-hours or more.",
+        ),
+        (
+            "Trend and processes",
+            "Laplace and MIL-HDBK-189 ask whether failures come as those of a Poisson process of constant rate, "
+            "Lewis-Robinson and Mann whether they come as those of any renewal process (Ascher and Feingold 1984). The "
+            "observed curve is the mean cumulative function with robust limits (Nelson 2003).",
+        ),
+        (
+            "Incidents",
+            "Records of one place, each within the window after the one before, are one incident. Long gaps tell how "
+            "many short ones independent failures would give; the window ends where short gaps stop being more than "
+            "twice as frequent. Rates have exact Poisson intervals (Garwood 1936).",
+        ),
+        (
+            "Independence",
+            "Correlations are Spearman's, of the first times to failure that two nodes share. Failures together are "
+            "counted within an hour and set against independent Poisson processes and random logs. The p-values along "
+            "time come from shuffling, exact whatever the distribution. Each test is at 5 %.",
+        ),
+        (
             "Lemons",
-            "Under the assumption that all nodes of a system are equal and fail independently, a node's count is "
-            "Poisson. The p-value is the chance of so many or more, adjusted by the false discovery rate over all "
-            "nodes (Benjamini and Hochberg 1995). A small one says that a node differs, not why: load and "
-            "incidents that hit a whole rack do it too.",
+            "If all nodes of a system were equal and failed independently, a node would have a binomial number of the "
+            "system's failures. The p-value is the exact chance of so many or more, adjusted by the false discovery "
+            "rate over all nodes (Benjamini and Hochberg 1995). A small one says that a node differs, not why: load "
+            "and incidents that hit a whole rack do it too.",
+        ),
+        (
+            "Quick and slow repairs",
+            "Two exponentials and two lognormals by maximum likelihood; the lower AIC is shown, and two kinds only "
+            "where BIC prefers them to one.",
         ),
         (
             "Distribution functions",

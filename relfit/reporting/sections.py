@@ -226,7 +226,7 @@ def _of_questions(m: Material) -> list[str]:
         cautions.append(joined.sentence)
     lemons = m.questions.lemons.found
     if lemons is not None and m.nodes.table["events"].max() > 1 and len(lemons.found):
-        cautions.append(lemons.sentence)
+        cautions.append(f"{lemons.sentence.split('. ')[0].rstrip('.')}.")
     return cautions
 
 
@@ -312,7 +312,9 @@ def clock(m: Material) -> Section:
         f"Times are on the clocks of {tally.timezone}. A peak in working hours usually means load, maintenance, "
         "or failures that are noticed when people are there."
     )
-    return Section("clock", "Hour of the day and weekday", (words,), figures, (table,))
+    asked = m.questions.dependence.found
+    verdict = asked.cycles.sentence if asked is not None and asked.cycles is not None else ""
+    return Section("clock", "Hour of the day and weekday", (words,), figures, (table,), verdict=verdict)
 
 
 def data(m: Material) -> Section:

@@ -34,6 +34,7 @@ def independence(m: Material) -> Section:
         )))  # fmt: skip
     if found.serial is not None and found.serial.depends is not None:
         figures.append(draw("durbinwatson", plotting.durbin_watson, found.serial, size=_SMALL))
+        figures.append(draw("autocorrelation", plotting.autocorrelation, found.serial, size=_SMALL))
     if found.pooled is not None and found.pooled.depends is not None:
         figures.append(draw("pooled", plotting.durbin_watson_pooled, found.pooled, size=_SMALL))
     if found.dispersion is not None and found.dispersion.depends is not None:
@@ -64,7 +65,7 @@ def independence(m: Material) -> Section:
                 percent=frozenset({"observed_share", "expected_share"}),
             )
         )  # fmt: skip
-    terms = tuple((str(q), str(f)) for q, f in zip(frame["question"], frame["finding"], strict=True))
+    terms = tuple((f"{q[:1].upper()}{q[1:]}", str(f)) for q, f in zip(frame["question"], frame["finding"], strict=True))
     return Section(key, title, (), tuple(figures), tuple(tables), terms, verdict=found.sentence)
 
 
@@ -138,17 +139,18 @@ def nodes_section(m: Material) -> Section:
         names = {"fraction": "bad nodes", "fraction_low": "low", "fraction_high": "high", "ratio": "ratio of rates",
                  "ratio_low": "low ", "ratio_high": "high ", "p": "p"}  # fmt: skip
         if "description" in fitted:
-            names["description"] = "describes best"
+            names |= {"spread": "spread of rates", "description": "describes best"}
             said = {"two_classes": "two classes", "spread": "a spread of rates", "equal": "one rate"}
             fitted = fitted.assign(description=fitted["description"].map(lambda x: said.get(x, str(x))))
         tables.append(
             Table(
                 "classes-of-nodes",
-                "Nodes as good and bad ones",
+                "How the rates of nodes differ",
                 fitted,
                 {**own, **names},
                 percent=percent,
-                note="Ratio: how many times as often a bad node fails. p: one class of nodes against two.",
+                note="Ratio: how many times as often a node of the bad class fails. p: one class of nodes against two. "
+                "Spread: coefficient of variation, if rates differ by degrees.",
             )
         )
     words: tuple[str, ...] = ()

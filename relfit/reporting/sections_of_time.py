@@ -9,6 +9,7 @@ import pandas as pd
 from relfit import plotting
 from relfit.lifedata import key_columns
 from relfit.plotting.nodes import group_name
+from relfit.plotting.recurrence import TEST_NAMES
 from relfit.reporting.drawing import draw
 from relfit.reporting.material import Material
 from relfit.reporting.pieces import Figure, Section, Table, probability_words
@@ -56,7 +57,7 @@ def steady(m: Material) -> Section:
         shares, adjusted = each.share(0.05), each.share(0.05, adjusted=True)
         table = pd.DataFrame(
             {
-                "test": list(each.tests),
+                "test": [TEST_NAMES.get(test, test) for test in each.tests],
                 "tested": (each.status == "ok").sum(axis=0),
                 "share": shares.to_numpy(),
                 "adjusted": adjusted.to_numpy(),
