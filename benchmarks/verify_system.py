@@ -1,6 +1,6 @@
 """Verify what `relfit.system` says about its own uncertainty: coverage of intervals, size of tests, calibrated replays.
 
-Run it with ``python benchmarks/verify_system.py [quick]``; it prints tables. The figures in docs/validation.md come from it.
+Run: python benchmarks/verify_system.py [quick] [replays] [sizes] [coverage]. It prints the tables of docs/validation.md.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 import relfit as rf
 from relfit.families import Weibull
 from relfit.fitting import pool
-from relfit.system import System
-from relfit.system.uncertainty import interval_of
+from relfit.system import System, chi_square, interval_of, validate
 
 ASKED = [("reliability", 24.0), ("hazard", 24.0), ("quantile", 0.1), ("mttf", None)]
 
@@ -44,9 +44,10 @@ def shared(shape: float, size: int, censored: float, replications: int, kind: st
     fit = rf.fit(lives_of(truth, replications, size, censored, rng), "weibull")["weibull"]
     ages = np.linspace(0.0, 2000.0, 8)
     right = System(Weibull(np.full(8, shape), np.full(8, 1000.0)), ages)
-    rows = []
-    for r in np.flatnonzero(fit.ok):
-        rows.append(inside(System.from_fits(fit, nodes=[int(r)] * 8, ages=ages), right, kind, int(r)))
+    rows = [
+        inside(System.from_fits(fit, nodes=[int(r)] * 8, ages=ages), right, kind, int(r))
+        for r in np.flatnonzero(fit.ok)
+    ]
     return np.array(rows)
 
 
@@ -88,11 +89,99 @@ def coverage(replications: int) -> Iterator[str]:
     for name, case in (("eight nodes, one fit", shared), ("eight nodes, eight fits", separate)):
         for shape, size, censored in ((0.8, 30, 0.3), (0.8, 100, 0.3), (2.0, 50, 0.3)):
             for kind in ("delta", "draws", "bootstrap"):
-                some = replications if kind == "delta" else max(replications // 4, 40)
+                some = replications if kind == "delta" else max(replications // 5, 40)
                 found = case(shape, size, censored, some, kind)
                 yield row(f"{name}, shape {shape}, {size} lives, 30 % cut", kind, found)
     for kind in ("delta", "draws"):
         yield row("40 nodes pooled, 5 lives each", kind, pooled(max(replications // 10, 20), kind))
+
+
+def simulated_log(fleet: Weibull, hours: float, repair: float, rng: np.random.Generator) -> rf.FailureLog:
+    """A log of nodes that fail as `fleet` says, counted from failure to failure, and are down for a while."""
+    lives = 4 * int(hours / float(np.min(fleet.mean()))) + 20
+    start = np.cumsum(fleet.sample(lives, rng), axis=0).T
+    node, place = np.nonzero(start < hours)
+    begun = start[node, place]
+    epoch = pd.Timestamp("2001-01-01", tz="UTC")
+    names = np.array([f"n{i:04d}" for i in range(start.shape[0])])
+    events = pd.DataFrame(
+        {
+            "system": "s",
+            "node": names[node],
+            "start": epoch + pd.to_timedelta(begun, unit="h"),
+            "end": epoch + pd.to_timedelta(begun + rng.exponential(repair, begun.size), unit="h"),
+            "cause": "hardware", "detail": None, "scope": "node", "start_cut": False, "end_cut": False,
+            "line": np.arange(begun.size) + 2,
+        }
+    )  # fmt: skip
+    end = epoch + pd.Timedelta(hours=hours)
+    population = pd.DataFrame(
+        {
+            "system": "s", "node": names, "entered": epoch, "left": end, "entered_known": True, "left_known": True,
+            "declared": True,
+        }
+    )  # fmt: skip
+    return rf.FailureLog(events, population, rf.Window(epoch, end, True, True))
+
+
+def sizes(replications: int) -> Iterator[str]:
+    """Share of right models that the tests reject at 5 %."""
+    yield ""
+    yield "Right models rejected at 5 % (percent)"
+    system = System(Weibull([0.8, 0.6, 1.5, 0.9], [1000.0, 3000.0, 1500.0, 700.0]), [600.0, 10.0, 300.0, 2000.0])
+    for n in (50, 100, 1000):
+        rejected = np.mean([chi_square(system.sample(n, r), system).rejected for r in range(replications)])
+        yield f"chi-square, {n:5d} sampled times                 {100 * rejected:5.1f}"
+    rows = []
+    for r in range(replications):
+        found = validate(system.sample(100, 1000 + r), system)
+        rows.append((found.ks_p < 0.05, found.ad_p < 0.05, not found.ratio_low <= 1.0 <= found.ratio_high))
+    ks, ad, ratio = 100.0 * np.mean(rows, axis=0)
+    yield f"validate, 100 sampled times: K-S {ks:.1f}, A-D {ad:.1f}, number of failures {ratio:.1f}"
+    rows, fleet = [], Weibull(np.linspace(0.6, 1.4, 20), np.full(20, 800.0))
+    for r in range(replications // 4):
+        log = simulated_log(fleet, 8000.0, 10.0, np.random.default_rng(r))
+        follow = System(fleet, names=[f"n{i:04d}" for i in range(20)])
+        found = validate(log, follow, since="2001-04-01")
+        rows.append((found.ks_p < 0.05, found.ad_p < 0.05, not found.ratio_low <= 1.0 <= found.ratio_high))
+    ks, ad, ratio = 100.0 * np.mean(rows, axis=0)
+    yield f"validate, log of 20 nodes from an instant on: K-S {ks:.1f}, A-D {ad:.1f}, number of failures {ratio:.1f}"
+    # new times, parameters fitted to other lives: plain, and allowing for the uncertainty of the fit
+    rows = []
+    for r in range(replications):
+        rng = np.random.default_rng(r)
+        lives = rf.LifeData.from_array(Weibull(0.8, 1000.0).sample((4, 60), rng))
+        own = System.from_fits(rf.fit(lives, "weibull")["weibull"], ages=300.0)
+        right = System(Weibull(np.full(4, 0.8), np.full(4, 1000.0)), 300.0)
+        found = chi_square(right.sample(200, rng), own, draws=399)
+        rows.append((found.p < 0.05, (found.p_fit or 0.0) < 0.05))
+    plain, fitted = 100.0 * np.mean(rows, axis=0)
+    yield f"chi-square, 200 new times, fitted system: plain {plain:.1f}, allowing for the fit {fitted:.1f}"
+
+
+def replays(replications: int) -> Iterator[str]:
+    """How often the limits of a replay hold, for a right and a wrong model, by simulated logs."""
+    yield ""
+    yield "Replays of simulated logs of 100 nodes over two years, second year held out (percent of logs)"
+    for name, shape in (("exponential truth", 1.0), ("Weibull truth, shape 0.6", 0.6)):
+        rows = []
+        for r in range(replications):
+            rng = np.random.default_rng(r)
+            fleet = Weibull(np.full(100, shape), 900.0 * np.exp(0.3 * rng.standard_normal(100)))
+            log = simulated_log(fleet, 2 * 8760.0, 8.0, rng)
+            found = rf.replay(log, sizes=[1, 8, 32], lengths=["12h", "48h"], jobs=500, rng=r)
+            row = []
+            for family in ("weibull", "exponential"):
+                score, curve = found.scores.loc[family], found.calibration(family, 8)
+                row += [score["excess_low"] <= 0.0 <= score["excess_high"], curve.inside.mean()]
+            favours = found.compare().loc["brier", "favours"]
+            rows.append([*row, favours == "weibull", favours == "exponential"])
+        good = 100.0 * np.mean(rows, axis=0)
+        yield (
+            f"{name:26s} mean within limits: Weibull {good[0]:.0f}, exponential {good[2]:.0f}; "
+            f"bins within limits: Weibull {good[1]:.0f}, exponential {good[3]:.0f}; "
+            f"found better: Weibull {good[4]:.0f}, exponential {good[5]:.0f}"
+        )
 
 
 def row(name: str, kind: str, found: np.ndarray) -> str:
@@ -105,6 +194,13 @@ def row(name: str, kind: str, found: np.ndarray) -> str:
 if __name__ == "__main__":
     quick = "quick" in sys.argv[1:]
     begun = time.perf_counter()
-    for line in coverage(200 if quick else 2000):
-        print(line, flush=True)
+    parts = {
+        "replays": replays(10 if quick else 100),
+        "sizes": sizes(100 if quick else 1000),
+        "coverage": coverage(100 if quick else 1000),
+    }
+    chosen = [part for part in sys.argv[1:] if part in parts] or list(parts)
+    for part in chosen:
+        for line in parts[part]:
+            print(line, flush=True)
     print(f"{time.perf_counter() - begun:.0f} s")

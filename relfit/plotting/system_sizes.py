@@ -46,7 +46,7 @@ def by_size(
     Returns
     -------
     matplotlib.axes.Axes
-        Logarithmic where the quantity spans more than two decades.
+        Logarithmic where the quantity spans more than a factor of twenty.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def by_size(
     values = table[shown][np.isfinite(table[shown]) & (table[shown] > 0.0)]
     if quantity == "reliability":
         ax.set_ylim(0.0, 1.02)
-    elif values.size and values.max() > 100.0 * values.min():
+    elif values.size and values.max() > 20.0 * values.min():
         ax.set_yscale("log")
         style.decades(ax.yaxis, float(values.min()), float(values.max()))
     first, last = (style.figures(float(v)) for v in (table[0, 0], table[-1, 0]))
