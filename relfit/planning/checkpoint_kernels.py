@@ -134,6 +134,8 @@ def predicted_runs(
                 known = draws[run, i, 0] < recall and draws[run, i, 1] < in_time
                 i += 1
                 if i >= failures.shape[1]:
+                    if known:  # the job goes on: what it has done is not lost
+                        saved = done
                     break
                 to_failure = failures[run, i]
                 if known:
@@ -149,6 +151,7 @@ def predicted_runs(
                 counts[run, 2] += 1
                 j += 1
                 if j >= alarms.shape[1]:
+                    saved = done
                     break
                 to_alarm = alarms[run, j]
                 if moving <= 0.0:

@@ -226,8 +226,8 @@ def best_interval(
 ) -> FloatArray:
     """Interval of work that minimises the expected time, hours; exact, by Lambert's W.
 
-    With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, whatever restore and downtime are. Else ``w = mu (1 + W0((C/A
-    - 1)/e))`` with ``A`` the mean time from one failure to the next and from there to the end of the restore.
+    With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, whatever restore and downtime are. Else, with ``A`` the mean
+    time from one failure to the next and from there to the end of the restore, ``w = mu (1 + W0((C/A - 1)/e))``.
 
     Examples
     --------
@@ -340,7 +340,7 @@ def mu_times_root(mu: FloatArray, c: FloatArray, cost: FloatArray, exposed: bool
         q = -np.expm1(-c / mu) if exposed else c / cost  # 1 - (1 - x) exp(x)
         p = np.sqrt(2.0 * q)
         near = p - p * p / 3.0 + 11.0 / 72.0 * p**3
-        far = 1.0 + np.real(special.lambertw(np.asarray((q - 1.0) / np.e)))
+        far = 1.0 + np.real(np.asarray(special.lambertw((q - 1.0) / np.e)))  # type: ignore[call-overload]
         x = np.where(q < 0.01, near, far)
         for _ in range(3):
             small = np.minimum(x, 0.5)

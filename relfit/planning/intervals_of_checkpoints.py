@@ -1,9 +1,9 @@
 """Intervals that follow the hazard: short while failures are likely, long while they are not.
 
-Failures do not depend on when a job saves. So what a schedule can change is the work that is kept of each stretch between
-two failures, and the best schedule keeps the most of every stretch: with saves that end at ``t1 < t2 < ...`` and survival
-S, the sum of ``(t[j] - t[j-1] - C) S(t[j])``. It is found by dynamic programming over a grid of times that is fine where
-saves are frequent, and then moved to where the derivatives vanish.
+Failures do not depend on when a job saves. So what a schedule can change is the work that is kept of each stretch
+between two failures, and the best schedule keeps the most of every stretch: with saves that end at ``t1 < t2 < ...``
+and survival S, the sum of ``(t[j] - t[j-1] - C) S(t[j])``. It is found by dynamic programming over a grid of times
+that is fine where saves are frequent, and then moved to where the derivatives vanish.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def best_schedule(
     save, restore, downtime : duration
         Hours. Failures must be able to strike in saves; `save` above zero.
     running : bool
-        The job runs already: the stretch begins with work, not with a restore. The waste is then that of this stretch, its
-        share of time until the next failure is repaired.
+        The job runs already: the stretch begins with work, not with a restore. The waste is then that of this
+        stretch, its share of time until the next failure is repaired.
 
     Returns
     -------

@@ -1,8 +1,9 @@
 """Checkpoint just before a predicted failure, or migrate to a spare node: the model of "Checkpointing or migration".
 
 With perfect prediction, a job of n nodes stops every mu/n hours: for C + D + R hours if it saves in time, repairs and
-restores, for M hours if it migrates. Migration needs m of the N nodes as spares, so many that more than m are migrating or
-down at once with a probability of at most the risk. Section 6 of the paper has periodic checkpoints without prediction.
+restores, for M hours if it migrates. Migration needs m of the N nodes as spares, so many that more than m are
+migrating or down at once with a probability of at most the risk. Section 6 of the paper has periodic checkpoints
+without prediction.
 """
 
 from __future__ import annotations
@@ -299,8 +300,9 @@ def compare_throughputs(
     nodes : array_like of int
         N, spares included.
     mtbf : array_like of durations, or Family
-        Of one node. A family stands for nodes that are all new: a job of n nodes then has the mean of the least of n lives
-        between failures. (The paper's formula for Weibull lives, section 4.2, has a slip: the scale goes with ``n**(-1/shape)``.)
+        Of one node. A family stands for nodes that are all new: a job of n nodes then has the mean of the least of n
+        lives between failures. (The paper's formula for Weibull lives, section 4.2, has a slip: the scale goes with
+        ``n**(-1/shape)``.)
     risk : array_like of float
         Probability to be short of a spare.
     parallel : bool
@@ -353,10 +355,9 @@ def compare_throughputs(
         else:
             chosen = mixes.setdefault(whole_count, job_mix(whole_count, share_sequential))
         busy = chosen.node_shares * count
-        if family is None:
-            gap = mean / chosen.sizes
-        else:
-            gap = means.setdefault(id(chosen), _least_of(family, chosen.sizes))
+        if family is not None and whole_count not in means:
+            means[whole_count] = _least_of(family, chosen.sizes)
+        gap = mean / chosen.sizes if family is None else means[whole_count]
         waste = first_order_best_waste(gap, save, restore, down)
         exact = best_waste(gap, save, restore, down)
         factor = factor**2 if spares_twice and not parallel else factor

@@ -69,8 +69,8 @@ def renewal_waste(
     exposed : tuple of str
         In which of ``"save"`` and ``"restore"`` failures can strike.
     slowed : float
-        Share of speed lost while a save goes on: 1 blocks, 0 is an asynchronous save that costs nothing by itself. What is
-        done meanwhile is in the next save.
+        Share of speed lost while a save goes on: 1 blocks, 0 is an asynchronous save that costs nothing by itself.
+        What is done meanwhile is in the next save.
 
     Returns
     -------
@@ -156,9 +156,10 @@ def job_time(
 ) -> float:
     """Expected hours until a job of `work` hours is done, by the renewal equation.
 
-    The first stretch begins with `ages`, every later one with the ages `after` a restart. With ``G(k)`` the mean time for the
-    last k intervals from a restart, ``G(k)`` is the mean time to failure or end, plus the mean over the failures of the
-    downtime and of ``G`` of what is then left. Beyond 4000 intervals ``G`` goes on with its long-run slope.
+    The first stretch begins with `ages`, every later one with the ages `after` a restart. With ``G(k)`` the mean time
+    for the last k intervals from a restart, ``G(k)`` is the mean time to failure or end, plus the mean over the
+    failures of the downtime and of ``G`` of what is then left. Beyond 4000 intervals ``G`` goes on with its long-run
+    slope.
 
     Returns
     -------
@@ -188,7 +189,7 @@ def job_time(
     end = final + (held if last_save else 0.0)
     aside = c - held  # hours of a save outside of the stretch
 
-    ends = struck + (pace + held) * np.arange(used)  # of whole intervals, counted from the restore
+    ends = struck + (pace + held) * np.arange(used, dtype=np.float64)  # of whole intervals, counted from the restore
     sf, area = later.sf(ends), _area(later, ends)
     finish = ends + end
     sf_end, area_end = later.sf(finish), _area_beyond(later, ends, finish, area)
@@ -210,7 +211,7 @@ def job_time(
         g[k] = mean / (1.0 - lost[0])
     slope = g[used] - g[used - 1]
     # the first stretch, without a restore
-    begin = (pace + held) * np.arange(used)
+    begin = (pace + held) * np.arange(used, dtype=np.float64)
     sf0, area0 = first.sf(begin), _area(first, begin)
     last, whole = begin[-1] + end, used - 1
     sf_last = float(first.sf(last))

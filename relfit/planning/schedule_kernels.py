@@ -15,11 +15,11 @@ def best_next(
     time: np.ndarray, log_sf: np.ndarray, save: float, last_value: float,
     value: np.ndarray, following: np.ndarray,
 ) -> None:  # fmt: skip
-    """Most work that can be kept from each time of a grid on, given no failure so far, and the end of the best next save.
+    """Most work that can be kept from each time of a grid on, given no failure so far, and where the next save ends.
 
     ``value[i]`` is the largest of ``S(t[k])/S(t[i]) (t[k] - t[i] - save + value[k])`` over the later
-    times t[k] by which a save can be done. The search ends where survival has fallen by three e-folds, or far beyond the
-    best.
+    times t[k] by which a save can be done. The search ends where survival has fallen by three e-folds, or far beyond
+    the best.
     """
     n = time.size
     value[n - 1] = last_value

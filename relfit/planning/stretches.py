@@ -153,7 +153,7 @@ def stretch_of(source: Any, ages: Any = 0.0, nodes: int = 1) -> Stretch:
         from relfit.families import Exponential
 
         mtbf = float(durations("mtbf", source, zero=False))
-        return _of_nodes(Exponential(1.0 / mtbf), np.zeros(()), nodes)
+        return _of_nodes(Exponential(np.asarray(1.0 / mtbf)), np.zeros(()), nodes)
     raise ArgumentError(
         f"cannot plan with {type(source).__name__}", remedy="give a mean time, a fitted family or a system"
     )

@@ -235,8 +235,8 @@ def _progress(
 ) -> FloatArray:  # fmt: skip
     """Kept work for an hour: k intervals over the mean time from one global save to the next.
 
-    With V(i) the mean time to the next global save after i - 1 local ones, ``V(i) = a + b V(i+1) + (1 - b) G``, G the mean
-    time from a failure that needs the global save.
+    With V(i) the mean time to the next global save after i - 1 local ones, ``V(i) = a + b V(i+1) + (1 - b) G``, G the
+    mean time from a failure that needs the global save.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         e1 = np.exp(-r1 / mu)
@@ -252,7 +252,7 @@ def _progress(
             lost = fails * ((1.0 - phi) * (1.0 - l1) + phi) / back  # 1 - b
             return a, (1.0 - fails) / back, lost
 
-        a, b, lost = pieces(w + c1)
+        a, _, lost = pieces(w + c1)
         a_last, b_last, _ = pieces(w + c2)
         before = np.maximum(k - 1.0, 0.0)
         power = np.exp(before * np.log1p(-lost))

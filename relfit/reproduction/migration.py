@@ -1,11 +1,12 @@
-"""Tables 1 to 7 of "Checkpointing or migration": every printed cell, ours under the same conventions, and the right one.
+"""Tables 1 to 7 of "Checkpointing or migration": every printed cell, ours by the same conventions, and the right one.
 
-Conventions that reproduce the printed cells: a month of 210 days and a year of 2520 (the factor of the week was kept); in
-the columns of sequential jobs the spares are taken off twice; in Table 7 D + R of two minutes and a year of 360 days. The
-spares of Tables 1 to 6 all agree with the binomial law but one, 2786 for 2785 (mu of a day, N = 2**20, risk 1e-6, in Tables 1
-to 4): Poisson's approximation gives all that are printed, and so does the binomial law when its factorials are summed
-logarithm by logarithm in double precision, which loses 1.7e-8 of the probability where 1e-6 is asked for. The percentages
-of parallel jobs agree to 5 in 100 000 of the throughput (0.10 points of 2080), those of sequential jobs to the last digit.
+Conventions that reproduce the printed cells: a month of 210 days and a year of 2520 (the factor of the week was
+kept); in the columns of sequential jobs the spares are taken off twice; in Table 7 D + R of two minutes and a year of
+360 days. The spares of Tables 1 to 6 all agree with the binomial law but one, 2786 for 2785 (mu of a day, N = 2**20,
+risk 1e-6, in Tables 1 to 4): Poisson's approximation gives all that are printed, and so does the binomial law when
+its factorials are summed logarithm by logarithm in double precision, which loses 1.7e-8 of the probability where 1e-6
+is asked for. The percentages of parallel jobs agree to 5 in 100 000 of the throughput (0.10 points of 2080), those of
+sequential jobs to the last digit.
 """
 
 from __future__ import annotations
@@ -118,10 +119,11 @@ def table(number: int) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Tables 1 to 6: ``table``, ``scenario``, ``mtbf`` (of a node), ``nodes``, ``jobs``, ``risk``; ``printed``, ``ours`` (under the
-        printed conventions) and ``corrected`` percentages of improvement; ``spares_printed``, ``spares_ours`` (Poisson),
-        ``spares_exact`` (binomial) and ``spares_corrected``; ``agrees``, whether ours rounds to what is printed;
-        ``deviation``, ours less printed, in points. Table 7: ``yield`` columns instead, in percent.
+        Tables 1 to 6: ``table``, ``scenario``, ``mtbf`` (of a node), ``nodes``, ``jobs``, ``risk``; ``printed``,
+        ``ours`` (under the printed conventions) and ``corrected`` percentages of improvement; ``spares_printed``,
+        ``spares_ours`` (Poisson), ``spares_exact`` (binomial) and ``spares_corrected``; ``agrees``, whether ours
+        rounds to what is printed; ``deviation``, ours less printed, in points. Table 7: ``yield`` columns instead, in
+        percent.
 
     Raises
     ------

@@ -1,0 +1,458 @@
+"""`plan_checkpoints`: how often to save, what it costs, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relfit.errors import ArgumentError
+from relfit.planning import checkpointing as exact
+from relfit.planning.arguments import FloatArray, durations, positive, share
+from relfit.planning.checkpointing import Costs, check_period
+from relfit.planning.intervals_of_checkpoints import Schedule, best_schedule
+from relfit.planning.rates_of_job import rate_of_job
+from relfit.planning.renewal import LEAST_PROGRESS, best_fixed_interval, job_time, renewal_waste
+from relfit.planning.stretches import Stretch, stretch_of
+from relfit.planning.two_level import TwoLevels, best_two_levels
+from relfit.planning.words import hours_in_words, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["CheckpointPlan", "WasteCurve", "plan_checkpoints"]
+
+WasteAt = Callable[[FloatArray], FloatArray]
+_ROBUST_DRAWS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class WasteCurve:
+    """Waste over the interval.
+
+    Attributes
+    ----------
+    interval, waste : ndarray
+        Hours, and the share of time wasted.
+    low, high : ndarray or None
+        Limits by the draws.
+    """
+
+    interval: FloatArray
+    waste: FloatArray
+    low: FloatArray | None
+    high: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class CheckpointPlan:
+    """How often to save.
+
+    Attributes
+    ----------
+    mtbf : float
+        Mean hours between failures of the job.
+    interval, period, waste : float
+        Best hours of work between two saves, with the save, and the share of time that is not kept work.
+    interval_low, interval_high, waste_low, waste_high : float
+        Limits by the draws of the parameters; NaN where nothing is known of their uncertainty.
+    robust_interval, robust_waste : float
+        The interval that is best over all draws, and the mean (or quantile) of the waste there.
+    robust_by : str
+        ``"mean"`` or the quantile.
+    rules : pandas.DataFrame
+        A row a rule: ``rule``, ``interval`` (hours), ``waste`` there (exact), and ``excess``, points above the best.
+    given : dict or None
+        The interval asked for, its waste and limits.
+    curve : WasteCurve
+    two_levels, schedule : TwoLevels, Schedule, or None
+    hours_of_job : float or None
+        Expected hours for the work asked for, at the best interval.
+    least_mtbf : float
+        Below it the first-order waste is 1 at any interval.
+    status : str
+        ``"ok"``, or ``"no_progress"``: at any interval less than a billionth of the time is kept work.
+    level : float
+        Of the limits.
+    costs : dict
+        Hours of save, restore and downtime.
+    words : str
+        Where the failure rate comes from.
+    draws : int
+    """
+
+    mtbf: float
+    interval: float
+    period: float
+    waste: float
+    interval_low: float
+    interval_high: float
+    waste_low: float
+    waste_high: float
+    robust_interval: float
+    robust_waste: float
+    robust_by: str
+    rules: pd.DataFrame
+    given: dict[str, float] | None
+    curve: WasteCurve
+    two_levels: TwoLevels | None
+    schedule: Schedule | None
+    hours_of_job: float | None
+    least_mtbf: float
+    status: str
+    level: float
+    costs: dict[str, float]
+    words: str
+    draws: int
+
+    @property
+    def sentence(self) -> str:
+        """What to do, and how sure it is, in a sentence."""
+        if self.status != "ok":
+            return (
+                f"No interval makes progress: failures come every {hours_in_words(self.mtbf)} on average, "
+                f"and a save takes {hours_in_words(self.costs['save'])}, a restore "
+                f"{hours_in_words(self.costs['restore'])}."
+            )
+        text = f"Save after every {hours_in_words(self.interval)} of work"
+        if np.isfinite(self.interval_low):
+            text += f" ({hours_in_words(self.interval_low)} to {hours_in_words(self.interval_high)} by what is known)"
+        text += f": {percent(self.waste)} of the time is lost"
+        if np.isfinite(self.waste_low):
+            text += f" ({percent(self.waste_low)} to {percent(self.waste_high)})"
+        return text + "."
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All findings."""
+        found = [self.sentence]
+        if self.status == "ok" and np.isfinite(self.interval_low):
+            over = "on average" if self.robust_by == "mean" else f"at the {100 * float(self.robust_by):g} % quantile"
+            found.append(
+                f"Whatever the rate turns out to be, {hours_in_words(self.robust_interval)} loses least {over}: "
+                f"{percent(self.robust_waste)}."
+            )
+        if self.given is not None:
+            found.append(
+                f"After every {hours_in_words(self.given['interval'])} of work, as asked, "
+                f"{percent(self.given['waste'])} of the time is lost."
+            )
+        if self.mtbf <= self.least_mtbf and self.status == "ok":
+            found.append(
+                f"The first-order formulas see no progress here: they need failures {hours_in_words(self.least_mtbf)} "
+                "or more apart."
+            )
+        found += [part.sentence for part in (self.two_levels, self.schedule) if part is not None]
+        if self.hours_of_job is not None:
+            took = hours_in_words(self.hours_of_job) if np.isfinite(self.hours_of_job) else "for ever"
+            found.append(f"The job takes {took} on average.")
+        return tuple(found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a rule."""
+        return self.rules
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        numbers = {
+            "mtbf_hours": self.mtbf,
+            "interval_hours": self.interval,
+            "interval_low": self.interval_low,
+            "interval_high": self.interval_high,
+            "period_hours": self.period,
+            "waste": self.waste,
+            "waste_low": self.waste_low,
+            "waste_high": self.waste_high,
+            "robust_interval_hours": self.robust_interval,
+            "robust_waste": self.robust_waste,
+            "least_mtbf_hours": self.least_mtbf,
+        }
+        return {
+            **{name: _plain(value) for name, value in numbers.items()},
+            "robust_by": self.robust_by,
+            "status": self.status,
+            "level": self.level,
+            "draws": self.draws,
+            "costs_hours": self.costs,
+            "rules": [{k: _plain(v) for k, v in row.items()} for row in self.rules.to_dict("records")],
+            "given": None if self.given is None else {k: _plain(v) for k, v in self.given.items()},
+            "two_levels": None if self.two_levels is None else self.two_levels.to_dict(),
+            "schedule": None if self.schedule is None else self.schedule.to_dict(),
+            "hours_of_job": _plain(self.hours_of_job),
+            "source": self.words,
+            "sentences": list(self.sentences),
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Waste over the interval (`relfit.plotting.checkpointing.waste_over_interval`)."""
+        from relfit.plotting.checkpointing import waste_over_interval
+
+        return waste_over_interval(self, ax)
+
+    def __repr__(self) -> str:
+        return f"CheckpointPlan: {self.sentence}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        lines = "".join(f"<p>{escape(text)}</p>" for text in self.sentences)
+        return lines + self.rules.to_html(escape=True, index=False, float_format="{:.4g}".format)
+
+
+def plan_checkpoints(
+    source: Any,
+    save: Any,
+    restore: Any = 0.0,
+    downtime: Any = 0.0,
+    *,
+    nodes: Any = None,
+    ages: Any = 0.0,
+    interval: Any = None,
+    period: Any = None,
+    exposed: tuple[str, ...] = ("save", "restore"),
+    slowed: float = 1.0,
+    global_save: Any = None,
+    global_restore: Any = None,
+    share_global: float | None = None,
+    schedule: bool = False,
+    work: Any = None,
+    events: Any = None,
+    robust: str | float = "mean",
+    draws: int = 2000,
+    level: float = 0.9,
+    rng: int | np.random.Generator | None = 0,
+) -> CheckpointPlan:
+    """Plan the checkpoints of a job.
+
+    Parameters
+    ----------
+    source : duration, Parameters, Distribution or System
+        A mean time between failures of one node, calibrated parameters (their rates, exponential), or the
+        distribution of the lives of the nodes: then by the renewal equation, every restart beginning with the same
+        `ages`.
+    save, restore, downtime : duration
+        Hours; the downtime is without failures.
+    nodes : int, optional
+        Of the job; see `rate_of_job`.
+    ages : array_like of durations
+        Of the nodes, for a distribution.
+    interval, period : duration, optional
+        Say what an interval of work, or a period with its save, loses.
+    exposed, slowed
+        As in `relfit.planning.renewal.renewal_waste`: where failures can strike; asynchronous saves.
+    global_save, global_restore, share_global : optional
+        Plan two levels: `save` and `restore` are those of the local one. See `relfit.planning.two_level`.
+    schedule : bool
+        Also find the intervals that follow the hazard (a distribution only).
+    work : duration, optional
+        Hours of work of the job, for its expected time.
+    events : float, optional
+        Failures behind a mean time given by hand.
+    robust : "mean" or float
+        Choose the robust interval by the mean waste over the draws, or by a quantile of it.
+    draws, level, rng
+        Number of draws, level of the limits, seed.
+
+    Raises
+    ------
+    ArgumentError
+        For values that cannot be; a save longer than its period.
+    DataError
+        When the mean time between failures is infinite.
+
+    Examples
+    --------
+    >>> plan = plan_checkpoints("20000h", "5min", "10min", nodes=1000, events=40)
+    >>> print(plan.sentence)
+    Save after every 1.77 hours of work (1.55 hours to 2.03 hours given what is known): 9.61 % of the time is lost
+    (8.36 % to \
+11 %).
+    """
+    cost = Costs.of(save, restore, downtime, exposed)
+    if cost.save.ndim or cost.restore.ndim or cost.downtime.ndim:
+        raise ArgumentError("one case at a time: save, restore and downtime must be single durations")
+    c, r, d = float(cost.save), float(cost.restore), float(cost.downtime)
+    speed = float(share("slowed", slowed))
+    if speed < 1.0 and "save" not in exposed:
+        raise ArgumentError("an asynchronous save in which nothing can fail is not known", remedy="expose 'save'")
+    share("level", level, zero=False, one=False)
+    if robust != "mean":
+        share("robust", robust, zero=False, one=False)
+    asked = _asked(interval, period, c)
+    lives = hasattr(source, "log_sf") or hasattr(source, "log_reliability")
+    stretch: Stretch | None = None
+    drawn: FloatArray | None = None
+    if lives:
+        if events is not None:
+            raise ArgumentError("events goes with a mean time given by hand")
+        stretch = stretch_of(source, ages, 1 if nodes is None else int(positive("nodes", nodes)))
+        mtbf, words = stretch.mean(), f"{type(source).__name__}, every restart with the same ages"
+    else:
+        if schedule:
+            raise ArgumentError("exponential failures call for a fixed interval", remedy="give a distribution instead")
+        rate = rate_of_job(source, nodes, events=events, draws=draws, rng=rng)
+        mtbf, drawn, words = rate.mtbf, rate.draws, rate.words
+
+    def waste_of(mu: Any, w: FloatArray) -> FloatArray:
+        if stretch is not None:
+            flat = np.maximum(w, 1e-12).ravel()
+            found = renewal_waste(stretch, flat, c, r, d, exposed=exposed, slowed=speed)
+            return np.asarray(found).reshape(w.shape)
+        if speed == 1.0:
+            return exact.waste(mu, w, c, r, d, exposed=exposed)
+        return _asynchronous_waste(np.asarray(mu), w, c, r, d, speed, "restore" in exposed)
+
+    def best_of(mu: FloatArray) -> FloatArray:
+        if speed == 1.0:
+            return exact.best_interval(mu, c, r, d, exposed=exposed)
+        return _zoom(
+            lambda w: waste_of(mu[..., None], w), np.log(exact.best_interval(mu, c)) if c > 0.0 else np.log(mu)
+        )
+
+    if stretch is not None:
+        fixed = best_fixed_interval(stretch, c, r, d, exposed=exposed, slowed=speed)
+        best, lost = fixed.interval, fixed.waste
+    else:
+        best = float(best_of(np.asarray([mtbf]))[0])
+        lost = float(waste_of(mtbf, np.asarray(best)))
+    limits = [np.nan] * 4
+    wise, wise_waste = best, lost
+    half = 0.5 * level
+    if drawn is not None:
+        bests = best_of(drawn)
+        wastes = waste_of(drawn, bests)
+        limits = [*np.quantile(bests, [0.5 - half, 0.5 + half]), *np.quantile(wastes, [0.5 - half, 0.5 + half])]
+        wise, wise_waste = _robust(waste_of, drawn[:_ROBUST_DRAWS], best, robust)
+    rules = _rules(mtbf, c, r, best, lost, lambda w: waste_of(mtbf, w), stretch is None)
+    given = None
+    if asked is not None:
+        given = {"interval": asked, "waste": float(waste_of(mtbf, np.asarray(asked)))}
+        if drawn is not None:
+            low, high = np.quantile(waste_of(drawn, np.asarray(asked)), [0.5 - half, 0.5 + half])
+            given |= {"low": float(low), "high": float(high)}
+    two = _two_levels(mtbf, c, r, d, global_save, global_restore, share_global, stretch)
+    plan = best_schedule(stretch, c, r, d, exposed=exposed) if schedule and stretch is not None else None
+    took = None
+    if work is not None:
+        if speed < 1.0:
+            raise ArgumentError("the time of a job is known for blocking saves only", remedy="leave work or slowed out")
+        total = durations("work", work)
+        took = (
+            job_time(stretch, total, best, c, r, d, after=ages, exposed=exposed) if stretch is not None
+            else float(exact.expected_time(total, mtbf, best, c, r, d, exposed=exposed))
+        ) if best > 0.0 else float(total)  # fmt: skip
+    return CheckpointPlan(
+        mtbf, best, best + c, lost, float(limits[0]), float(limits[1]), float(limits[2]), float(limits[3]), wise, wise_waste, str(robust), rules, given,
+        _curve(waste_of, mtbf, drawn, best, c, half), two, plan, took, float(exact.least_mtbf(c, r, d)),
+        "ok" if lost < 1.0 - LEAST_PROGRESS else "no_progress", level,
+        {"save": c, "restore": r, "downtime": d}, words, 0 if drawn is None else drawn.size,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- details
+
+
+def _asked(interval: Any, period: Any, c: float) -> float | None:
+    if interval is not None and period is not None:
+        raise ArgumentError("interval and period are both given", remedy="give one of them")
+    if period is not None:
+        whole = durations("period", period, zero=False)
+        check_period(whole, np.asarray(c))
+        return float(whole) - c
+    return None if interval is None else float(durations("interval", interval, zero=False))
+
+
+def _asynchronous_waste(
+    mu: FloatArray, gap: FloatArray, c: float, r: float, d: float, slowed: float, struck: bool
+) -> FloatArray:
+    """The formula of `renewal_waste` for exponential failures, in closed form."""
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        pace = (gap + c) / mu
+        kept = (gap + (1.0 - slowed) * c) / np.expm1(pace) - (1.0 - slowed) * c * np.exp(-pace)
+        progress = kept * np.exp(-r / mu) / (mu + d) if struck else kept / (mu + d + r)
+    return np.asarray(1.0 - np.where(np.isfinite(progress), progress, 0.0))
+
+
+def _zoom(waste: WasteAt, centre: FloatArray) -> FloatArray:
+    """Where the waste is least for each case, by grids that narrow."""
+    low, high = centre[..., None] - 9.0, centre[..., None] + 4.0
+    steps = np.linspace(0.0, 1.0, 27)
+    where = centre[..., None]
+    for _ in range(7):
+        grid = low + (high - low) * steps
+        best = waste(np.exp(grid)).argmin(axis=-1)[..., None]
+        where = np.take_along_axis(grid, best, axis=-1)
+        low = np.take_along_axis(grid, np.maximum(best - 1, 0), axis=-1)
+        high = np.take_along_axis(grid, np.minimum(best + 1, 26), axis=-1)
+    return np.asarray(np.exp(where[..., 0]))
+
+
+def _robust(
+    waste_of: Callable[[Any, FloatArray], FloatArray], drawn: FloatArray, best: float, by: str | float
+) -> tuple[float, float]:
+    """The interval with the least mean, or quantile, of the waste over the draws."""
+
+    def over_draws(w: FloatArray) -> FloatArray:
+        found = waste_of(drawn[:, None], np.ravel(w)[None, :])
+        total = found.mean(axis=0) if by == "mean" else np.quantile(found, float(by), axis=0)
+        return np.asarray(total).reshape(w.shape)
+
+    if best <= 0.0:
+        return best, float(over_draws(np.asarray([best]))[0])
+    where = _zoom(over_draws, np.asarray(np.log(best)))
+    return float(where), float(over_draws(np.asarray([where]))[0])
+
+
+def _rules(
+    mtbf: float, c: float, r: float, best: float, lost: float, waste: WasteAt, exponential: bool
+) -> pd.DataFrame:
+    import pandas as pd
+
+    names = ["exact" if exponential else "renewal equation", "Young 1974", "Daly, first order", "Daly, higher order"]
+    values = [best, float(exact.young_interval(mtbf, c)), float(exact.daly_interval(mtbf, c, r, "first")),
+              float(exact.daly_interval(mtbf, c, r))]  # fmt: skip
+    wastes = [lost, *(float(waste(np.asarray(value))) for value in values[1:])]
+    return pd.DataFrame(
+        {"rule": names, "interval": values, "waste": wastes, "excess": [100.0 * (x - lost) for x in wastes]}
+    )
+
+
+def _two_levels(
+    mtbf: float, c: float, r: float, d: float, global_save: Any, global_restore: Any, phi: Any, stretch: Stretch | None
+) -> TwoLevels | None:
+    if global_save is None:
+        if global_restore is not None or phi is not None:
+            raise ArgumentError("two levels need global_save", remedy="give it")
+        return None
+    if phi is None:
+        raise ArgumentError(
+            "two levels need share_global", remedy="give the share of failures that need the global save"
+        )
+    if stretch is not None and np.isnan(stretch.constant):
+        raise ArgumentError(
+            "two levels are planned for exponential failures", remedy="try two_level_waste_of for other families"
+        )
+    far = r if global_restore is None else global_restore
+    return best_two_levels(mtbf, c, global_save, r, far, phi, d)
+
+
+def _curve(
+    waste_of: Callable[[Any, FloatArray], FloatArray], mtbf: float, drawn: FloatArray | None, best: float, c: float,
+    half: float,
+) -> WasteCurve:  # fmt: skip
+    middle = best if 0.0 < best < np.inf else 0.01 * mtbf
+    grid = middle * np.logspace(-1.3, 1.3, 121)
+    waste = waste_of(mtbf, grid)
+    if drawn is None:
+        return WasteCurve(grid, waste, None, None)
+    low, high = np.quantile(waste_of(drawn[:, None], grid[None, :]), [0.5 - half, 0.5 + half], axis=0)
+    return WasteCurve(grid, waste, low, high)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value
