@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +188,7 @@ class CompletionTime:
     def _renewal(self) -> RestartDistribution | None:
         if self.job.checkpoint is not None or self.after_failure == "ageing":
             return None
-        later = None if self.after_failure == "same" else as_new(self.system).cumulative_hazard
+        later = None if self.after_failure == "same" else self.system.at_age(0.0).cumulative_hazard
         return RestartDistribution(self.system.cumulative_hazard, self.length, self.job.restart, later)
 
     def finish_probability(self, deadline: Any) -> FloatArray:
@@ -327,7 +327,7 @@ def completion_time(
         ``paper``: it loses the mean life of the system (equation 6.1), which is too much; with checkpoints, the
         efficiency of models.md section 4 with a failure rate of 1 / mean life.
     after_failure : {"same", "as_new", "ageing"}
-        What further attempts meet: the same ages as the first; a system as new; or the failed node starts anew while
+        What further attempts meet: the same ages as the first; all nodes as new; or the failed node starts anew while
         the others go on ageing, which is simulated.
     interval : float, optional
         Level of an interval from the uncertainty of the fitted parameters, as 0.95; the system must come from fits.
@@ -407,15 +407,6 @@ def check_names(convention: str, after_failure: str) -> None:
         raise ArgumentError("the paper's convention knows only after_failure='same'", remedy="use convention='exact'")
 
 
-def as_new(system: System) -> System:
-    """The same nodes, all of age zero."""
-    new = object.__new__(type(system))
-    for field in fields(system):
-        object.__setattr__(new, field.name, getattr(system, field.name))
-    object.__setattr__(new, "ages", np.zeros(system.n_nodes))
-    return new
-
-
 def attempt_of(system: System, length: float) -> Attempts:
     """One attempt on one system."""
     return attempts(lambda rows, x: system.cumulative_hazard(x.ravel()).reshape(x.shape), [length])
@@ -457,7 +448,7 @@ def _plain(
 def _failures(system: System, job: Job, length: float, after_failure: str, once: Attempts) -> float:
     """Expected number of failures: what an hour more at every restart adds to the expected completion time."""
     if job.checkpoint is None:
-        later = attempt_of(as_new(system), length)
+        later = attempt_of(system.at_age(0.0), length)
         log_value = float(once.log_failure[0]) + float(np.logaddexp(0.0, log_expm1(later.hazard[0])))
         return math.exp(log_value) if log_value < _LARGEST else math.inf
     more = replace(job, restart=job.restart + 1.0)
@@ -480,13 +471,13 @@ def _log_expected(
         with np.errstate(divide="ignore"):
             return float(log_expected_paper(once, job.restart, np.log([mean_life]))[0])
     if plan is not None:
-        later = None if after_failure == "same" else as_new(system).cumulative_hazard
+        later = None if after_failure == "same" else system.at_age(0.0).cumulative_hazard
         value = expected_with_checkpoints(system.cumulative_hazard, length, plan, job.restart, later)
         return math.log(value) if value < math.inf else math.inf
     once = attempt_of(system, length) if once is None else once
     if after_failure == "same":
         return float(log_expected_exact(once, job.restart)[0])
-    again = log_expected_exact(attempt_of(as_new(system), length), job.restart)
+    again = log_expected_exact(attempt_of(system.at_age(0.0), length), job.restart)
     return float(log_expected_as_new(once, job.restart, again)[0])
 
 

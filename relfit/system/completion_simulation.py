@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from relfit.errors import ArgumentError
 from relfit.system.checkpoints import Checkpoint
+from relfit.system.components import Component
 from relfit.system.excess import excess_inverse
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def simulate_completion(
     length : float
         Hours without failures and saves.
     restart : float
-        Hours from a failure to the next start; other nodes age over them and do not fail.
+        Hours from a failure to the next start. Nodes age over them and do not fail; the failed one is new at the end.
     checkpoint : Checkpoint, optional
     after_failure : {"ageing", "same", "as_new"}
         The failed node starts anew and the others go on ageing; or every attempt meets the first ages; or the first
@@ -96,11 +98,21 @@ def _run(
     clock, failures = np.zeros(runs), np.zeros(runs, dtype=np.int64)
     saved = np.zeros(runs)  # whole segments behind a checkpoint
     open_runs = np.arange(runs)
-    ages = np.broadcast_to(system.ages, (runs, system.n_nodes)) if after_failure == "ageing" else None
-    start, read = system.ages, 0.0
+    ages: FloatArray | None = None
+    parts, first_ages = _parts(system)
+    if after_failure == "ageing":
+        if system.tolerance:
+            raise ArgumentError(
+                "nodes that go on ageing are simulated for jobs that need all their nodes",
+                remedy="use after_failure='same' or 'as_new', or a system without tolerance",
+            )
+        ages = np.broadcast_to(first_ages, (runs, first_ages.size))
+    meets, read = system, 0.0
     for attempt in range(most_failures + 1):
-        now = start if ages is None else ages
-        life, which = _first_failure(system, now, open_runs.size, random)
+        if ages is None:
+            life, which = meets.sample(open_runs.size, random), np.zeros(open_runs.size, dtype=np.int64)
+        else:
+            life, which = _first_failure(parts, ages, random)
         needed = read + (pieces - 1 - saved[open_runs]) * step + rest
         done = life >= needed
         clock[open_runs] += np.where(done, needed, life)
@@ -111,6 +123,7 @@ def _run(
         if ages is not None:
             ages = ages[failed] + (life[failed, None] + restart)
             ages[np.arange(ages.shape[0]), which[failed]] = 0.0
+            _renew_racks(system, ages, which[failed])
         life, open_runs = life[failed], open_runs[failed]
         saved[open_runs] = np.minimum(pieces - 1, saved[open_runs] + np.floor(np.maximum(life - read, 0.0) / step))
         failures[open_runs] += 1
@@ -119,21 +132,43 @@ def _run(
         clock[open_runs] += restart
         read = 0.0 if plan is None else plan.restore
         if after_failure == "as_new":
-            start = np.zeros(system.n_nodes)
+            meets = system.at_age(0.0)
     finished = np.ones(runs, dtype=np.bool_)
     finished[open_runs] = False
     return clock, failures, finished
 
 
+def _parts(system: System) -> tuple[list[Component], FloatArray]:
+    """Nodes, racks and common causes, whose positions go on in this order, and their ages."""
+    parts, ages = list(system.components), [system.ages]
+    for more in (system.racks, system.common):
+        if more is not None:
+            before = sum(part.size for part in ages)
+            parts += [Component(c.family, c.positions + before) for c in more.components]
+            ages.append(more.ages)
+    return parts, np.concatenate(ages)
+
+
+def _renew_racks(system: System, ages: FloatArray, which: IntArray) -> None:
+    """An event of a rack lets all its nodes start anew."""
+    if system.racks is None:
+        return
+    rack = which - system.n_nodes
+    hit = np.flatnonzero((rack >= 0) & (rack < system.racks.ages.size))
+    inside = system.racks.of_node[None, :] == rack[hit, None]
+    ages[hit, : system.n_nodes] = np.where(inside, 0.0, ages[hit, : system.n_nodes])
+
+
 def _first_failure(
-    system: System, ages: FloatArray, runs: int, random: np.random.Generator
+    parts: list[Component], ages: FloatArray, random: np.random.Generator
 ) -> tuple[FloatArray, IntArray]:
-    """Time to the first failure of each run, and which node it is; ages of shape (n,) or (runs, n)."""
+    """Time to the first failure of each run, and what failed; ages of shape (runs, parts)."""
+    runs = ages.shape[0]
     first = np.full(runs, np.inf)
     which = np.zeros(runs, dtype=np.int64)
-    for component in system.components:
+    for component in parts:
         spent = random.standard_exponential((runs, len(component)))
-        life = excess_inverse(component.family, ages[..., component.positions], spent)
+        life = excess_inverse(component.family, ages[:, component.positions], spent)
         place = np.argmin(life, axis=1)
         least = life[np.arange(runs), place]
         sooner = least < first

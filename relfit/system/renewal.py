@@ -14,7 +14,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
 
 from relfit.system.restarts import attempts, unit_grid
 
@@ -95,6 +94,8 @@ class RestartDistribution:
     @cached_property
     def log_decay(self) -> float:
         """Log of kappa, the rate at which the tail falls in the end, per hour; infinite where nothing ever fails."""
+        from scipy import optimize
+
         hazard, log_mean = self._ends
         if hazard < 1e-200:
             return math.inf
@@ -185,11 +186,11 @@ class RestartDistribution:
         """S(s) - S(T) on the grid, and the mass of F in each cell for its near and for its far end."""
         n = self._cells
         step = self.length / n
-        edges = step * np.arange(n + 1)
+        edges = np.asarray(step * np.arange(n + 1), dtype=np.float64)
         spent = hazard(edges)
         alive = np.exp(-spent)
         mass = alive[:-1] * -np.expm1(-np.diff(spent))
-        x = np.asarray(edges[:-1, None] + 0.5 * step * (1.0 + _NODES), dtype=np.float64)
+        x = edges[:-1, None] + 0.5 * step * (1.0 + _NODES)
         mean = np.exp(-hazard(x)) @ (0.5 * _WEIGHTS)
         place, weight = unit_grid(0.1)
         mean[0] = float(np.exp(-hazard(step * place)) @ weight)
