@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.cli import output
-from relfit.cli.figures import Picture, check_place, write_figures
+from relfit.cli.answers import Output, Part, Parts
 from relfit.cli.options import Reading, check_alpha, check_level
 from relfit.cli.progress import Steps
-from relfit.errors import ArgumentError, DataError, RelfitError
+from relfit.errors import ArgumentError, DataError
 from relfit.units import hours
 
 if TYPE_CHECKING:
@@ -21,108 +18,9 @@ if TYPE_CHECKING:
 
     from relfit.failurelog import FailureLog
 
-__all__ = ["Output", "dependence", "incidents", "trend"]
+__all__ = ["dependence", "incidents", "trend"]
 
-_ROWS = 12
-_MOST_CELLS = 14  # columns that a terminal can show
-
-
-@dataclass(frozen=True)
-class Output:
-    """How to show what was found."""
-
-    as_json: bool
-    out: Path | None
-    plot: Path | None
-
-    def check(self) -> None:
-        """Refuse, before any work, places that cannot be written to."""
-        if self.out is None or not self.out.is_dir():
-            output.check_destination(self.out)
-        check_place(self.plot)
-
-
-@dataclass
-class _Part:
-    """One question: its answer in words, the table behind it, its figures."""
-
-    key: str
-    title: str
-    sentence: str = ""
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-    shown: dict[str, pd.DataFrame] = field(default_factory=dict)
-    document: Any = None
-    figures: list[Picture] = field(default_factory=list)
-    problem: str = ""
-
-
-class _Parts:
-    """The questions of a command; one that has no answer says why, and the others still come out."""
-
-    def __init__(self) -> None:
-        self.all: list[_Part] = []
-
-    @contextmanager
-    def asking(self, key: str, title: str) -> Iterator[_Part]:
-        part = _Part(key, title)
-        self.all.append(part)
-        try:
-            yield part
-        except RelfitError as error:
-            part.problem = str(error)
-
-    def show(self, log: FailureLog, how: Output, main: str, summary: str = "") -> None:
-        tables = {name: table for part in self.all for name, table in part.tables.items()}
-        written = []
-        if how.out is not None and how.out.is_dir():
-            for name, table in tables.items():
-                output.write_table(table, how.out / f"{name}.csv")
-            written.append(f"tables written to {how.out}: {', '.join(f'{name}.csv' for name in tables)}")
-        elif how.out is not None:
-            output.write_table(_known(tables, main, self.all), how.out)
-            written.append(f"written to {how.out}")
-        if how.plot is not None:
-            pictures = [picture for part in self.all if not part.problem for picture in part.figures]
-            written += write_figures(pictures, how.plot)
-        if how.as_json:
-            self._print_json(tables, summary)
-            return
-        lines = [repr(log)]
-        if summary:
-            lines += ["", summary]
-        for part in self.all:
-            if not (part.sentence or part.problem):
-                continue
-            lines += ["", part.title, "-" * len(part.title)]
-            lines += [f"not to be said: {part.problem}"] if part.problem else [part.sentence]
-            for name, table in part.shown.items():
-                lines += ["", *_lines(name, table)]
-        output.print_lines([*lines, *([""] if written else []), *written])
-
-    def _print_json(self, tables: dict[str, pd.DataFrame], summary: str) -> None:
-        output.print_json(
-            {
-                "sentences": [*([summary] if summary else []), *(p.sentence for p in self.all if p.sentence)],
-                "problems": {part.key: part.problem for part in self.all if part.problem},
-                **{part.key: part.document for part in self.all},
-                "tables": {name: output.records(table) for name, table in tables.items()},
-            }
-        )
-
-
-def _known(tables: dict[str, pd.DataFrame], main: str, parts: list[_Part]) -> pd.DataFrame:
-    if main in tables:
-        return tables[main]
-    reason = next((part.problem for part in parts if part.problem), "there is none")
-    raise DataError(f"no table {main} to write: {reason}", remedy="leave --out out, or name a folder for the others")
-
-
-def _lines(name: str, table: pd.DataFrame) -> list[str]:
-    shown = table.iloc[:_ROWS, :_MOST_CELLS]
-    lines = [f"{name[:1].upper()}{name[1:]}", *output.table(shown)]
-    if len(shown) < len(table):
-        lines.append(f"... {len(table) - len(shown)} more rows; --out FOLDER writes all of them")
-    return lines
+_LARGEST = 12  # incidents shown
 
 
 def _flat(table: pd.DataFrame) -> pd.DataFrame:
@@ -157,11 +55,11 @@ def dependence(
 
         found = ask(log, window=window, place=place, method=correlation, rng=seed)
         steps.next()
-        parts = _Parts()
-        whole = _Part("dependence", "Notes", tables={"questions": found.to_frame()}, document=found.to_dict())
+        parts = Parts()
+        whole = Part("dependence", "Notes", tables={"questions": found.to_frame()}, document=found.to_dict())
         for key, sentence in found.sentences.items():
             result = getattr(found, key)
-            part = _Part(key, _QUESTIONS[key], sentence, problem="" if result is not None else sentence)
+            part = Part(key, _QUESTIONS[key], sentence, problem="" if result is not None else sentence)
             if result is not None:
                 _DETAILS[key](part, result, alpha)
                 if result.depends is None:  # nothing to look at
@@ -190,7 +88,7 @@ _QUESTIONS = {
 }
 
 
-def _show_dependence(log: FailureLog, how: Output, parts: _Parts, whole: _Part, found: Any) -> None:
+def _show_dependence(log: FailureLog, how: Output, parts: Parts, whole: Part, found: Any) -> None:
     if how.as_json:
         document = whole.document
         for part in parts.all:
@@ -202,7 +100,7 @@ def _show_dependence(log: FailureLog, how: Output, parts: _Parts, whole: _Part, 
     parts.show(log, how, "questions", found.sentence)
 
 
-def _correlation(part: _Part, found: Any, alpha: float) -> None:
+def _correlation(part: Part, found: Any, alpha: float) -> None:
     from relfit import plotting
 
     part.tables = {"correlation_classes": found.classes, "correlated_pairs": found.pairs(1000)}
@@ -216,7 +114,7 @@ def _correlation(part: _Part, found: Any, alpha: float) -> None:
     ]
 
 
-def _together(part: _Part, found: Any, alpha: float) -> None:
+def _together(part: Part, found: Any, alpha: float) -> None:
     from relfit import plotting
 
     table = _flat(found.table)
@@ -229,7 +127,7 @@ def _together(part: _Part, found: Any, alpha: float) -> None:
     part.figures = [(f"together_by_{found.per}", partial(plotting.failing_together, found))]
 
 
-def _serial(part: _Part, found: Any, alpha: float) -> None:
+def _serial(part: Part, found: Any, alpha: float) -> None:
     from relfit import plotting
 
     part.tables = {"serial_tests": found.to_frame()}
@@ -241,7 +139,7 @@ def _serial(part: _Part, found: Any, alpha: float) -> None:
     ]
 
 
-def _pooled(part: _Part, found: Any, alpha: float) -> None:
+def _pooled(part: Part, found: Any, alpha: float) -> None:
     from relfit import plotting
 
     table = found.to_frame()
@@ -251,7 +149,7 @@ def _pooled(part: _Part, found: Any, alpha: float) -> None:
     part.figures = [("durbin_watson_pooled", partial(plotting.durbin_watson_pooled, found, alpha=alpha))]
 
 
-def _dispersion(part: _Part, found: Any, alpha: float) -> None:
+def _dispersion(part: Part, found: Any, alpha: float) -> None:
     from relfit import plotting
 
     part.tables = {"dispersion": found.to_frame()}
@@ -259,7 +157,7 @@ def _dispersion(part: _Part, found: Any, alpha: float) -> None:
     part.figures = [("dispersion", partial(plotting.dispersion, found))]
 
 
-def _cycles(part: _Part, found: Any, alpha: float) -> None:
+def _cycles(part: Part, found: Any, alpha: float) -> None:
     from relfit import plotting
 
     part.tables = {"cycles": found.to_frame()}
@@ -267,7 +165,7 @@ def _cycles(part: _Part, found: Any, alpha: float) -> None:
     part.figures = [(f"cycle_{name}", partial(plotting.clock_cycle, found, cycle=name)) for name in found.names]
 
 
-_DETAILS: dict[str, Callable[[_Part, Any, float], None]] = {
+_DETAILS: dict[str, Callable[[Part, Any, float], None]] = {
     "correlation": _correlation,
     "cofailure": _together,
     "place": _together,
@@ -300,7 +198,7 @@ def trend(
         _check_column("--per", per, log, ("node", "system", "cause", "scope"))
         if by is not None:
             _check_by(log, per, by)
-        parts = _Parts()
+        parts = Parts()
         steps.next()
         _eras(parts, log, alpha, level, seed)
         steps.next()
@@ -314,7 +212,7 @@ def trend(
         parts.show(log, how, "trend_tests")
 
 
-def _eras(parts: _Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
+def _eras(parts: Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
     from relfit import plotting
     from relfit.eras import eras
 
@@ -334,7 +232,7 @@ def _eras(parts: _Parts, log: FailureLog, alpha: float, level: float, seed: int)
         part.figures = [("eras", partial(plotting.eras, found))]
 
 
-def _histories(parts: _Parts, log: FailureLog, per: str, by: str | None, alpha: float, level: float) -> None:
+def _histories(parts: Parts, log: FailureLog, per: str, by: str | None, alpha: float, level: float) -> None:
     from relfit import plotting
     from relfit.recurrence import compare_groups, compare_processes, histories_of_log, mean_cumulative, trend_tests
 
@@ -452,7 +350,7 @@ _CLASSES = (
 )  # fmt: skip
 
 
-def _lemons(parts: _Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
+def _lemons(parts: Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
     from relfit import plotting
     from relfit.lemons import lemons
 
@@ -468,7 +366,7 @@ def _lemons(parts: _Parts, log: FailureLog, alpha: float, level: float, seed: in
         part.figures = [("lemons", partial(plotting.lemons, found))]
 
 
-def _repairs(parts: _Parts, log: FailureLog, level: float) -> None:
+def _repairs(parts: Parts, log: FailureLog, level: float) -> None:
     from relfit import plotting
     from relfit.repairs import repairs
 
@@ -489,7 +387,7 @@ def _repairs(parts: _Parts, log: FailureLog, level: float) -> None:
         ]
 
 
-def _availability(parts: _Parts, log: FailureLog, level: float) -> None:
+def _availability(parts: Parts, log: FailureLog, level: float) -> None:
     from relfit import plotting
     from relfit.recurrence import availability, availability_over_time
 
@@ -529,21 +427,21 @@ def incidents(
 
         found = join(log, window, place, level=level)
         steps.next()
-        parts = _Parts()
+        parts = Parts()
         choice = found.choice
-        about = _Part("window", "How far apart records of one incident are", choice.sentence)
+        about = Part("window", "How far apart records of one incident are", choice.sentence)
         about.tables = {"gaps": choice.table}
         about.document = choice.to_dict()
         about.figures = [
             ("incident_window", partial(plotting.incident_window, choice)),
             ("incidents_by_window", partial(plotting.incidents_by_window, found)),
         ]
-        whole = _Part("incidents", "What the records amount to", found.sentence, document=found.to_dict())
+        whole = Part("incidents", "What the records amount to", found.sentence, document=found.to_dict())
         rates, causes = found.rates(), _flat(found.causes())
         whole.tables = {"incidents": found.table, "rates": rates, "rates_by_system": found.rates("system")}
         whole.tables["causes"] = causes
         whole.shown = {"rates by scope (hours)": rates, "causes": causes}
-        largest = found.table.sort_values("nodes", ascending=False, kind="stable").head(_ROWS)
+        largest = found.table.sort_values("nodes", ascending=False, kind="stable").head(_LARGEST)
         if len(largest):
             names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
             short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))

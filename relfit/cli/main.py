@@ -180,9 +180,10 @@ def dependence(
     --out writes a row for each question with its finding; into a folder, the tables behind them too.
     """
     from relfit.cli import dependence_commands
+    from relfit.cli.answers import Output
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
-    how = dependence_commands.Output(json, out, plot)
+    how = Output(json, out, plot)
     dependence_commands.dependence(
         reading, how, window=window, place=place, correlation=correlation, alpha=alpha, seed=seed
     )
@@ -213,9 +214,10 @@ def trend(
     --out writes a row for each group with its tests of trend; into a folder, the other tables too.
     """
     from relfit.cli import dependence_commands
+    from relfit.cli.answers import Output
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
-    how = dependence_commands.Output(json, out, plot)
+    how = Output(json, out, plot)
     dependence_commands.trend(reading, how, per=per, by=by, alpha=alpha, level=level, seed=seed)
 
 
@@ -242,9 +244,10 @@ def incidents(
     --out writes a row for each incident; into a folder, rates, causes and gaps too.
     """
     from relfit.cli import dependence_commands
+    from relfit.cli.answers import Output
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
-    how = dependence_commands.Output(json, out, plot)
+    how = Output(json, out, plot)
     dependence_commands.incidents(reading, how, window=window, place=place, level=level)
 
 
