@@ -1,5 +1,6 @@
 """Systems of many nodes: reliability, failure rate and mean time to failure of a job on k nodes of given ages."""
 
+from relfit.system.allocation import Allocation, allocate
 from relfit.system.best_nodes import BestNodes, best_nodes, hazards_ordered_alike
 from relfit.system.best_size import BestSize, best_size, ra_opt, reliability_order
 from relfit.system.building import ages_of_log
@@ -21,6 +22,7 @@ from relfit.system.uncertainty import SystemInterval, interval_of
 from relfit.system.validation import Validation, validate
 
 __all__ = [
+    "Allocation",
     "Amdahl",
     "BestNodes",
     "BestSize",
@@ -45,6 +47,7 @@ __all__ = [
     "SystemsBySize",
     "Validation",
     "ages_of_log",
+    "allocate",
     "as_speedup",
     "best_nodes",
     "best_size",
