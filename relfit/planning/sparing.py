@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
-from relfit.planning.block_mtbf import block_mtbf
+from relfit.planning.sparing_block import block_mtbf
 from relfit.planning.sparing_blocking import unavailability
 from relfit.planning.sparing_cluster import Cluster, DeviceFailures, Strategies
 from relfit.planning.sparing_evaluation import SHARES, SparingEvaluation
@@ -164,7 +164,7 @@ def evaluate_sparing(
     """
     recovery, performance = recovery or Recovery(), performance or Performance()
     blocks = strategies.check(cluster)
-    unit, filled, misfit = _groups(cluster, strategies, blocks)
+    unit, filled, misfit = placement_groups(cluster, strategies, blocks)
     for i in range(len(strategies)):
         if misfit[i]:
             raise ArgumentError(misfit[i])
@@ -239,7 +239,7 @@ def optimise_sparing(
     """
     every = strategies or Strategies.every(cluster)
     blocks = every.check(cluster)
-    _, _, misfit = _groups(cluster, every, blocks)
+    _, _, misfit = placement_groups(cluster, every, blocks)
     fits = np.array([not text for text in misfit])
     if not fits.any():
         raise ArgumentError(f"no strategy can be placed: {misfit[0]}", remedy="set partial_groups, or another group")
@@ -267,7 +267,9 @@ class _Cases:
         return replace(without, period=recovery.periods(without))
 
 
-def _groups(cluster: Cluster, strategies: Strategies, blocks: IntArray) -> tuple[IntArray, FloatArray, list[str]]:
+def placement_groups(
+    cluster: Cluster, strategies: Strategies, blocks: IntArray
+) -> tuple[IntArray, FloatArray, list[str]]:
     """Blocks of one placement group, the share of them that is filled, and why a strategy does not fit (or "")."""
     working = (strategies.block_trays - strategies.spare_trays) * cluster.gpus
     if cluster.group is None:

@@ -36,7 +36,7 @@ def life_table(name: str, family: Distribution) -> FloatArray:
     Examples
     --------
     >>> from relfit.families import Weibull
-    >>> np.ptp(np.diff(life_table("tray", Weibull(0.7, 100.0)))) < 1e-10
+    >>> bool(np.ptp(np.diff(life_table("tray", Weibull(0.7, 100.0)))) < 1e-10)
     True
     """
     if family.batch_shape:
@@ -57,7 +57,7 @@ def remaining_table(table: FloatArray) -> FloatArray:
     --------
     >>> from relfit.families import Exponential
     >>> lives = life_table("tray", Exponential(0.02))
-    >>> bool(np.abs(remaining_table(lives) - lives)[500:].max() < 1e-3)
+    >>> bool(np.abs(remaining_table(lives) - lives)[:4000].max() < 1e-3)
     True
     """
     alive = np.exp(-_hazards())

@@ -1,0 +1,248 @@
+"""Figures of the sparing planner: where GPU hours go, decision maps, sensitivity, uncertainty, simulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from relfit.plotting import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from relfit.planning.sparing_evaluation import SparingEvaluation
+    from relfit.planning.sparing_maps import SparingMap, SparingSensitivity
+    from relfit.planning.sparing_uncertainty import RobustSparing
+    from relfit.simulation.sparing import SparingSimulation
+
+__all__ = ["decision_map", "gpu_hours", "sensitivity", "simulated_hours", "uncertain_spares"]
+
+_COLOURS = {
+    "useful": style.BLUE,
+    "spare_trays": style.SKY,
+    "spare_blocks": style.GREEN,
+    "stranded": style.YELLOW,
+    "blocked": style.VERMILION,
+    "reduced": style.PALE,
+    "saves": style.INK,
+    "rework": style.ORANGE,
+    "detection": style.PURPLE,
+    "restart": style.GREY,
+    "other": "#5B5B5B",
+}
+_ROWS = 10
+_SEEN = 0.0005  # share from which a part is in the legend
+_MARKERS = "osD^vP"
+
+
+def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
+    """Where the GPU hours go under each strategy, best first (at most ten); of several cases, their mean.
+
+    Parameters
+    ----------
+    evaluation : SparingEvaluation
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    cases = tuple(range(1, evaluation.cett.ndim))
+    goodput = evaluation.goodput.mean(axis=cases)
+    order = np.argsort(-goodput, kind="stable")[:_ROWS]
+    ax = style.axes(ax, (7.6, 1.7 + 0.36 * order.size))
+    ax.grid(visible=False, axis="y")
+    left = np.zeros(order.size)
+    at = np.arange(order.size)
+    for name, values in evaluation.shares.items():
+        width = 100.0 * values.mean(axis=cases)[order]
+        if width.max() <= 100.0 * _SEEN:
+            continue
+        ax.barh(at, width, left=left, height=0.72, color=_COLOURS[name], label=name.replace("_", " "))
+        left += width
+    labels = evaluation.labels
+    ax.set_yticks(at, [f"{labels[i]}: {goodput[i]:,.0f} GPUs" for i in order])
+    ax.invert_yaxis()
+    ax.set_xlim(0.0, 100.0)
+    best = int(order[0])
+    style.finish(
+        ax,
+        f"blocks of {labels[best]} GPUs do most: {100 * evaluation.cett[best].mean():.1f} % of GPU hours are useful",
+        "share of GPU hours [%]",
+        "GPUs a block/working: goodput",
+    )
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.55 / (0.9 + 0.25 * order.size)), ncols=5, frameon=False)
+    return ax
+
+
+def decision_map(found: SparingMap, ax: Axes | None = None) -> Axes:
+    """Which strategy is best where, with the boundaries between them.
+
+    Parameters
+    ----------
+    found : SparingMap
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Patch
+
+    ax = style.axes(ax, (6.8, 4.6))
+    ax.grid(visible=False)
+    won = np.bincount(found.winner.ravel(), minlength=len(found.evaluation.labels))
+    order = [int(i) for i in np.argsort(-won, kind="stable") if won[i]]
+    shown = np.searchsorted(np.sort(order), found.winner)
+    palette = dict(zip(order, _tints(len(order)), strict=True))
+    colours = ListedColormap([palette[i] for i in sorted(order)])
+    ax.pcolormesh(
+        found.mtbf,
+        found.mttr,
+        shown,
+        cmap=colours,
+        vmin=-0.5,
+        vmax=len(order) - 0.5,
+        shading="nearest",
+        rasterized=True,
+    )
+    if len(found.boundaries):
+        ax.plot(found.boundaries["mtbf"], found.boundaries["mttr"], ".", color=style.INK, markersize=2.2)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    style.decades(ax.xaxis, float(found.mtbf[0]), float(found.mtbf[-1]))
+    style.decades(ax.yaxis, float(found.mttr[0]), float(found.mttr[-1]))
+    labels = found.evaluation.labels
+    patches = [
+        Patch(color=palette[i], label=f"{labels[i]} ({100 * won[i] / won.sum():.0f} %)") for i in order[: len(_COLOURS)]
+    ]
+    style.finish(
+        ax,
+        f"blocks of {labels[order[0]]} GPUs are best at {100 * won[order[0]] / won.sum():.0f} % of the points",
+        "MTBF of a tray [h]",
+        "MTTR [h]",
+    )
+    ax.legend(
+        handles=patches, title="GPUs a block/working", loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False
+    )
+    return ax
+
+
+def _tints(count: int) -> list[str]:
+    """As many colours as needed; those of the palette, then lighter and lighter."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    found = []
+    for i in range(count):
+        base = np.array(to_rgb(style.PALETTE[i % len(style.PALETTE)]))
+        light = 0.25 + 0.65 * min(i // len(style.PALETTE), 4) / 4.0
+        red, green, blue = (base + light * (1.0 - base)).tolist()
+        found.append(to_hex((red, green, blue)))
+    return found
+
+
+def sensitivity(found: SparingSensitivity, ax: Axes | None = None, *, by: str = "mtbf") -> Axes:
+    """Goodput of every strategy as MTBF or MTTR is multiplied.
+
+    Parameters
+    ----------
+    found : SparingSensitivity
+    ax : matplotlib Axes, optional
+    by : {"mtbf", "mttr"}
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = style.axes(ax, (6.8, 4.2))
+    goodput = found.goodput[by]
+    order = np.argsort(-goodput.max(axis=1), kind="stable")[: len(style.PALETTE)]
+    for k, i in enumerate(order):
+        ax.plot(
+            found.factors, goodput[i], marker=_MARKERS[k % len(_MARKERS)], markersize=4, color=style.PALETTE[k],
+            label=found.labels[i],
+        )  # fmt: skip
+    if found.factors.size > 1 and found.factors.min() > 0.0:
+        ax.set_xscale("log")
+        style.decades(ax.xaxis, float(found.factors.min()), float(found.factors.max()))
+    middle = int(np.argmin(np.abs(found.factors - 1.0)))
+    best = int(goodput[:, middle].argmax())
+    ends = goodput[best, -1] / max(float(goodput[best, middle]), 1e-300) - 1.0
+    return style.finish(
+        ax,
+        f"{found.factors[-1]:g} times the {by.upper()} changes the goodput of {found.labels[best]} by "
+        f"{style.percent(ends, '+')}",
+        f"factor on the {by.upper()}",
+        "goodput [GPUs]",
+        legend=True,
+        title="GPUs a block/working",
+    )
+
+
+def uncertain_spares(found: RobustSparing, ax: Axes | None = None) -> Axes:
+    """How often each number of spare blocks is the best one over the draws.
+
+    Parameters
+    ----------
+    found : RobustSparing
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = style.axes(ax)
+    spare = found.over_draws.spare_blocks[0]
+    values, counts = np.unique(spare, return_counts=True)
+    step = float(np.diff(values).min()) if values.size > 1 else 1.0
+    ax.bar(values, 100.0 * counts / spare.size, width=0.85 * step, color=style.SKY)
+    row = {name: float(found.intervals[name]["spare_blocks"]) for name in ("estimate", "low", "high")}
+    ax.axvspan(row["low"] - 0.5 * step, row["high"] + 0.5 * step, color=style.PALE, zorder=0)
+    ax.axvline(row["estimate"], color=style.VERMILION, label=f"best for the estimates: {row['estimate']:.0f}")
+    ax.axvline(
+        float(found.robust.spare_blocks[0].flat[0]), color=style.INK, linestyle=(0, (3, 2)),
+        label=f"robust: {int(found.robust.spare_blocks[0].flat[0])} ({found.robust.labels[0]})",
+    )  # fmt: skip
+    return style.finish(
+        ax,
+        f"{row['estimate']:.0f} spare blocks a zone; {row['low']:.0f} to {row['high']:.0f} given these data",
+        f"best number of spare blocks a zone ({found.over_draws.labels[0]})",
+        "share of draws [%]",
+        legend=True,
+    )
+
+
+def simulated_hours(found: SparingSimulation, ax: Axes | None = None) -> Axes:
+    """Simulated shares of GPU hours beside those of the closed form.
+
+    Parameters
+    ----------
+    found : SparingSimulation
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    table = found.shares
+    table = table[(table["simulated"] > _SEEN) | (table["closed_form"] > _SEEN)]
+    ax = style.axes(ax, (6.8, 1.4 + 0.42 * len(table)))
+    ax.grid(visible=False, axis="y")
+    at = np.arange(len(table))
+    middle = 100.0 * table["simulated"].to_numpy()
+    reach = 100.0 * (table["high"] - table["simulated"]).to_numpy()
+    ax.barh(at - 0.19, 100.0 * table["closed_form"], height=0.36, color=style.SKY, label="closed form")
+    ax.barh(at + 0.19, middle, height=0.36, color=style.BLUE, label="simulated")
+    ax.errorbar(middle, at + 0.19, xerr=reach, fmt="none", ecolor=style.INK, capsize=2)
+    ax.set_yticks(at, [str(name).replace("_", " ") for name in table.index])
+    ax.invert_yaxis()
+    return style.finish(
+        ax,
+        f"the closed form's CETT is {100 * found.error:+.2f} % off the simulated {100 * found.cett:.2f} %",
+        "share of GPU hours [%]",
+        "",
+        legend=True,
+        loc="lower right",
+    )
