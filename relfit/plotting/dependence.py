@@ -274,9 +274,11 @@ def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = 
     lags, weight, total = lags[shown], weight[:, shown], total[shown]
     mean = (np.where(there, r, 0.0)[:, shown] * weight).sum(axis=0) / total
     n = size[:, None]
-    # exact mean over all orders of a series, and nearly its variance
+    # exact mean over all orders of a series, and the variance for normal values (Dufour and Roy 1985)
     centre = -(weight * (n - lags) / (n * (n - 1.0))).sum(axis=0) / total
-    spread = np.sqrt((weight**2 * np.maximum(n - lags, 0.0) / n**2).sum(axis=0)) / total
+    numerator = n**4 - (lags + 3.0) * n**3 + 3.0 * lags * n**2 + 2.0 * lags * (lags + 1.0) * n - 4.0 * lags**2
+    variance = np.maximum(numerator, 0.0) / ((n + 1.0) * n**2 * (n - 1.0) ** 2)
+    spread = np.sqrt((weight**2 * variance).sum(axis=0)) / total
     half = stats.norm.isf(alpha / 2.0) * spread
     edges = np.append(lags - 0.5, lags[-1] + 0.5)
     ax.fill_between(
@@ -294,10 +296,12 @@ def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = 
     ax.set_xlim(0.4, lags[-1] + 0.6)
     ax.set_xticks(lags)
     first = f"{mean[0]:+.2f} at lag 1 where chance gives {centre[0]:+.2f}"
-    if out.any():
-        message = f"{name} are autocorrelated: {first}, {int(out.sum())} of {lags.size} lags beyond chance"
+    # all lags together at alpha
+    clear = bool((np.abs(mean - centre) > stats.norm.isf(alpha / (2.0 * lags.size)) * spread).any())
+    if clear:
+        message = f"{name} are autocorrelated: {first}; {int(out.sum())} of {lags.size} lags are beyond the range"
     else:
-        message = f"{name} show no autocorrelation: {first}, all within chance"
+        message = f"{name} show no autocorrelation beyond chance: {first}"
     y = "autocorrelation" if group is not None else "mean autocorrelation"
     return style.finish(ax, message, "lag (failures)", y, True, ncols=3, loc="upper center", columnspacing=1.0)
 
@@ -408,7 +412,8 @@ def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None =
     tail = 0.5 - 0.5 * level
     low, high = stats.poisson.ppf(tail, expected) / expected, stats.poisson.ppf(1.0 - tail, expected) / expected
     ratio = together / expected
-    floor = min(0.5, float(ratio[ratio > 0].min()) / 1.5) if (ratio > 0).any() else 0.5
+    ends = np.concatenate([ratio[ratio > 0.0] / 1.5, low[low > 0.0] / 1.2, [0.5]])
+    floor = max(float(ends.min()), 0.05)
     ax.set_xscale("log")
     ax.barh(place, high - np.maximum(low, floor), 0.62, left=np.maximum(low, floor), color=style.ORANGE, alpha=0.35,
             linewidth=0, label=f"{style.percent(level)} by chance")  # fmt: skip

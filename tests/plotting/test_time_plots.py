@@ -1,0 +1,521 @@
+"""Figures of dependence, eras, incidents, lemons, repairs and repairable systems draw what their results say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy import stats
+
+import relfit as rf
+from relfit import plotting
+from relfit.dependence import Dependence, dependence, gaps_of, serial_tests
+from relfit.eras import Eras, eras
+from relfit.errors import ArgumentError
+from relfit.incidents import Incidents, choose_window, incidents
+from relfit.lemons import Lemons, lemons
+from relfit.recurrence import (
+    EventHistories,
+    availability_over_time,
+    compare_processes,
+    histories_of_log,
+    mean_cumulative,
+    trend_tests,
+)
+from relfit.repairs import Repairs, repairs
+from tests.reporting.logs import log_of
+
+
+@pytest.fixture(autouse=True)
+def _no_windows() -> Iterator[None]:
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def log() -> rf.FailureLog:
+    return rf.datasets.load("white").between("2001-10-01", "2003-04-01").where(rack=["frame01", "frame02", "frame03"])
+
+
+@pytest.fixture(scope="module")
+def asked(log: rf.FailureLog) -> Dependence:
+    return dependence(log)
+
+
+@pytest.fixture(scope="module")
+def histories(log: rf.FailureLog) -> EventHistories:
+    return histories_of_log(log)
+
+
+@pytest.fixture(scope="module")
+def joined(log: rf.FailureLog) -> Incidents:
+    return incidents(log)
+
+
+@pytest.fixture(scope="module")
+def cut() -> Eras:
+    return eras(rf.datasets.load("white"))
+
+
+@pytest.fixture(scope="module")
+def bad(log: rf.FailureLog) -> Lemons:
+    return lemons(log, bootstrap=19)
+
+
+@pytest.fixture(scope="module")
+def split() -> Repairs:
+    """Repairs that are quick or slow, and repairs that are not."""
+    rng = np.random.default_rng(1)
+    quick, slow, one = rng.lognormal(-1.0, 0.5, 600), rng.lognormal(3.0, 0.7, 200), rng.lognormal(0.5, 1.0, 300)
+    lives = rf.LifeData.from_groups({"disk": np.concatenate([quick, slow]), "fan": one, "rare": [1.0, 2.0]})
+    return repairs(lives, models=("lognormal2",))
+
+
+def new() -> Axes:
+    return Figure(figsize=(5.4, 3.5), layout="constrained").add_subplot()
+
+
+def title(ax: Axes) -> str:
+    return ax.get_title(loc="left").replace("\n", " ")
+
+
+def drawn(ax: Axes) -> None:
+    """Lay out and draw, and check that no text of the axes runs out of the picture."""
+    figure = ax.get_figure()
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+    whole = figure.bbox
+    for text in (ax.yaxis.label, *ax.get_yticklabels()):
+        assert not text.get_text() or text.get_window_extent().x0 > whole.x0 - 2, text
+    for text in (ax.xaxis.label, *ax.get_xticklabels()):
+        assert not text.get_text() or text.get_window_extent().y0 > whole.y0 - 2, text
+
+
+def labelled(ax: Axes) -> dict[str, Any]:
+    return dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+
+
+# ------------------------------------------------------------------- dependence
+
+
+def test_correlations_are_those_of_the_histogram(asked: Dependence) -> None:
+    found = asked.correlation
+    assert found is not None
+    ax = plotting.correlations(found, new(), bins=20)
+    table = found.histogram(20)
+    heights = {patch.get_label(): patch.get_data() for patch in ax.patches if hasattr(patch, "get_data")}
+    assert heights["observed"][0] == pytest.approx(100 * table["pairs"].to_numpy() / found.n_pairs)
+    assert heights["independent nodes"][0] == pytest.approx(100 * table["expected"].to_numpy() / found.n_pairs)
+    assert sum(heights["observed"][0]) == pytest.approx(100)
+    assert f"{found.n_pairs:,} pairs" in title(ax)
+    drawn(ax)
+
+
+def test_classes_stand_beside_chance(asked: Dependence) -> None:
+    found = asked.correlation
+    assert found is not None
+    ax = plotting.correlation_classes(found, new())
+    observed, chance = ([bar.get_height() for bar in bars] for bars in ax.containers[:2])
+    assert observed == pytest.approx(100 * found.classes["observed_share"].to_numpy())
+    assert chance == pytest.approx(100 * found.classes["expected_share"].to_numpy())
+    drawn(ax)
+
+
+def test_every_tested_node_is_a_point(asked: Dependence) -> None:
+    found = asked.serial
+    assert found is not None
+    ax = plotting.durbin_watson(found, new(), alpha=0.1)
+    known = np.isfinite(found.durbin_watson)
+    hit = known & (found.durbin_watson_p <= 0.1)
+    handles = labelled(ax)
+    assert len(handles["a node"].get_ydata()) == int((known & ~hit).sum())
+    assert sorted(handles["p of 0.1 or less"].get_ydata()) == pytest.approx(sorted(found.durbin_watson[hit]))
+    row = found.rejected(0.1).loc["durbin_watson"]
+    assert f"rejects {int(row['rejected'])} of {int(row['tested'])} nodes at 10 %" in title(ax)
+    drawn(ax)
+
+
+def test_the_band_holds_independent_series() -> None:
+    """The band of the picture is where 95 % of the Durbin-Watson statistics of independent series lie."""
+    x = np.random.default_rng(3).normal(size=(4000, 25))
+    found = serial_tests(rf.LifeData.from_array(x - x.min() + 1.0), shuffles=0)
+    ax = plotting.durbin_watson(found, new())
+    band = labelled(ax)["95 % by chance"].get_paths()[0].vertices
+    at = band[np.abs(np.log(band[:, 0] / 25)) < 0.02, 1]
+    inside = (found.durbin_watson > at.min()) & (found.durbin_watson < at.max())
+    assert 0.935 < inside.mean() < 0.965
+    assert ax.collections[-1].get_array().sum() > 0  # so many nodes are drawn as a density
+    drawn(ax)
+
+
+def test_pooled_series_by_their_number_of_nodes(asked: Dependence) -> None:
+    found = asked.pooled
+    assert found is not None
+    ax = plotting.durbin_watson_pooled(found, new())
+    known = np.isfinite(found.durbin_watson)
+    line = ax.lines[1]
+    assert line.get_xdata() == pytest.approx(found.nodes[known])
+    assert line.get_ydata() == pytest.approx(found.durbin_watson[known])
+    assert f"Durbin-Watson {found.durbin_watson[known][-1]:.2f}" in title(ax)
+    drawn(ax)
+
+
+def test_mean_autocorrelation_and_its_band() -> None:
+    x = np.random.default_rng(4).normal(size=(300, 12))
+    values = rf.LifeData.from_array(x - x.min() + 1.0)
+    found = serial_tests(values, lags=4, shuffles=0)
+    ax = plotting.autocorrelation(found, new())
+    shown = {float(a): float(b) for h in ax.lines if h.get_marker() == "o" for a, b in zip(*h.get_data(), strict=True)}
+    assert [shown[lag] for lag in (1, 2, 3, 4)] == pytest.approx(found.autocorrelation.mean(axis=0))
+    assert "no autocorrelation" in title(ax)
+    # by brute force: over random orders of series the mean of lag 1 lies where the band is
+    rng = np.random.default_rng(5)
+    means = [serial_tests(rf.LifeData.from_array(rng.permuted(x - x.min() + 1.0, axis=1)), lags=4, shuffles=0)
+             .autocorrelation.mean(axis=0) for _ in range(200)]  # fmt: skip
+    centre, spread = np.mean(means, axis=0), np.std(means, axis=0)
+    band = ax.collections[0].get_paths()[0].vertices
+    inner = band[(band[:, 0] > 0.6) & (band[:, 0] < 1.6), 1]
+    assert inner.max() == pytest.approx(centre[0] + 1.96 * spread[0], abs=0.006)
+    assert inner.min() == pytest.approx(centre[0] - 1.96 * spread[0], abs=0.006)
+    drawn(ax)
+
+
+def test_one_node_s_autocorrelation(asked: Dependence, log: rf.FailureLog) -> None:
+    found = asked.serial
+    assert found is not None
+    place = int(np.argmax(found.sizes))
+    ax = plotting.autocorrelation(found, new(), group=found.groups[place])
+    shown = {float(a): float(b) for h in ax.lines if h.get_marker() == "o" for a, b in zip(*h.get_data(), strict=True)}
+    assert shown[1.0] == pytest.approx(found.autocorrelation[place, 0])
+    assert found.groups[place][-1] in title(ax)
+    with pytest.raises(ArgumentError, match="no group"):
+        plotting.autocorrelation(found, new(), group=("white", "absent"))
+
+
+def test_dispersion_over_scales(asked: Dependence) -> None:
+    found = asked.dispersion
+    assert found is not None
+    ax = plotting.dispersion(found, new())
+    known = ~found.too_few
+    assert ax.lines[1].get_xdata() == pytest.approx(found.scales[known])
+    assert ax.lines[1].get_ydata() == pytest.approx(found.index[known])
+    beyond = labelled(ax)["beyond chance"].get_ydata()
+    assert len(beyond) == int(((found.index < found.low) | (found.index > found.high))[known].sum())
+    drawn(ax)
+
+
+def test_failing_together_by_scope(asked: Dependence) -> None:
+    system, rack = asked.cofailure, asked.place
+    assert system is not None
+    assert rack is not None
+    ax = plotting.failing_together([system, rack], new())
+    handles = labelled(ax)
+    ratio = handles["observed"].get_xdata()
+    assert ratio[:2] == pytest.approx([system.together / system.expected, rack.together / rack.expected])
+    assert sorted(ratio[2:]) == pytest.approx(sorted(rack.table["ratio"]))
+    assert handles["mean of random logs"].get_xdata()[0] == pytest.approx(system.expected_shuffled / system.expected)
+    low, high = stats.poisson.ppf([0.025, 0.975], rack.expected) / rack.expected
+    bar = ax.patches[1]
+    assert (bar.get_x() + bar.get_width()) == pytest.approx(high)
+    assert bar.get_x() == pytest.approx(low)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names[:2] == ["all of one system", "all of one rack"]
+    drawn(ax)
+
+
+@pytest.mark.parametrize("cycle", ["day", "week"])
+def test_cycles_show_the_instants(asked: Dependence, cycle: str) -> None:
+    found = asked.cycles
+    assert found is not None
+    ax = plotting.clock_cycle(found, new(), cycle=cycle)
+    counts = found.counts[found.names.index(cycle)]
+    assert [bar.get_height() for bar in ax.containers[0]] == counts.tolist()
+    drawn(ax)
+    with pytest.raises(ArgumentError, match="no cycle"):
+        plotting.clock_cycle(found, new(), cycle="month")
+
+
+# --------------------------------------------------------- eras, incidents, nodes
+
+
+def test_eras_are_drawn_at_their_rates(cut: Eras) -> None:
+    ax = plotting.eras(cut, new())
+    segments = [np.asarray(path) for c in ax.collections if hasattr(c, "get_segments") for path in c.get_segments()]
+    assert [float(path[0, 1]) for path in segments] == pytest.approx([era.rate * 8766.0 for era in cut.eras], rel=2e-3)
+    days = [stamp.value / 86.4e12 for stamp in (cut.stable_era.start, cut.stable_era.end)]
+    assert segments[cut.stable][:, 0] == pytest.approx(days)
+    assert f"{cut.stable_era.start:%B %Y} to {cut.stable_era.end:%B %Y}" in title(ax)
+    assert "Infancy until" in title(ax)
+    assert {"infancy", "use this (steady)"} <= set(labelled(ax))
+    drawn(ax)
+
+
+def test_an_observed_rate_has_all_failures(cut: Eras) -> None:
+    ax = plotting.eras(cut, new())
+    values, edges, _ = ax.patches[0].get_data()
+    hours = np.interp(edges * 86.4e12, cut.edges, np.concatenate([[0.0], np.cumsum(cut.exposure)]))
+    assert np.sum(values / 8766.0 * np.diff(hours)) == pytest.approx(cut.counts.sum(), rel=2e-3)
+
+
+def test_window_and_what_it_rests_on(joined: Incidents) -> None:
+    for found in (joined, joined.choice):
+        ax = plotting.incident_window(found, new())
+        points = labelled(ax)["a class of gaps"]
+        seen = joined.choice.table["ratio"].to_numpy()
+        assert points.get_ydata() == pytest.approx(np.where(seen > 0, seen, np.nan), nan_ok=True)
+        drawn(ax)
+
+
+def test_window_of_planted_incidents() -> None:
+    rng = np.random.default_rng(1)
+    mixed = rng.permutation(np.concatenate([rng.exponential(50.0, 2000), rng.exponential(0.01, 1000)])) * 3.6e12
+    choice = choose_window(mixed.astype(np.int64))
+    ax = plotting.incident_window(choice, new())
+    joined = labelled(ax)["joined"]
+    assert joined.get_x() + joined.get_width() == pytest.approx(choice.window)
+    assert "more than 2 times as frequent" in title(ax)
+    drawn(ax)
+
+
+def test_number_of_incidents_by_window(log: rf.FailureLog, joined: Incidents) -> None:
+    ax = plotting.incidents_by_window(joined, new())
+    made = labelled(ax)["incidents"].get_ydata()
+    ends = joined.choice.table["to_hours"].to_numpy()
+    for place in (0, ends.size // 2, ends.size - 1):
+        assert made[place] == len(incidents(log, float(ends[place])))
+    drawn(ax)
+
+
+def test_sizes_by_scope(joined: Incidents) -> None:
+    ax = plotting.incident_sizes(joined, new())
+    table = joined.table
+    for scope in table["scope"].unique():
+        name = {"group": "several nodes"}.get(scope, scope)
+        handle = next(h for label, h in labelled(ax).items() if label.startswith(f"{name} ("))
+        nodes = table.loc[table["scope"] == scope, "nodes"].clip(lower=1)
+        x, y = handle.get_data()
+        assert [int((nodes >= at).sum()) for at in x] == list(y)
+    drawn(ax)
+
+
+def test_lemons_are_stacked_on_the_others(bad: Lemons) -> None:
+    ax = plotting.lemons(bad, new())
+    good, worst = (sum(bar.get_height() for bar in bars) for bars in ax.containers[:2])
+    assert (good, worst) == (int((~bad.nodes["lemon"]).sum()), int(bad.nodes["lemon"].sum()))
+    equal = labelled(ax)["if all were equal"].get_data()
+    mean = bad.nodes["events"].sum() / len(bad.nodes)
+    k = np.arange(int(equal.edges[-1] + 1))
+    width = round(equal.edges[1] - equal.edges[0])
+    expected = np.add.reduceat(len(bad.nodes) * stats.poisson.pmf(k, mean), np.arange(0, k.size, width))
+    assert equal[0] == pytest.approx(expected, abs=1e-6)
+    assert title(ax).startswith(f"{int(bad.nodes['lemon'].sum())} of {len(bad.nodes)} nodes")
+    drawn(ax)
+
+
+def test_two_classes_add_up_to_all_nodes() -> None:
+    rows = [(f"n{i:03d}", f"2020-{1 + j % 12:02d}-{1 + (7 * i + 3 * j) % 27:02d} {j:02d}:00", None, None)
+            for i in range(60) for j in range(20 if i < 6 else 2)]  # fmt: skip
+    found = lemons(log_of(rows), bootstrap=0)
+    ax = plotting.lemons(found, new())
+    handles = labelled(ax)
+    row = found.classes.iloc[0]
+    mean = row["rate"] * found.nodes["hours"].iloc[0]
+    shown = stats.poisson.cdf(20, [mean, mean * row["ratio"]])  # the axis ends at the busiest node
+    bad = 60 * row["fraction"] * shown[1]
+    assert handles["the bad class"].get_data()[0].sum() == pytest.approx(bad)
+    whole = bad + 60 * (1 - row["fraction"]) * shown[0]
+    assert handles["two classes of nodes"].get_data()[0].sum() == pytest.approx(whole)
+
+
+# ------------------------------------------------------------------------ repairs
+
+
+def test_repair_times_with_their_split(split: Repairs) -> None:
+    ax = plotting.repair_times(split, new(), group="disk")
+    row = split.best().set_index("group").loc["disk"] if "group" in split.best() else split.best().iloc[0]
+    handles = labelled(ax)
+    assert handles["800 repairs"].get_data()[0].sum() == pytest.approx(100)
+    line = next(h for label, h in handles.items() if label.startswith("split"))
+    assert line.get_xdata()[0] == pytest.approx(row["split"])
+    x, y = handles["both"].get_data()
+    step = np.log(handles["800 repairs"].get_data().edges[1] / handles["800 repairs"].get_data().edges[0])
+    assert np.trapezoid(y, np.log(x)) / step == pytest.approx(100, rel=0.02)  # a density, in the units of the bars
+    quick = next(h for label, h in handles.items() if label.startswith("quick")).get_ydata()
+    slow = next(h for label, h in handles.items() if label.startswith("slow")).get_ydata()
+    assert quick + slow == pytest.approx(y)
+    # at the split both are as likely
+    at = np.interp(np.log(row["split"]), np.log(x), quick - slow)
+    assert at == pytest.approx(0.0, abs=0.02 * y.max())
+    assert "75 % quick" in title(ax)
+    drawn(ax)
+
+
+def test_repairs_of_one_kind_and_of_none(split: Repairs) -> None:
+    ax = plotting.repair_times(split, new(), group="fan")
+    assert "one kind of repair" in title(ax)
+    drawn(ax)
+    ax = plotting.repair_times(split, new(), group="rare")
+    assert "too few repairs" in title(ax)
+    drawn(ax)
+    with pytest.raises(ArgumentError, match="no group"):
+        plotting.repair_times(split, new(), group="absent")
+
+
+def test_classes_of_repairs(split: Repairs) -> None:
+    ax = plotting.repair_classes(split, new())
+    best = split.best()
+    two = best[best["status"] == "ok"]
+    points = labelled(ax)["mean of quick ones"].get_offsets()
+    assert sorted(points[:, 0]) == pytest.approx(sorted(two["mean_quick"]))
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["disk (800)", "fan (300)"]
+    assert title(ax) == "Repairs are of two kinds in 1 of 3 groups"
+    drawn(ax)
+
+
+# ------------------------------------------------------------- repairable systems
+
+
+def test_mean_cumulative_steps(histories: EventHistories) -> None:
+    found = mean_cumulative(histories)
+    ax = plotting.mean_cumulative(found, new())
+    x, y = labelled(ax)["mean number of failures"].get_data()
+    assert y[0] == 0.0
+    assert y[-1] == pytest.approx(found.mean[-1])
+    assert x[-1] == pytest.approx(found.until[0])
+    assert found.at(float(x[x.size // 2]))[0] == pytest.approx(y[x.size // 2])
+    drawn(ax)
+
+
+def test_many_groups_show_six_and_count_the_others(histories: EventHistories) -> None:
+    labels = [f"{i % 9} $x$ and a long name" for i in range(histories.n_histories)]
+    found = mean_cumulative(histories, labels)
+    ax = plotting.mean_cumulative(found, new())
+    assert len(labelled(ax)) == 6
+    assert "3 more groups" in title(ax)
+    assert all("\n" not in label and len(label) < 30 for label in labelled(ax))
+    drawn(ax)
+    ax = plotting.cumulative_difference(found.difference(*found.groups[:2]), new())
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(found.difference(*found.groups[:2]).difference[-1])
+    drawn(ax)
+
+
+def test_trend_of_one_group_and_of_many(histories: EventHistories) -> None:
+    pooled, each = trend_tests(histories, "all"), trend_tests(histories)
+    ax = plotting.trends(pooled, new())
+    z = {
+        round(float(y)): float(x)
+        for line in ax.lines
+        if line.get_marker() == "o"
+        for x, y in zip(*line.get_data(), strict=True)
+    }
+    made = pooled.direction[0] * stats.norm.isf(pooled.p[0] / 2.0)
+    assert [z[3 - i] for i in range(4)] == pytest.approx(made)
+    drawn(ax)
+    ax = plotting.trends(each, new())
+    falling, rising = ([bar.get_width() for bar in bars] for bars in ax.containers[:2])
+    assert np.add(falling, rising) == pytest.approx(100 * each.share(0.05).to_numpy())
+    drawn(ax)
+
+
+def test_processes_over_what_was_observed(histories: EventHistories) -> None:
+    found = compare_processes(histories, "all")
+    ax = plotting.processes(found, new())
+    handles = labelled(ax)
+    for name, model in (("constant rate", "hpp"), ("power law", "power_law"), ("log-linear", "log_linear")):
+        x, y = handles[name].get_data()
+        assert y == pytest.approx(found.fits[model].expected(x)[0][0])
+    whole = mean_cumulative(histories)
+    assert handles["observed"].get_ydata()[-1] == pytest.approx(whole.mean[-1])
+    drawn(ax)
+
+
+def test_availability_in_bins(log: rf.FailureLog) -> None:
+    found = availability_over_time(log, unit="quarter")
+    ax = plotting.availability_over_time(found, new())
+    assert labelled(ax)["availability"].get_data()[0] == pytest.approx(100 * found.operational[0], nan_ok=True)
+    drawn(ax)
+    several = availability_over_time(log, per="rack", unit="quarter")
+    ax = plotting.availability_over_time(several, new())
+    assert sum(label.startswith("frame") for label in labelled(ax)) == 3
+    drawn(ax)
+
+
+# --------------------------------------------------------------------- hard cases
+
+
+def of_everything(log: rf.FailureLog) -> list[tuple[Callable[..., Axes], Any]]:
+    asked = dependence(log)
+    histories = histories_of_log(log)
+    joined = incidents(log)
+    found: list[tuple[Callable[..., Axes], Any]] = [
+        (plotting.correlations, asked.correlation),
+        (plotting.correlation_classes, asked.correlation),
+        (plotting.durbin_watson, asked.serial),
+        (plotting.autocorrelation, asked.serial),
+        (plotting.durbin_watson_pooled, asked.pooled),
+        (plotting.dispersion, asked.dispersion),
+        (plotting.failing_together, asked.cofailure),
+        (plotting.clock_cycle, asked.cycles),
+        (plotting.eras, eras(log, replications=99)),
+        (plotting.incident_window, joined),
+        (plotting.incidents_by_window, joined),
+        (plotting.incident_sizes, joined),
+        (plotting.lemons, lemons(log, bootstrap=0)),
+        (plotting.mean_cumulative, mean_cumulative(histories)),
+        (plotting.trends, trend_tests(histories)),
+        (plotting.trends, trend_tests(histories, "all")),
+        (plotting.processes, compare_processes(histories, "all")),
+        (plotting.availability_over_time, availability_over_time(log)),
+        (plotting.repair_classes, repairs(log)),
+        (plotting.repair_times, repairs(log)),
+    ]
+    return [(function, result) for function, result in found if result is not None]
+
+
+@pytest.mark.parametrize("case", ["nothing", "one", "one node", "one instant", "constant"])
+def test_hard_logs_are_figures_too(case: str) -> None:
+    rows: dict[str, list[tuple[Any, Any, Any, Any]]] = {
+        "nothing": [],
+        "one": [("a", "2020-03-01 10:00", "2020-03-01 12:00", "disk")],
+        "one node": [("a", f"2020-{m:02d}-{3 * m % 27 + 1:02d} 10:00", f"2020-{m:02d}-28 11:00", "disk $x$")
+                     for m in range(1, 13)],
+        "one instant": [(f"n{i}", "2020-03-01 10:00", "2020-03-01 12:00", None) for i in range(12)],
+        "constant": [("a", day, day + pd.Timedelta("1h"), "_fan")
+                     for day in pd.date_range("2020-01-02", periods=40, freq="7D")],
+    }  # fmt: skip
+    for function, result in of_everything(log_of(rows[case])):
+        ax = function(result, new())
+        assert title(ax), function.__name__
+        drawn(ax)
+
+
+def test_results_draw_themselves(
+    asked: Dependence, histories: EventHistories, joined: Incidents, cut: Eras, bad: Lemons, split: Repairs
+) -> None:
+    curve = mean_cumulative(histories, ["a", "b"] * (histories.n_histories // 2))
+    results = [
+        asked.correlation, asked.serial, asked.pooled, asked.dispersion, asked.cofailure, asked.cycles, joined,
+        joined.choice, cut, bad, split, curve, curve.difference("a", "b"), trend_tests(histories),
+        compare_processes(histories, "all"),
+    ]  # fmt: skip
+    for result in results:
+        assert result is not None
+        ax = new()
+        assert result.plot(ax) is ax
+        assert title(ax)
+    assert plt.get_fignums() == []
+
+
+def test_lives_without_gaps_between_them(log: rf.FailureLog) -> None:
+    found = serial_tests(gaps_of(log).take([0]), rng=0)
+    ax = plotting.durbin_watson(found, new())
+    assert "of 1 nodes" in title(ax) or "No node" in title(ax)
+    drawn(ax)
