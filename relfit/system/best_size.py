@@ -286,7 +286,7 @@ def best_size(
 
     Notes
     -----
-    Up to 256 nodes, and for equal nodes, all numbers are exact to eleven digits. Beyond, hazards are interpolated along
+    Up to 128 nodes, and for equal nodes, all numbers are exact to eleven digits. Beyond, hazards are interpolated along
     the log of time: expected times are right to some eight digits, and sizes that differ by less cannot be told apart;
     `BestSize.completion` computes one from its nodes. With checkpoints and nodes that age, at most some 200 sizes are
     looked at, closest around the best.

@@ -25,7 +25,7 @@ __all__ = ["DIRECT", "Prefixes", "common_hazard", "equal_nodes"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-DIRECT = 256  # sizes up to which hazards are summed node by node for every size
+DIRECT = 128  # sizes up to which hazards are summed node by node for every size
 _ENTRIES = 2_000_000
 _STEP = 0.25  # of the grid in the log of time
 _LEFT = 14.0  # how far below the shortest length the grid goes, in the log of time
