@@ -15,6 +15,7 @@ import typer
 
 from relfit import __version__
 from relfit.cli import options as opt
+from relfit.cli.plan_app import plan
 from relfit.errors import RelfitError
 
 __all__ = ["app", "main"]
@@ -324,6 +325,9 @@ def data(
     from relfit.cli import commands
 
     commands.data(name, as_json=json, out=out)
+
+
+app.add_typer(plan)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

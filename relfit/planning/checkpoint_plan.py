@@ -119,7 +119,7 @@ class CheckpointPlan:
             )
         text = f"Save after every {hours_in_words(self.interval)} of work"
         if np.isfinite(self.interval_low):
-            text += f" ({hours_in_words(self.interval_low)} to {hours_in_words(self.interval_high)} by what is known)"
+            text += f" (limits {hours_in_words(self.interval_low)} and {hours_in_words(self.interval_high)})"
         text += f": {percent(self.waste)} of the time is lost"
         if np.isfinite(self.waste_low):
             text += f" ({percent(self.waste_low)} to {percent(self.waste_high)})"
@@ -132,7 +132,7 @@ class CheckpointPlan:
         if self.status == "ok" and np.isfinite(self.interval_low):
             over = "on average" if self.robust_by == "mean" else f"at the {100 * float(self.robust_by):g} % quantile"
             found.append(
-                f"Whatever the rate turns out to be, {hours_in_words(self.robust_interval)} loses least {over}: "
+                f"Over all that the rate can be, {hours_in_words(self.robust_interval)} loses least {over}: "
                 f"{percent(self.robust_waste)}."
             )
         if self.given is not None:
@@ -267,9 +267,7 @@ def plan_checkpoints(
     --------
     >>> plan = plan_checkpoints("20000h", "5min", "10min", nodes=1000, events=40)
     >>> print(plan.sentence)
-    Save after every 1.77 hours of work (1.55 hours to 2.03 hours given what is known): 9.61 % of the time is lost
-    (8.36 % to \
-11 %).
+    Save after every 1.77 hours of work (limits 1.55 hours and 2.03 hours): 9.61 % of the time is lost (8.36 % to 11 %).
     """
     cost = Costs.of(save, restore, downtime, exposed)
     if cost.save.ndim or cost.restore.ndim or cost.downtime.ndim:
@@ -345,11 +343,30 @@ def plan_checkpoints(
             else float(exact.expected_time(total, mtbf, best, c, r, d, exposed=exposed))
         ) if best > 0.0 else float(total)  # fmt: skip
     return CheckpointPlan(
-        mtbf, best, best + c, lost, float(limits[0]), float(limits[1]), float(limits[2]), float(limits[3]), wise, wise_waste, str(robust), rules, given,
-        _curve(waste_of, mtbf, drawn, best, c, half), two, plan, took, float(exact.least_mtbf(c, r, d)),
-        "ok" if lost < 1.0 - LEAST_PROGRESS else "no_progress", level,
-        {"save": c, "restore": r, "downtime": d}, words, 0 if drawn is None else drawn.size,
-    )  # fmt: skip
+        mtbf=mtbf,
+        interval=best,
+        period=best + c,
+        waste=lost,
+        interval_low=float(limits[0]),
+        interval_high=float(limits[1]),
+        waste_low=float(limits[2]),
+        waste_high=float(limits[3]),
+        robust_interval=wise,
+        robust_waste=wise_waste,
+        robust_by=str(robust),
+        rules=rules,
+        given=given,
+        curve=_curve(waste_of, mtbf, drawn, best, c, half),
+        two_levels=two,
+        schedule=plan,
+        hours_of_job=took,
+        least_mtbf=float(exact.least_mtbf(c, r, d)),
+        status="ok" if lost < 1.0 - LEAST_PROGRESS else "no_progress",
+        level=level,
+        costs={"save": c, "restore": r, "downtime": d},
+        words=words,
+        draws=0 if drawn is None else drawn.size,
+    )
 
 
 # ---------------------------------------------------------------------- details

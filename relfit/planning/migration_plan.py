@@ -100,8 +100,9 @@ class MigrationPlan:
         if need.notna().any():
             last = self.by_size.iloc[-1]
             if np.isfinite(last["break_even_recall"]):
-                least = f"{last['break_even_recall']:.2g}"
-                found.append(f"For jobs of {int(last['nodes'])} nodes it pays from a recall of {least} on.")
+                least = last["break_even_recall"]
+                words = f"from a recall of {least:.2g} on" if least >= 0.005 else "at any recall"
+                found.append(f"For jobs of {int(last['nodes'])} nodes it pays {words}.")
         if not bool(self.scenario.worth_comparing):
             found.append("A migration takes longer than to save, repair and restore: a node is its own best spare.")
         perfect = self.perfect.sentence
@@ -148,7 +149,7 @@ class MigrationPlan:
 
 
 def spares_for_alarms(
-    nodes: int, mtbf: Any, migration: Any, downtime: Any, predictor: Predictor, risk: float
+    nodes: Any, mtbf: Any, migration: Any, downtime: Any, predictor: Predictor, risk: float
 ) -> FloatArray:
     """Spares for a risk when nodes are left on true alarms (for M + D) and false ones (for M).
 

@@ -243,9 +243,20 @@ def plan_replication(
             float(x) for x in np.quantile(break_even_nodes(few, c, r, d, overhead=slow), [0.5 - half, 0.5 + half])
         ]
     return ReplicationPlan(
-        table, str(table.loc[best_row, "strategy"]), probability, float(rows[1]["break_even"]), limits[0],
-        limits[1], count, mu, {"save": c, "restore": r, "downtime": d}, slow, level, rate.words, 0 if drawn is None else drawn.size,
-    )  # fmt: skip
+        strategies=table,
+        best=str(table.loc[best_row, "strategy"]),
+        probability=probability,
+        break_even=float(rows[1]["break_even"]),
+        break_even_low=limits[0],
+        break_even_high=limits[1],
+        nodes=count,
+        node_mtbf=mu,
+        costs={"save": c, "restore": r, "downtime": d},
+        overhead=slow,
+        level=level,
+        words=rate.words,
+        draws=0 if drawn is None else drawn.size,
+    )
 
 
 # ---------------------------------------------------------------------- details

@@ -1,0 +1,124 @@
+"""Checkpoint plans: waste over the interval, and intervals that follow the hazard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from relfit.planning.words import hours_in_words, percent
+from relfit.plotting import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from relfit.planning.checkpoint_plan import CheckpointPlan
+    from relfit.planning.intervals_of_checkpoints import Schedule
+
+__all__ = ["schedule_intervals", "waste_over_interval"]
+
+_UNITS = ((1.0 / 60.0, 3600.0, "seconds"), (1.0, 60.0, "minutes"), (200.0, 1.0, "hours"), (np.inf, 1.0 / 24.0, "days"))
+
+
+def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
+    """Waste over the interval between saves, with its limits, the optimum and its limits, and the rules in common use.
+
+    Parameters
+    ----------
+    plan : CheckpointPlan
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = style.axes(ax)
+    if plan.status != "ok":
+        return style.empty(ax, plan.sentence.rstrip("."))
+    if plan.interval <= 0.0:
+        return style.empty(ax, "Saves cost nothing: save all the time")
+    curve = plan.curve
+    scale, unit = _unit(plan.interval)
+    x, y = curve.interval * scale, 100.0 * curve.waste
+    top = min(100.0, max(3.2 * 100.0 * plan.waste, 100.0 * plan.waste + 2.0))
+    ax.plot(x, y, color=style.BLUE, linewidth=2.0, label="expected waste")
+    if curve.low is not None and curve.high is not None:
+        label = f"{100 * plan.level:.4g} % limits of the rate"
+        ax.fill_between(
+            x, 100.0 * curve.low, 100.0 * curve.high, color=style.BLUE, alpha=0.15, linewidth=0, label=label
+        )
+    if np.isfinite(plan.interval_low):
+        low, high = plan.interval_low * scale, plan.interval_high * scale
+        ax.axvspan(low, high, color=style.ORANGE, alpha=0.22, linewidth=0, label="limits of the best interval")
+    ax.plot([plan.interval * scale], [100.0 * plan.waste], "o", color=style.VERMILION, markersize=8,
+            label=f"best: {hours_in_words(plan.interval)}", zorder=5)  # fmt: skip
+    marks = {"Young 1974": "s", "Daly, higher order": "^"}
+    for row in plan.rules.itertuples():
+        if row.rule in marks and x[0] <= row.interval * scale <= x[-1] and 100.0 * row.waste < top:
+            ax.plot([row.interval * scale], [100.0 * row.waste], marks[row.rule], color=style.INK, markersize=6,
+                    markerfacecolor="none", label=f"{row.rule}: {hours_in_words(row.interval)}", zorder=4)  # fmt: skip
+    if plan.given is not None:
+        place = plan.given["interval"] * scale
+        ax.axvline(place, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2,
+                   label=f"asked: {hours_in_words(plan.given['interval'])}")  # fmt: skip
+    ax.set_xscale("log")
+    shown = np.flatnonzero(y < top)
+    first, last = (x[shown[0]], x[shown[-1]]) if shown.size else (x[0], x[-1])
+    if plan.given is not None:
+        first, last = min(first, plan.given["interval"] * scale / 1.2), max(last, plan.given["interval"] * scale * 1.2)
+    ax.set_xlim(first, last)
+    style.decades(ax.xaxis, float(first), float(last))
+    ax.set_ylim(0.0, top * 1.25)
+    message = f"Save every {hours_in_words(plan.interval)}: {percent(plan.waste)} of the time is lost"
+    if np.isfinite(plan.waste_low):
+        message += f" ({percent(plan.waste_low)} to {percent(plan.waste_high)})"
+    return style.finish(
+        ax, message, f"work between two saves ({unit})", "time that is not kept work (%)", True, loc="upper center",
+        ncols=2, fontsize=8.0,
+    )  # fmt: skip
+
+
+def schedule_intervals(schedule: Schedule, ax: Axes | None = None) -> Axes:
+    """Length of each interval by the time since the restart, against the best fixed one.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = style.axes(ax)
+    if schedule.status != "ok":
+        return style.empty(ax, schedule.sentence.rstrip("."))
+    scale, unit = _unit(schedule.fixed_interval)
+    far, far_unit = _unit(float(np.median(schedule.saved_at)))
+    edges = np.append(0.5 * schedule.saved_at[0], schedule.saved_at) * far
+    ax.stairs(schedule.work * scale, edges, baseline=None, color=style.BLUE, linewidth=1.8,
+              label=f"{schedule.rule}: waste {percent(schedule.waste)}")  # fmt: skip
+    ax.axhline(schedule.fixed_interval * scale, color=style.ORANGE, linestyle=(0, (5, 2)),
+               label=f"best fixed interval: waste {percent(schedule.fixed_waste)}")  # fmt: skip
+    first, last = float(edges[0]), float(schedule.saved_at[-1] * far)
+    ax.set_xscale("log")
+    ax.set_xlim(first, last)
+    style.decades(ax.xaxis, first, last)
+    ax.set_ylim(0.0, 1.3 * scale * max(float(schedule.work.max()), schedule.fixed_interval))
+    way = "Grow" if schedule.work[-1] > schedule.work[0] else "Shorten"
+    return style.finish(
+        ax,
+        f"{way} the intervals as time goes by: {percent(schedule.waste)} instead of {percent(schedule.fixed_waste)} "
+        "of the time is lost",
+        f"time since the restart ({far_unit})",
+        f"work between two saves ({unit})",
+        True,
+        loc="upper left",
+    )
+
+
+# ---------------------------------------------------------------------- details
+
+
+def _unit(hours: float) -> tuple[float, str]:
+    return next((scale, unit) for limit, scale, unit in _UNITS if hours < limit)
