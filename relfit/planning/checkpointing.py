@@ -226,8 +226,8 @@ def best_interval(
 ) -> FloatArray:
     """Interval of work that minimises the expected time, hours; exact, by Lambert's W.
 
-    With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, whatever restore and downtime are. Else, with ``A`` the mean
-    time from one failure to the next and from there to the end of the restore, ``w = mu (1 + W0((C/A - 1)/e))``.
+    With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, whatever restore and downtime are. Else, with ``A`` the
+    mean time from one failure to the next and from there to the end of the restore, ``w = mu (1 + W0((C/A - 1)/e))``.
 
     Examples
     --------
