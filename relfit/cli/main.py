@@ -330,6 +330,55 @@ def data(
 app.add_typer(plan)
 
 
+@app.command()
+def validate(
+    log: opt.Log,
+    split: Annotated[
+        str, typer.Option("--split", metavar="DATE|SHARE", help="Fit before, replay after: a date, or a share.")
+    ] = "0.5",
+    size: Annotated[
+        list[int] | None, typer.Option("--size", metavar="N", help="Nodes of a job; 1, 4 and 16. Repeatable.")
+    ] = None,
+    length: Annotated[
+        list[str] | None, typer.Option("--length", metavar="TIME", help="Of a job; 6h, 24h and 72h. Repeatable.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", metavar="N", help="Instants at which jobs of every size begin.")
+    ] = 1000,
+    families: opt.Families = "weibull,exponential",
+    parameters: Annotated[
+        str, typer.Option("--parameters", metavar="NAME", help="Of a node: pooled, fleet or node (its own).")
+    ] = "pooled",
+    origin: Annotated[
+        str, typer.Option("--origin", metavar="NAME", help="Ages count from the last failure, or repair.")
+    ] = "failure",
+    format: opt.Format = None,
+    column: opt.Columns = None,
+    mapping: opt.Mapping = None,
+    timezone: opt.Timezone = None,
+    strict: opt.Strict = False,
+    where: opt.Where = None,
+    since: opt.Since = None,
+    until: opt.Until = None,
+    level: opt.Level = 0.95,
+    seed: opt.RandomSeed = 0,
+    json: opt.Json = False,
+    out: opt.Out = None,
+    plot: opt.Plot = None,
+) -> None:
+    """Fit the first part of a log and look whether jobs in the rest survive as often as predicted.
+
+    --out writes a row for each size, length and family.
+    """
+    from relfit.cli import validate_commands
+
+    reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
+    validate_commands.validate(
+        reading, split=split, sizes=size, lengths=length, jobs=jobs, families=families, parameters=parameters,
+        origin=origin, level=level, seed=seed, as_json=json, out=out, plot=plot,
+    )  # fmt: skip
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
