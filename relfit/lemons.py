@@ -21,6 +21,7 @@ from relfit.errors import ArgumentError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.fitting.search import maximise
 from relfit.rate_spread import describe, fit_spread
+from relfit.rate_table import RateTable, coarse_hours
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -30,7 +31,6 @@ __all__ = ["Lemons", "lemons", "rate_classes"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_CLASSES = 100  # of exposure, where nodes have more different ones
 _STARTS = ((0.02, 8.0), (0.1, 4.0), (0.4, 2.0))  # share of bad nodes, ratio of the rates
 _QUANTITIES = ("fraction", "ratio", "rate")
 
@@ -287,8 +287,8 @@ def rate_classes(
     generator = np.random.default_rng(rng)
     size = int(code.max(initial=-1)) + 1
     watched = time > 0.0
-    coarse = _coarse(time)
-    table = _Table(code[watched], count[watched], coarse[watched], size)
+    coarse = coarse_hours(time)
+    table = RateTable(code[watched], count[watched], coarse[watched], size)
     many, total = table.total(np.ones(table.count.size)), table.total(table.count)
     status = np.where((many < 3) | (total < 10), "too_few", "ok").astype(object)
     parameters, two = _em(table)
@@ -333,78 +333,14 @@ def rate_classes(
 # ------------------------------------------------------------------- likelihood
 
 
-def _coarse(time: FloatArray) -> FloatArray:
-    """Hours in at most some hundreds of classes, each with its mean; unchanged where there are no more."""
-    if np.unique(time).size <= _CLASSES:
-        return time
-    edges = np.unique(np.quantile(time, np.linspace(0.0, 1.0, _CLASSES + 1)))
-    place = np.clip(np.searchsorted(edges, time, side="right") - 1, 0, edges.size - 2)
-    number, total = np.bincount(place), np.bincount(place, time)
-    return np.where(time > 0.0, (total / np.maximum(number, 1))[place], 0.0)
-
-
-class _Table:
-    """Nodes with equal counts and hours as one row with a weight, sorted by group."""
-
-    def __init__(
-        self, code: IntArray, count: npt.NDArray[Any], time: FloatArray, groups: int, weight: FloatArray | None = None
-    ) -> None:
-        order = np.lexsort((count, time, code))
-        code, count, time = code[order], count[order], time[order]
-        weights = np.ones(code.size) if weight is None else weight[order]
-        fresh = np.ones(code.size, dtype=np.bool_)
-        fresh[1:] = (code[1:] != code[:-1]) | (count[1:] != count[:-1]) | (time[1:] != time[:-1])
-        heads = np.flatnonzero(fresh)
-        self.code, self.count, self.time = code[heads], count[heads].astype(np.float64), time[heads]
-        self.weight = np.add.reduceat(weights, heads) if heads.size else weights
-        self.groups = groups
-        self.starts = np.searchsorted(self.code, np.arange(groups))
-        self.constant = np.where(self.count > 0, self.count * np.log(self.time), 0.0) - special.gammaln(self.count + 1)
-
-    @property
-    def n_groups(self) -> int:
-        return self.groups
-
-    @property
-    def durations(self) -> FloatArray:
-        return self.time  # by its size the search divides its work
-
-    lives = property(lambda self: self)
-
-    def total(self, values: FloatArray) -> FloatArray:
-        return np.bincount(self.code, values * self.weight, self.groups).astype(np.float64)
-
-    def take(self, positions: IntArray) -> _Table:
-        place = np.full(self.groups, -1, dtype=np.int64)
-        place[positions] = np.arange(positions.size)
-        mine = place[self.code] >= 0
-        code = place[self.code[mine]]
-        return _Table(code, self.count[mine], self.time[mine], positions.size, self.weight[mine])
-
-    def __call__(self, free: FloatArray) -> FloatArray:
-        """Log-likelihood at logit of the fraction, log of ratio - 1, log of the rate; shape (trials, groups, 3)."""
-        with np.errstate(all="ignore"):
-            rows = free[:, self.code]
-            ratio = 1.0 + np.exp(rows[..., 1])
-            mean = np.exp(rows[..., 2]) * self.time
-            good = special.log_expit(-rows[..., 0])
-            bad = special.log_expit(rows[..., 0]) + self.count * np.log(ratio) - mean * (ratio - 1.0)
-            each = self.constant + self.count * rows[..., 2] - mean + np.logaddexp(good, bad)
-            out = np.zeros(free.shape[:2])
-            present = np.unique(self.code)
-            out[:, present] = np.add.reduceat(each * self.weight, self.starts[present], axis=1)
-        out[~np.isfinite(out)] = -np.inf
-        return out
-
-
-def _loglik_one(table: _Table) -> FloatArray:
+def _loglik_one(table: RateTable) -> FloatArray:
     number, time = table.total(table.count), table.total(table.time)
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.where(number > 0, number / time, 1.0)
     return table.total(table.constant) + number * np.log(rate) - np.where(number > 0, rate * time, 0.0)
 
 
-def _em(table: _Table) -> tuple[FloatArray, FloatArray]:
+def _em(table: RateTable) -> tuple[FloatArray, FloatArray]:
     """Fraction, ratio and rate of every group, shape (groups, 3), and the log-likelihood."""
     parameters, loglik = np.full((table.groups, 3), np.nan), np.full(table.groups, -np.inf)
     ends = np.append(table.starts[1:], table.code.size)
@@ -463,7 +399,7 @@ def _em_groups(
 
 
 def _polished(
-    table: _Table, parameters: FloatArray, level: float, before: FloatArray
+    table: RateTable, parameters: FloatArray, level: float, before: FloatArray
 ) -> tuple[list[FloatArray], FloatArray, npt.NDArray[np.bool_]]:
     """Estimate and profile limits, each (3, groups) for every quantity; log-likelihood; where limits exist."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -490,7 +426,7 @@ def _polished(
 class _Fixed:
     """The likelihood with one coordinate held."""
 
-    def __init__(self, table: _Table, which: int, held: FloatArray) -> None:
+    def __init__(self, table: RateTable, which: int, held: FloatArray) -> None:
         self.table, self.which, self.held = table, which, held
         self.lives = table
 
@@ -507,7 +443,7 @@ class _Fixed:
 
 
 def _limit(
-    table: _Table, centre: FloatArray, information: FloatArray, top: FloatArray, drop: float, which: int, sign: float
+    table: RateTable, centre: FloatArray, information: FloatArray, top: FloatArray, drop: float, which: int, sign: float
 ) -> FloatArray:
     """A profile limit by steps outward and bisection; infinite where the likelihood never falls so far.
 
@@ -518,20 +454,26 @@ def _limit(
     outside = np.full(inside.size, np.nan)
     at = np.delete(centre, which, axis=1)
     reach = 1.5 * error
+    rows = np.arange(inside.size)
     for _ in range(40):
-        trial = np.where(np.isnan(outside), inside + sign * reach, 0.5 * (inside + outside))
-        found = maximise(_Fixed(table, which, trial), at)
-        fallen = top - found.value > drop
-        outside = np.where(fallen, trial, outside)
-        inside = np.where(fallen, inside, trial)
-        at = np.where((np.isfinite(found.free).all(axis=1) & ~fallen)[:, None], found.free, at)
-        reach = np.minimum(1.5 * reach, 4.0)
-        if np.all((np.abs(outside - inside) < 1e-4 * error) | (np.isnan(outside) & (np.abs(inside) > 30.0))):
+        if not rows.size:
             break
+        ends = inside[rows], outside[rows]
+        trial = np.where(np.isnan(ends[1]), ends[0] + sign * reach[rows], 0.5 * (ends[0] + ends[1]))
+        part = table if rows.size == inside.size else table.take(rows)
+        found = maximise(_Fixed(part, which, trial), at[rows], tolerance=1e-6)
+        fallen = top[rows] - found.value > drop
+        outside[rows] = np.where(fallen, trial, ends[1])
+        inside[rows] = np.where(fallen, ends[0], trial)
+        usable = np.isfinite(found.free).all(axis=1) & ~fallen
+        at[rows[usable]] = found.free[usable]
+        reach = np.minimum(1.5 * reach, 4.0)
+        near = np.abs(outside[rows] - inside[rows]) < 1e-3 * error[rows]
+        rows = rows[~(near | (np.isnan(outside[rows]) & (np.abs(inside[rows]) > 30.0)))]
     return np.where(np.isnan(outside), sign * np.inf, 0.5 * (inside + outside))
 
 
-def _bootstrap_p(table: _Table, gain: float, replications: int, rng: np.random.Generator) -> float:
+def _bootstrap_p(table: RateTable, gain: float, replications: int, rng: np.random.Generator) -> float:
     """Share of logs of equal nodes, with as many failures, in which two classes gain as much over one."""
     per_row = table.weight.astype(np.int64)
     time = np.repeat(table.time, per_row)
@@ -543,7 +485,7 @@ def _bootstrap_p(table: _Table, gain: float, replications: int, rng: np.random.G
         block = drawn[first : first + at_once]
         copies = len(block)
         code = np.repeat(np.arange(copies), time.size)
-        copy = _Table(code, block.ravel(), np.tile(time, copies), copies)
+        copy = RateTable(code, block.ravel(), np.tile(time, copies), copies)
         gains = np.maximum(_em(copy)[1] - _loglik_one(copy), 0.0)
         reached += int(np.sum(gains >= gain - 1e-6))
     return (1 + reached) / (1 + replications)

@@ -6,14 +6,13 @@ classes of nodes or from rates that differ by degrees, and only the first has ba
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from relfit.fitting.search import maximise
 from relfit.nonparametric.steps import normal_quantile
+from relfit.rate_table import RateTable
 
 __all__ = ["DESCRIPTIONS", "describe", "fit_spread"]
 
@@ -29,27 +28,10 @@ DESCRIPTIONS = {
 _CLEAR = 2.0  # difference of BIC below which there is nothing to choose (Kass and Raftery 1995)
 
 
-class Table(Protocol):
-    """Counts and hours of nodes, equal ones as one row with a weight, sorted by group."""
-
-    code: IntArray
-    count: FloatArray
-    time: FloatArray
-    weight: FloatArray
-    starts: IntArray
-
-    @property
-    def n_groups(self) -> int: ...
-
-    def total(self, values: FloatArray) -> FloatArray: ...
-
-    def take(self, positions: IntArray) -> Any: ...
-
-
 class _Gamma:
     """Log-likelihood at the logs of the mean rate and of the shape of the gamma law; shape (trials, groups, 2)."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: RateTable) -> None:
         self.lives = table
 
     @property
@@ -79,14 +61,14 @@ class _Gamma:
         return out
 
 
-def fit_spread(table: Any, loglik_one: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+def fit_spread(table: RateTable, loglik_one: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Coefficient of variation of the rates in each group with limits, shape (3, groups), and the log-likelihood.
 
     Zero, with NaN limits and the log-likelihood of equal nodes, where counts scatter no more than Poisson ones.
 
     Parameters
     ----------
-    table : Table
+    table : RateTable
     loglik_one : ndarray, shape (groups,)
         Of nodes with one rate.
     level : float

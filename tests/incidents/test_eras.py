@@ -10,7 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit.eras import eras, segments, stable_era
-from relfit.eras.segmentation import merged
+from relfit.eras.segmentation import excess, merged, null_gains
 from relfit.errors import ArgumentError
 from tests.factories import make_log
 
@@ -53,11 +53,22 @@ def simulated(rng: np.random.Generator, per_day: np.ndarray) -> rf.FailureLog:
 
 def test_a_constant_rate_is_one_era() -> None:
     rng = np.random.default_rng(7)
+    exposure, total, shortest = rng.uniform(0.5, 1.5, 120), 300, 6
+    start = rng.multinomial(total, exposure / exposure.sum())
+    penalty = np.quantile(null_gains(start, exposure, shortest, 1999, 1), 0.95, method="higher")
     several = [
-        len(eras(simulated(rng, np.full(720, 0.4)), of="records", bin_width="2D", replications=199, rng=i)) > 1
-        for i in range(240)
+        segments(counts, exposure, penalty * excess(counts, exposure, shortest), shortest).size > 2
+        for counts in rng.multinomial(total, exposure / exposure.sum(), 2000)
     ]
-    assert 0.02 <= np.mean(several) <= 0.085  # 0.05 with a standard error of 0.014
+    assert 0.04 <= np.mean(several) <= 0.06
+
+
+def test_logs_of_a_constant_rate_are_one_era() -> None:
+    rng = np.random.default_rng(7)
+    found = [eras(simulated(rng, np.full(720, 0.4)), of="records", bin_width="4D", rng=i, replications=99)
+             for i in range(100)]  # fmt: skip
+    assert np.mean([len(one) > 1 for one in found]) <= 0.12  # 0.05 with a standard error of 0.022
+    assert np.mean([one.p for one in found]) == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_rate_that_doubles_is_found_where_it_does() -> None:

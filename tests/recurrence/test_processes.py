@@ -154,9 +154,9 @@ def test_cramer_von_mises_keeps_its_size(mean, copies):
 
 
 def test_cramer_von_mises_by_bootstrap_keeps_its_size():
-    histories = power_law(1000, 20.0, 1.0, np.random.default_rng(11))
+    histories = power_law(2000, 20.0, 1.0, np.random.default_rng(11))
     found = fit_process(histories, "log_linear").goodness(99, rng=1)
-    assert 0.03 < np.nanmean(found.p <= 0.05) < 0.07
+    assert 0.04 <= np.nanmean(found.p <= 0.05) <= 0.06
     assert set(found.source) == {"bootstrap"}
     later = fit_process(uneven(12, 30.0), "power_law", "all").goodness(99, rng=1)
     assert later.source.tolist() == ["bootstrap"]
