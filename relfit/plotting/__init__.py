@@ -25,6 +25,13 @@ from relfit.plotting.lemons import lemons
 from relfit.plotting.lifetimes import distributions, probability
 from relfit.plotting.likelihood import likelihood_contour, profile_likelihood
 from relfit.plotting.nodes import failures_by_node, means_by_group
+from relfit.plotting.nodes_of_job import (
+    best_size_by_work,
+    completion_by_shape,
+    completion_by_size,
+    completion_curve,
+    speedup_curves,
+)
 from relfit.plotting.paper import pp_plot, probability_plot, qq_plot
 from relfit.plotting.recurrence import availability_over_time, cumulative_difference, mean_cumulative, processes, trends
 from relfit.plotting.repairs import repair_classes, repair_times
@@ -33,8 +40,12 @@ from relfit.plotting.style import family_mark, look
 __all__ = [
     "autocorrelation",
     "availability_over_time",
+    "best_size_by_work",
     "causes",
     "clock_cycle",
+    "completion_by_shape",
+    "completion_by_size",
+    "completion_curve",
     "correlation_classes",
     "correlations",
     "cumulative_difference",
@@ -67,6 +78,7 @@ __all__ = [
     "qq_plot",
     "repair_classes",
     "repair_times",
+    "speedup_curves",
     "trends",
     "weekday",
 ]
