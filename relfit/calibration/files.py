@@ -18,6 +18,8 @@ from relfit.writing import complete
 
 __all__ = ["KINDS", "parameters_of_text", "plain", "read_parameters", "text_of_parameters", "write_parameters"]
 
+Place = tuple[str | int, ...]
+
 KINDS = ("toml", "json")
 _LARGEST = 10_000_000  # bytes
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document\))$")
@@ -76,26 +78,26 @@ def parameters_of_text(text: str, kind: str, path: Path | None) -> Parameters:
             lines = lines_of_toml(text) if kind == "toml" else lines_of_json(text)
         except RecursionError:
             lines = {}
-        placed = [
-            (nearest_line(lines, _written(place, lines)), place, what, remedy)
-            for place, what, remedy in error.complaints
-        ]
-        line, place, what, remedy = min(placed, key=lambda item: item[0] or 0)
-        key = dotted(place)
+        placed = []
+        for place, what, remedy in error.complaints:
+            written = _written(place, lines)
+            placed.append((nearest_line(lines, written), dotted(written), what, remedy))
+        line, key, what, remedy = min(placed, key=lambda item: item[0] or 0)
         raise ReadError(f"{key}: {what}" if key else what, path=path, line=line, remedy=remedy) from None
 
 
-def _written(place: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int]) -> tuple[str | int, ...]:
-    """The place as the file has it: ``mtbf = "20h"`` stands for ``mtbf.node``, ``tray`` for ``node``."""
-    if place in lines or len(place) < 2:
-        return place
-    short = {"mtbf": "node", "mttr": "mean"}.get(str(place[0]))
-    if place[1] != short:
-        return place
-    for other in ("tray", "server"):
-        if place[0] == "mtbf" and ("mtbf", other) in lines:
-            return ("mtbf", other, *place[2:])
-    return place if place[:2] in lines else (place[0], *place[2:])
+def _written(place: Place, lines: dict[Place, int]) -> Place:
+    """The place as the file has it.
+
+    ``mtbf = "20h"`` stands for ``mtbf.node.value``, ``tray`` for ``node``, ``[mtbf] value = 20`` for a table of a node.
+    """
+    short = {"mtbf": "node", "mttr": "mean"}.get(str(place[0])) if place else None
+    if len(place) > 1 and place[1] == short and place[:2] not in lines:
+        other = next((name for name in ("tray", "server") if (place[0], name) in lines), None)
+        place = (place[0], *place[2:]) if other is None else (place[0], other, *place[2:])
+    if place and place[-1] == "value" and place not in lines:
+        place = place[:-1]
+    return place
 
 
 def _toml(text: str, path: Path | None) -> Any:

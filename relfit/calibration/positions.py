@@ -72,7 +72,10 @@ class _Text:
         self.at += len(fence)
         while len(fence) == 3 and self.peek() == quote:  # a string may end in up to two quotes of its own
             self.at += 1
-        return "".join(parts)
+        text = "".join(parts)
+        if any("\ud800" <= c <= "\udfff" for c in text):  # two escapes of JSON may be one character
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return text
 
     def _escaped(self) -> str:
         kind = self.text[self.at + 1 : self.at + 2]

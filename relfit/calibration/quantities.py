@@ -234,8 +234,9 @@ def _hours_of(given: Any, name: str) -> float:
             return _times(float(match[1]), unit_in_hours(match[2]))
         return hours(given)
     except ArgumentError as error:
-        what = f"{given!r} is not a duration" if match is None else error.what
-        raise refusal(what, at=name, remedy="write it as '20h' or '3 days'") from None
+        if match is not None:
+            raise refusal(error.what, at=name, remedy=error.remedy) from None
+        raise refusal(f"{given!r} is not a duration", at=name, remedy="write it as '20h' or '3 days'") from None
 
 
 def _from_counts(read: dict[str, Any]) -> dict[str, Any]:

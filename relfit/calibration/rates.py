@@ -161,6 +161,8 @@ def rates_of_log(log: FailureLog, found: Incidents, *, level: float, exposure: s
     times = (found.table["start"] - start).to_numpy() / np.timedelta64(1, "h") if len(found) else np.zeros(0)
     hours = found.exposure.sum(min_count=1)
     span = log.window.hours
+    if not len(found.exposure) and span > 0.0:  # nothing is known but that observation went on
+        hours["system"] = span
     entered, left = _spans(log)
     down = 0.0 if repairs is None or exposure == "observed" else float(repairs.total_time.sum())
     node_hours = float(hours["node"]) - down if np.isfinite(hours["node"]) else np.nan
@@ -182,7 +184,7 @@ def rates_of_log(log: FailureLog, found: Incidents, *, level: float, exposure: s
         rates[name] = duration_of_counts(int(mine.sum()), watched, level, scatter)
         if scatter > 1.0:
             checks.append(_clustered(f"incidents of scope {name}", f"dispersion.{name}", scatter, p))
-    _outage(log, node_hours, span, (entered, left), level, rates, absent)
+    _outage(log, found, node_hours, span, (entered, left), level, rates, absent)
     return Rates(Mtbf(**rates), absent, checks, found, _count_of_racks(log, found.group))
 
 
@@ -197,6 +199,7 @@ def _rack(found: Incidents, scope: npt.NDArray[Any], hours: pd.Series) -> tuple[
 
 def _outage(
     log: FailureLog,
+    found: Incidents,
     node_hours: float,
     span: float,
     people: tuple[FloatArray, FloatArray],
@@ -205,12 +208,16 @@ def _outage(
     absent: dict[str, str],
 ) -> None:
     """Outages of nodes whatever their scope: all records that name a node and began in the window."""
-    counted = log.events[~log.events["start_cut"].to_numpy(dtype=bool) & log.events["node"].notna().to_numpy()]
+    keep = ~log.events["start_cut"].to_numpy(dtype=bool) & log.events["node"].notna().to_numpy()
+    counted = log.events[keep]
     if not node_hours > 0.0:
         absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
         return
     times = (counted["start"] - log.window.start).to_numpy() / np.timedelta64(1, "h")
     scatter, _ = excess_scatter(times, span, *people) if span > 0.0 and people[0].size else (1.0, 1.0)
+    # outages come in batches, one batch an incident: a compound Poisson count varies by the mean square batch
+    batches = np.bincount(found.incident[keep]).astype(np.float64)
+    scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
     rates["outage"] = duration_of_counts(len(counted), node_hours, level, scatter)
 
 

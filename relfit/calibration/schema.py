@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _SCOPE_NAMES = {"tray": "node", "server": "node"}
-_SHORT = {"mtbf": "node", "mttr": "mean"}
+_OF_A_DURATION = {"value", "unit", "low", "high", "events", "exposure"}  # a table with one of these is a duration
 
 
 class Mtbf(Model):
@@ -58,7 +58,7 @@ class Mtbf(Model):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and not {"value", "unit", "low", "high"}.isdisjoint(data):
+        if isinstance(data, Mapping) and not _OF_A_DURATION.isdisjoint(data):
             return {"node": data}
         if isinstance(data, Mapping):
             for other, name in _SCOPE_NAMES.items():
@@ -80,7 +80,7 @@ class Mttr(Model):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and not {"value", "unit", "low", "high"}.isdisjoint(data):
+        if isinstance(data, Mapping) and not _OF_A_DURATION.isdisjoint(data):
             return {"mean": data}
         return data if isinstance(data, (Mapping, Mttr)) else {"mean": data}
 

@@ -1,0 +1,300 @@
+"""Calibration against logs whose answer can be counted by hand, against the truth of simulated ones, and real ones."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import relfit as rf
+from relfit.calibration import PARTS, Parameters
+from relfit.calibration.rates import excess_scatter
+from relfit.calibration.repair_times import _hall, mean_of_repairs
+from relfit.calibration.simulating import simulate_log
+from relfit.errors import ArgumentError
+from tests.factories import make_log
+
+QUICK = ("mtbf", "mttr")
+
+
+def small_log() -> rf.FailureLog:
+    """Twelve nodes in three racks for 1000 hours: three failures of nodes, one of a rack, one of the system."""
+    nodes = [{"node": f"n{i}", "rack": f"r{i // 4}"} for i in range(12)]
+    single = [(10, "n0", 2), (200, "n1", 4), (700, "n6", 6)]
+    events = [{"node": node, "start": at, "end": at + hours} for at, node, hours in single]
+    events += [{"node": f"n{i}", "start": 300, "end": 310} for i in range(4)]
+    events += [{"node": f"n{i}", "start": 500, "end": 520} for i in range(12)]
+    return make_log(events, nodes, window=(0, 1000))
+
+
+def test_counts_and_exposure_by_scope() -> None:
+    found = rf.calibrate(small_log(), era="all", parts=QUICK, window=0)
+    scopes = {name: (q.events, q.exposure) for name, q in found.quantities() if name.startswith("mtbf")}
+    down = 2 + 4 + 6 + 4 * 10 + 12 * 20
+    assert scopes == {
+        "mtbf.node": (3, 12000.0 - down),
+        "mtbf.rack": (1, 3000.0),
+        "mtbf.group": (0, 1000.0),
+        "mtbf.system": (1, 1000.0),
+        "mtbf.any": (5, 1000.0),
+        "mtbf.outage": (19, 12000.0 - down),
+    }
+    assert found.mtbf.node is not None
+    assert found.mtbf.node.value == (12000.0 - down) / 3
+    assert found.fleet.model_dump() == {"nodes": 12, "racks": 3, "systems": 1}
+    all_hours = rf.calibrate(small_log(), era="all", parts=QUICK, window=0, exposure="observed").mtbf.node
+    assert all_hours is not None
+    assert all_hours.exposure == 12000.0
+
+
+def test_one_repair_for_each_incident() -> None:
+    found = rf.calibrate(small_log(), era="all", parts=("mttr",), window=0).mttr.mean
+    assert found is not None
+    assert (found.events, found.exposure, found.value) == (5, 42.0, 42.0 / 5)
+    assert found.low == pytest.approx(42.0 / stats.gamma(5).ppf(0.975))
+    assert found.high == pytest.approx(42.0 / stats.gamma(5).ppf(0.025))
+
+
+def test_outages_come_in_batches() -> None:
+    found = rf.calibrate(small_log(), era="all", parts=("mtbf",), window=0).mtbf.outage
+    assert found is not None
+    assert found.dispersion == pytest.approx((3 * 1 + 16 + 144) / 19)
+
+
+def test_what_the_log_does_not_say_is_absent_with_a_reason() -> None:
+    found = rf.calibrate(make_log([{"node": "a", "start": 5}], window=(0, 100)), era="all", parts=PARTS[1:])
+    assert found.mtbf.rack is None
+    assert found.absent["mtbf.rack"] == "the log does not say in which rack a node stands"
+    assert found.absent["mttr.mean"] == "the log has no completed repair"
+    assert found.absent["failure"]
+    assert found.absent["bad_nodes.fraction"] == "fewer than three nodes or ten failures"
+    assert found.mttr.mean is None
+    assert found.failure is None
+    assert Parameters.of_text(found.to_text()) == found
+
+
+def test_no_failure_gives_a_one_sided_limit() -> None:
+    log = make_log([], [{"node": "a"}, {"node": "b"}], window=(0, 100))
+    found = rf.calibrate(log)
+    assert found.mtbf.node is not None
+    assert (found.mtbf.node.value, found.mtbf.node.high, found.mtbf.node.events) == (None, None, 0)
+    assert found.mtbf.node.low == pytest.approx(200.0 / -np.log(0.05))
+    assert "mtbf.node above 66.7" in repr(found)
+
+
+def test_events_without_nodes_have_no_node_rate() -> None:
+    log = make_log([{"node": None, "start": 5, "end": 6}, {"node": None, "start": 50, "end": 60}], [], window=(0, 100))
+    found = rf.calibrate(log, era="all", parts=QUICK)
+    assert found.mtbf.node is None
+    assert found.absent["mtbf.node"] == "the log does not say how long nodes were under observation"
+    assert found.mtbf.any is not None
+    assert found.mtbf.any.value == 50.0
+
+
+def test_whole_lives_give_a_node_rate_and_a_family_only() -> None:
+    rng = np.random.default_rng(2)
+    lives = [{"node": f"n{i}", "duration": float(h), "observed": bool(h < 900.0)}
+             for i, h in enumerate(np.minimum(rng.weibull(2.0, 300) * 800.0, 900.0))]  # fmt: skip
+    found = rf.calibrate(make_log([], [{"node": life["node"]} for life in lives], lifetimes=lives))
+    assert found.mtbf.node is not None
+    assert found.mtbf.node.exposure == pytest.approx(sum(life["duration"] for life in lives))
+    assert found.failure is not None
+    assert found.failure.family == "weibull"
+    assert set(found.absent) >= {"mtbf.rack", "mttr.mean", "repair", "checks.dependence", "checks.trend"}
+
+
+def test_the_era_is_used_and_told() -> None:
+    white = rf.datasets.load("white")
+    stable = white.stable_era()
+    found = rf.calibrate(white, parts=("era", "mtbf"), rng=0)
+    assert found.era is not None
+    assert found.era.name == "steady"
+    assert found.era.start is not None
+    assert abs((found.era.start - stable.start.to_pydatetime()).total_seconds()) < 1.0
+    given = rf.calibrate(white, era=("2003-01-01", "2004-01-01"), parts=("mtbf",))
+    assert given.era is not None
+    assert (given.era.name, given.era.hours) == ("given", 8760.0)
+    assert given.mtbf.any is not None
+    assert given.mtbf.any.events == len(white.between("2003-01-01", "2004-01-01").incidents(0))
+    two = make_log([{"system": s, "node": s, "start": 5} for s in "ab"])
+    assert rf.calibrate(two, parts=("era", "mtbf")).absent["era"].startswith("the log has several systems")
+
+
+def test_all_of_white() -> None:
+    found = rf.calibrate(rf.datasets.load("white"))
+    assert found.provenance is not None
+    assert found.provenance.files == ["white.csv.xz"]
+    assert len(found.provenance.sha256[0]) == 64
+    assert found.provenance.relfit == rf.__version__
+    assert found.bad_nodes.factor is not None
+    assert found.failure is not None
+    assert found.failure.dispersion is not None
+    assert found.failure.dispersion > 1.5  # a third of the nodes are bad, so lives of one node are alike
+    assert {check.name for check in found.checks} >= {"failures.exponential", "dependence.cofailure", "trend"}
+    assert found.warnings
+    for kind in ("toml", "json"):
+        assert Parameters.of_text(found.to_text(kind), kind) == found
+    assert found.to_frame()["value"].notna().all()
+    assert "<table" in found._repr_html_()
+
+
+def test_the_same_seed_gives_the_same() -> None:
+    log = rf.datasets.load("white").where(rack="frame01")
+    parts = ("era", "mtbf", "bad_nodes")
+    one, two = (rf.calibrate(log, parts=parts, rng=4).to_dict() for _ in range(2))
+    assert {k: v for k, v in one.items() if k != "provenance"} == {k: v for k, v in two.items() if k != "provenance"}
+
+
+def test_what_cannot_be_asked_for() -> None:
+    log = small_log()
+    for options, message in [
+        ({"parts": ("mtbf", "x")}, "part 'x' is not known"),
+        ({"era": "best"}, "era 'best' is not known"),
+        ({"exposure": "down"}, "exposure 'down' is not known"),
+        ({"level": 95}, "level 95 is not between 0 and 1"),
+        ({"families": ()}, "no family was given"),
+        ({"families": ("weibul",)}, "unknown family 'weibul'"),
+        ({"window": "-1h"}, "cannot be"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            rf.calibrate(log, **options)
+
+
+# ------------------------------------------------------------------ statistics
+
+
+def test_scatter_is_that_of_a_compound_process() -> None:
+    rng = np.random.default_rng(3)
+    whole = np.zeros(1), np.full(1, 10_000.0)
+    even = [excess_scatter(rng.uniform(0, 10_000, 500), 10_000.0, *whole)[0] for _ in range(200)]
+    assert np.mean(np.array(even) > 1.0) < 0.04
+    bursts = [excess_scatter(np.repeat(rng.uniform(0, 10_000, 100), 5), 10_000.0, *whole)[0] for _ in range(20)]
+    assert 4.0 < np.median(bursts) < 10.0  # variance over mean is 5, and the largest of four is taken
+    late = np.array([0.0]), np.array([5_000.0])  # watched for the first half only: no scatter from that
+    assert excess_scatter(rng.uniform(0, 5_000, 400), 10_000.0, *late)[0] == 1.0
+
+
+def test_the_law_of_repairs_follows_the_repairs() -> None:
+    rng = np.random.default_rng(4)
+    exponential, check = mean_of_repairs(rf.LifeData.from_array(rng.exponential(5.0, 200), measure="ttr"), 0.95)
+    assert exponential is not None
+    assert (exponential.law, check) == ("exponential", None)
+    lognormal, check = mean_of_repairs(rf.LifeData.from_array(rng.lognormal(1.0, 1.4, 200), measure="ttr"), 0.95)
+    assert lognormal is not None
+    assert lognormal.method == "mean of the lognormal family, profile likelihood"
+    assert check is not None
+    assert check.concern
+    mixed = np.where(rng.random(2000) < 0.5, rng.exponential(0.1, 2000), rng.exponential(50.0, 2000))
+    neither, _ = mean_of_repairs(rf.LifeData.from_array(mixed, measure="ttr"), 0.95)
+    assert neither is not None
+    assert neither.value == pytest.approx(mixed.mean())
+    assert neither.method is not None
+    assert "Hall" in neither.method
+
+
+def test_hall_is_student_without_skewness() -> None:
+    values = np.array([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0]) + 20.0
+    expected = stats.t.interval(0.9, 6, loc=20.0, scale=values.std(ddof=1) / np.sqrt(7))
+    assert _hall(values, 0.9) == pytest.approx(expected, rel=1e-4)
+
+
+def test_intervals_contain_the_truth_of_simulated_logs() -> None:
+    truth = Parameters(mtbf={"node": 4000, "rack": 3000}, mttr=12)
+    hits = dict.fromkeys(("mtbf.node", "mtbf.rack", "mttr.mean"), 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in range(60):
+            log = simulate_log(truth, 6000.0, nodes=128, racks=8, rng=seed)
+            drawn = rf.calibrate(log, parts=QUICK).draws(500, seed)
+            for name in hits:
+                low, high = drawn.interval(name, 0.9)
+                hits[name] += low <= truth.values()[name] <= high
+    # binomial(60, 0.9) lies in 47..59 with probability 99.6 %; benchmarks/verify_calibration.py takes 1 000 logs
+    assert all(47 <= hit <= 60 for hit in hits.values()), hits
+
+
+def test_families_of_simulated_logs() -> None:
+    weibull = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 500.0}}
+    log = simulate_log(Parameters(failure=weibull, mttr=6), 8766.0, nodes=150, rng=8)
+    found = rf.calibrate(log, parts=("families",)).failure
+    assert found is not None
+    assert found.family == "weibull"
+    drawn = Parameters(failure=found).draws(2000, 1)
+    for name, value in (("shape", 0.7), ("scale", 500.0)):
+        low, high = drawn.interval(f"failure.{name}", 0.99)
+        assert low < value < high
+    assert found.mean is not None
+
+
+def test_bad_nodes_of_simulated_logs() -> None:
+    truth = Parameters(mtbf=1000, bad_nodes={"fraction": 0.1, "factor": 8})
+    log = simulate_log(truth, 8766.0, nodes=500, rng=3)
+    bad = rf.calibrate(log, parts=("bad_nodes",)).bad_nodes
+    assert bad.fraction is not None
+    assert bad.factor is not None
+    assert bad.fraction.value == pytest.approx(0.1, abs=0.01)
+    assert bad.factor.value == pytest.approx(8.0, rel=0.1)
+    assert bad.good_mtbf is not None
+    assert bad.good_mtbf.value == pytest.approx(1000.0 * 1.7, rel=0.1)
+
+
+def test_windows_are_borne_out_by_gaps_above_zero() -> None:
+    """Racks fail at one instant; nodes that have nothing to do with each other must not be joined for it."""
+    truth = Parameters(mtbf={"node": 5000, "rack": 8000}, mttr=12)
+    windows = []
+    for seed in range(40):
+        log = simulate_log(truth, 4000.0, nodes=72, racks=4, rng=seed)
+        found = rf.calibrate(log, parts=("mtbf",)).provenance
+        assert found is not None
+        windows.append(found.window)
+    assert np.mean(np.array(windows) > 0.0) < 0.1
+
+
+def test_quick_and_slow_repairs() -> None:
+    truth = Parameters(mtbf=800, mttr={"quick": 1, "slow": 60, "share_quick": 0.75})
+    found = rf.calibrate(simulate_log(truth, 8766.0, nodes=100, rng=5), parts=("mttr", "repair_kinds")).mttr
+    assert found.share_quick is not None
+    assert found.share_quick.value == pytest.approx(0.75, abs=0.05)
+    assert found.quick is not None
+    assert found.quick.value == pytest.approx(1.0, rel=0.2)
+    assert found.slow is not None
+    assert found.slow.value == pytest.approx(60.0, rel=0.2)
+    assert found.overall == pytest.approx(15.75, rel=0.2)
+
+
+# ------------------------------------------------------------------- real logs
+
+
+def test_lanl_systems(shared: Path) -> None:
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+    for system in (2, 13, 17, 21):
+        found = rf.calibrate(log.where(system=system), parts=("era", *QUICK))
+        assert Parameters.of_text(found.to_text()) == found
+        assert found.name == (None if system == 17 else str(system))
+    whole = rf.calibrate(log.where(system=2), era="all", parts=("mtbf",), exposure="observed", window="10min")
+    rates = log.where(system=2).incidents("10min").rates().set_index("scope")
+    assert whole.mtbf.node is not None
+    assert whole.mtbf.node.events == rates.loc["node", "incidents"]
+    assert whole.mtbf.node.value == pytest.approx(rates.loc["node", "mtbf"])
+
+
+def test_titan_lives_have_no_repairs(shared: Path) -> None:
+    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+    found = rf.calibrate(log, parts=("era", "mtbf", "mttr", "families"), families=("weibull",))
+    assert found.failure is not None
+    assert found.failure.parameters["shape"] > 2.0
+    assert {"era", "mttr.mean", "repair"} <= set(found.absent)
+    assert found.mtbf.node is not None
+
+
+def test_grid5000(shared: Path) -> None:
+    log = rf.read(shared / "data" / "grid5000-fta")
+    found = rf.calibrate(log, era="all", parts=QUICK)
+    assert found.mtbf.outage is not None
+    down = log.lives("ttr").total_time.sum()
+    hours = (log.population["left"] - log.population["entered"]).dt.total_seconds().sum() / 3600.0
+    assert found.mtbf.outage.exposure == pytest.approx(hours - down)
+    assert found.mttr.mean is not None

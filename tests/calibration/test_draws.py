@@ -1,0 +1,146 @@
+"""Draws against the laws they should follow, and intervals against the truth of simulated counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from relfit.calibration import Duration, FittedFamily, Parameters, Ratio, Share
+from relfit.calibration.draws import free_slope, law_quantile
+from relfit.calibration.quantities import Quantity
+from relfit.calibration.rates import duration_of_counts
+from relfit.errors import ArgumentError
+from relfit.families import FAMILIES
+
+P = np.array([0.01, 0.05, 0.3, 0.5, 0.9, 0.99])
+
+
+def test_counts_have_the_gamma_law_of_jeffreys() -> None:
+    found = law_quantile(Duration(events=7, exposure=1000.0), P)
+    assert found == pytest.approx(1.0 / stats.gamma(7.5, scale=1.0 / 1000.0).ppf(1.0 - P))
+
+
+def test_completed_exponential_repairs_have_an_exact_law() -> None:
+    found = law_quantile(Duration(value=5.0, events=20, exposure=100.0, law="exponential"), P)
+    assert found == pytest.approx(100.0 / stats.gamma(20).ppf(1.0 - P))
+
+
+def test_clustering_widens_by_its_root() -> None:
+    plain = law_quantile(Duration(events=400, exposure=4e5), P)
+    wide = law_quantile(Duration(events=400, exposure=4e5, dispersion=4.0), P)
+    spread = np.log(wide[-1] / wide[0]) / np.log(plain[-1] / plain[0])
+    assert spread == pytest.approx(2.0, rel=0.02)
+
+
+def test_student_on_the_log_scale() -> None:
+    found = law_quantile(Duration(value=8.0, law="log-t", error=0.2, degrees=9.0), P)
+    assert found == pytest.approx(8.0 * np.exp(0.2 * stats.t(9).ppf(P)))
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        Duration(value=10.0, low=7.0, high=30.0, level=0.9),
+        Ratio(value=3.0, low=2.0, high=9.0, level=0.5),
+        Share(value=0.2, low=0.15, high=0.4, level=0.8),
+    ],
+)
+def test_an_interval_is_met_at_its_level(quantity: Quantity) -> None:
+    assert quantity.level is not None
+    ends = [0.5 - quantity.level / 2.0, 0.5, 0.5 + quantity.level / 2.0]
+    assert law_quantile(quantity, ends) == pytest.approx([quantity.low, quantity.value, quantity.high])
+
+
+def test_shares_at_the_ends_of_their_range_can_be_drawn() -> None:
+    known = Parameters(mttr={"share_quick": {"value": 0.0, "low": 0.0, "high": 1.0}})
+    drawn = known.draws(500, 1)["mttr.share_quick"]
+    assert np.isfinite(drawn).all()
+    assert ((drawn >= 0.0) & (drawn <= 1.0)).all()
+
+
+def test_draws_repeat_and_do_not_depend_on_what_else_is_known() -> None:
+    few = Parameters(mtbf={"rack": {"events": 3, "exposure": 100.0}})
+    more = Parameters(
+        mtbf={"node": {"events": 30, "exposure": 100.0}, "rack": {"events": 3, "exposure": 100.0}},
+        mttr={"value": 1, "low": 0.5, "high": 2},
+    )
+    first, second = few.draws(50, 7), more.draws(50, 7)
+    assert np.array_equal(first["mtbf.rack"], second["mtbf.rack"])
+    assert np.array_equal(second["mttr.mean"], more.draws(50, 7)["mttr.mean"])
+    assert abs(np.corrcoef(second["mtbf.node"], second["mtbf.rack"])[0, 1]) < 0.5
+    assert second.count == 50
+    assert list(second) == ["mtbf.node", "mtbf.rack", "mttr.mean"]
+
+
+def test_nothing_failed_is_drawn_all_the_same() -> None:
+    known = Parameters(mtbf={"rack": {"events": 0, "exposure": 1000.0}})
+    low, _ = known.draws(4000, 1).interval("mtbf.rack", 0.9)
+    assert low == pytest.approx(1000.0 / stats.gamma(0.5).ppf(0.95), rel=0.1)
+
+
+def test_families_are_normal_in_their_free_coordinates() -> None:
+    fitted = {
+        "family": "weibull",
+        "parameters": {"shape": 0.7, "scale": 1000.0},
+        "covariance": [[0.0049, 3.5], [3.5, 10_000.0]],
+    }
+    drawn = Parameters(failure=fitted).draws(20_000, 3)
+    logs = np.log([drawn["failure.shape"], drawn["failure.scale"]])
+    assert np.cov(logs) == pytest.approx(np.array([[0.01, 0.005], [0.005, 0.01]]), rel=0.05)
+    assert logs.mean(axis=1) == pytest.approx(np.log([0.7, 1000.0]), abs=0.003)
+    assert drawn.family("failure").batch_shape == (20_000,)
+    with pytest.raises(ArgumentError, match="no family for repair"):
+        drawn.family("repair")
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_every_family_can_be_drawn(name: str) -> None:
+    kind = FAMILIES[name]
+    centre = kind.from_free(kind.to_free(kind.start(3.0, 1.5)))
+    names = kind.parameter_names()
+    slope = np.linalg.inv(free_slope(kind, centre))
+    covariance = slope @ (0.01 * np.eye(len(names))) @ slope.T
+    fitted = FittedFamily(family=name, parameters=dict(zip(names, centre.tolist(), strict=True)),
+                          covariance=covariance.tolist())  # fmt: skip
+    drawn = Parameters(failure=fitted).draws(3000, 1)
+    free = kind.to_free(np.stack([drawn[f"failure.{n}"] for n in names], axis=-1))
+    assert np.isfinite(free).all()
+    if name not in ("hyperexponential2", "hyperexponential3", "weibull_mixture"):  # these put their parts in order
+        assert free.std(axis=0) == pytest.approx(np.full(len(names), 0.1), rel=0.08)
+
+
+def test_intervals_of_counts_cover() -> None:
+    rng = np.random.default_rng(5)
+    for mean in (8.0, 30.0, 200.0):
+        counts = rng.poisson(mean, 1000)
+        hit = 0
+        for count in counts:
+            quantity = Duration(events=int(count), exposure=mean)
+            low, high = law_quantile(quantity, [0.05, 0.95])
+            hit += bool(low <= 1.0 <= high)
+        assert 870 <= hit <= 930
+
+
+def test_stated_limits_are_garwoods() -> None:
+    found = duration_of_counts(12, 600.0, 0.9)
+    assert (found.value, found.events) == (50.0, 12)
+    assert 1.0 / found.high == pytest.approx(stats.chi2(24).ppf(0.05) / 2.0 / 600.0)
+    assert 1.0 / found.low == pytest.approx(stats.chi2(26).ppf(0.95) / 2.0 / 600.0)
+    never = duration_of_counts(0, 600.0, 0.9)
+    assert never.value is None
+    assert np.exp(-600.0 / never.low) == pytest.approx(0.1)  # the chance of no event at that rate
+
+
+def test_what_cannot_be_drawn() -> None:
+    known = Parameters(mtbf=3)
+    for count in (0, -1, 2.5, True):
+        with pytest.raises(ArgumentError, match="draws cannot be"):
+            known.draws(count)
+    drawn = known.draws(3)
+    with pytest.raises(ArgumentError, match=r"nothing was drawn for 'mtbf\.rack'; there is mtbf\.node"):
+        drawn["mtbf.rack"]
+    with pytest.raises(ArgumentError, match="level 90"):
+        drawn.interval("mtbf.node", 90)
+    assert drawn.to_dict()["fixed"] == ["mtbf.node"]
+    assert drawn.to_frame().shape == (3, 1)
