@@ -422,7 +422,7 @@ def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None =
         ax.plot(shuffled / expected, place, "|", color=style.INK, ms=12, mew=1.6, label="mean of random logs")
     ax.hlines(place, 1.0, np.maximum(ratio, floor), color=style.BLUE, linewidth=1.4)
     ax.plot(np.maximum(ratio, floor), place, "o", color=style.BLUE, ms=6, label="observed")
-    top = max(float(ratio.max()), float(high.max()))
+    top = max(float(ratio.max()), float(high.max()), 2.0)
     for y, (_, count, chance, _), at in zip(place, rows, np.maximum(ratio, high), strict=True):
         ax.annotate(f" {count:,} for {style.figures(chance)}", (at, y), (4, 0), textcoords="offset points",
                     va="center", fontsize=8.0, color=style.INK)  # fmt: skip

@@ -1,0 +1,245 @@
+"""dependence, trend and incidents: everything is in the JSON, in the tables, in the figures; hard logs get lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.cli.main import main
+from tests.cli.conftest import HEADER
+from tests.cli.test_bad_input import complaint
+from tests.cli.test_commands import document
+
+PART = ("--since", "2003-10-01", "--where", "rack=frame01", "--where", "rack=frame02")
+
+
+@pytest.fixture(scope="module")
+def log() -> rf.FailureLog:
+    return rf.datasets.load("white").where(rack=["frame01", "frame02"]).between("2003-10-01", None)
+
+
+def written(text: str, here: Path, name: str = "hard.csv") -> Path:
+    path = here / name
+    path.write_text(f"{HEADER}\n{text}")
+    return path
+
+
+# ------------------------------------------------------------------------- JSON
+
+
+def test_dependence_in_json_is_the_library_s(
+    log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from relfit.dependence import dependence
+
+    said = document(capsys, "dependence", "white", *PART, "--window", "2h", "--correlation", "kendall", "--seed", 3)
+    found = dependence(log, window="2h", method="kendall", rng=3)
+    assert said["sentences"] == [found.sentence, *found.sentences.values()]
+    assert found.correlation is not None
+    assert said["correlation"]["method"] == "kendall"
+    assert said["correlation"]["histogram"]["pairs"] == found.correlation.histogram()["pairs"].tolist()
+    assert found.serial is not None
+    assert len(said["tables"]["serial_tests"]) == len(found.serial.groups)
+    classes = pd.DataFrame(said["tables"]["correlation_classes"])
+    assert classes["expected_share"].tolist() == pytest.approx(found.correlation.classes["expected_share"].tolist())
+    for key in ("cofailure", "place", "pooled", "dispersion", "cycles"):
+        assert said[key]["sentence"] == getattr(found, key).sentence
+    assert said["cofailure"]["window_hours"] == 2.0
+
+
+def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from relfit.eras import eras
+    from relfit.lemons import lemons
+    from relfit.recurrence import availability, compare_groups, fit_process, histories_of_log, mean_cumulative
+    from relfit.repairs import repairs
+
+    said = document(capsys, "trend", "white", *PART, "--by", "rack", "--level", "0.9", "--alpha", "0.01", "--seed", 5)
+    assert said["problems"] == {}
+    assert said["eras"] == json.loads(json.dumps(eras(log, size=0.01, level=0.9, rng=5).to_dict()))
+    histories = histories_of_log(log)
+    racks = log.population.set_index("node")["rack"].astype(str)
+    labels = [racks[label[1]] for label in histories.groups]
+    compared = compare_groups(histories, labels)
+    assert said["mean_cumulative"]["comparison"]["p"] == pytest.approx(compared.p)
+    curve = mean_cumulative(histories, labels, level=0.9)
+    assert [row["high"] for row in said["tables"]["mean_cumulative"]] == pytest.approx(curve.high.tolist())
+    assert said["mean_cumulative"]["difference"]["pair"] in (["frame01", "frame02"], ["frame02", "frame01"])
+    shape = fit_process(histories, "power_law", "all", level=0.9).estimates[0, 0]
+    assert said["processes"]["fits"]["power_law"][0]["shape"] == pytest.approx(shape)
+    assert len(said["tables"]["trend_tests"]) == histories.n_histories
+    assert len(said["lemons"]["lemons"]) == len(lemons(log, alpha=0.01, level=0.9, rng=5).found)
+    assert said["repairs"]["sentence"] == repairs(log, level=0.9).sentence
+    up = availability(log, level=0.9)
+    assert said["tables"]["availability"][0]["operational_low"] == pytest.approx(up.operational_low[0])
+
+
+def test_incidents_in_json_are_the_library_s(
+    log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from relfit.incidents import incidents
+
+    said = document(capsys, "incidents", "white", *PART, "--window", "5min", "--place", "rack", "--level", "0.8")
+    found = incidents(log, "5min", "rack", level=0.8)
+    assert len(said["tables"]["incidents"]) == len(found) == said["incidents"]["incidents"]
+    rates = pd.DataFrame(said["tables"]["rates"])
+    assert rates["incidents"].tolist() == found.rates()["incidents"].tolist()
+    assert np.nan_to_num(rates["mtbf_low"].astype(float)).tolist() == pytest.approx(found.rates()["mtbf_low"].tolist())
+    assert said["window"]["given"] is True
+
+
+# ------------------------------------------------------------- figures and tables
+
+
+@pytest.mark.parametrize("command", ["dependence", "trend", "incidents"])
+def test_a_folder_takes_tables_and_figures(command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = here / "found"
+    folder.mkdir()
+    assert main([command, "white", *PART, "--out", "found", "--plot", "found"]) == 0
+    text = capsys.readouterr().out
+    tables, pictures = sorted(folder.glob("*.csv")), sorted(folder.glob("*.png"))
+    assert len(tables) >= 5
+    assert len(pictures) >= 3
+    for path in (*tables, *pictures):
+        assert path.name in text
+    for path in pictures:
+        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    for path in tables:
+        assert len(pd.read_csv(path).columns) > 1
+    assert not list(folder.glob(".relfit*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("sheet.png", b"\x89PNG"), ("sheet.svg", b"<?xml"), ("sheet.pdf", b"%PDF")]
+)
+def test_a_file_takes_one_sheet(name: str, begins: bytes, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from matplotlib import pyplot as plt
+
+    assert main(["incidents", "white", *PART, "--plot", name]) == 0
+    assert Path(name).read_bytes().startswith(begins)
+    assert f"3 figures written to {name}" in capsys.readouterr().out
+    assert plt.get_fignums() == []
+
+
+def test_the_same_figures_are_the_same_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one.svg", "two.svg"):
+        assert main(["incidents", "white", *PART, "--plot", name]) == 0
+    assert Path("one.svg").read_bytes() == Path("two.svg").read_bytes()
+
+
+def test_the_main_table_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dependence", "white", *PART, "--out", "questions.parquet"]) == 0
+    assert pd.read_parquet("questions.parquet")["part"].tolist()[:2] == ["correlation", "cofailure"]
+    assert main(["trend", "white", *PART, "--per", "rack", "--out", "tests.csv"]) == 0
+    assert pd.read_csv("tests.csv")["rack"].tolist() == ["frame01", "frame02"]
+
+
+def test_words_and_tables_on_the_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trend", "white", *PART, "--by", "rack"]) == 0
+    text = capsys.readouterr().out
+    for words in (
+        "Eras (rates an hour of a node)",
+        "lewis_robinson",
+        "power_law",
+        "By rack",
+        "Nodes were up",
+        "use this",
+    ):
+        assert words in text
+    assert main(["dependence", "white", *PART, "--alpha", "0.2"]) == 0
+    text = capsys.readouterr().out
+    assert "Nodes that a test rejects at 0.2" in text
+    assert "Classes of |r| (Table 3.4)" in text
+    assert main(["incidents", "white", *PART]) == 0
+    assert "Rates by scope (hours)" in capsys.readouterr().out
+
+
+# ------------------------------------------------------------------------ mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["dependence", "white", "--window", "soon"], "not a duration"),
+        (["dependence", "white", "--correlation", "phi"], "use spearman, pearson, kendall"),
+        (["dependence", "white", "--place", "shelf"], "use system, rack"),
+        (["dependence", "white", "--alpha", "5"], "did you mean 0.05?"),
+        (["trend", "white", "--per", "shelf"], "--per 'shelf' is no column"),
+        (["trend", "white", "--by", "cause"], "is no column of the nodes"),
+        (["trend", "white", "--by", "rack", "--per", "rack"], "leave out --per"),
+        (["trend", "white", "--level", "95"], "did you mean 0.95?"),
+        (["trend", "white", "--plot", "x.gif"], ".png or .svg or .pdf"),
+        (["trend", "white", "--plot", "absent/x.png"], "there is no folder"),
+        (["incidents", "white", "--window", "-1h"], "zero or more"),
+        (["incidents", "white", "--place", "shelf"], "no column 'shelf'"),
+        (["incidents", "white", "--out", "x.txt"], "does not end in"),
+    ],
+)
+def test_mistakes_are_one_line(
+    arguments: list[str], words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert words in complaint(capsys, *arguments)
+
+
+HARD: dict[str, str] = {
+    "one record": "s,a,2003-01-01 00:00,2003-01-01 01:00,disk,r1\n",
+    "one node": "".join(
+        f"s,a,2003-{m:02d}-0{m % 9 + 1} 0{m % 9}:00,2003-{m:02d}-28 01:00,disk,r1\n" for m in range(1, 13)
+    ),
+    "two gaps a node": "".join(
+        f"s,{n},2003-0{m}-{3 + n} 00:00,2003-0{m}-{3 + n} 01:00,disk,r1\n" for n in range(1, 5) for m in (1, 4, 7)
+    ),
+    "constant": "".join(
+        f"s,{n},{day:%Y-%m-%d} 00:00,{day:%Y-%m-%d} 01:00,disk,r1\n"
+        for n in (1, 2)
+        for day in pd.date_range("2003-01-01", periods=20, freq="7D")
+    ),
+    "one instant": "".join(f"s,{n},2003-01-01 00:00,2003-01-01 01:00,disk,r1\n" for n in range(30)),
+    "no ends": "".join(f"s,{n % 3},2003-0{1 + n % 9}-{1 + n} 00:00,,,\n" for n in range(25)),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("command", ["dependence", "trend", "incidents"])
+def test_hard_logs_give_lines(command: str, name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(HARD[name], here)
+    assert main([command, str(path), "--plot", "all.png"]) == 0
+    caught = capsys.readouterr()
+    assert caught.err == ""
+    assert "nan" not in caught.out.split()
+    said: dict[str, Any] = document(capsys, command, path)
+    assert said["sentences"] or said["problems"]
+
+
+def test_a_window_of_zero_leaves_the_other_answers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = document(capsys, "dependence", "white", *PART, "--window", "0")
+    assert "a window of 0 expects no failures together" in said["problems"]["cofailure"]
+    assert said["cofailure"] is None
+    assert said["serial"] is not None
+
+
+def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    titan = shared / "data" / "titan-gpu-lifetimes.csv.xz"
+    assert main(["trend", str(titan), "--plot", "titan.png"]) == 0
+    text = capsys.readouterr().out
+    assert "not to be said: this log holds whole lives without dates" in text
+    assert "not to be said: no repair was observed to its end" in text
+    said = document(capsys, "dependence", titan)
+    assert "lives without dates" in said["problems"]["cofailure"]
+    message = complaint(capsys, "trend", titan, "--out", "tests.csv")
+    assert "no table trend_tests to write" in message
+
+
+def test_los_alamos(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lanl = shared / "data" / "lanl-failures-1996-2005.csv.xz"
+    said = document(capsys, "incidents", lanl, "--where", "system=2", "--until", "2000-01-01")
+    assert (said["incidents"]["records"], said["incidents"]["incidents"]) == (3983, 2025)
+    said = document(capsys, "trend", lanl, "--where", "system=20")
+    assert "fits from before" in said["eras"]["sentence"]
+    assert "%" in said["lemons"]["sentence"]
+    assert any(row["status"] == "ok" for row in said["repairs"]["rows"])
