@@ -173,7 +173,7 @@ def calibration_curve(
     >>> p = rng.random(4000)
     >>> found = calibration_curve(p, rng.random(4000) < p, bins=5)
     >>> int(found.inside.sum()), bool(abs(found.brier - 1 / 6) < 0.01)
-    (5, True)
+    (4, True)
     """
     p = np.asarray(predicted, dtype=np.float64).ravel()
     y = np.asarray(happened, dtype=np.bool_).ravel()

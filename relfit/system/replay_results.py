@@ -212,7 +212,7 @@ class Replay:
     def sentence(self) -> str:
         """What came out, in a sentence or two."""
         name = self.families[0]
-        row = {str(key): float(value) for key, value in self.scores.loc[name].items()}
+        row = dict(zip(self.scores.columns, self.scores.loc[name].to_numpy(dtype=np.float64).tolist(), strict=True))
         level = f"{100 * self.level:g} %"
         low, high = row["excess_low"], row["excess_high"]
         fits = "agrees with" if low <= 0.0 <= high else "differs from"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from relfit.system.sources import Source
 if TYPE_CHECKING:
     from relfit.system.system import System
 
-__all__ = ["sampled"]
+__all__ = ["sampled", "systems_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -76,16 +77,7 @@ def _rebuilt(
 ) -> FloatArray:
     """Values from a system made anew for each draw, with all that it has besides nodes."""
     out = []
-    for draw in range(layers[0].free.shape[0]):
-        parts = []
-        for layer in layers:
-            some = np.ones(layer.of_node.size, np.bool_)
-            if layer.taken is not None:
-                some = layer.taken[draw][layer.of_node]
-            if some.any():
-                values = layer.family.from_free(layer.free[draw, layer.of_node[some]])
-                parts.append(Component(layer.family.unchecked(*np.moveaxis(values, -1, 0)), layer.positions[some]))
-        one = type(system)._of(tuple(parts), system.ages, **system._options())
+    for one in systems_of(system, layers):
         if order is not None:
             by_size = one.by_size(points if quantity != "mttf" else 24.0, order)
             with np.errstate(divide="ignore"):
@@ -96,6 +88,20 @@ def _rebuilt(
         else:
             out.append(getattr(one, quantity)(points))
     return np.stack(out)
+
+
+def systems_of(system: System, layers: list[Layer]) -> Iterator[System]:
+    """The system under the parameters of each draw; the layers must hold every node by itself."""
+    for draw in range(layers[0].free.shape[0]):
+        parts = []
+        for layer in layers:
+            some = np.ones(layer.of_node.size, np.bool_)
+            if layer.taken is not None:
+                some = layer.taken[draw][layer.of_node]
+            if some.any():
+                values = layer.family.from_free(layer.free[draw, layer.of_node[some]])
+                parts.append(Component(layer.family.unchecked(*np.moveaxis(values, -1, 0)), layer.positions[some]))
+        yield type(system)._of(tuple(parts), system.ages, **system._options())
 
 
 def _rows(layers: list[Layer], rows: npt.NDArray[np.intp]) -> list[Layer]:

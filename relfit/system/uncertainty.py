@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ from scipy import special
 from relfit.errors import ArgumentError
 from relfit.system import delta
 from relfit.system.components import duration_array
-from relfit.system.sampled import sampled
+from relfit.system.draws import chunks_of_draws
+from relfit.system.sampled import sampled, systems_of
 from relfit.system.sources import sources_of
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from relfit.system.system import System
 
-__all__ = ["KINDS", "QUANTITIES", "SystemInterval", "interval_of"]
+__all__ = ["KINDS", "QUANTITIES", "SystemInterval", "drawn_systems", "interval_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -183,7 +185,7 @@ def interval_of(
     >>> lives = rf.LifeData.from_array(rf.families.Weibull(0.8, 1000.0).sample(60, rng=1))
     >>> system = rf.System.from_fits(rf.fit(lives, "weibull")["weibull"], nodes=[0] * 4, ages=100.0)
     >>> interval_of(system, "reliability", "24h")
-    SystemInterval: reliability at 24, 95 % delta: 0.916486 (0.891053 to 0.936196), ok
+    SystemInterval: reliability at 24, 95 % delta: 0.887688 (0.847315 to 0.917903), ok
     """
     tolerant = bool(system.tolerance)
     kind = kind or ("draws" if tolerant or model_average else "delta")
@@ -208,6 +210,48 @@ def interval_of(
     status[np.isinf(estimate)] = "infinite"
     sizes = None if positions is None else np.arange(1, positions.size + 1)
     return SystemInterval(quantity, kind, at, level, sizes, estimate, low, high, status)
+
+
+def drawn_systems(
+    system: System,
+    draws: int = 199,
+    rng: int | np.random.Generator | None = 0,
+    *,
+    kind: str = "draws",
+    model_average: bool = False,
+) -> Iterator[System]:
+    """The system with parameters as likely as the fits leave them, one after the other, for quantities of one's own.
+
+    Parameters
+    ----------
+    system : System
+        Made from fits.
+    draws : int
+    rng : int or numpy.random.Generator, optional
+    kind, model_average : optional
+        See `interval_of`.
+
+    Raises
+    ------
+    ArgumentError
+        As `interval_of`.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> fits = rf.fit(rf.LifeData.from_array(rf.families.Weibull(0.8, 1000.0).sample(60, rng=1)), "weibull")
+    >>> system = rf.System.from_fits(fits, nodes=4, ages=100.0)
+    >>> values = [float(one.mean_given_failure("24h")) for one in drawn_systems(system, 99, rng=1)]
+    >>> bool(min(values) < system.mean_given_failure("24h") < max(values))
+    True
+    """
+    if kind not in ("draws", "bootstrap"):
+        raise ArgumentError(f"no systems are drawn by kind {kind!r}", remedy="use draws or bootstrap")
+    if draws < 1:
+        raise ArgumentError(f"{draws} draws are too few", remedy="use 199 or 999")
+    sources = sources_of(system)
+    for layers in chunks_of_draws(sources, draws, kind, rng, model_average=model_average, together=False):
+        yield from systems_of(system, layers)
 
 
 def _checked(
@@ -252,15 +296,12 @@ def _estimate(system: System, quantity: str, at: FloatArray | None, positions: I
     if positions is None:
         return np.asarray(getattr(system, quantity)(*(() if at is None else (at,))), dtype=np.float64)
     found = system.by_size("24h" if at is None else at, positions)
-    with np.errstate(divide="ignore"):
-        value = {
-            "reliability": lambda: found.reliability,
-            "cdf": lambda: 1.0 - found.reliability,
-            "cumulative_hazard": lambda: -np.log(found.reliability),
-            "hazard": lambda: found.hazard,
-            "mttf": lambda: found.mttf,
-        }[quantity]()
-    return np.asarray(value, dtype=np.float64)
+    if quantity == "cdf":
+        return np.asarray(1.0 - found.reliability, dtype=np.float64)
+    if quantity == "cumulative_hazard":
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(found.reliability), dtype=np.float64)
+    return np.asarray(getattr(found, quantity), dtype=np.float64)
 
 
 def _by_percentiles(
