@@ -61,7 +61,7 @@ class InverseGaussian(Family):
             # F = Phi(sqrt(2) y) + exp(2 shape / mean) Phi(-sqrt(2) (y + 2 root)), the second with the factor exp(-y**2)
             second = np.log(0.5 * special.erfcx(y + 2.0 * root)) - square
             lower = np.minimum(log_sum([special.log_ndtr(np.sqrt(2.0) * y), second]), 0.0)
-            upper = np.minimum(np.log(0.5 * _erfcx_drop(np.maximum(y, -6.0), 2.0 * root)) - square, 0.0)
+            upper = np.minimum(np.log(0.5 * erfcx_drop(np.maximum(y, -6.0), 2.0 * root)) - square, 0.0)
             lower = np.where(np.isneginf(y), -np.inf, np.where(np.isposinf(y), 0.0, lower))
             upper = np.where(np.isneginf(y), 0.0, np.where((y > 0.0) & np.isposinf(square), -np.inf, upper))
         return lower, upper
@@ -105,7 +105,7 @@ class InverseGaussian(Family):
         return cls.unchecked(1.0, np.exp(-log_shape))
 
 
-def _erfcx_drop(y: FloatArray, step: FloatArray) -> FloatArray:
+def erfcx_drop(y: FloatArray, step: FloatArray) -> FloatArray:
     """``erfcx(y) - erfcx(y + step)`` for `step` at or above zero, without cancellation."""
     plain = special.erfcx(y) - special.erfcx(y + step)
     short = step < 0.4 * np.maximum(1.0, y)

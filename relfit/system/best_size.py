@@ -19,6 +19,7 @@ from relfit.system.completion import (
     log_expected_as_new,
 )
 from relfit.system.components import duration_array
+from relfit.system.drawn_times import checked_level, limits_of_draws
 from relfit.system.prefixes import Prefixes
 from relfit.system.restarts import Attempts, attempts, log_expected_exact, log_expected_paper
 
@@ -329,7 +330,7 @@ def best_size(
         found = settings.curve(system, reliability_order(system, over)[:most], over)
     else:
         found = settings.repeated(system)
-    return found if interval is None else _with_interval(found, float(interval), draws, rng)
+    return found if interval is None else _with_interval(found, checked_level(interval), draws, rng)
 
 
 def ra_opt(system: System, work: Any = None, speedup: Any = None, **settings: Any) -> BestSize:
@@ -516,8 +517,6 @@ def _with_interval(found: BestSize, level: float, draws: int, rng: int | np.rand
 
     from relfit.system.uncertainty import drawn_systems
 
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"interval={level:g} is not between 0 and 1", remedy="use 0.95 or the like")
     if found.sizes.size <= _MOST_DRAWN:
         places = np.arange(found.sizes.size)
     else:
@@ -531,8 +530,7 @@ def _with_interval(found: BestSize, level: float, draws: int, rng: int | np.rand
         prefixes = Prefixes(one, found.order, (float(lengths.min()), float(lengths.max())))
         values.append(settings.expected(prefixes, sizes, lengths)[0])
     logs = np.array(values)
-    ends = np.quantile(np.minimum(logs, 1e6), [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0, method="median_unbiased")
+    low, high = limits_of_draws(found.system, found.log_expected[places], logs, np.log(lengths), level)
     best = np.bincount(np.nanargmin(logs, axis=1), minlength=sizes.size) / logs.shape[0]
-    with np.errstate(over="ignore"):
-        table = pd.DataFrame({"nodes": sizes, "low": np.exp(ends[0]), "high": np.exp(ends[1]), "best": best})
+    table = pd.DataFrame({"nodes": sizes, "low": low, "high": high, "best": best})
     return replace(found, draws=table, level=level)

@@ -14,6 +14,7 @@ from relfit.errors import ArgumentError
 from relfit.system.checkpoints import Checkpoint, expected_paper, expected_with_checkpoints
 from relfit.system.completion_simulation import AFTER_FAILURE, SimulatedCompletion, simulate_completion
 from relfit.system.components import duration_array
+from relfit.system.drawn_times import checked_level, limits_of_draws
 from relfit.system.renewal import RestartDistribution
 from relfit.system.restarts import Attempts, attempts, log_expected_exact, log_expected_paper, log_expm1
 from relfit.system.speedup import Speedup, as_speedup
@@ -367,9 +368,7 @@ def completion_time(
     length = float(job.time(count))
     low = high = level = None
     if interval is not None:
-        level = float(interval)
-        if not 0.0 < level < 1.0:
-            raise ArgumentError(f"interval={level:g} is not between 0 and 1", remedy="use 0.95 or the like")
+        level = checked_level(interval)
         if after_failure == "ageing":
             raise ArgumentError(
                 "no interval for nodes that go on ageing: it would be a simulation of simulations",
@@ -377,12 +376,10 @@ def completion_time(
             )
         from relfit.system.uncertainty import drawn_systems
 
-        values = [
-            _log_expected(one, job, length, convention, after_failure) for one in drawn_systems(system, draws, rng)
-        ]
-        with np.errstate(over="ignore", invalid="ignore"):
-            ends = np.quantile(np.array(values), [0.5 - 0.5 * level, 0.5 + 0.5 * level], method="median_unbiased")
-            low, high = (float(v) for v in np.exp(np.where(np.isnan(ends), np.inf, ends)))
+        drawn = drawn_systems(system, draws, rng)
+        values = np.array([[_log_expected(one, job, length, convention, after_failure)] for one in drawn])
+        now = np.array([_log_expected(system, job, length, convention, after_failure)])
+        low, high = (float(v[0]) for v in limits_of_draws(system, now, values, np.log([length]), level))
     once = attempt_of(system, length)
     simulated = None
     if after_failure == "ageing":

@@ -24,6 +24,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
+_SPENT = 1e9  # cumulative hazard beyond which log reliabilities are those of the longest lives
+
+
 def counted(
     spent: FloatArray,
     rates: FloatArray,
@@ -77,30 +80,46 @@ def counted(
 
 
 @numba.njit(cache=True, nogil=True)
-def _cumulants(
-    p: np.ndarray, q: np.ndarray, blocks: np.ndarray, down: np.ndarray, first: int, last: int, t: float
-) -> tuple[float, float, float]:
-    """Log of G(e^t) and its first two derivatives by t."""
+def _softplus(x: float) -> float:
+    return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
+
+
+@numba.njit(cache=True, nogil=True)
+def _expit(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else math.exp(x)
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_expm1(h: float) -> float:
+    if h <= 0.0:
+        return -np.inf
+    return h + math.log(-math.expm1(-h))
+
+
+@numba.njit(cache=True, nogil=True)
+def _tilt(
+    h: np.ndarray, odds: np.ndarray, blocks: np.ndarray, block_h: np.ndarray, first: int, last: int, t: float,
+    share: np.ndarray, down: np.ndarray,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Log of G(e^t) and its first two derivatives by t; the tilted probabilities of nodes and racks to have failed."""
     value, mean, variance = 0.0, 0.0, 0.0
-    z = math.exp(t)
     for block in range(first, last):
         own, m, v = 0.0, 0.0, 0.0
         for i in range(blocks[block], blocks[block + 1]):
-            whole = q[i] + p[i] * z
-            share = p[i] * z / whole
-            own += math.log(whole)
-            m += share
-            v += share * (1.0 - share)
-        f = down[block]
-        if f > 0.0:
+            p = _expit(t + odds[i])
+            share[i] = p
+            own += _softplus(t + odds[i]) - h[i]
+            m += p
+            v += p * (1.0 - p)
+        down[block] = 0.0
+        if block_h[block] > 0.0:
             size = blocks[block + 1] - blocks[block]
-            up, low = own + math.log1p(-f) if f < 1.0 else -np.inf, math.log(f) + size * t
-            top = max(up, low)
-            a, b = math.exp(up - top), math.exp(low - top)
-            share = b / (a + b)
-            both = (1.0 - share) * m + share * size
-            v = (1.0 - share) * (v + (m - both) ** 2) + share * (size - both) ** 2
-            own, m = top + math.log(a + b), both
+            up, low = own - block_h[block], math.log(-math.expm1(-block_h[block])) + size * t
+            w = _expit(low - up)
+            both = (1.0 - w) * m + w * size
+            v = (1.0 - w) * (v + (m - both) ** 2) + w * (size - both) ** 2
+            own = up + _softplus(low - up)
+            m, down[block] = both, w
         value += own
         mean += m
         variance += v
@@ -109,18 +128,9 @@ def _cumulants(
 
 @numba.njit(cache=True, nogil=True)
 def _counted(
-    spent: np.ndarray,
-    rate: np.ndarray,
-    blocks: np.ndarray,
-    set_blocks: np.ndarray,
-    block_spent: np.ndarray,
-    block_rate: np.ndarray,
-    allowed: int,
-    log_alive: np.ndarray,
-    density: np.ndarray,
-    first: int,
-    last: int,
-) -> None:
+    spent: np.ndarray, rate: np.ndarray, blocks: np.ndarray, set_blocks: np.ndarray, block_spent: np.ndarray,
+    block_rate: np.ndarray, allowed: int, log_alive: np.ndarray, density: np.ndarray, first: int, last: int,
+) -> None:  # fmt: skip
     points = spent.shape[1]
     slopes = rate.shape[0] > 0
     for cell in range(first, last):
@@ -131,63 +141,79 @@ def _counted(
         if count <= allowed:
             log_alive[row, j], density[row, j] = 0.0, 0.0
             continue
-        p, q = np.empty(end), np.empty(end)
+        h, odds, share = np.empty(end), np.empty(end), np.empty(end)
+        most = 0.0
         for i in range(begin, end):
-            p[i], q[i] = -math.expm1(-spent[i, j]), math.exp(-spent[i, j])
-        down = np.empty(high)
+            h[i] = spent[i, j]
+            odds[i] = _log_expm1(h[i])
+            most = max(most, h[i])
+        block_h, down = np.zeros(high), np.zeros(high)
         racks = False
         for block in range(low, high):
-            down[block] = -math.expm1(-block_spent[block, j])
-            racks = racks or down[block] > 0.0
+            block_h[block] = block_spent[block, j]
+            racks = racks or block_h[block] > 0.0
+            most = max(most, block_h[block])
+        if most > _SPENT:
+            # so late that only the nodes that last longest count
+            order = np.argsort(h[begin:end])
+            total, lost = 0.0, 0.0
+            for i in range(count - allowed):
+                total += h[begin + order[i]]
+                if slopes:
+                    lost += rate[begin + order[i], j]
+            if total > _SPENT:
+                log_alive[row, j], density[row, j] = -total, lost
+                continue
+            for i in range(begin, end):
+                h[i] = min(h[i], _SPENT)
+                odds[i] = _log_expm1(h[i])
+            for block in range(low, high):
+                block_h[block] = min(block_h[block], _SPENT)
+            most = _SPENT
         # the saddle point of P(N = allowed + 1/2)
         goal = allowed + 0.5
-        _, mean, _unused = _cumulants(p, q, blocks, down, low, high, 0.0)
+        value, mean, v = _tilt(h, odds, blocks, block_h, low, high, 0.0, share, down)
         if mean <= 0.0:
             log_alive[row, j], density[row, j] = 0.0, 0.0
             continue
-        left, right = (-60.0, 0.0) if mean > goal else (0.0, 700.0)
-        t = 0.0
-        for _ in range(100):
-            value, m, v = _cumulants(p, q, blocks, down, low, high, t)
+        inside = mean > goal
+        left, right = (-most - 800.0, 0.0) if inside else (0.0, 800.0)
+        t, m = 0.0, mean
+        for _ in range(200):
             if m > goal:
                 right = t
             else:
                 left = t
-            step = (goal - m) / v if v > 0.0 else 0.0
-            new = t + step
-            if not (new > left and new < right) or v <= 0.0:
+            new = t + (goal - m) / v if v > 0.0 else right + 1.0
+            if not (new > left and new < right):
                 new = 0.5 * (left + right)
-            if abs(new - t) < 1e-3:
-                t = new
-                break
+            moved = abs(new - t)
             t = new
-        value, m, v = _cumulants(p, q, blocks, down, low, high, t)
-        inside = mean > goal
+            value, m, v = _tilt(h, odds, blocks, block_h, low, high, t, share, down)
+            if moved < 1e-3 or abs(m - goal) < 1e-3:
+                break
         away = 2.0 / max(math.sqrt(v), 1.0)
         if abs(t) < away:
             t = -away if inside else away
-            value, m, v = _cumulants(p, q, blocks, down, low, high, t)
+            value, m, v = _tilt(h, odds, blocks, block_h, low, high, t, share, down)
         spread = math.sqrt(v)
         steps = math.ceil(max(14.0 * spread + 24.0, 38.0 / abs(t)))
         if racks:
             # two humps may stand far apart
             steps = max(steps, min(2 * count + 2, math.ceil(20.0 * spread + 38.0 / abs(t)) + count))
-        r = math.exp(t)
-        half = steps // 2
+        r = math.exp(max(t, -740.0))
         total, slope = 0.0, 0.0
-        for k in range(half + 1):
+        for k in range(steps // 2 + 1):
             angle = 2.0 * math.pi * k / steps
             if not racks and v * (1.0 - math.cos(angle)) > 45.0:
                 break
-            zr, zi = r * math.cos(angle), r * math.sin(angle)
-            z = complex(zr, zi)
-            log_size, unit = -value, complex(1.0, 0.0)
-            growth = complex(0.0, 0.0)
+            turn = complex(math.cos(angle), math.sin(angle))
+            z = r * turn
+            log_size, unit, growth = 0.0, complex(1.0, 0.0), complex(0.0, 0.0)
             for block in range(low, high):
-                own, own_log = complex(1.0, 0.0), 0.0
-                sum_rate = complex(0.0, 0.0)
+                own, own_log, sum_rate = complex(1.0, 0.0), 0.0, complex(0.0, 0.0)
                 for i in range(blocks[block], blocks[block + 1]):
-                    factor = q[i] + p[i] * z
+                    factor = 1.0 - share[i] + share[i] * turn
                     own *= factor
                     if (i & 15) == 15:
                         size = abs(own)
@@ -195,19 +221,18 @@ def _counted(
                             own_log += math.log(size)
                             own /= size
                     if slopes:
-                        sum_rate += rate[i, j] * q[i] / factor
-                f = down[block]
-                if f > 0.0:
-                    # (1 - f) own + f z^n, both in units of exp(own_log)
+                        sum_rate += rate[i, j] * (1.0 - share[i]) / factor
+                if block_h[block] > 0.0:
                     number = blocks[block + 1] - blocks[block]
-                    falls = f * np.exp(complex(number * t - own_log, number * angle))
-                    stays = (1.0 - f) * own
-                    whole = stays + falls
+                    jump = complex(math.cos(number * angle), math.sin(number * angle))
+                    stays = (1.0 - down[block]) * own * math.exp(own_log)
+                    whole = stays + down[block] * jump
                     if slopes:
-                        lost = block_rate[block, j] * (1.0 - f)
-                        jump = np.exp(complex(number * t - own_log, number * angle))
-                        growth += (stays * sum_rate + lost * (own - jump) / (1.0 - z)) / whole
-                    own = whole
+                        # S z^n beside (1 - S) z^n: divide by the odds of an event
+                        beside = math.exp(-_log_expm1(block_h[block])) * down[block] * jump
+                        lost = block_rate[block, j] * (stays - beside) / (1.0 - z)
+                        growth += (stays * sum_rate + lost) / whole
+                    own, own_log = whole, 0.0
                 elif slopes:
                     growth += sum_rate
                 size = abs(own)

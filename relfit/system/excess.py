@@ -381,10 +381,9 @@ def _integral(
 
 def _at(family: Life, shape: tuple[int, ...], chosen: npt.NDArray[np.bool_]) -> Life:
     """The distributions at the chosen places of the broadcast batch, as a flat batch."""
-    places = np.arange(int(np.prod(family.batch_shape, dtype=np.int64))).reshape(family.batch_shape)
-    flat = np.broadcast_to(places, shape)[chosen]
-    whole = family if len(family.batch_shape) == 1 else family[np.unravel_index(flat, family.batch_shape)]
-    return whole[flat] if whole is family else whole
+    if isinstance(family, Family):
+        return family.unchecked(*(np.broadcast_to(value, shape)[chosen] for value in family.parameters().values()))
+    return CompetingRisks({name: _at(_life(cause), shape, chosen) for name, cause in family.causes.items()})
 
 
 def _solve(
