@@ -84,7 +84,7 @@ def share(name: str, value: Any, *, zero: bool = True, one: bool = True) -> Floa
     if bad.any():
         first = float(found[bad].ravel()[0])
         ends = "between 0 and 1" if zero and one else "above 0, at most 1" if one else "between 0 and 1, below 1"
-        hint = f" (did you mean {first / 100:g}?)" if 1.0 < first <= 100.0 else ""
+        hint = f" (did you mean {first / 100:g}?)" if 2.0 <= first <= 100.0 else ""
         raise ArgumentError(f"{name} is {first:g}", remedy=f"it must lie {ends}{hint}")
     return found
 

@@ -118,6 +118,8 @@ class CheckpointPlan:
                 f"{hours_in_words(self.costs['restore'])}."
             )
         text = f"Save after every {hours_in_words(self.interval)} of work"
+        if self.interval <= 0.0:
+            return f"Save all the time, one save after another: {percent(self.waste)} of the time is lost."
         if np.isfinite(self.interval_low):
             text += f" (limits {hours_in_words(self.interval_low)} and {hours_in_words(self.interval_high)})"
         text += f": {percent(self.waste)} of the time is lost"
@@ -296,7 +298,7 @@ def plan_checkpoints(
 
     def waste_of(mu: Any, w: FloatArray) -> FloatArray:
         if stretch is not None:
-            flat = np.maximum(w, 1e-12).ravel()
+            flat = np.ravel(w) if speed < 1.0 else np.maximum(w, 1e-12).ravel()
             found = renewal_waste(stretch, flat, c, r, d, exposed=exposed, slowed=speed)
             return np.asarray(found).reshape(w.shape)
         if speed == 1.0:
@@ -306,9 +308,12 @@ def plan_checkpoints(
     def best_of(mu: FloatArray) -> FloatArray:
         if speed == 1.0:
             return exact.best_interval(mu, c, r, d, exposed=exposed)
-        return _zoom(
-            lambda w: waste_of(mu[..., None], w), np.log(exact.best_interval(mu, c)) if c > 0.0 else np.log(mu)
-        )
+        if c == 0.0:
+            return np.zeros(mu.shape)
+        guess = exact.best_interval(mu, c)
+        best = _zoom(lambda w: waste_of(mu[..., None], w), np.log(guess))
+        # one save after another, where that is better still
+        return np.where(waste_of(mu, np.zeros(mu.shape)) <= waste_of(mu, 1e-4 * guess), 0.0, best)
 
     if stretch is not None:
         fixed = best_fixed_interval(stretch, c, r, d, exposed=exposed, slowed=speed)

@@ -28,7 +28,7 @@ __all__ = ["Schedule", "best_schedule", "schedule_by_hazard"]
 
 _PER_INTERVAL = 24  # points of the grid for an interval
 _MOST_POINTS = 60_000
-_FAR = -11.5  # log of survival at which a schedule ends and goes on with its last interval
+_FAR, _NEAR = -13.0, -9.0  # logs of survival to which saves are searched, and to which they are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,10 +188,12 @@ def _schedule(
     )  # fmt: skip
     end = _end(stretch, start, c)
     ends = _by_hazard(stretch, start, end, c)
-    last = _last_interval(stretch, float(ends[-1]), c)
     if rule == "optimal":
         ends = _polish(stretch, start, _by_programming(stretch, start, end, c, ends), c)
-        last = float(ends[-1] - (ends[-2] if ends.size > 1 else start)) - c
+    # the last saves feel the end of the search, and hardly any stretch gets so far: they are cut off
+    sure = np.flatnonzero(stretch.log_sf(ends) - stretch.log_sf(np.asarray(start)) > _NEAR)
+    ends = ends[: sure[-1] + 1] if sure.size else ends[:1]
+    last = float(ends[-1] - (ends[-2] if ends.size > 1 else start)) - c
     kept = _kept(stretch, start, ends, c, last) / (stretch.mean() + aside)
     work = np.diff(ends, prepend=start) - c
     status = "ok" if kept > LEAST_PROGRESS else "no_progress"

@@ -32,7 +32,7 @@ class BestFixed:
     Attributes
     ----------
     interval : float
-        Hours from the end of a save to the begin of the next.
+        Hours from the end of a save to the begin of the next; 0 where saves best follow one another.
     waste : float
         Share of time that is not kept work, in the long run.
     status : str
@@ -63,7 +63,8 @@ def renewal_waste(
     source, ages, nodes
         As in `stretch_of`: a mean time, a family, or a system.
     interval : array_like of durations
-        Hours from the end of one save to the begin of the next; where saves block, the work between them.
+        Hours from the end of one save to the begin of the next; where saves block, the work between them. Zero where
+        saves take time and do not block: they follow one another.
     save, restore, downtime : duration
         Hours. A restore in which failures can strike is the begin of its stretch.
     exposed : tuple of str
@@ -92,7 +93,7 @@ def renewal_waste(
     """
     stretch = stretch_of(source, ages, nodes)
     cost, speed = _costs(save, restore, downtime, exposed, slowed)
-    gap = durations("interval", interval, zero=False)
+    gap = durations("interval", interval, zero=speed < 1.0 and float(cost.save) > 0.0)
     return 1.0 - _progress(stretch, gap, cost, speed)
 
 
@@ -122,6 +123,10 @@ def best_fixed_interval(
     guess = float(best_interval(stretch.mean(), cost.save))
     if guess <= 0.0:  # saves that cost nothing: as often as one likes
         return BestFixed(0.0, float(1.0 - _progress(stretch, np.array(1e-9 * stretch.mean()), cost, speed)), "ok")
+    if speed < 1.0:
+        at_once = float(_progress(stretch, np.array(0.0), cost, speed))
+        if at_once >= float(_progress(stretch, np.array(1e-4 * guess), cost, speed)):  # one save after another
+            return BestFixed(0.0, 1.0 - at_once, "ok" if at_once > LEAST_PROGRESS else "no_progress")
     grid = np.log(guess) + np.linspace(-9.5, 9.5, 96)
     for _ in range(7):
         progress = _progress(stretch, np.exp(grid), cost, speed)

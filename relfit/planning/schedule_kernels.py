@@ -18,8 +18,8 @@ def best_next(
     """Most work that can be kept from each time of a grid on, given no failure so far, and where the next save ends.
 
     ``value[i]`` is the largest of ``S(t[k])/S(t[i]) (t[k] - t[i] - save + value[k])`` over the later
-    times t[k] by which a save can be done. The search ends where survival has fallen by three e-folds, or far beyond
-    the best.
+    times t[k] by which a save can be done. The search ends where survival has fallen by three e-folds, or at eight
+    times the best interval found so far.
     """
     n = time.size
     value[n - 1] = last_value
@@ -34,7 +34,7 @@ def best_next(
             found = math.exp(fall) * (gap - save + value[k])
             if found > best:
                 best, where = found, k
-            elif fall < -3.0 or (found < 0.9 * best and gap > 3.0 * (time[where] - time[i])):
+            elif fall < -3.0 or gap > 8.0 * (time[where] - time[i]):
                 break
         if where < 0:  # no save can be done before the grid ends
             best = last_value
