@@ -120,7 +120,7 @@ def check_assumptions(log: FailureLog | Parameters) -> Assumptions:
     Examples
     --------
     >>> import relfit as rf
-    >>> found = check_assumptions(rf.datasets.load("white"))
+    >>> found = check_assumptions(rf.datasets.load("white").between("2002-01-01", "2002-03-01"))
     >>> [item.name for item in found.items][:3]
     ['exponential times to failure', 'exponential repairs', 'one kind of repair']
     """
@@ -148,7 +148,8 @@ def _exponential(log: FailureLog, measure: str) -> tuple[bool | None, str]:
 
     lives = log.lives(per="node", measure=measure)
     pooled = LifeData.from_array(lives.durations[lives.durations > 0.0], observed=lives.observed[lives.durations > 0.0])
-    table = fit(pooled).to_frame().dropna(subset=["aic"]).set_index("family")["aic"]
+    fits = fit(pooled)
+    table = pd.Series({name: float(fits[name].aic[0]) for name in fits.families}).dropna()
     if "exponential" not in table.index:
         return None, "too few times"
     best = str(table.idxmin())

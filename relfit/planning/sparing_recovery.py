@@ -149,10 +149,11 @@ def _check_own(losses: Mapping[str, npt.ArrayLike]) -> dict[str, FloatArray]:
             f"the recovery scheme returned {', '.join(sorted(map(str, strange)))}", remedy=f"use {', '.join(LOSSES)}"
         )
     arrays = {name: np.asarray(value, dtype=np.float64) for name, value in losses.items()}
-    total = sum(arrays.values(), start=np.zeros(()))
-    if not np.all((total >= -1e-9) & (total <= 1.0 + 1e-9)) or any(np.any(a < -1e-9) for a in arrays.values()):
-        raise ArgumentError("the recovery scheme returned losses outside 0..1", remedy="return shares of the GPU hours")
-    return arrays
+    if not all(np.all(a >= -1e-9) for a in arrays.values()):  # catches NaN too
+        raise ArgumentError("the recovery scheme returned losses below zero or NaN", remedy="return shares of hours")
+    total = np.asarray(sum(arrays.values(), start=np.zeros(())))
+    # first-order formulas lose more than everything where nothing gets done
+    return {name: np.where(np.isinf(a), 1.0, a / np.maximum(total, 1.0)) for name, a in arrays.items()}
 
 
 def synchronous(situation: Situation) -> dict[str, FloatArray]:
@@ -297,7 +298,8 @@ class Recovery:
         Time to save a checkpoint, to notice a failure, to find spares, load the state and restart.
     scheme : callable
         `synchronous` (the default), `SemiSynchronous`, or a function from a `Situation` to the shares of the job's GPU
-        hours that are lost, by name (`LOSSES`); what is not lost is useful.
+        hours that are lost, by name (`LOSSES`); what is not lost is useful. Losses that add to more than one are scaled
+        down to one.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
         "share of GPU hours [%]",
         "GPUs a block/working: goodput",
     )
-    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.55 / (0.9 + 0.25 * order.size)), ncols=5, frameon=False)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.44 / (0.9 + 0.25 * order.size)), ncols=5, frameon=False)
     return ax
 
 

@@ -66,8 +66,12 @@ class DeviceLives:
     rack_repair: Repairs | None = None
 
     def __post_init__(self) -> None:
-        self.kinds("repair")
-        self.kinds("rack_repair")
+        given = [("tray", self.tray), *([("rack", self.rack)] if self.rack is not None else [])]
+        for name, family in [*given, *((w, f) for w in ("repair", "rack_repair") for _, f in self.kinds(w))]:
+            if not isinstance(family, Distribution):
+                raise ArgumentError(f"{name} is {family!r}", remedy="give a distribution of relfit.families")
+            if family.batch_shape:
+                raise ArgumentError(f"{name} is a batch of distributions", remedy="give one")
 
     @classmethod
     def exponential(cls, failures: DeviceFailures) -> DeviceLives:

@@ -1,0 +1,180 @@
+"""The Monte-Carlo against the closed form, and against what is known when assumptions are dropped."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from relfit.errors import ArgumentError
+from relfit.families import Exponential, Gamma, Lognormal, Weibull
+from relfit.planning.sparing_cluster import Cluster, DeviceFailures, Strategies
+from relfit.planning.sparing_evaluation import SHARES
+from relfit.planning.sparing_recovery import Recovery, SemiSynchronous
+from relfit.simulation.sparing import DeviceLives, SparingSimulation, simulate_sparing
+from relfit.simulation.sparing_tables import LOW, STEP, life_table, remaining_table
+
+RECOVERY = Recovery("15min", "10s", "60s", "6min")
+SMALL = Cluster(zones=2, racks=32, trays=8, gpus=8)
+DROPPED = {"whole_block_repairs": False, "separate_racks": False, "undisturbed_recovery": False}
+
+
+def run(strategy: Strategies, devices: object, recovery: Recovery = RECOVERY, **more: object) -> SparingSimulation:
+    given = {"years": 10, "replications": 8, "rng": 3, **more}
+    return simulate_sparing(SMALL, strategy, devices, recovery, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "failures"),
+    [
+        (Strategies(8, 0, 4), DeviceFailures(6000, 20_000, 24)),
+        (Strategies(8, 1, 1), DeviceFailures(6000, 20_000, 24)),
+        (Strategies(4, 1, 2), DeviceFailures(3000, 30_000, 12)),
+        (Strategies(8, 2, 0), DeviceFailures(5000, np.inf, 48)),
+    ],
+)
+def test_agrees_with_the_closed_form_within_a_percent(strategy: Strategies, failures: DeviceFailures) -> None:
+    found = run(strategy, failures)
+    low, high = found.cett_interval
+    assert abs(found.error) < 0.01 + (high - low) / (2 * found.cett)
+    rows = found.replications[list(SHARES)].sum(axis=1)
+    assert rows.to_numpy() == pytest.approx(np.ones(len(rows)), abs=1e-9)
+
+
+def test_blocks_down_are_binomial() -> None:
+    found = run(Strategies(8, 0, 4), DeviceFailures(6000, 20_000, 24), years=40)
+    q = float(found.closed_form.share_down[0])
+    expected = stats.binom.pmf(np.arange(33), 32, q)
+    assert found.down.sum() == pytest.approx(1.0)
+    assert np.abs(found.down - expected).max() < 0.006
+
+
+def test_rates_of_hits_and_stops() -> None:
+    found = run(Strategies(8, 0, 4), DeviceFailures(6000, 20_000, 24))
+    beta = float(found.closed_form.job_blocked[0])
+    hits = float(found.closed_form.failure_rate[0])
+    assert found.replications["hits"].mean() == pytest.approx(hits, rel=0.05)
+    assert found.replications["stops"].mean() < hits
+    assert found.shares.loc["blocked", "simulated"] == pytest.approx(beta * (1 - 4 / 32), rel=0.25)
+
+
+def test_same_result_whatever_the_number_of_workers() -> None:
+    strategy, failures = Strategies(8, 1, 1), DeviceFailures(6000, 20_000, 24)
+    one = run(strategy, failures, years=1, workers=1)
+    two = run(strategy, failures, years=1, workers=3)
+    assert one.replications.equals(two.replications)
+
+
+def test_each_tray_repaired_by_itself_needs_fewer_spares_than_the_chain_says() -> None:
+    """Independent repairs bring trays back one by one: exact binomial law of failed trays."""
+    strategy, failures = Strategies(8, 1, 0), DeviceFailures(2000, np.inf, 50)
+    found = run(strategy, failures, whole_block_repairs=False, years=20)
+    q = 50 / 2050
+    block_down = stats.binom.sf(1, 8, q)
+    assert (found.down @ np.arange(33)) / 32 == pytest.approx(block_down, rel=0.05)
+    assert found.assumptions["whole_block_repairs"] is False
+
+
+def test_shared_racks_take_their_blocks_together() -> None:
+    """Four blocks a rack: the same mean number of blocks down, far more spread."""
+    strategy, failures = Strategies(2, 0, 8), DeviceFailures(1e7, 1000, 24)
+    apart = run(strategy, failures, years=10)
+    together = run(strategy, failures, whole_block_repairs=False, separate_racks=False, years=10)
+    n = np.arange(129)
+    assert together.down @ n == pytest.approx(apart.down @ n, rel=0.06)
+    spread = [float(f.down @ n**2 - (f.down @ n) ** 2) for f in (apart, together)]
+    assert spread[1] / spread[0] == pytest.approx(4.0, rel=0.15)
+    # a rack's failure interrupts the job once, not once a block
+    assert together.replications["hits"].mean() == pytest.approx(apart.replications["hits"].mean() / 4, rel=0.1)
+
+
+def test_repeated_recovery_takes_longer() -> None:
+    failures = DeviceFailures(2000, 10_000, 4)
+    calm = run(Strategies(8, 0, 6), failures, years=5)
+    disturbed = run(Strategies(8, 0, 6), failures, undisturbed_recovery=False, years=5)
+    rate = float(calm.closed_form.failure_rate[0])
+    wait = RECOVERY.detection + RECOVERY.restart
+    longer = np.expm1(rate * wait) / (rate * wait)
+    per_stop = [
+        (f.shares.loc["detection", "simulated"] + f.shares.loc["restart", "simulated"]) / f.replications["stops"].mean()
+        for f in (calm, disturbed)
+    ]
+    assert per_stop[1] / per_stop[0] == pytest.approx(longer, rel=0.03)
+
+
+def test_semi_synchronous_closed_form() -> None:
+    recovery = Recovery("15min", "10s", "60s", "6min", SemiSynchronous(limit=3, exchange="2min"))
+    found = run(Strategies(8, 0, 2), DeviceFailures(6000, 20_000, 24), recovery, years=20)
+    low, high = found.cett_interval
+    assert abs(found.error) < 0.01 + (high - low) / (2 * found.cett)
+    plain = run(Strategies(8, 0, 2), DeviceFailures(6000, 20_000, 24))
+    assert found.cett > plain.cett
+
+
+def test_mixed_repairs_leave_the_mean_alone_without_spare_trays() -> None:
+    """Figure 6: two kinds of repair, one quick and one slow, the same mean."""
+    mixed = DeviceLives(
+        Exponential(1 / 6000), [(0.6, Exponential(1 / 2.0)), (0.4, Exponential(1 / 57.0))], Exponential(1 / 20_000)
+    )
+    assert float(mixed.means().mttr) == pytest.approx(24.0)
+    found = run(Strategies(8, 0, 4), mixed, years=20)
+    assert found.assumptions["exponential_times"] is False
+    low, high = found.cett_interval
+    assert abs(found.error) < 0.01 + (high - low) / (2 * found.cett)
+
+
+def test_other_families_keep_the_long_run_rates() -> None:
+    lives = DeviceLives(Weibull(0.7, 4740.0), Lognormal(2.5, 1.1), Gamma(2.0, 10_000.0))
+    found = run(Strategies(8, 0, 4), lives, years=20, **DROPPED)
+    means = lives.means()
+    down = float(means.mttr) / (float(means.mttr) + float(means.mtbf_tray))
+    rack = float(means.mttr) / (float(means.mttr) + float(means.mtbf_rack))
+    expected = 1 - (1 - down) ** 8 * (1 - rack)
+    assert (found.down @ np.arange(33)) / 32 == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("family", [Exponential(0.01), Weibull(0.6, 200.0), Weibull(2.5, 300.0), Lognormal(4.0, 1.2)])
+def test_tables_hold_the_distribution(family: object) -> None:
+    hazards = np.exp(LOW + STEP * np.arange(4096))
+    lives = np.exp(life_table("tray", family))  # type: ignore[arg-type]
+    assert lives == pytest.approx(family.inverse_cumulative_hazard(hazards), rel=1e-12)  # type: ignore[attr-defined]
+    rest = np.exp(remaining_table(np.log(lives)))
+    middle = (hazards > 1e-3) & (hazards < 12)
+    time = rest[middle][::100]
+    mean = float(family.mean())  # type: ignore[attr-defined]
+    from scipy import integrate
+
+    for x, h in zip(time, hazards[middle][::100], strict=True):
+        passed, _ = integrate.quad(lambda t: float(family.sf(t)), 0, x, limit=200)  # type: ignore[attr-defined]
+        assert passed / mean == pytest.approx(-np.expm1(-h), rel=3e-3, abs=1e-6)
+
+
+def test_precision_adds_replications() -> None:
+    loose = run(Strategies(8, 0, 4), DeviceFailures(6000, 20_000, 24), years=1, replications=2)
+    tight = run(Strategies(8, 0, 4), DeviceFailures(6000, 20_000, 24), years=1, replications=2, precision=0.01)
+    low, high = tight.cett_interval
+    assert len(tight.replications) > len(loose.replications)
+    assert (high - low) / 2 <= 0.01 * tight.cett
+    assert "closed form" in tight.sentence
+    json.dumps(tight.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: run(Strategies([8, 4]), DeviceFailures(1000, 1000, 24)), "2 strategies"),
+        (lambda: run(Strategies(8), DeviceFailures([1000, 2000], 1000, 24)), "many cases"),
+        (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 24), separate_racks=False), "whole_block_repairs"),
+        (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 24), years=0), "years"),
+        (lambda: run(Strategies(8), DeviceFailures(10, 1000, 24), years=100_000), "events"),
+        (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 0)), "mttr"),
+        (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 24), Recovery(scheme=lambda s: {})), "simulated"),
+        (lambda: DeviceLives(Exponential(1.0), [(0.5, Exponential(1.0))]), "do not add to 1"),
+        (lambda: run(Strategies(8), DeviceLives(Exponential(np.ones(3)), Exponential(1.0))), "batch"),
+    ],
+)
+def test_bad_input_is_one_clear_line(make: object, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        make()  # type: ignore[operator]
