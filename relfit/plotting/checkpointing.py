@@ -36,7 +36,7 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     if plan.status != "ok":
         return style.empty(ax, plan.sentence.rstrip("."))
     if plan.interval <= 0.0:
-        return style.empty(ax, "Saves cost nothing: save all the time")
+        return style.empty(ax, plan.sentence.rstrip("."))
     curve = plan.curve
     scale, unit = _unit(plan.interval)
     x, y = curve.interval * scale, 100.0 * curve.waste

@@ -1,0 +1,233 @@
+"""Migration against the paper's tables, brute force, and jobs followed event by event with imperfect predictions."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from relfit.calibration import Parameters
+from relfit.errors import ArgumentError
+from relfit.families import Exponential, Weibull
+from relfit.planning import Predictor, Scenario, plan_migration
+from relfit.planning.checkpointing import best_interval, best_waste, waste
+from relfit.planning.migration import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
+from relfit.planning.prediction import (
+    benefit_of_prediction,
+    best_predicted_interval,
+    break_even_recall,
+    predicted_waste,
+    simulate_prediction,
+)
+from relfit.planning.strategies import STRATEGIES, compare_strategies
+from relfit.reproduction.migration import table, tables
+
+# ------------------------------------------------------------ the paper's tables
+
+
+def test_tables_1_to_6() -> None:
+    found = tables()
+    assert len(found) == 288
+    sequential = found[found["jobs"] == "sequential"]
+    assert sequential["agrees"].all()  # to the last printed digit
+    parallel = found[found["jobs"] == "parallel"]
+    assert parallel["deviation"].abs().max() < 0.106  # of 2080; models.md: within 0.1 points of 2000
+    assert (parallel["deviation"] / (100 + parallel["printed"])).abs().max() < 2e-4
+    assert parallel["agrees"].sum() == 99
+    assert (found["spares_ours"] == found["spares_printed"]).all()
+    off = found[found["spares_exact"] != found["spares_printed"]]
+    assert set(off["nodes"]) == {2**20}
+    assert set(off["spares_exact"]) == {2785}
+    assert (found["spares_corrected"] <= 3000).all()
+
+
+def test_the_spare_too_many_comes_from_lost_digits() -> None:
+    n, away = 2**20, 3.5 / 1443.5
+    # factorials summed logarithm by logarithm, as a program of the time would
+    factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    k = np.arange(4000)
+    log_p = factorial[n] - factorial[k] - factorial[n - k] + (n - k) * np.log1p(-away) + k * np.log(away)
+    total = np.cumsum(np.exp(log_p))
+    assert int(np.argmax(total >= 1 - 1e-6)) == 2786
+    assert stats.binom.sf(2785, n, away) < 1e-6 < stats.binom.sf(2784, n, away) * 1.02
+
+
+def test_table_7() -> None:
+    found = table(7)
+    assert found["agrees"].all()
+    assert (found["yield_by_caption"] >= found["yield_corrected"]).all()
+    with pytest.raises(ArgumentError, match="no table 8"):
+        table(8)
+
+
+def test_corrected_values_of_a_cell() -> None:
+    # a year of 365 days, spares once, N = 2**17, today, sequential
+    n, mu, risk = 2**17, 365 * 1440.0, 1e-4
+    spares = next(m for m in range(100) if stats.binom.sf(m, n, 3.5 / (mu + 3.5)) <= risk)
+    expected = (mu + 52.5) / (mu + 1.0) * (n - spares) / n - 1
+    cell = tables().query("scenario == 'today' and mtbf == '1 year' and nodes == 131072 and jobs == 'sequential'")
+    assert cell["corrected"].iloc[0] == pytest.approx(100 * expected)
+    assert cell["spares_corrected"].iloc[0] == spares
+
+
+# ------------------------------------------------------------ perfect prediction
+
+
+def test_spares_against_direct_count() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n, mu = int(rng.integers(1, 400)), np.exp(rng.uniform(-1, 6))
+        m, d, risk = rng.uniform(0, 2), rng.uniform(0, 2), 10 ** rng.uniform(-8, -0.5)
+        away = (m + d) / (mu + m + d)
+        direct = next(k for k in range(n + 1) if stats.binom.sf(k, n, away) <= risk)
+        assert spares_for_risk(n, mu, m, d, risk) == direct
+    assert spares_for_risk(100, 10.0, 0.0, 0.0, 1e-4) == 0
+
+
+def test_mix_fills_the_machine() -> None:
+    mix = job_mix(2**10)
+    assert (mix.sizes * mix.jobs).sum() == pytest.approx(2**10)
+    assert mix.jobs[0] / mix.jobs.sum() == pytest.approx(0.25)
+    own = job_mix(100, sizes=[10, 50], shares=[0.75, 0.25])
+    assert own.jobs[0] == pytest.approx(3 * own.jobs[1])
+    with pytest.raises(ArgumentError, match="larger than the machine"):
+        job_mix(10, sizes=[20], shares=[1.0])
+
+
+def test_throughputs_of_sequential_jobs() -> None:
+    mine = Scenario("mine", 0.4, 0.3, 0.2, 0.1)
+    found = compare_throughputs(mine, 1000, 24.0, 1e-3, parallel=False)
+    m = int(spares_for_risk(1000, 24.0, 0.1, 0.2, 1e-3))
+    assert float(found.save_in_time) == pytest.approx(1000 * 24 / 24.9)
+    assert float(found.migrate) == pytest.approx(24 / 24.1 * (1000 - m))
+    assert float(found.periodic_exact) == pytest.approx(1000 * (1 - float(best_waste(24.0, 0.4, 0.3, 0.2))))
+    again = compare_throughputs(mine, [1000, 10], [24.0, 2.4], 1e-3, parallel=False)
+    assert again.migrate[0] == found.migrate
+    json.dumps(again.to_dict())
+
+
+def test_weibull_lives_have_the_right_scale() -> None:
+    # the least of n Weibull lives: scale n**(-1/shape), not shape n
+    one = Weibull(0.7, 1000.0)
+    found = compare_throughputs(Scenario("s", 0.4, 0.3, 0.2, 0.1), 64, one, 1e-3, share_sequential=0.0)
+    mean = float(one.mean()) * np.array([2.0, 4, 8, 16, 32, 64]) ** (-1 / 0.7)
+    shares = job_mix(64, 0.0).node_shares[1:]
+    assert float(found.save_in_time) == pytest.approx(64 * float((shares * mean / (mean + 0.9)).sum()), rel=1e-6)
+    same = compare_throughputs(Scenario("s", 0.4, 0.3, 0.2, 0.1), 64, Exponential(0.01), 1e-3)
+    plain = compare_throughputs(Scenario("s", 0.4, 0.3, 0.2, 0.1), 64, 100.0, 1e-3)
+    assert float(same.migrate) == pytest.approx(float(plain.migrate))
+
+
+# ---------------------------------------------------------- imperfect prediction
+
+COSTS = (0.2, 0.3, 0.1, 0.25)  # save, restore, downtime, migration
+
+
+@pytest.mark.parametrize(
+    "predictor",
+    [
+        Predictor(0.0),
+        Predictor(0.8, 0.5),
+        Predictor(0.6, 0.3, Exponential(2.0)),
+        Predictor(1.0, 0.7),
+        Predictor(0.9, 1.0, 0.1),
+    ],
+)
+def test_waste_against_jobs_followed(predictor: Predictor) -> None:
+    for mtbf, interval, seed in [(24.0, 2.0, 1), (2.0, 0.5, 2)]:
+        value, low, high = simulate_prediction(mtbf, interval, *COSTS, predictor, runs=200, failures=800, rng=seed)
+        expected = float(predicted_waste(mtbf, interval, *COSTS, predictor))
+        assert abs(value - expected) < 4.5 * (high - low) / 3.92 + 2e-5
+
+
+def test_without_predictions_it_is_checkpointing() -> None:
+    none = Predictor(0.0)
+    assert float(predicted_waste(24, 2, *COSTS, none)) == pytest.approx(float(waste(24, 2, 0.2, 0.3, 0.1)))
+    late = Predictor(0.9, 1.0, "10min")  # a migration takes 15 minutes
+    assert float(predicted_waste(24, 2, *COSTS, late)) == pytest.approx(float(waste(24, 2, 0.2, 0.3, 0.1)))
+    assert float(best_predicted_interval(24, *COSTS, none)) == pytest.approx(float(best_interval(24, 0.2)))
+
+
+def test_best_interval_against_a_grid_and_first_order() -> None:
+    grid = np.geomspace(0.05, 400, 4000)
+    for predictor in (Predictor(0.5, 0.5), Predictor(0.95, 0.2), Predictor(0.8, 0.9, Exponential(1.0))):
+        best = best_predicted_interval(24, *COSTS, predictor)
+        wastes = predicted_waste(24, grid, *COSTS, predictor)
+        assert float(predicted_waste(24, best, *COSTS, predictor)) <= wastes.min() + 1e-12
+        assert float(best) == pytest.approx(grid[wastes.argmin()], rel=0.01)
+    # Aupy and others: sqrt(2 C mu / (1 - r))
+    best = float(best_predicted_interval(1e6, 0.01, 0, 0, 0, Predictor(0.75)))
+    assert best == pytest.approx(np.sqrt(2 * 0.01 * 1e6 / 0.25), rel=1e-3)
+    assert best_predicted_interval(24, *COSTS, Predictor(1.0)) == np.inf
+    assert predicted_waste(24, np.inf, *COSTS, Predictor(1.0)) == pytest.approx(0.25 / 24.25)
+
+
+@pytest.mark.parametrize("precision", [1.0, 0.5])
+def test_break_even_recall(precision: float) -> None:
+    least = float(break_even_recall(240, *COSTS, precision=precision, working_share=0.985))
+    assert 0.05 < least < 1.0
+    for recall, pays in [(least - 0.01, False), (least + 0.01, True)]:
+        found = benefit_of_prediction(240, *COSTS, Predictor(recall, precision), 0.985)
+        assert (float(found.gain) > 0.0) == pays
+        assert float(found.break_even_recall) == pytest.approx(least)
+    free = break_even_recall(240, *COSTS)
+    assert free == pytest.approx(0.0, abs=0.011)
+    assert np.isnan(break_even_recall(240, *COSTS, precision=0.001, working_share=0.985))
+    assert np.isnan(break_even_recall(240, *COSTS, working_share=0.5))
+
+
+def test_what_a_predictor_cannot_be() -> None:
+    for given, message in [
+        ({"recall": 80}, "recall is 80"),
+        ({"recall": -0.1}, "recall is -0.1"),
+        ({"recall": 0.5, "precision": 0.0}, "precision is 0"),
+        ({"recall": 0.5, "lead": "soon"}, "lead: 'soon' is not a duration"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            Predictor(**given)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------- the plan
+
+
+def test_plan_of_a_machine() -> None:
+    plan = plan_migration(8760, "5min", "5min", "2.5min", "1min", nodes=2**12, recall=0.7, precision=0.6, events=30)
+    table = plan.by_size
+    weight = table["nodes_share"]
+    assert weight.sum() == pytest.approx(1.0)
+    assert plan.checkpoint_yield == pytest.approx((weight * table["checkpoint_yield"]).sum())
+    assert plan.migration_yield == pytest.approx((weight * table["migration_yield"]).sum())
+    assert plan.gain_low < plan.gain < plan.gain_high
+    assert plan.spares_low <= plan.spares <= plan.spares_high
+    assert 0.0 <= plan.probability <= 1.0
+    json.dumps(plan.to_dict(), allow_nan=False)
+    assert "<table" in plan._repr_html_()
+    single = plan_migration(8760, 1, 1, 0.1, 3.0, nodes=100, sequential=True)
+    assert len(single.by_size) == 1
+    assert any("own best spare" in text for text in single.sentences)
+
+
+def test_plan_takes_parameters() -> None:
+    known = Parameters(mtbf={"node": {"value": 8760, "low": 6000, "high": 12000}}, fleet={"nodes": 512})
+    plan = plan_migration(known, "5min", "5min", "2min", "1min", recall=0.5)
+    assert plan.nodes == 512
+    assert plan.draws == 1000
+    with pytest.raises(ArgumentError, match="leave nothing to work with"):
+        plan_migration(1.0, 1, 1, 50.0, 1, nodes=4, risk=1e-9)
+    with pytest.raises(ArgumentError, match=r"recall is 1\.5"):
+        plan_migration(known, 1, 1, 1, 1, recall=1.5)
+
+
+def test_map_of_strategies_holds_the_best_of_each() -> None:
+    found = compare_strategies(
+        [100, 10_000, 1_000_000], [720.0, 87_600.0], "5min", "5min", "2min", "1min", Predictor(0.2, 0.5)
+    )
+    assert found.yields.shape == (3, 2, 3)
+    frame = found.to_frame()
+    assert (frame["best"] == [STRATEGIES[i] for i in found.winner.ravel()]).all()
+    alone = 1 - best_waste(720.0 / 100, 1 / 12, 1 / 12, 1 / 30)
+    assert found.yields[0, 0, 0] == pytest.approx(float(alone))
+    assert found.winner[0, 2] == 2  # pairs where the machine is large and bad
+    assert SCENARIOS["2015"].worth_comparing == np.bool_(False)

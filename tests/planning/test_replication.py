@@ -1,0 +1,180 @@
+"""Replication against brute force, published formulas, quadrature and jobs followed from save to save."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, special
+
+from relfit.calibration import Parameters
+from relfit.errors import ArgumentError
+from relfit.families import Lognormal, Weibull
+from relfit.planning import plan_replication
+from relfit.planning.checkpointing import best_waste
+from relfit.planning.renewal import renewal_waste
+from relfit.planning.replication import (
+    best_restart_interval,
+    break_even_nodes,
+    failures_to_interruption,
+    mean_time_to_interruption,
+    replicated,
+    replicated_yield,
+    restart_at_saves_waste,
+    simulate_replication,
+)
+
+
+def counted(processes: int, replicas: int, runs: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+    """Failures, of running nodes and of all, until a process has lost all its copies."""
+    rng = np.random.default_rng(1)
+    live, every = np.zeros(runs), np.zeros(runs)
+    for run in range(runs):
+        up = np.ones((processes, replicas), dtype=bool)
+        while up.any(axis=1).all():
+            node = rng.integers(processes * replicas)
+            every[run] += 1
+            live[run] += up.flat[node]
+            up.flat[node] = False
+    return live, every
+
+
+@pytest.mark.parametrize(("processes", "replicas"), [(1, 2), (6, 2), (3, 3)])
+def test_failures_to_interruption_by_brute_force(processes: int, replicas: int) -> None:
+    for values, kind in zip(counted(processes, replicas), ("live", "all"), strict=True):
+        mean = float(failures_to_interruption(processes, replicas, counted=kind))
+        assert values.mean() == pytest.approx(mean, abs=4.5 * values.std() / np.sqrt(values.size) + 1e-9)
+
+
+def test_failures_to_interruption_by_recursion_and_published_form() -> None:
+    for n in (1, 2, 7, 50, 500):
+        expected = 1.0 + 4.0**n / special.binom(2 * n, n) if n < 500 else None  # Benoit and others 2019
+        if expected is not None:
+            assert float(failures_to_interruption(n, counted="all")) == pytest.approx(expected)
+        value = 1.0  # Casanova and others: with m pairs that have lost a copy, 2 n - m nodes run
+        for m in range(n - 1, -1, -1):
+            value = 1.0 + (2 * n - 2 * m) / (2 * n - m) * value
+        assert float(failures_to_interruption(n)) == pytest.approx(value)
+    large = float(failures_to_interruption(10**8)) / float(failures_to_interruption(10**8, asymptotic=True))
+    assert large == pytest.approx(1.0, abs=1e-7)
+    assert float(failures_to_interruption(10**8, asymptotic=True)) == pytest.approx(np.sqrt(np.pi * 1e8))
+    assert failures_to_interruption([5, 9], 1).tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_mean_time_by_quadrature() -> None:
+    for n, r in [(1, 2), (50, 2), (20, 3), (5, 1)]:
+        direct = integrate.quad(lambda t, n=n, r=r: (1 - (1 - np.exp(-t)) ** r) ** n, 0, 50, limit=300)[0]
+        assert float(mean_time_to_interruption(100.0, n, r)) == pytest.approx(100 * direct, rel=1e-7)
+        assert replicated(100.0, n, r).mean() == pytest.approx(100 * direct, rel=1e-7)
+
+
+@pytest.mark.parametrize("family", [Weibull(0.7, 1000.0), Weibull(2.0, 1000.0), Lognormal(5.0, 1.5)])
+def test_stretches_of_copies(family: Weibull) -> None:
+    alike = replicated(family, 30, 2, ages=200.0)
+    each = replicated(family, 30, 2, ages=np.full((30, 2), 200.0))
+    x = np.array([1.0, 30.0, 200.0])
+    assert alike.log_sf(x) == pytest.approx(each.log_sf(x), rel=1e-9)
+    assert alike.hazard(x) == pytest.approx(each.hazard(x), rel=1e-9)
+    step = 1e-4 * x
+    assert alike.hazard(x) == pytest.approx(-(alike.log_sf(x + step) - alike.log_sf(x - step)) / (2 * step), rel=1e-5)
+    rng = np.random.default_rng(2)
+    for stretch, size in ((alike, 20_000), (each, 2000)):
+        drawn = stretch.draw(size, rng)
+        assert drawn.mean() == pytest.approx(alike.mean(), abs=4.5 * drawn.std() / np.sqrt(size))
+
+
+@pytest.mark.parametrize(("processes", "replicas", "interval"), [(50, 2, 20.0), (20, 3, 60.0)])
+def test_waste_against_jobs_followed(processes: int, replicas: int, interval: float) -> None:
+    costs = (1.0, 2.0, 0.5)
+    for restart, expected in [
+        ("saves", float(restart_at_saves_waste(1000.0, processes, interval, *costs, replicas))),
+        ("interruption", float(renewal_waste(replicated(1000.0, processes, replicas), interval, *costs))),
+    ]:
+        value, low, high = simulate_replication(
+            1000.0, processes, interval, *costs, replicas=replicas, restart=restart, periods=3000, rng=3
+        )
+        assert abs(value - expected) < 4.5 * (high - low) / 3.92 + 1e-4
+    again = simulate_replication(1000.0, 10, 9, 1, periods=50, rng=4)
+    assert again == simulate_replication(1000.0, 10, 9, 1, periods=50, rng=4, workers=1)
+
+
+@pytest.mark.parametrize("family", [Weibull(0.6, 100.0), Weibull(2.0, 100.0), Lognormal(4.0, 1.0)])
+def test_other_families_are_followed_too(family: Weibull) -> None:
+    # with one process all its copies are new after an interruption: the renewal equation is exact
+    for replicas in (1, 2):
+        value, low, high = simulate_replication(
+            family, 1, 5, 0.5, 1.0, 0.2, replicas=replicas, restart="interruption", periods=20_000, rng=5
+        )
+        expected = float(renewal_waste(replicated(family, 1, replicas), 5, 0.5, 1.0, 0.2))
+        assert abs(value - expected) < 4.5 * (high - low) / 3.92 + 1e-4
+
+
+def test_an_unknown_restart() -> None:
+    with pytest.raises(ArgumentError, match="restart"):
+        simulate_replication(1.0, 5, 1, 0.1, restart="never")
+
+
+def test_best_interval_of_restarts() -> None:
+    first_order = (3 * (1 / 60) * 43_800.0**2 / (4 * 100_000)) ** (1 / 3)  # Benoit and others 2019
+    assert float(best_restart_interval(43_800, 100_000, "1min")) == pytest.approx(first_order, rel=0.01)
+    rng = np.random.default_rng(6)
+    for _ in range(12):
+        mu, n, r = np.exp(rng.uniform(4, 12)), int(np.exp(rng.uniform(0, 12))), int(rng.integers(2, 5))
+        save = mu * n ** (-1 / r) * np.exp(rng.uniform(-9, 0.5))
+        best = best_restart_interval(mu, n, save, save, 0.1 * save, r)
+        at = float(restart_at_saves_waste(mu, n, best, save, save, 0.1 * save, r))
+
+        def waste(log: float, mu: float = mu, n: int = n, r: int = r, save: float = save) -> float:
+            return float(restart_at_saves_waste(mu, n, np.exp(log), save, save, 0.1 * save, r))
+
+        middle = float(np.log(best))
+        searched = optimize.minimize_scalar(waste, bounds=(middle - 6, middle + 6), method="bounded")
+        assert at <= searched.fun + 1e-9
+
+
+def test_break_even() -> None:
+    for restart in ("saves", "interruption"):
+        nodes = float(break_even_nodes(43_800, "10min", "10min", restart=restart))
+
+        def gain(n: float, restart: str = restart) -> float:
+            own = replicated_yield(43_800, int(n), "10min", "10min", restart=restart)
+            return float(own - replicated_yield(43_800, int(n), "10min", "10min", replicas=1))
+
+        assert gain(nodes) > 0.0 >= gain(nodes - 2)
+    assert float(replicated_yield(43_800, 1000, "10min", replicas=1)) == pytest.approx(
+        1 - float(best_waste(43.8, 1 / 6))
+    )
+    dear = break_even_nodes(43_800, "10min", "10min", overhead=0.2)
+    assert dear > break_even_nodes(43_800, "10min", "10min")
+    assert break_even_nodes(1e-3, 1.0)[()] == 2.0 or np.isinf(break_even_nodes(1e-3, 1.0))
+
+
+def test_plan() -> None:
+    plan = plan_replication(43_800, "10min", "10min", nodes=100_000, events=40, draws=60)
+    assert plan.best == "pairs, restarted at saves"
+    assert plan.break_even_low < plan.break_even < plan.break_even_high
+    assert plan.probability == 1.0
+    assert (plan.strategies["yield_low"] <= plan.strategies["yield"]).all()
+    json.dumps(plan.to_dict(), allow_nan=False)
+    assert "<table" in plan._repr_html_()
+    small = plan_replication(43_800, "10min", "10min", nodes=1000)
+    assert small.best == "checkpoints alone"
+    known = Parameters(mtbf="43800h", fleet={"nodes": 2000})
+    assert plan_replication(known, "1min", "1min").nodes == 2000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"source": 0}, "mtbf is 0 hours"),
+        ({"save": 0}, "save is 0 hours"),
+        ({"nodes": 1}, "at least two nodes"),
+        ({"most_replicas": 1}, "most_replicas is 1"),
+        ({"overhead": 1.0}, "overhead is 1"),
+        ({"level": 0}, "level is 0"),
+    ],
+)
+def test_what_cannot_be(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        plan_replication(**({"source": 100, "save": "5min", "nodes": 10} | change))  # type: ignore[arg-type]

@@ -1,0 +1,109 @@
+"""Figures of the plans say what the plans say, and the commands show them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+from relfit.cli.main import main
+from relfit.families import Weibull
+from relfit.planning import plan_checkpoints, plan_migration, plan_replication
+from relfit.planning.strategies import compare_strategies
+from relfit.plotting.checkpointing import schedule_intervals
+
+
+@pytest.fixture(autouse=True)
+def _no_windows() -> Iterator[None]:
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+def title(ax: Axes) -> str:
+    ax.figure.canvas.draw()
+    return ax.get_title(loc="left").replace("\n", " ")
+
+
+def test_figures_of_checkpoints() -> None:
+    plan = plan_checkpoints("20000h", "5min", "10min", nodes=1000, events=12, interval="4h")
+    assert title(plan.plot()).startswith("Save every 1.77 hours: 9.61 % of the time is lost")
+    assert title(plan_checkpoints("1min", "2h").plot()).startswith("No interval makes progress")
+    lives = plan_checkpoints(Weibull(0.6, 24.0), "5min", schedule=True)
+    assert lives.schedule is not None
+    assert title(schedule_intervals(lives.schedule)).startswith("Grow the intervals")
+    assert title(plan_checkpoints(24, "5min", slowed=0.0).plot()).startswith("Save all the time")
+
+
+def test_figures_of_migration_and_replication() -> None:
+    pays = plan_migration(8760, "5min", "5min", "2.5min", "1min", nodes=4096, recall=0.7)
+    assert title(pays.plot()).startswith("Migration pays")
+    dear = plan_migration(8760, "1s", "1s", "1s", "1h", nodes=4096, sequential=True)
+    assert title(dear.plot()).startswith("Do without migration")
+    assert "from 35,472 nodes on" in title(plan_replication(43_800, "10min", "10min", nodes=10_000).plot())
+    found = compare_strategies([100, 10_000, 1_000_000], [720.0, 7200.0], "5min", "5min", "2min")
+    assert title(found.plot()).startswith("Best strategy")
+    assert title(compare_strategies([100], [720.0], 1).plot()).startswith("A map needs")
+
+
+@pytest.mark.parametrize(
+    ("command", "key"),
+    [
+        ("checkpoint --mtbf 20000h --nodes 1000 --save 5min --restore 10min", "interval_hours"),
+        ("migration --mtbf 8760h --nodes 4096 --save 5min --restore 5min --downtime 2min --migration 1min", "gain"),
+        ("replication --mtbf 43800h --nodes 1000 --save 10min --restore 10min", "break_even"),
+    ],
+)
+def test_commands(command: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "plan.csv", tmp_path / "plan.png"
+    assert main(["plan", *command.split(), "--out", str(out), "--plot", str(plot), "--json"]) == 0
+    assert isinstance(json.loads(capsys.readouterr().out)[key], float)
+    assert out.read_text().count("\n") >= 4
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert main(["plan", *command.split()]) == 0
+    assert "Planned with" in capsys.readouterr().out
+
+
+def test_command_reads_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "params.toml"
+    path.write_text("[mtbf.node]\nvalue = 20000\nlow = 15000\nhigh = 27000\n\n[fleet]\nnodes = 1000\n")
+    assert main(["plan", "checkpoint", str(path), "--save", "5min", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["interval_low"] < found["interval_hours"] < found["interval_high"]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("checkpoint --mtbf 0 --save 5min", "mtbf is 0 hours"),
+        ("checkpoint --mtbf 24h", "--save is missing"),
+        ("checkpoint --save 5min", "no failure rate is given"),
+        ("checkpoint nowhere.toml --save 5min", "nowhere.toml"),
+        ("checkpoint nowhere.toml --mtbf 1h --save 5min", "both given"),
+        ("checkpoint --mtbf 24h --save 5min --period 3min", "no time is left for work"),
+        ("checkpoint --mtbf 24h --save 5min --robust high", "--robust"),
+        ("checkpoint --mtbf 24h --save 5min --shape 0", "--shape is 0"),
+        ("migration --mtbf 24h --nodes 9 --save 5min --migration 1min --recall 70", "did you mean 0.7"),
+        ("migration --mtbf 24h --nodes 9 --save 5min", "--migration is missing"),
+        ("replication --mtbf 24h --save 5min", "give nodes"),
+        ("replication --mtbf 24h --save 5min --level 90", "--level"),
+    ],
+)
+def test_mistakes_are_one_line(command: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *command.split()]) == 2
+    caught = capsys.readouterr()
+    assert caught.out == ""
+    assert message in caught.err
+    assert caught.err.count("\n") == 1
+
+
+def test_zero_in_a_file_names_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "params.toml"
+    path.write_text('mtbf = "0h"\n')
+    assert main(["plan", "checkpoint", str(path), "--nodes", "4", "--save", "5min"]) == 2
+    assert "line 1: mtbf" in capsys.readouterr().err
