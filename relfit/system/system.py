@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -238,6 +239,39 @@ class System(Quantities):
         size = chosen.names.size
         checked = ages_in_hours(given, size, chosen.names, longest=_longest(longest_age))
         return cls._of(chosen.components, checked, names=chosen.names, sources=chosen.sources, origin=fits, **options)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        nodes: Any = None,
+        ages: Any = 0.0,
+        *,
+        family: str = "best",
+        by: str = "aicc",
+        missing: str = "error",
+        unit: str = "hours",
+        longest_age: Any = LONGEST_AGE,
+        **options: Any,
+    ) -> System:
+        """A system from a file that ``relfit fit --out`` or ``relfit fit --json`` wrote (.csv, .json, .parquet).
+
+        Parameters are those of `from_fits`, but nodes without an estimate can only be refused or dropped, and there is
+        no uncertainty to carry on, since a file of fits does not hold the lives.
+
+        Raises
+        ------
+        ReadError
+            For a file that does not hold fits; with line and column.
+        """
+        from relfit.system.fits_file import nodes_of_file
+
+        chosen = nodes_of_file(path, nodes, family, by, missing)
+        given = duration_array(ages, "age", unit)
+        if given.ndim and chosen.kept.size and given.size > chosen.kept.max():
+            given = given[chosen.kept]
+        checked = ages_in_hours(given, chosen.names.size, chosen.names, longest=_longest(longest_age))
+        return cls._of(chosen.components, checked, names=chosen.names, sources=None, origin=None, **options)
 
     @classmethod
     def from_log(

@@ -1,0 +1,196 @@
+"""Fits read back from the file that ``relfit fit --out`` or ``--json`` wrote, every cell checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError, DataError, ReadError
+from relfit.families import FAMILIES, family_named
+from relfit.system.building import ChosenNodes, positions_of
+from relfit.system.components import Component
+
+__all__ = ["is_fits_file", "nodes_of_file", "read_fits_table"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_ENDINGS = (".csv", ".json", ".parquet")
+_FIRST = ("family", "status")
+
+
+def is_fits_file(path: str | Path) -> bool:
+    """Whether a file looks like fits rather than a log: by its columns, read no further than needed.
+
+    Parameters
+    ----------
+    path : str or Path
+    """
+    place = Path(path)
+    if place.suffix.lower() not in _ENDINGS or not place.is_file():
+        return False
+    try:
+        if place.suffix.lower() == ".csv":
+            with place.open(encoding="utf-8", errors="replace") as lines:
+                names = [name.strip().strip('"') for name in lines.readline().split(",")]
+        elif place.suffix.lower() == ".parquet":
+            import pyarrow.parquet as pq
+
+            names = pq.read_schema(place).names
+        else:
+            with place.open(encoding="utf-8", errors="replace") as lines:
+                return '"family"' in lines.read(200_000)
+    except (OSError, ValueError):
+        return False
+    return all(name in names for name in _FIRST)
+
+
+def read_fits_table(path: str | Path) -> pd.DataFrame:
+    """The rows of a file of fits: the group's keys, family, status, parameters, criteria.
+
+    Raises
+    ------
+    ReadError
+        For a file that is not there, cannot be read, or lacks what fits have; with line and column.
+    """
+    place = Path(path)
+    ending = place.suffix.lower()
+    if ending not in _ENDINGS:
+        raise ReadError("not a file of fits", path=place, remedy=f"its name should end in {', '.join(_ENDINGS)}")
+    try:
+        if ending == ".csv":
+            table = pd.read_csv(place, dtype=str, keep_default_na=False)
+        elif ending == ".parquet":
+            table = pd.read_parquet(place)
+        else:
+            document = json.loads(place.read_text(encoding="utf-8"))
+            rows = document.get("fits", document.get("rows")) if isinstance(document, dict) else document
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise ReadError("no rows of fits", path=place, remedy="write it with relfit fit --out or --json")
+            table = pd.DataFrame(rows)
+    except FileNotFoundError:
+        raise ReadError("no such file", path=place) from None
+    except json.JSONDecodeError as error:
+        raise ReadError(f"not JSON: {error.msg}", path=place, line=error.lineno, column=error.colno) from None
+    except (OSError, ValueError, UnicodeDecodeError) as error:
+        raise ReadError(f"cannot be read: {error}", path=place) from None
+    for name in _FIRST:
+        if name not in table.columns:
+            raise ReadError(f"no column {name!r}", path=place, line=1, remedy="write it with relfit fit --out")
+    if not len(table):
+        raise ReadError("no fits", path=place, remedy="fit at least one node")
+    table["family"] = [_family(str(name), place, row, ending) for row, name in enumerate(table["family"])]
+    for name in [n for n in table.columns if n in _NUMBERS]:
+        table[name] = _numbers(table[name], name, place, ending)
+    return table
+
+
+_NUMBERS = {n for family in FAMILIES.values() for n in family.parameter_names()} | {"aic", "aicc", "bic", "loglik"}
+
+
+def _line(row: int, ending: str) -> int | None:
+    return row + 2 if ending == ".csv" else None
+
+
+def _family(name: str, path: Path, row: int, ending: str) -> str:
+    try:
+        return family_named(name).name
+    except ArgumentError as error:
+        raise ReadError(error.what, path=path, line=_line(row, ending), column="family") from None
+
+
+def _numbers(column: pd.Series, name: str, path: Path, ending: str) -> FloatArray:
+    found = np.empty(len(column))
+    for row, value in enumerate(column.tolist()):
+        if value is None or value == "" or value != value:
+            found[row] = np.nan
+            continue
+        try:
+            found[row] = float(value)
+        except (TypeError, ValueError):
+            raise ReadError(f"{value!r} is no number", path=path, line=_line(row, ending), column=name) from None
+    return found
+
+
+def nodes_of_file(
+    path: str | Path, nodes: Any = None, family: str = "best", by: str = "aicc", missing: str = "error"
+) -> ChosenNodes:
+    """The distribution of every node in a file of fits; `System.from_file` documents the arguments.
+
+    Raises
+    ------
+    ReadError
+        Where a row says ``ok`` but its parameters are missing or impossible; with line and column.
+    DataError
+        Where a node has no fit.
+    """
+    place = Path(path)
+    table = read_fits_table(place)
+    if missing not in ("error", "drop"):
+        raise ArgumentError(
+            f"missing={missing!r} is not possible with a file", remedy="use error or drop, or give the log itself"
+        )
+    if by not in ("aicc", "aic", "bic"):
+        raise ArgumentError(f"cannot choose by {by!r}", remedy="use aicc, aic or bic")
+    keys = list(table.columns[: table.columns.get_loc("family")])
+    keys = [key for key in keys if key in ("system", "node")] or keys
+    if not keys:
+        raise ReadError("no column says which node a row is about", path=place, line=1)
+    values = [table[key].astype(str) for key in keys]
+    labels = pd.MultiIndex.from_arrays(values, names=keys) if len(keys) > 1 else pd.Index(values[0], name=keys[0])
+    codes, groups = pd.factorize(labels)
+    if family != "best":
+        name = family_named(family).name
+        usable = table["family"] == name
+        if not usable.any():
+            raise ReadError(f"no {name} fit", path=place, column="family")
+    else:
+        usable = table["family"].notna()
+    usable = usable & (table["status"] == "ok")
+    criterion = table[by].to_numpy(dtype=float) if by in table else np.full(len(table), np.nan)
+    counts = np.array([len(FAMILIES[name].parameter_names()) for name in table["family"]])
+    order = np.lexsort((counts, np.where(np.isfinite(criterion), criterion, np.inf), codes))
+    order = order[usable.to_numpy()[order]]
+    first = np.full(len(groups), -1, dtype=np.int64)
+    first[codes[order[::-1]]] = order[::-1]
+    sources, names = positions_of(groups, nodes)
+    rows = first[sources]
+    if (rows < 0).any():
+        lost = [repr(names[i]) for i in np.flatnonzero(rows < 0)[:5]]
+        if missing == "error":
+            raise DataError(
+                f"{(rows < 0).sum()} nodes of {place} have no estimate: {', '.join(lost)}",
+                remedy="use missing='drop' to leave them out",
+            )
+        kept = np.flatnonzero(rows >= 0)
+        if not kept.size:
+            raise DataError(f"no node of {place} has an estimate")
+        rows, names = rows[kept], names[kept]
+    else:
+        kept = np.arange(rows.size)
+    components = []
+    chosen = table["family"].to_numpy()[rows]
+    for name in pd.unique(chosen):
+        where = np.flatnonzero(chosen == name).astype(np.int64)
+        kind = FAMILIES[str(name)]
+        columns: list[FloatArray] = []
+        for parameter, domain in zip(kind.parameter_names(), kind.domains, strict=True):
+            column = table[parameter].to_numpy(dtype=float)[rows[where]] if parameter in table else None
+            bad = np.ones(where.size, bool) if column is None else ~np.isfinite(column)
+            if column is not None and domain != "real":
+                bad |= column <= 0.0
+            if bad.any():
+                row = int(rows[where[np.flatnonzero(bad)[0]]])
+                value = "missing" if column is None else f"{column[np.flatnonzero(bad)[0]]:g}"
+                raise ReadError(
+                    f"{parameter} of the {name} fit is {value}", path=place, line=_line(row, place.suffix.lower()),
+                    column=parameter, remedy="a fit that is ok has all its parameters",
+                )  # fmt: skip
+            assert column is not None
+            columns.append(column)
+        components.append(Component(kind.unchecked(*columns), where))
+    return ChosenNodes(tuple(components), names, np.full(rows.size, -1, dtype=np.int64), kept.astype(np.int64))
