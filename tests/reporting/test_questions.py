@@ -1,0 +1,136 @@
+"""The report's sections on independence, change, incidents, bad nodes and repairs, and what they cannot say."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.dependence import dependence
+from relfit.eras import eras
+from relfit.incidents import incidents
+from relfit.lemons import lemons
+from relfit.recurrence import availability, availability_over_time
+from relfit.repairs import repairs
+from tests.reporting.logs import log_of
+from tests.reporting.test_report import FAST, Page, page_of
+
+
+@pytest.fixture(scope="module")
+def log() -> rf.FailureLog:
+    return rf.datasets.load("white").where(rack=["frame01", "frame02", "frame03", "frame04"])
+
+
+@pytest.fixture(scope="module")
+def page(log: rf.FailureLog, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return page_of(log, tmp_path_factory.mktemp("report"), **FAST)
+
+
+def section(page: Page, key: str) -> str:
+    start = page.source.index(f'<section id="{key}">')
+    return Page(page.source[start : page.source.index("</section>", start)]).text
+
+
+def verdicts(page: Page) -> int:
+    return sum(attrs.get("class") == "verdict" for _, attrs in page.elements)
+
+
+def figures(page: Page, key: str) -> int:
+    start = page.source.index(f'<section id="{key}">')
+    return page.source[start : page.source.index("</section>", start)].count("<svg")
+
+
+def test_every_question_ends_in_its_sentence(log: rf.FailureLog, page: Page) -> None:
+    over = availability_over_time(log)
+    for key, sentence in (
+        ("steady", eras(log).sentence),
+        ("independence", dependence(log).sentence),
+        ("incidents", incidents(log).sentence),
+        ("nodes", lemons(log).sentence),
+        ("kinds-of-repair", repairs(log).sentence),
+        ("availability", over.sentence),
+    ):
+        assert section(page, key).strip().endswith(" ".join(sentence.split())), key
+    assert verdicts(page) == 7  # and the clock
+
+
+def test_findings_stand_in_their_section(log: rf.FailureLog, page: Page) -> None:
+    for sentence in dependence(log).sentences.values():
+        assert " ".join(sentence.split()) in section(page, "independence")
+    assert incidents(log).choice.sentence in section(page, "incidents")
+    assert availability(log).sentence in section(page, "availability")
+    assert [figures(page, key) for key in ("steady", "independence", "incidents", "nodes", "kinds-of-repair")] == [
+        3, 6, 2, 1, 2,
+    ]  # fmt: skip
+
+
+def test_the_summary_takes_up_the_warnings(log: rf.FailureLog, page: Page) -> None:
+    start = page.source.index('<aside class="warnings"')
+    warnings = Page(page.source[start : page.source.index("</aside>", start)]).text
+    assert eras(log).sentence in warnings
+    assert dependence(log).sentence in warnings
+    bad = lemons(log)
+    assert f"{len(bad.found)} of {len(bad.nodes)} nodes fail more often than chance explains" in warnings
+
+
+def test_tables_hold_what_was_found(log: rf.FailureLog, page: Page) -> None:
+    def table(name: str) -> pd.DataFrame:
+        return pd.read_csv(io.StringIO(page.table(name).lstrip("\ufeff")))
+
+    found = eras(log)
+    assert table("eras")["rate"].tolist() == pytest.approx([era.rate * 8766.0 for era in found.eras], rel=1e-5)
+    assert table("eras")["use"].tolist() == [i == found.stable for i in range(len(found.eras))]
+    assert len(table("incidents")) == len(incidents(log))
+    assert table("failures-by-node")["lemon"].sum() == len(lemons(log).found)
+    assert len(table("kinds-of-repair")) == len(repairs(log).best())
+    assert table("availability-over-time")["operational"].tolist() == pytest.approx(
+        availability_over_time(log).operational[0].tolist(), rel=1e-5
+    )
+
+
+def test_an_early_period_is_warned_of(tmp_path: Path) -> None:
+    """A hundred failures in the first month, one a week since: fits should not use the first month."""
+    early = [(f"n{i % 10}", pd.Timestamp("2020-01-01") + pd.Timedelta(hours=7.3 * i + i % 3)) for i in range(100)]
+    late = [
+        (f"n{i % 10}", pd.Timestamp("2020-02-03") + pd.Timedelta(hours=168.0 * i + 13 * (i % 5))) for i in range(47)
+    ]
+    rows: list[Any] = [
+        (node, at, at + pd.Timedelta(hours=1 + i % 4), "disk") for i, (node, at) in enumerate(early + late)
+    ]
+    page = page_of(log_of(rows), tmp_path, **FAST)
+    assert "fits from before 2020-0" in section(page, "steady")
+    assert "should not be used" in page.text[: page.text.index("Failures over time")]
+    assert "infancy" in section(page, "steady")
+
+
+def test_several_systems_get_an_era_each(tmp_path: Path) -> None:
+    one = log_of([("a", f"2020-{m:02d}-{d:02d} 0{d % 9}:00", None, None) for m in range(1, 13) for d in (3, 11, 24)])
+    other = log_of(
+        [("a", f"2020-{m:02d}-{d:02d} 0{d % 9}:00", None, None) for m in range(1, 13) for d in (5, 19)], system="t"
+    )
+    both = rf.FailureLog(
+        pd.concat([one.events, other.events], ignore_index=True),
+        pd.concat([one.population, other.population], ignore_index=True),
+        one.window,
+        source=one.source,
+    )
+    page = page_of(both, tmp_path, **FAST)
+    text = section(page, "steady")
+    assert "Fits should use of system s" in text or "of system s" in text
+    assert "of system t" in text
+    assert "System t:" in text
+
+
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_parts_that_cannot_be_computed_say_so(nodes: int, tmp_path: Path) -> None:
+    page = page_of(log_of([("a", "2020-03-01 10:00", None, None)] * nodes), tmp_path, **FAST)
+    assert "no repair was observed to its end" in section(page, "kinds-of-repair").lower()
+    assert "no outage of a node with a known end" in section(page, "availability").lower()
+    assert "nothing can be said about dependence" in section(page, "independence").lower()
+    if not nodes:
+        assert "no events to join" in section(page, "incidents")
+        assert "No failure" in section(page, "steady")
