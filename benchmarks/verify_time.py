@@ -170,12 +170,11 @@ def incidents_and_eras(n: int, rng: np.random.Generator) -> Rows:
         log = log_of(at, np.zeros(at.size, np.int64), 1, 17280.0)
         p[i] = eras(log, of="records", bin_width="12D", replications=99, rng=i).p
     yield "clearest change of eras", p
-    p = np.empty(n)
-    for i in range(n):
-        p[i] = rate_classes(rng.poisson(2.0, 60), np.full(60, 1.0), bootstrap=39, rng=i)[0].loc[0, "p"]
-    yield "(bound) one class of nodes against two (bootstrap)", p
-    single = np.empty(n)
-    for i in range(n):
+    group = np.repeat(np.arange(n), 60)
+    table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, bootstrap=19, rng=1)
+    yield "(bound) one class of nodes against two (bootstrap)", table["p"].to_numpy()
+    single = np.empty(n // 4)
+    for i in range(n // 4):
         counts = rng.poisson(12.0, 40)
         log = log_of(rng.uniform(0, 1000, counts.sum()), np.repeat(np.arange(40), counts), 40, 1000.0)
         single[i] = lemons(log, bootstrap=0).nodes["p_adjusted"].min()
