@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from relfit.cli import options as opt
+from relfit.cli.plan_sparing import sparing
 
 __all__ = ["plan"]
 
@@ -171,3 +172,6 @@ def replication(
 
     known = plan_commands.Known(params, mtbf, nodes, events, save, restore, downtime, level, draws, seed)
     plan_commands.replication(known, replicas, overhead, Output(json, out, plot))
+
+
+plan.command()(sparing)
