@@ -1,0 +1,71 @@
+"""``relfit validate``: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from relfit.cli.main import main
+
+QUICK = ["validate", "white", "--size", "1", "--size", "4", "--length", "24h", "--jobs", "100"]
+QUICK += ["--parameters", "fleet"]
+
+
+def test_answer_table_and_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, figure = tmp_path / "cells.csv", tmp_path / "calibration.png"
+    assert main([*QUICK, "--out", str(table), "--plot", str(figure)]) == 0
+    text = capsys.readouterr().out
+    assert "Of 200 jobs after 2002-08-16" in text
+    assert "Calibration of exponential" in text
+    cells = pd.read_csv(table)
+    assert cells["family"].tolist() == ["weibull", "exponential"] * 2
+    assert cells["jobs"].tolist() == [100] * 4
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
+    import relfit as rf
+
+    assert main([*QUICK, "--split", "2003-01-01", "--families", "weibull", "--seed", "3", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = rf.replay(
+        rf.datasets.load("white"),
+        "2003-01-01",
+        sizes=[1, 4],
+        lengths=["24h"],
+        jobs=100,
+        families="weibull",
+        rng=3,
+        parameters="fleet",
+    )
+    assert document["jobs"] == 200
+    assert document["sentence"] == found.sentence
+    assert document["scores"][0]["brier"] == pytest.approx(found.scores.loc["weibull", "brier"])
+    assert document["comparisons"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--split", "1.5"], "is no share of the log"),
+        (["--split", "never"], "is not a date"),
+        (["--split", "2030"], "is outside the log"),
+        (["--size", "100000"], "a job of 100000 nodes on 512 nodes"),
+        (["--size", "0"], "not numbers of nodes"),
+        (["--length", "long"], "is not a duration"),
+        (["--length", "9000h"], "too short for jobs"),
+        (["--families", "nonsense"], "nonsense"),
+        (["--parameters", "mine"], "parameters='mine' is not known"),
+        (["--level", "95"], "did you mean 0.95"),
+        (["--plot", "figure.doc"], "figure.doc"),
+    ],
+)
+def test_mistakes(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "white", *arguments]) == 2
+    caught = capsys.readouterr()
+    assert caught.out == ""
+    assert caught.err.count("\n") == 1
+    assert complaint in caught.err

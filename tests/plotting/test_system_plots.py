@@ -1,0 +1,119 @@
+"""Figures of systems show the numbers of the results that they are drawn from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import relfit as rf
+from relfit.errors import ArgumentError
+from relfit.families import Weibull
+from relfit.plotting import system as plots
+from relfit.plotting.system_sizes import by_size
+from relfit.system import System, calibration_curve, chi_square, interval_of, validate
+
+
+@pytest.fixture
+def ax() -> Axes:
+    return Figure(figsize=(6.4, 4.0), layout="constrained").add_subplot()
+
+
+@pytest.fixture(scope="module")
+def fitted() -> System:
+    fits = rf.fit(rf.LifeData.from_array(Weibull(0.8606, 1542.0).sample(60, rng=1)), "weibull")
+    return System.from_fits(fits, nodes=20, ages=np.linspace(0.0, 900.0, 20))
+
+
+def corners(ax: Axes) -> np.ndarray:
+    """Ends of the band, as low and high by x."""
+    path = ax.collections[0].get_paths()[0].vertices
+    return np.array(
+        [[x, path[path[:, 0] == x, 1].min(), path[path[:, 0] == x, 1].max()] for x in np.unique(path[:, 0])]
+    )
+
+
+def test_reliability_with_its_band(fitted: System, ax: Axes) -> None:
+    plots.reliability_curve(fitted, "30 days", ax=ax)
+    x, y = ax.lines[0].get_data()
+    assert (x[0], x[-1]) == (0.0, 720.0)
+    assert y == pytest.approx(fitted.reliability(x))
+    band = corners(ax)
+    last = fitted.reliability(720.0, interval=0.95)
+    assert band[-1] == pytest.approx([720.0, last.low, last.high])
+    assert "20 nodes" in ax.get_title(loc="left")
+    with pytest.raises(ArgumentError, match="a curve until"):
+        plots.reliability_curve(fitted, -1.0, ax=ax)
+
+
+def test_given_parameters_have_no_band(ax: Axes) -> None:
+    plots.reliability_curve(System(Weibull(0.8606, [1542.0] * 3), 200.0), 350.0, ax=ax)
+    assert not ax.collections
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(0.4877, abs=5e-5)
+
+
+@pytest.mark.parametrize("quantity", ["reliability", "hazard", "mttf"])
+def test_by_size_figures_4_8_and_4_9(fitted: System, quantity: str, ax: Axes) -> None:
+    found = fitted.by_size("24h")
+    by_size(found, quantity, ax=ax)
+    k, y = ax.lines[0].get_data()
+    assert k.tolist() == list(range(1, 21))
+    assert y == pytest.approx(getattr(found, quantity))
+    limits = interval_of(fitted, quantity, None if quantity == "mttf" else "24h", by_size=True)
+    assert corners(ax)[:, 1] == pytest.approx(limits.low)
+    assert corners(ax)[:, 2] == pytest.approx(limits.high)
+
+
+def test_by_size_of_unknown_quantities(fitted: System, ax: Axes) -> None:
+    with pytest.raises(ArgumentError, match="no quantity"):
+        by_size(fitted.by_size("24h"), "speed", ax=ax)
+
+
+def test_interval_over_time_over_size_and_alone(fitted: System) -> None:
+    for found, wanted in (
+        (fitted.hazard([72.0, 1.0, 24.0], interval=0.95), "time from now (hours)"),
+        (fitted.quantile([0.1, 0.5], interval=0.9), "probability of failure"),
+        (interval_of(fitted, "mttf", by_size=True), "nodes"),
+        (fitted.mttf(interval=0.95), ""),
+    ):
+        ax = found.plot(ax=Figure().add_subplot())
+        assert ax.get_xlabel() == wanted
+        assert f"{100 * found.level:g} % limits" in ax.get_legend_handles_labels()[1][0]
+    x, y = fitted.hazard([72.0, 1.0], interval=0.95).plot(ax=Figure().add_subplot()).lines[0].get_data()
+    assert x.tolist() == [1.0, 72.0]
+    assert y == pytest.approx(fitted.hazard([1.0, 72.0]))
+    with pytest.raises(ArgumentError, match="one horizon"):
+        interval_of(fitted, "hazard", [1.0, 2.0], by_size=True).plot(ax=Figure().add_subplot())
+
+
+def test_calibration(ax: Axes) -> None:
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.4, 1.0, 2000)
+    curve = calibration_curve(p, rng.random(2000) < p, bins=6, name="weibull")
+    plots.calibration(curve, ax=ax)
+    x, y = ax.containers[0].lines[0].get_data()
+    assert x == pytest.approx(curve.predicted)
+    assert y == pytest.approx(curve.observed)
+    assert ax.get_xlim()[0] <= 0.4
+    assert f"{curve.brier:.4f}" in ax.get_legend_handles_labels()[1][0]
+
+
+def test_figure_4_3(ax: Axes) -> None:
+    system = System(Weibull(0.8, [1000.0] * 2), ages=600.0)
+    times = np.repeat([100.0, 300.0, 500.0, 700.0, 900.0, 2000.0], [30, 21, 16, 8, 5, 20])
+    plots.chi_square_bins(chi_square(times, system, [0, 200, 400, 600, 800, 1000, 8000], estimated=2), ax=ax)
+    heights = [bar.get_height() for bar in ax.patches]
+    assert heights[:6] == [30, 21, 16, 8, 5, 20]
+    assert np.round(heights[6:], 1).tolist() == [29.1, 19.8, 13.8, 9.8, 7.0, 20.5]
+    assert [label.get_text() for label in ax.get_xticklabels()][::5] == ["0 to 200", "over 1,000"]
+
+
+def test_uniform_values(fitted: System, ax: Axes) -> None:
+    found = validate(fitted.sample(80, rng=2), fitted)
+    plots.uniform_plot(found, ax=ax)
+    x, y = ax.lines[1].get_data()
+    assert x[1:-1] == pytest.approx(np.sort(found.uniform))
+    assert y[-2] == 1.0
+    empty = validate([], fitted)
+    assert "No failure" in plots.uniform_plot(empty, ax=Figure().add_subplot()).get_title(loc="left")
