@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 
-__all__ = ["checkpointed_runs", "predicted_runs"]
+__all__ = ["ageing_runs", "checkpointed_runs", "predicted_runs"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -166,3 +168,83 @@ def predicted_runs(
                     phase, left = 0, interval
         kept[run] = saved
         time[run] = clock
+
+
+@numba.njit(cache=True, nogil=True)
+def _hazard_until(
+    born: np.ndarray, kind: np.ndarray, log_age: np.ndarray, log_hazard: np.ndarray, now: float, ahead: float
+) -> float:
+    """Cumulative hazard of all nodes over the hours ahead, from tables that are linear between logs."""
+    step = log_age[1] - log_age[0]
+    last = log_age.size - 2
+    total = 0.0
+    for node in range(born.size):
+        age = now - born[node]
+        for end in range(2):
+            value = age + ahead if end == 1 else age
+            if value > 0.0:
+                place = (math.log(value) - log_age[0]) / step
+                i = min(max(int(place), 0), last)
+                row = log_hazard[kind[node]]
+                part = math.exp(row[i] + (row[i + 1] - row[i]) * (place - i))
+                total += part if end == 1 else -part
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def ageing_runs(
+    instants: np.ndarray,  # (runs, n): when nodes fail, on the clock that stops in downtimes
+    who: np.ndarray,  # (runs, n): which node
+    ages: np.ndarray,  # of the nodes at the begin
+    kind: np.ndarray,  # row of each node in the tables
+    log_age: np.ndarray,
+    log_hazard: np.ndarray,  # (kinds, m): logs of cumulative hazards
+    interval: float,  # hours of work between saves; zero for the rule by hazard
+    costs: np.ndarray,  # save, restore, downtime
+    in_save: bool,
+    in_restore: bool,
+    kept: np.ndarray,
+    time: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    """Follow jobs on nodes of which only the one that failed is new after a restart."""
+    born = np.empty(ages.size)
+    for run in range(first, last):
+        for node in range(ages.size):
+            born[node] = -ages[node]
+        now, aside, saved = 0.0, 0.0, 0.0
+        w = interval
+        guess = 1.0
+        for i in range(instants.shape[1]):
+            stop = instants[run, i]
+            at = now
+            if i > 0:
+                if in_restore:
+                    at += costs[1]
+                else:
+                    aside += costs[1]
+            while at < stop:
+                if interval == 0.0:
+                    w = guess
+                    for _ in range(12):  # w (H(t + w) - H(t)) = 2 C
+                        hazard = _hazard_until(born, kind, log_age, log_hazard, at, w)
+                        new = math.sqrt(2.0 * costs[0] * w / max(hazard, 1e-300))
+                        close = abs(new - w) < 1e-3 * w
+                        w = new
+                        if close:
+                            break
+                    guess = w
+                if at + w + (costs[0] if in_save else 0.0) > stop:
+                    break
+                at += w
+                if in_save:
+                    at += costs[0]
+                else:
+                    aside += costs[0]
+                saved += w
+            now = stop
+            aside += costs[2]
+            born[who[run, i]] = now
+        kept[run] = saved
+        time[run] = now + aside

@@ -11,7 +11,7 @@ from scipy import special
 
 from relfit.errors import ArgumentError
 from relfit.numeric.batches import over_groups
-from relfit.planning.arguments import FloatArray, durations, positive, share, whole
+from relfit.planning.arguments import FloatArray, durations, share, whole
 from relfit.planning.checkpoint_kernels import checkpointed_runs
 from relfit.planning.checkpointing import Costs
 from relfit.planning.stretches import stretch_of
@@ -99,7 +99,6 @@ def simulate_checkpoints(
     work: Any = float("inf"),
     runs: int = 200,
     failures: int = 500,
-    renewed: bool = True,
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -109,7 +108,8 @@ def simulate_checkpoints(
     Parameters
     ----------
     source, ages, nodes
-        As in `stretch_of`: a mean time, a family with the ages of the nodes, or a system.
+        As in `stretch_of`: a mean time, a family with the ages of the nodes, or a system. Every restart begins one
+        with these ages; for nodes that grow older while others are replaced, see `simulate_ageing_nodes`.
     interval : duration, or sequence of them
         Hours from the end of a save to the begin of the next. Of a sequence (as `Schedule.work`), the first holds after
         each restart, and the last goes on.
@@ -122,9 +122,6 @@ def simulate_checkpoints(
         Hours of work of a job; in the long run without end.
     runs, failures : int
         Independent runs, and the most failures of each.
-    renewed : bool
-        Every restart begins a stretch with these ages. Else (a family only) just the node that failed is new, and
-        all others grow older.
     level : float
         Of the limits of the waste.
     rng : int or Generator, optional
@@ -154,10 +151,7 @@ def simulate_checkpoints(
     speed, phi = float(share("slowed", slowed)), float(share("share_global", share_global))
     share("level", level, zero=False, one=False)
     generator = np.random.default_rng(rng)
-    if renewed:
-        stretches = stretch_of(source, ages, nodes).draw(count * most, generator).reshape(count, most)
-    else:
-        stretches = _pooled(source, durations("ages", ages), nodes, count, most, generator)
+    stretches = stretch_of(source, ages, nodes).draw(count * most, generator).reshape(count, most)
     kind = generator.random((count, most)) if phi > 0.0 else np.ones((count, most))
     kept, time, failed = np.empty(count), np.empty(count), np.empty(count, dtype=np.int64)
     step = int(whole("every", every))
@@ -179,39 +173,3 @@ def share_of_time(kept: FloatArray, time: FloatArray, level: float) -> tuple[flo
     error = float(np.std(kept - ratio * time, ddof=1) / (np.sqrt(kept.size) * time.mean()))
     far = float(special.ndtri(0.5 + 0.5 * level)) * error
     return float(1.0 - ratio), float(1.0 - ratio - far), float(1.0 - ratio + far)
-
-
-# ---------------------------------------------------------------------- details
-
-
-def _pooled(source: Any, ages: FloatArray, nodes: int, runs: int, most: int, rng: np.random.Generator) -> FloatArray:
-    """Hours between the failures of nodes of which just the one that failed is new; shape (runs, most)."""
-    from relfit.families.distribution import Distribution
-
-    if not isinstance(source, Distribution):
-        if hasattr(source, "sequences"):
-            raise ArgumentError("renewed=False takes a family with ages", remedy="give the system's family and ages")
-        raise ArgumentError("renewed=False takes a family", remedy="for exponential failures it makes no difference")
-    shape = np.broadcast_shapes(source.batch_shape, ages.shape)
-    size = int(np.prod(shape)) if shape else nodes
-    size = nodes if size == 1 else size
-    past = np.broadcast_to(ages, shape if shape else (size,)).ravel() if size > 1 else ages.reshape(1)
-    past = np.broadcast_to(past, (size,))
-    positive("ages", past, zero=True)
-    found = np.empty((runs, most))
-    # so many lives of each node that the earliest of their last ends lies beyond the failure wanted
-    lives = int(np.ceil(most / size + 6.0 * np.sqrt(most / size) + 6.0))
-    wide = source.batch_shape != ()
-    for run in range(runs):
-        drawn = lives
-        while True:
-            first = source.excess_sample(past, rng=rng).reshape(1, size)
-            rest = source.sample(drawn if wide else (drawn, size), rng).reshape(drawn, size)
-            ends = np.cumsum(np.concatenate([first, rest]), axis=0)
-            whole_until = float(ends[-1].min())
-            pooled = np.sort(ends.ravel())
-            if pooled[most - 1] <= whole_until:
-                break
-            drawn *= 2
-        found[run] = np.diff(pooled[:most], prepend=0.0)
-    return found

@@ -19,7 +19,8 @@ def hours_in_words(hours: float) -> str:
         return "for ever"
     for limit, unit, scale in ((1.0 / 60.0, "seconds", 3600.0), (1.0, "minutes", 60.0), (72.0, "hours", 1.0)):
         if hours < limit:
-            return f"{hours * scale:.3g} {unit}"
+            shown = f"{hours * scale:.3g}"
+            return f"{shown} {unit.rstrip('s') if shown == '1' else unit}"
     return f"{hours / 24.0:.3g} days" if hours < 24.0 * 1000.0 else f"{hours / 8766.0:.3g} years"
 
 

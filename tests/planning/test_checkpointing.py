@@ -14,6 +14,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
 from relfit.planning import checkpointing as exact
 from relfit.planning import plan_checkpoints
+from relfit.planning.ageing_nodes import simulate_ageing_nodes
 from relfit.planning.checkpoint_simulation import simulate_checkpoints
 from relfit.planning.intervals_of_checkpoints import best_schedule, schedule_by_hazard
 from relfit.planning.rates_of_job import rate_of_job
@@ -231,18 +232,45 @@ def test_no_progress() -> None:
         best_fixed_interval(Loglogistic(0.9, 10.0), 0.1)
 
 
-def test_nodes_that_are_not_renewed_together() -> None:
+def test_ageing_nodes_against_exact_cases() -> None:
+    # one node is a renewal process; exponential nodes never age
+    found = simulate_ageing_nodes(Weibull(0.6, 24.0), 2, 0.2, 0.5, 0.2, runs=150, failures=800, rng=6)
+    assert within(three(found), float(renewal_waste(Weibull(0.6, 24.0), 2, 0.2, 0.5, 0.2)))
+    for exposed in EXPOSED:
+        found = simulate_ageing_nodes(
+            Weibull(1.0, 2400.0), 2, 0.2, 0.5, 0.2, nodes=100, exposed=exposed, runs=100, failures=500, rng=7
+        )
+        assert within(three(found), float(exact.waste(24, 2, 0.2, 0.5, 0.2, exposed=exposed)))
+    found = simulate_ageing_nodes(Weibull(1.0, 2400.0), "by hazard", 0.2, 0.5, 0.2, nodes=100, failures=500, rng=8)
+    young = float(exact.young_interval(24, 0.2))
+    assert within(three(found), float(exact.waste(24, young, 0.2, 0.5, 0.2)))
+
+
+def test_ageing_nodes_in_the_long_run_and_by_hazard() -> None:
     # many nodes, each new after its own failure only: in the long run nearly exponential
     family = Weibull(0.7, 2000.0)
-    found = simulate_checkpoints(
-        family, 3, 0.1, 0.2, ages=np.full(100, 1.0), renewed=False, runs=40, failures=4000, rng=6
-    )
-    steady = float(exact.waste(float(family.mean()) / 100, 3, 0.1, 0.2))
-    assert found.waste == pytest.approx(steady, rel=0.06)
-    again = simulate_checkpoints(
-        family, 3, 0.1, 0.2, ages=np.full(100, 1.0), renewed=False, runs=40, failures=4000, rng=6, workers=1
-    )
-    assert again.waste == found.waste
+    given = {"ages": np.full(100, 1.0), "runs": 30, "failures": 3000, "rng": 6}
+    found = simulate_ageing_nodes(family, 3, 0.1, 0.2, **given)
+    assert found.waste == pytest.approx(float(exact.waste(float(family.mean()) / 100, 3, 0.1, 0.2)), rel=0.06)
+    assert simulate_ageing_nodes(family, 3, 0.1, 0.2, **given, workers=1).waste == found.waste
+    # new nodes that fail early: to follow the hazard beats any fixed interval
+    early = {"nodes": 50, "runs": 60, "failures": 100, "rng": 9}
+    moving = simulate_ageing_nodes(Weibull(0.4, 3000.0), "by hazard", 0.1, 0.2, **early)
+    fixed = min(simulate_ageing_nodes(Weibull(0.4, 3000.0), w, 0.1, 0.2, **early).waste for w in (1, 2, 4, 6, 8, 12))
+    assert moving.waste < 0.97 * fixed
+
+
+def test_ageing_nodes_of_a_system() -> None:
+    from relfit.system import System
+
+    system = System([Weibull(0.7, 500.0), Weibull(0.7, 500.0), Lognormal(5.0, 1.0)], ages=np.array([10.0, 90.0, 0.0]))
+    found = simulate_ageing_nodes(system, 2, 0.2, 0.5, failures=200, rng=10)
+    alike = simulate_ageing_nodes(system, "by hazard", 0.2, 0.5, failures=200, rng=10)
+    assert 0.0 < alike.waste < found.waste
+    with pytest.raises(ArgumentError, match="cannot follow nodes"):
+        simulate_ageing_nodes(24.0, 2, 0.2)
+    with pytest.raises(ArgumentError, match="save is 0 hours"):
+        simulate_ageing_nodes(Weibull(0.7, 500.0), "by hazard", 0.0)
 
 
 # ----------------------------------------------------------------- schedules
