@@ -31,7 +31,8 @@ def steady(m: Material) -> Section:
     for number, (system, found) in enumerate(eras.items()):
         figure = draw(f"eras{number}", plotting.eras, found, size=_SMALL)
         if m.several_systems:
-            figure = Figure(f"System {system}: {figure.title}", figure.svg, figure.note)
+            shown = figure.title[:1].lower() + figure.title[1:]
+            figure = Figure(f"System {group_name(system)}: {shown}", figure.svg, figure.note)
         figures.append(figure)
     if eras:
         tables.append(_era_table(m, eras))
@@ -91,8 +92,8 @@ def era_verdict(m: Material) -> str:
         era = eras.stable_era
         whole = len(eras.eras) == 1
         when = "the whole log" if whole else f"{era.start:%Y-%m-%d} to {era.end:%Y-%m-%d}"
-        parts.append(f"of system {group_name(system)} {when}")
-    return f"Fits should use {'; '.join(parts)}: the failure rate was another at other times."
+        parts.append(f"{when} of system {group_name(system)}")
+    return f"Fits should use {', '.join(parts)}; the failure rate was another at other times."
 
 
 def _era_table(m: Material, eras: dict[Any, Any]) -> Table:
