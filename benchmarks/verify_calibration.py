@@ -37,6 +37,8 @@ def truths(parameters: rf.Parameters) -> dict[str, float]:
     found = {name: value for name, value in parameters.values().items() if not name.startswith("repair")}
     if parameters.repair is not None:
         found["mttr.mean"] = float(parameters.repair.distribution().mean())
+    if {"mtbf.node", "mtbf.rack"} <= found.keys():
+        found["mtbf.outage"] = 1.0 / (1.0 / found["mtbf.node"] + 1.0 / found["mtbf.rack"])
     return found
 
 
@@ -64,13 +66,18 @@ def main() -> None:
             found = rf.calibrate(log, parts=parts, families=family)
             spent += time.perf_counter() - before
             drawn = found.draws(2000, rng)
+            if "mttr.quick" in drawn:  # the mean of all repairs that the parts imply
+                share = drawn["mttr.share_quick"]
+                implied = share * drawn["mttr.quick"] + (1.0 - share) * drawn["mttr.slow"]
+                low, high = np.quantile(implied, [0.05, 0.95])
+                hits.setdefault("mean of parts", []).append(low <= truth["mttr.mean"] <= high)
             for name, value in truth.items():
                 if name in drawn:
                     low, high = drawn.interval(name, 0.9)
                     hits.setdefault(name, []).append(low <= value <= high)
         print(f"{setting}: {nodes} nodes, {racks} racks, {span:.0f} h; {1000 * spent / given.logs:.1f} ms a log")
         for name, seen in hits.items():
-            print(f"  {name:18s} {truth[name]:10.4g}  {100 * np.mean(seen):5.1f} %  of {len(seen)}")
+            print(f"  {name:18s} {truth.get(name, np.nan):10.4g}  {100 * np.mean(seen):5.1f} %  of {len(seen)}")
 
 
 if __name__ == "__main__":

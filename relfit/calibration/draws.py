@@ -142,14 +142,16 @@ def draw(parameters: Parameters, count: int, rng: int | np.random.Generator | No
     quantities = dict(parameters.quantities())
     names = _NAMES + tuple(name for name in quantities if name not in _NAMES)
     generator = np.random.default_rng(rng)
-    streams = dict(zip((*names, "failure", "repair"), generator.spawn(len(names) + 2), strict=True))
+    streams = dict(zip((*names, "failure", "repair", "parts"), generator.spawn(len(names) + 3), strict=True))
+    together = _together(parameters.mttr, count, streams["parts"])
     arrays: dict[str, FloatArray] = {}
     for name, quantity in quantities.items():
         if quantity.uncertain:
-            arrays[name] = law_quantile(quantity, streams[name].uniform(size=count))
+            at = together[name] if name in together else streams[name].uniform(size=count)
+            arrays[name] = law_quantile(quantity, at)
         elif quantity.value is not None:
             arrays[name] = np.full(count, quantity.value)
-    _repairs_together(parameters.mttr, arrays)
+    _mean_of_parts(parameters.mttr, arrays)
     kinds: dict[str, str] = {}
     for name, fitted in parameters.families():
         kinds[name] = fitted.family
@@ -193,10 +195,6 @@ def law_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:
             rate = special.gammaincinv(shape, 1.0 - p) * spread / quantity.exposure
             return np.asarray(1.0 / np.maximum(rate, 1e-300))
     assert quantity.value is not None
-    if isinstance(quantity, Duration) and law == "log-t":
-        assert quantity.error is not None
-        assert quantity.degrees is not None
-        return np.asarray(quantity.value * np.exp(quantity.error * special.stdtrit(quantity.degrees, p)))
     assert quantity.low is not None
     assert quantity.high is not None
     # two halves of a normal law around the value on the log or logit scale, one for each side of the interval
@@ -216,10 +214,37 @@ def _three(quantity: Quantity) -> tuple[float, float, float]:
     return quantity.value, quantity.low, quantity.high
 
 
-def _repairs_together(mttr: Mttr, arrays: dict[str, FloatArray]) -> None:
+_PARTS = ("share_quick", "quick", "slow")
+
+
+def _together(mttr: Mttr, count: int, rng: np.random.Generator) -> dict[str, FloatArray]:
+    """Probabilities at which the parts of the repairs and their mean are drawn, so that they agree.
+
+    The parts are correlated as their estimates are (a Gaussian copula). The mean follows them: it is drawn from its own
+    law at the probability at which the mean that the parts imply lies, to first order, within its own.
+    """
+    parts = [getattr(mttr, name) for name in _PARTS]
+    if mttr.correlation is None or not all(part is not None and part.uncertain for part in parts):
+        return {}
+    values, vectors = np.linalg.eigh(np.asarray(mttr.correlation))
+    factor = vectors * np.sqrt(np.maximum(values, 0.0))
+    z = rng.standard_normal((count, 3)) @ factor.T
+    found = {f"mttr.{name}": np.asarray(special.ndtr(z[:, i])) for i, name in enumerate(_PARTS)}
+    share, quick, slow = (part.value for part in parts)
+    slope = np.array([share * (1.0 - share) * (quick - slow), share * quick, (1.0 - share) * slow])
+    spread = np.array([special.logit(parts[0].high) - special.logit(parts[0].low) if parts[0].low > 0.0 else 0.0,
+                       *(np.log(part.high / part.low) for part in parts[1:])])  # fmt: skip
+    direction = slope * np.where(np.isfinite(spread), spread, 0.0)
+    norm = float(np.linalg.norm(factor.T @ direction))
+    if norm > 0.0:
+        found["mttr.mean"] = np.asarray(special.ndtr(z @ direction / norm))
+    return found
+
+
+def _mean_of_parts(mttr: Mttr, arrays: dict[str, FloatArray]) -> None:
     """Where only the parts are known, the mean of all repairs follows from them in every draw."""
-    names = ("mttr.mean", "mttr.quick", "mttr.slow", "mttr.share_quick")
-    if "mttr.mean" not in arrays and all(name in arrays for name in names[1:]):
+    names = ("mttr.quick", "mttr.slow", "mttr.share_quick")
+    if "mttr.mean" not in arrays and all(name in arrays for name in names):
         share = arrays["mttr.share_quick"]
         arrays["mttr.mean"] = share * arrays["mttr.quick"] + (1.0 - share) * arrays["mttr.slow"]
 

@@ -21,7 +21,7 @@ from relfit.units import hours, unit_in_hours
 __all__ = ["LEVEL", "Count", "Duration", "Model", "Number", "Quantity", "Ratio", "Share", "refusal"]
 
 LEVEL = 0.95
-Law = Literal["poisson", "exponential", "log-t", "lognormal", "logit-normal"]
+Law = Literal["poisson", "exponential", "lognormal", "logit-normal"]
 
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Positive = Annotated[float, Strict(), Field(gt=0.0, allow_inf_nan=False)]
@@ -32,7 +32,6 @@ Count = Annotated[int, Strict(), Field(ge=0)]
 _NEEDED: dict[str, tuple[str, ...]] = {
     "poisson": ("events", "exposure"),
     "exponential": ("events", "exposure"),
-    "log-t": ("value", "error", "degrees"),
     "lognormal": ("value", "low", "high"),
 }
 _TEXT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]+)\s*")
@@ -63,7 +62,7 @@ class Quantity(Model):
     events: Count | None = Field(None, description="failures, repairs or nodes behind the value")
     law: Law | None = Field(
         None,
-        description="how planners draw it: poisson, exponential, log-t, lognormal or logit-normal; follows from what "
+        description="how planners draw it: poisson, exponential, lognormal or (shares) logit-normal; follows from what "
         "else is given",
     )
     method: str | None = Field(None, description="how value and interval were obtained")
@@ -140,10 +139,6 @@ class Duration(Quantity):
     dispersion: Annotated[float, Strict(), Field(ge=1.0, allow_inf_nan=False)] | None = Field(
         None, description="variance of the counts relative to Poisson, by which the interval was widened"
     )
-    error: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(
-        None, description="standard error of the log of the value, for the law log-t"
-    )
-    degrees: Positive | None = Field(None, description="degrees of freedom of that error")
 
     @classmethod
     def _read(cls, data: Any) -> Any:

@@ -9,7 +9,7 @@ from relfit.calibration.schema import Parameters
 
 __all__ = ["schema_table"]
 
-_QUANTITIES = {Duration: "duration", Share: "share", Ratio: "ratio"}
+_QUANTITIES: dict[type[Model], str] = {Duration: "duration", Share: "share", Ratio: "ratio"}
 
 
 def schema_table() -> str:
@@ -28,14 +28,18 @@ def schema_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _rows(model: type[Model], prefix: str) -> list[str]:
+def _rows(model: type[Model], prefix: str, shown: dict[type[Model], str] | None = None) -> list[str]:
+    """A row a key; a table that has been shown is referred to."""
+    shown = {} if shown is None else shown
     rows = []
     for name, field in model.model_fields.items():
         kind, inner = _kind(field.annotation)
         key = f"{prefix}{name}"
-        rows.append(f"| `{key}` | {kind} | {field.description} |")
-        if inner is not None:
-            rows += _rows(inner, f"{key}[]." if kind.startswith("list") else f"{key}.")
+        known = shown.get(inner) if inner is not None else None
+        rows.append(f"| `{key}` | {kind if known is None else f'table as `{known}`'} | {field.description} |")
+        if inner is not None and known is None:
+            shown[inner] = key
+            rows += _rows(inner, f"{key}[]." if kind.startswith("list") else f"{key}.", shown)
     return rows
 
 
@@ -55,13 +59,13 @@ def _kind(annotation: Any) -> tuple[str, type[Model] | None]:
     if text.startswith("dict["):
         return ("table of texts" if "str, str" in text else "table of numbers"), None
     choices = [str(value) for part in (annotation, *get_args(annotation)) for value in get_args(part) if _plain(value)]
-    if choices and "Literal" in text:
+    if 0 < len(choices) < 3 and "Literal" in text:
         return ", ".join(choices), None
     for word, said in (("datetime", "date and time"), ("bool", "true or false"), ("int", "whole number"),
                        ("float", "number"), ("str", "text")):  # fmt: skip
         if word in text:
             return said, None
-    return "value", None
+    return "text", None
 
 
 def _plain(value: Any) -> bool:

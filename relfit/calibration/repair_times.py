@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
 from relfit.calibration.quantities import Duration, Share
 from relfit.calibration.schema import Check
@@ -155,7 +155,27 @@ def _hall(values: FloatArray, level: float) -> tuple[float, float]:
     return max(float(low), 0.05 * mean), float(high)
 
 
-def kinds_of_repairs(lives: LifeData, level: float) -> tuple[dict[str, Duration | Share], dict[str, str]]:
+def _correlation(lives: LifeData, share: float, quick: float, slow: float) -> list[list[float]] | None:
+    """Correlation of the estimates of logit share, log quick and log slow mean, both kinds taken as exponential.
+
+    The more the two kinds overlap, the more a larger share of quick repairs goes with longer ones of both kinds. From
+    the scores of the single repairs.
+    """
+    time, ended = lives.durations, lives.observed
+    logs = [np.log(w) - ended * np.log(mean) - time / mean for w, mean in ((share, quick), (1.0 - share, slow))]
+    weight = special.expit(logs[0] - logs[1])
+    scores = np.stack([weight - share, weight * (time / quick - ended), (1.0 - weight) * (time / slow - ended)])
+    information = scores @ scores.T
+    if np.linalg.matrix_rank(information) < 3:
+        return None
+    covariance = np.linalg.inv(information)
+    error = np.sqrt(np.diag(covariance))
+    found = np.clip(covariance / error / error[:, None], -1.0, 1.0)
+    np.fill_diagonal(found, 1.0)
+    return [[float(value) for value in row] for row in 0.5 * (found + found.T)]
+
+
+def kinds_of_repairs(lives: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:
     """Quick and slow repairs, where two kinds explain the times better than one."""
     from relfit.repairs import repairs
 
@@ -178,11 +198,13 @@ def kinds_of_repairs(lives: LifeData, level: float) -> tuple[dict[str, Duration 
         kept = {"value": value}
         return kept | {"low": low, "high": high} if np.isfinite(low) and np.isfinite(high) and low > 0.0 else kept
 
-    parts: dict[str, Duration | Share] = {
+    parts: dict[str, Any] = {
         "quick": Duration(**ends("mean_quick"), **about),
         "slow": Duration(**ends("mean_slow"), **about),
         "share_quick": Share(**ends("share_quick"), **about),
     }
     if np.isfinite(row["split"]):
         parts["split"] = Duration(**ends("split"), **about)
+    means = (float(row[name]) for name in ("share_quick", "mean_quick", "mean_slow"))
+    parts["correlation"] = _correlation(lives, *means)
     return parts, {}

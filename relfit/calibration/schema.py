@@ -76,6 +76,9 @@ class Mttr(Model):
     slow: Duration | None = Field(None, description="mean of slow repairs, such as an exchange by hand")
     share_quick: Share | None = Field(None, description="share of repairs that are quick")
     split: Duration | None = Field(None, description="a repair longer than this is more likely a slow one")
+    correlation: list[list[Number]] | None = Field(
+        None, description="correlation of the estimates of share_quick, quick and slow, on the logit and log scales"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -89,6 +92,10 @@ class Mttr(Model):
         quick, slow = value_of(self.quick), value_of(self.slow)
         if quick is not None and slow is not None and quick > slow:
             raise refusal(f"quick repairs ({quick:g} h) take longer than slow ones ({slow:g} h)", at="quick")
+        if self.correlation is not None:
+            _check_covariance(self.correlation, 3, "correlation")
+            if any(abs(row[i] - 1.0) > 1e-9 for i, row in enumerate(self.correlation)):
+                raise refusal("the diagonal of the correlation is not 1", at="correlation", remedy="leave it out")
         return self
 
     @property
@@ -150,7 +157,7 @@ class FittedFamily(Model):
                 side = "low" if low is not None and low > value else "high"
                 raise refusal(f"{side} of {name} is on the wrong side of {value:g}", at=f"{side}.{name}")
         if self.covariance is not None:
-            _check_covariance(self.covariance, len(names))
+            _check_covariance(self.covariance, len(names), "covariance")
         return self
 
     def distribution(self) -> Family:
@@ -513,9 +520,9 @@ def _words(quantity: Quantity) -> str:
     return f"{quantity.value:.6g}{unit}" + ("" if quantity.uncertain else " (uncertainty unknown)")
 
 
-def _check_covariance(rows: list[list[float]], size: int) -> None:
+def _check_covariance(rows: list[list[float]], size: int, key: str) -> None:
     if len(rows) != size or any(len(row) != size for row in rows):
-        raise refusal(f"the covariance is not {size} by {size}", at="covariance")
+        raise refusal(f"the {key} is not {size} by {size}", at=key)
     import numpy as np
 
     matrix = np.asarray(rows)
@@ -524,6 +531,6 @@ def _check_covariance(rows: list[list[float]], size: int) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         relative = matrix / scale / scale[:, None]
     if np.any(np.diag(matrix) < 0.0) or not np.allclose(relative, relative.T, atol=1e-6):
-        raise refusal("the covariance is not symmetric with variances of zero or more", at="covariance")
+        raise refusal(f"the {key} is not symmetric with variances of zero or more", at=key)
     if np.linalg.eigvalsh(0.5 * (relative + relative.T)).min() < -1e-6:
-        raise refusal("the covariance is not that of any distribution", at="covariance", remedy="leave it out")
+        raise refusal(f"the {key} is not that of any distribution", at=key, remedy="leave it out")

@@ -33,11 +33,6 @@ def test_clustering_widens_by_its_root() -> None:
     assert spread == pytest.approx(2.0, rel=0.02)
 
 
-def test_student_on_the_log_scale() -> None:
-    found = law_quantile(Duration(value=8.0, law="log-t", error=0.2, degrees=9.0), P)
-    assert found == pytest.approx(8.0 * np.exp(0.2 * stats.t(9).ppf(P)))
-
-
 @pytest.mark.parametrize(
     "quantity",
     [
@@ -144,3 +139,30 @@ def test_what_cannot_be_drawn() -> None:
         drawn.interval("mtbf.node", 90)
     assert drawn.to_dict()["fixed"] == ["mtbf.node"]
     assert drawn.to_frame().shape == (3, 1)
+
+
+def test_parts_of_repairs_are_drawn_together_with_their_mean() -> None:
+    correlation = [[1.0, 0.4, 0.5], [0.4, 1.0, 0.3], [0.5, 0.3, 1.0]]
+    known = Parameters(
+        mttr={
+            "mean": {"value": 12.0, "low": 9.0, "high": 16.0},
+            "quick": {"value": 2.0, "low": 1.6, "high": 2.5},
+            "slow": {"value": 52.0, "low": 40.0, "high": 67.0},
+            "share_quick": {"value": 0.8, "low": 0.74, "high": 0.85},
+            "correlation": correlation,
+        }
+    )
+    drawn = known.draws(20_000, 2)
+    share, quick, slow, mean = (drawn[f"mttr.{name}"] for name in ("share_quick", "quick", "slow", "mean"))
+    free = np.stack([np.log(share / (1.0 - share)), np.log(quick), np.log(slow)])
+    assert stats.spearmanr(free.T).statistic == pytest.approx(np.array(correlation), abs=0.04)
+    assert stats.spearmanr(share * quick + (1.0 - share) * slow, mean).statistic > 0.99
+    for name, values in (("mean", mean), ("slow", slow)):
+        quantity = getattr(known.mttr, name)
+        assert np.quantile(values, [0.025, 0.5, 0.975]) == pytest.approx(
+            [quantity.low, quantity.value, quantity.high], rel=0.02
+        )
+    assert Parameters.of_text(known.to_text()) == known
+    for bad in ([[1.0]], [[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[2.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]):
+        with pytest.raises(ArgumentError, match=r"mttr\.correlation"):
+            Parameters(mttr={"mean": 3, "correlation": bad})
