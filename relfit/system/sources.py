@@ -72,6 +72,13 @@ class Source:
         """Fitted groups."""
         return int(self.groups.size)
 
+    @property
+    def pooled(self) -> bool:
+        """Whether the parameters are those of pooled nodes."""
+        from relfit.fitting.pooling import PooledFit
+
+        return isinstance(self.fit, PooledFit)
+
     def at(self, chosen: npt.NDArray[np.bool_]) -> Source:
         """Some of the fitted groups, without nodes."""
         none = np.empty(0, dtype=np.int64)

@@ -178,6 +178,7 @@ def interval_of(
 
     Percentiles of draws are reflected at the estimate on that scale (the basic bootstrap: Davison and Hinkley 1997,
     section 5.2). With many fits their curvature adds up to a shift of the draws that plain percentiles take twice.
+    Pooled nodes keep plain percentiles: there the draws are what the nodes may be, and the curvature is real.
 
     Examples
     --------
@@ -204,7 +205,8 @@ def interval_of(
         else:
             asked = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
             values = sampled(system, sources, asked, points, positions, kind, draws, rng, model_average=model_average)
-            low, high = _by_percentiles(quantity, values, points, estimate, level, reflect=not model_average)
+            reflect = not model_average and not any(source.pooled for source in sources)
+            low, high = _by_percentiles(quantity, values, points, estimate, level, reflect=reflect)
     status = np.full(estimate.shape, "ok", dtype=object)
     status[np.isnan(low) | np.isnan(high)] = "not_defined"
     status[np.isinf(estimate)] = "infinite"
