@@ -27,6 +27,7 @@ __all__ = ["CheckpointPlan", "WasteCurve", "plan_checkpoints"]
 
 WasteAt = Callable[[FloatArray], FloatArray]
 _ROBUST_DRAWS = 1000
+_FEW_DRAWS = 300  # each is a search over two numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,8 @@ class CheckpointPlan:
         The interval asked for, its waste and limits.
     curve : WasteCurve
     two_levels, schedule : TwoLevels, Schedule, or None
+    two_level_limits : dict or None
+        Limits by the draws of ``interval``, ``every`` and ``waste`` of the plan with two levels.
     hours_of_job : float or None
         Expected hours for the work asked for, at the best interval.
     least_mtbf : float
@@ -99,6 +102,7 @@ class CheckpointPlan:
     given: dict[str, float] | None
     curve: WasteCurve
     two_levels: TwoLevels | None
+    two_level_limits: dict[str, tuple[float, float]] | None
     schedule: Schedule | None
     hours_of_job: float | None
     least_mtbf: float
@@ -148,6 +152,12 @@ class CheckpointPlan:
                 "or more apart."
             )
         found += [part.sentence for part in (self.two_levels, self.schedule) if part is not None]
+        if self.two_level_limits is not None:
+            (low, high), (few, many), (least, most) = (self.two_level_limits[x] for x in ("interval", "every", "waste"))
+            found.append(
+                f"Limits with two levels: {hours_in_words(low)} and {hours_in_words(high)} of work, "
+                f"{few:.0f} to {many:.0f} saves to a global one, waste {percent(least)} to {percent(most)}."
+            )
         if self.hours_of_job is not None:
             took = hours_in_words(self.hours_of_job) if np.isfinite(self.hours_of_job) else "for ever"
             found.append(f"The job takes {took} on average.")
@@ -182,6 +192,7 @@ class CheckpointPlan:
             "rules": [{k: _plain(v) for k, v in row.items()} for row in self.rules.to_dict("records")],
             "given": None if self.given is None else {k: _plain(v) for k, v in self.given.items()},
             "two_levels": None if self.two_levels is None else self.two_levels.to_dict(),
+            "two_level_limits": None if self.two_level_limits is None else dict(self.two_level_limits),
             "schedule": None if self.schedule is None else self.schedule.to_dict(),
             "hours_of_job": _plain(self.hours_of_job),
             "source": self.words,
@@ -337,6 +348,17 @@ def plan_checkpoints(
             low, high = np.quantile(waste_of(drawn, np.asarray(asked)), [0.5 - half, 0.5 + half])
             given |= {"low": float(low), "high": float(high)}
     two = _two_levels(mtbf, c, r, d, global_save, global_restore, share_global, stretch)
+    two_limits = None
+    if two is not None and drawn is not None:
+        few = drawn[:_FEW_DRAWS]
+        sure = _two_levels(few, c, r, d, global_save, global_restore, share_global, None)
+        assert sure is not None
+        ends = [0.5 - half, 0.5 + half]
+        two_limits = {
+            name: (float(low), float(high))
+            for name in ("interval", "every", "waste")
+            for low, high in [np.quantile(getattr(sure, name), ends)]
+        }
     plan = best_schedule(stretch, c, r, d, exposed=exposed) if schedule and stretch is not None else None
     took = None
     if work is not None:
@@ -363,6 +385,7 @@ def plan_checkpoints(
         given=given,
         curve=_curve(waste_of, mtbf, drawn, best, c, half),
         two_levels=two,
+        two_level_limits=two_limits,
         schedule=plan,
         hours_of_job=took,
         least_mtbf=float(exact.least_mtbf(c, r, d)),
@@ -443,7 +466,7 @@ def _rules(
 
 
 def _two_levels(
-    mtbf: float, c: float, r: float, d: float, global_save: Any, global_restore: Any, phi: Any, stretch: Stretch | None
+    mtbf: Any, c: float, r: float, d: float, global_save: Any, global_restore: Any, phi: Any, stretch: Stretch | None
 ) -> TwoLevels | None:
     if global_save is None:
         if global_restore is not None or phi is not None:

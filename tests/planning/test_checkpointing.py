@@ -393,6 +393,16 @@ def test_limits_of_a_count() -> None:
     assert few.interval_high / few.interval_low > 3 * (many.interval_high / many.interval_low - 1) + 1
 
 
+def test_limits_of_two_levels() -> None:
+    plan = plan_checkpoints(24, "1min", "1min", global_save="10min", share_global=0.1, events=10, draws=200)
+    assert plan.two_levels is not None
+    assert plan.two_level_limits is not None
+    for name, (low, high) in plan.two_level_limits.items():
+        assert low <= float(getattr(plan.two_levels, name)) <= high
+    assert any("Limits with two levels" in text for text in plan.sentences)
+    json.dumps(plan.to_dict(), allow_nan=False)
+
+
 @pytest.mark.parametrize("robust", ["mean", 0.9])
 def test_robust_interval_is_the_best_over_the_draws(robust: str | float) -> None:
     plan = plan_checkpoints(100.0, "30min", "30min", events=4, robust=robust, draws=1000, rng=3)

@@ -1,0 +1,93 @@
+"""Checkpoint, migration and replication planners: seconds, and ratios to a plain search or a plain Python loop.
+
+Run: python benchmarks/bench_checkpointing.py
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import optimize
+
+from relfit.families import Weibull
+from relfit.planning import checkpointing as exact
+from relfit.planning import plan_checkpoints, plan_migration, plan_replication
+from relfit.planning.ageing_nodes import simulate_ageing_nodes
+from relfit.planning.checkpoint_simulation import simulate_checkpoints
+from relfit.planning.intervals_of_checkpoints import best_schedule
+from relfit.planning.renewal import best_fixed_interval, job_time
+from relfit.planning.strategies import compare_strategies
+from relfit.planning.two_level import best_two_levels
+
+
+def timed(call: Callable[[], Any], repeat: int = 3) -> float:
+    """Least seconds of a few calls, the first of which compiles and is not counted."""
+    call()
+    best = np.inf
+    for _ in range(repeat):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def searched(mu: np.ndarray, save: np.ndarray) -> np.ndarray:
+    """Best intervals by scipy, one case after another."""
+    found = []
+    for m, c in zip(mu, save, strict=True):
+        result = optimize.minimize_scalar(
+            lambda w, m=m, c=c: m * np.expm1((w + c) / m) / w, bounds=(1e-6 * m, 3 * m), method="bounded"
+        )
+        found.append(result.x)
+    return np.array(found)
+
+
+def followed(stretches: np.ndarray, interval: float, save: float, restore: float) -> float:
+    """Waste by a plain Python loop over the saves."""
+    kept = clock = 0.0
+    for length in stretches:
+        at = restore
+        while at + interval + save <= length:
+            at += interval + save
+            kept += interval
+        clock += length
+    return 1.0 - kept / clock
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    mu, save = np.exp(rng.uniform(0, 8, 1_000_000)), np.exp(rng.uniform(-6, 0, 1_000_000))
+    whole = timed(lambda: exact.best_waste(mu, save))
+    one = timed(lambda: exact.best_interval(mu[:2000], save[:2000]))
+    by_search = timed(lambda: searched(mu[:2000], save[:2000]), 1)
+    print(f"best interval and waste of a million cases: {whole:.2f} s")
+    print(
+        f"best interval, 2000 cases: {one * 1e3:.1f} ms; scipy one by one {by_search * 1e3:.0f} ms ({by_search / one:.0f} x)"
+    )
+    lives = Weibull(0.6, 24.0)
+    print(f"best fixed interval, Weibull: {timed(lambda: best_fixed_interval(lives, 0.1, 0.2)) * 1e3:.0f} ms")
+    print(f"best schedule, Weibull: {timed(lambda: best_schedule(lives, 0.1, 0.2)) * 1e3:.0f} ms")
+    print(f"time of a job of 4000 intervals: {timed(lambda: job_time(lives, 8000, 2, 0.1, 0.2)) * 1e3:.0f} ms")
+    grid = np.geomspace(1, 1000, 100)[:, None], np.geomspace(0.01, 0.1, 100)
+    two = timed(lambda: best_two_levels(grid[0], grid[1], 5 * grid[1], grid[1], 5 * grid[1], 0.1), 1)
+    print(f"two levels, 100 x 100 cases: {two:.2f} s")
+    stretches = lives.sample(20_000, rng)
+    loop = timed(lambda: followed(stretches, 2.0, 0.1, 0.2), 1)
+    ours = timed(lambda: simulate_checkpoints(lives, 2, 0.1, 0.2, runs=500, failures=2000, rng=1))
+    print(f"a million failures followed: {ours:.2f} s; plain Python {50 * loop:.1f} s ({50 * loop / ours:.0f} x)")
+    old = timed(lambda: simulate_ageing_nodes(lives, "by hazard", 0.01, nodes=200, runs=20, failures=200, rng=1), 1)
+    print(f"4000 failures of 200 ageing nodes, by the hazard of all: {old:.2f} s")
+    print(f"plan with 2000 draws: {timed(lambda: plan_checkpoints(24, 0.1, events=20)) * 1e3:.0f} ms")
+    moved = timed(lambda: plan_migration(8760, 0.1, 0.1, 0.04, 0.02, nodes=2**17, recall=0.7, events=50))
+    print(f"migration plan with 1000 draws: {moved * 1e3:.0f} ms")
+    copies = timed(lambda: plan_replication(43_800, 0.1, 0.1, nodes=10**5, events=50), 1)
+    print(f"replication plan with 500 draws: {copies:.1f} s")
+    sizes, means = np.geomspace(64, 1e7, 100).astype(np.int64), np.geomspace(100, 1e5, 100)
+    print(f"map of strategies, 100 x 100: {timed(lambda: compare_strategies(sizes, means, 0.1, 0.1), 1):.1f} s")
+
+
+if __name__ == "__main__":
+    main()
