@@ -28,6 +28,7 @@ from relfit.system.tails import tail_index
 
 if TYPE_CHECKING:
     from relfit.system.system import System
+    from relfit.system.uncertainty import SystemInterval
 
 __all__ = ["SystemsBySize", "systems_by_size"]
 
@@ -72,6 +73,29 @@ class SystemsBySize:
 
     def __len__(self) -> int:
         return int(self.order.size)
+
+    def interval(self, quantity: str = "reliability", level: float = 0.95, **options: Any) -> SystemInterval:
+        """Limits for every k that the uncertainty of the fitted parameters leaves, for systems made from fits.
+
+        Parameters
+        ----------
+        quantity : {"reliability", "cdf", "cumulative_hazard", "hazard", "mttf"}
+        level : float
+        **options
+            ``kind``, ``draws``, ``rng`` and ``model_average`` of `relfit.system.interval_of`.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> fits = rf.fit(rf.LifeData.from_array(rf.families.Weibull(0.8, 1000.0).sample(60, rng=1)), "weibull")
+        >>> found = rf.System.from_fits(fits, nodes=10).by_size("24h").interval("mttf", 0.9)
+        >>> found.low.shape, bool((found.low < found.estimate).all())
+        ((10,), True)
+        """
+        from relfit.system.uncertainty import interval_of
+
+        at = None if quantity == "mttf" else self.horizon
+        return interval_of(self.system, quantity, at, level, by_size=True, order=self.order, **options)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each k: the node added, mean time to failure, and reliability and hazard at each horizon."""
