@@ -65,7 +65,8 @@ def main() -> None:
     by_search = timed(lambda: searched(mu[:2000], save[:2000]), 1)
     print(f"best interval and waste of a million cases: {whole:.2f} s")
     print(
-        f"best interval, 2000 cases: {one * 1e3:.1f} ms; scipy one by one {by_search * 1e3:.0f} ms ({by_search / one:.0f} x)"
+        f"best interval, 2000 cases: {one * 1e3:.1f} ms; "
+        f"scipy one by one {by_search * 1e3:.0f} ms ({by_search / one:.0f} x)"
     )
     lives = Weibull(0.6, 24.0)
     print(f"best fixed interval, Weibull: {timed(lambda: best_fixed_interval(lives, 0.1, 0.2)) * 1e3:.0f} ms")

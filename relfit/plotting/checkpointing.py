@@ -53,10 +53,11 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     ax.plot([plan.interval * scale], [100.0 * plan.waste], "o", color=style.VERMILION, markersize=8,
             label=f"best: {hours_in_words(plan.interval)}", zorder=5)  # fmt: skip
     marks = {"Young 1974": "s", "Daly, higher order": "^"}
-    for row in plan.rules.itertuples():
-        if row.rule in marks and x[0] <= row.interval * scale <= x[-1] and 100.0 * row.waste < top:
-            ax.plot([row.interval * scale], [100.0 * row.waste], marks[row.rule], color=style.INK, markersize=6,
-                    markerfacecolor="none", label=f"{row.rule}: {hours_in_words(row.interval)}", zorder=4)  # fmt: skip
+    rules = zip(*(plan.rules[name].tolist() for name in ("rule", "interval", "waste")), strict=True)
+    for rule, interval, waste in rules:
+        if rule in marks and x[0] <= interval * scale <= x[-1] and 100.0 * waste < top:
+            ax.plot([interval * scale], [100.0 * waste], marks[rule], color=style.INK, markersize=6,
+                    markerfacecolor="none", label=f"{rule}: {hours_in_words(interval)}", zorder=4)  # fmt: skip
     if plan.given is not None:
         place = plan.given["interval"] * scale
         ax.axvline(place, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2,
