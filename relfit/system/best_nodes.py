@@ -27,7 +27,7 @@ from relfit.errors import ArgumentError
 from relfit.system.best_size import BestSize, best_size
 from relfit.system.completion import CompletionTime, Job, check_names, completion_time, job_of
 from relfit.system.hazards import node_cumulative_hazards
-from relfit.system.prefixes import common_hazard
+from relfit.system.prefixes import common_hazard, node_hazards_along
 from relfit.system.restarts import log_expm1, unit_grid
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ class _Search:
             if not some.size:
                 continue
             x = lengths[some, None] * np.concatenate([place, [1.0]])
-            spent = node_cumulative_hazards(self.system.components, self.system.ages, x.ravel())
+            spent = node_hazards_along(self.system, x.ravel())
             spent = spent.reshape(self.system.n_nodes, some.size, -1)
             for at, one in enumerate(some.tolist()):
                 left = spent[:, at, -1:] - spent[:, at, :-1]

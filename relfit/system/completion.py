@@ -15,6 +15,7 @@ from relfit.system.checkpoints import Checkpoint, expected_paper, expected_with_
 from relfit.system.completion_simulation import AFTER_FAILURE, SimulatedCompletion, simulate_completion
 from relfit.system.components import duration_array
 from relfit.system.drawn_times import checked_level, limits_of_draws
+from relfit.system.prefixes import along_time
 from relfit.system.renewal import RestartDistribution
 from relfit.system.restarts import Attempts, attempts, log_expected_exact, log_expected_paper, log_expm1
 from relfit.system.speedup import Speedup, as_speedup
@@ -189,8 +190,11 @@ class CompletionTime:
     def _renewal(self) -> RestartDistribution | None:
         if self.job.checkpoint is not None or self.after_failure == "ageing":
             return None
-        later = None if self.after_failure == "same" else self.system.at_age(0.0).cumulative_hazard
-        return RestartDistribution(self.system.cumulative_hazard, self.length, self.job.restart, later)
+        first = along_time(self.system.cumulative_hazard, self.length)
+        later = None
+        if self.after_failure == "as_new":
+            later = along_time(self.system.at_age(0.0).cumulative_hazard, self.length)
+        return RestartDistribution(first, self.length, self.job.restart, later)
 
     def finish_probability(self, deadline: Any) -> FloatArray:
         """Probability to be done within `deadline`, hours or durations of any shape.

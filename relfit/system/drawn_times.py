@@ -32,8 +32,8 @@ def limits_of_draws(
 
     On the scale of ``log(E / T - 1)``, what failures add to the length T. Draws around maximum-likelihood fits are
     reflected at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2), which carries the doubt about
-    many nodes once already, as a shift; draws of pooled nodes are draws of the nodes themselves and are taken as they are.
-    Limits are widened to hold the estimate where that shift leaves it outside.
+    many nodes once already, as a shift. Draws of pooled nodes are draws of the nodes themselves and are taken as they
+    are. Limits are widened to hold the estimate where the shift leaves it outside.
     """
     from relfit.fitting import PooledFit
 

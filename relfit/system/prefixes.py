@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.families import Family
+from relfit.numeric.batches import over_groups
 from relfit.system.excess import excess_hazard
 from relfit.system.hazards import (
     node_cumulative_hazards,
@@ -20,7 +22,7 @@ from relfit.system.hazards import (
 if TYPE_CHECKING:
     from relfit.system.system import System
 
-__all__ = ["DIRECT", "Prefixes", "common_hazard", "equal_nodes"]
+__all__ = ["DIRECT", "Prefixes", "along_time", "common_hazard", "equal_nodes", "node_hazards_along"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -29,6 +31,51 @@ DIRECT = 128  # sizes up to which hazards are summed node by node for every size
 _ENTRIES = 2_000_000
 _STEP = 0.25  # of the grid in the log of time
 _LEFT = 14.0  # how far below the shortest length the grid goes, in the log of time
+
+
+def along_time(hazard: Callable[[FloatArray], FloatArray], length: float) -> Callable[[FloatArray], FloatArray]:
+    """One system's cumulative hazard up to `length`, interpolated to some nine digits, to be asked many times."""
+    first = np.log(length) - _LEFT
+    x = np.exp(first + _STEP * np.arange(int(_LEFT / _STEP) + 3))
+    with np.errstate(divide="ignore"):
+        table = np.log(hazard(x))[None, :]
+
+    def quick(time: FloatArray) -> FloatArray:
+        from relfit.system.size_kernels import interpolate
+
+        asked = np.asarray(time, dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            log_x = np.log(asked.reshape(1, -1))
+        out = np.empty(log_x.shape)
+        interpolate(table, float(first), _STEP, np.zeros(1, dtype=np.int64), log_x, 0, 1, out)
+        return np.where(asked > 0.0, out.reshape(asked.shape), 0.0)
+
+    return quick
+
+
+def node_hazards_along(system: System, x: FloatArray) -> FloatArray:
+    """Cumulative hazard of every node at many horizons, shape (n, m).
+
+    Interpolated along the log of time, to some nine digits, for families that have no closed form and many horizons.
+    """
+    plain = all(getattr(c.family, "name", "") in ("weibull", "exponential") for c in system.components)
+    least = float(x.min())
+    count = max(int(np.ceil(np.log(float(x.max()) / least) / _STEP)) + 2, 12)
+    if plain or x.size < 2 * count:
+        return node_cumulative_hazards(system.components, system.ages, x)
+    from relfit.system.size_kernels import interpolate
+
+    first = float(np.log(least))
+    with np.errstate(divide="ignore"):
+        table = node_cumulative_hazards(system.components, system.ages, np.exp(first + _STEP * np.arange(count)))
+        np.log(table, out=table)
+    rows = np.arange(system.n_nodes)
+    log_x = np.broadcast_to(np.log(x), (rows.size, x.size))
+    out = np.empty(log_x.shape)
+    over_groups(
+        x.size * np.arange(rows.size + 1), lambda a, b: interpolate(table, first, _STEP, rows, log_x, a, b, out)
+    )
+    return out
 
 
 def common_hazard(system: System, x: FloatArray) -> FloatArray:
@@ -123,7 +170,6 @@ class Prefixes:
         return float(first), table
 
     def _interpolated(self, rows: IntArray, x: FloatArray) -> FloatArray:
-        from relfit.numeric.batches import over_groups
         from relfit.system.size_kernels import interpolate
 
         first, table = self._grid
