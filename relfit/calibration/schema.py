@@ -329,7 +329,7 @@ class Parameters(Model):
         --------
         >>> Parameters.of_text('mtbf = "0h"')
         Traceback (most recent call last):
-        relfit.errors.ReadError: line 1: mtbf.node.value: this cannot be 0; it must be above 0
+        relfit.errors.ReadError: line 1: mtbf: this cannot be 0; it must be above 0
         """
         from relfit.calibration.files import parameters_of_text
 
