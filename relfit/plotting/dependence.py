@@ -14,6 +14,7 @@ from scipy import stats
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting.clock import even_bars
+from relfit.wording import p_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -476,9 +477,11 @@ def clock_cycle(found: Cycles, ax: Axes | None = None, *, cycle: str = "day") ->
     if found.status[i]:
         message = f"Too few {cycle}s had a failure to judge a {word} cycle"
     elif found.p[i] <= 0.05:
-        message = f"A {word} cycle (p = {found.p[i]:.2g}): the rate swings by {style.percent(2 * found.strength[i])}"
+        message = (
+            f"A {word} cycle ({p_words(float(found.p[i]))}): the rate swings by {style.percent(2 * found.strength[i])}"
+        )
     else:
-        message = f"No {word} cycle shows (p = {found.p[i]:.2g})"
+        message = f"No {word} cycle shows ({p_words(float(found.p[i]))})"
     if cycle == "day":
         ax.set_xlim(0, 24)
         ax.set_xticks(range(0, 25, 6), [f"{hour:02d}:00" for hour in range(0, 25, 6)])

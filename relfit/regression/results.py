@@ -16,6 +16,7 @@ from relfit.families import Lognormal, Weibull
 from relfit.fitting.results import records
 from relfit.regression.formula import INTERCEPT
 from relfit.units import hours
+from relfit.wording import p_words
 
 __all__ = ["Regression", "Test", "adjusted_p", "coefficient_table"]
 
@@ -161,7 +162,7 @@ class Regression:
             )
         verdict = "contradict" if p < 1.0 - self.level else "do not contradict"
         return (
-            f"The residuals {verdict} constant hazard ratios (scaled Schoenfeld residuals, all together p = {p:.3g})."
+            f"The residuals {verdict} constant hazard ratios (scaled Schoenfeld residuals, all together {p_words(p)})."
         )
 
     @property
