@@ -87,6 +87,8 @@ def era_verdict(m: Material) -> str:
         return ""
     if len(found) == 1 and not m.several_systems:
         return next(iter(found.values())).sentence
+    if all(len(eras.eras) == 1 for eras in found.values()):
+        return "The failure rate of no system shown here changes beyond chance: fits can use the whole log."
     parts = []
     for system, eras in found.items():
         era = eras.stable_era
