@@ -72,6 +72,12 @@ def checkpoint(
         float | None,
         typer.Option("--shape", metavar="X", help="Weibull shape of the times between failures of the job."),
     ] = None,
+    by_family: Annotated[
+        bool, typer.Option("--by-family", help="Plan with the family of lives in PARAMS instead of its rates.")
+    ] = False,
+    age: Annotated[
+        str, typer.Option("--age", metavar="TIME", help="Age of the nodes at every restart, with --by-family.")
+    ] = "0h",
     work: Annotated[
         str | None, typer.Option("--work", metavar="TIME", help="Work of the job, for its expected time.")
     ] = None,
@@ -94,7 +100,18 @@ def checkpoint(
 
     known = plan_commands.Known(params, mtbf, nodes, events, save, restore, downtime, level, draws, seed)
     how = plan_commands.Checkpointing(
-        interval, period, unexposed, slowed, global_save, global_restore, share_global, shape, work, robust
+        interval,
+        period,
+        unexposed,
+        slowed,
+        global_save,
+        global_restore,
+        share_global,
+        shape,
+        by_family,
+        age,
+        work,
+        robust,
     )
     plan_commands.checkpoint(known, how, Output(json, out, plot))
 

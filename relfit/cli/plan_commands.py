@@ -75,6 +75,8 @@ class Checkpointing:
     global_restore: str | None
     share_global: float | None
     shape: float | None
+    by_family: bool
+    age: str
     work: str | None
     robust: str
 
@@ -115,6 +117,8 @@ def checkpoint(known: Known, how: Checkpointing, to: Output) -> None:
     if how.shape is not None:
         source = _weibull(source, known, how.shape)
         more |= {"nodes": None, "events": None, "schedule": True}
+    if how.by_family:
+        more |= {"by_family": True, "ages": how.age, "schedule": True}
     plan = plan_checkpoints(
         source, save, known.restore, known.downtime, interval=how.interval, period=how.period,
         exposed=() if how.unexposed else ("save", "restore"), slowed=how.slowed, global_save=how.global_save,

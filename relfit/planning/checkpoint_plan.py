@@ -10,13 +10,14 @@ import numpy as np
 
 from relfit.errors import ArgumentError
 from relfit.planning import checkpointing as exact
-from relfit.planning.arguments import FloatArray, durations, positive, share
+from relfit.planning.arguments import FloatArray, durations, share, whole
 from relfit.planning.checkpointing import Costs, check_period
 from relfit.planning.intervals_of_checkpoints import Schedule, best_schedule
-from relfit.planning.rates_of_job import rate_of_job
-from relfit.planning.renewal import LEAST_PROGRESS, best_fixed_interval, job_time, renewal_waste
+from relfit.planning.rates_of_job import is_parameters, rate_of_job
+from relfit.planning.renewal import LEAST_PROGRESS, job_time
 from relfit.planning.stretches import Stretch, stretch_of
 from relfit.planning.two_level import TwoLevels, best_two_levels
+from relfit.planning.waste_models import ExponentialWaste, WasteOfLives, robust_interval
 from relfit.planning.words import hours_in_words, percent
 
 if TYPE_CHECKING:
@@ -231,6 +232,7 @@ def plan_checkpoints(
     global_restore: Any = None,
     share_global: float | None = None,
     schedule: bool = False,
+    by_family: bool = False,
     work: Any = None,
     events: Any = None,
     robust: str | float = "mean",
@@ -260,6 +262,9 @@ def plan_checkpoints(
         Plan two levels: `save` and `restore` are those of the local one. See `relfit.planning.two_level`.
     schedule : bool
         Also find the intervals that follow the hazard (a distribution only).
+    by_family : bool
+        Plan with the family fitted to the lives of the nodes (``failure`` in the parameters) and their `ages`, not
+        the parameters' rates.
     work : duration, optional
         Hours of work of the job, for its expected time.
     events : float, optional
@@ -293,67 +298,35 @@ def plan_checkpoints(
     if robust != "mean":
         share("robust", robust, zero=False, one=False)
     asked = _asked(interval, period, c)
-    lives = hasattr(source, "log_sf") or hasattr(source, "log_reliability")
-    stretch: Stretch | None = None
-    drawn: FloatArray | None = None
-    if lives:
-        if events is not None:
-            raise ArgumentError("events goes with a mean time given by hand")
-        stretch = stretch_of(source, ages, 1 if nodes is None else int(positive("nodes", nodes)))
-        mtbf, words = stretch.mean(), f"{type(source).__name__}, every restart with the same ages"
-    else:
-        if schedule:
-            raise ArgumentError("exponential failures call for a fixed interval", remedy="give a distribution instead")
-        rate = rate_of_job(source, nodes, events=events, draws=draws, rng=rng)
-        mtbf, drawn, words = rate.mtbf, rate.draws, rate.words
-
-    def waste_of(mu: Any, w: FloatArray) -> FloatArray:
-        if stretch is not None:
-            flat = np.ravel(w) if speed < 1.0 else np.maximum(w, 1e-12).ravel()
-            found = renewal_waste(stretch, flat, c, r, d, exposed=exposed, slowed=speed)
-            return np.asarray(found).reshape(w.shape)
-        if speed == 1.0:
-            return exact.waste(mu, w, c, r, d, exposed=exposed)
-        return _asynchronous_waste(np.asarray(mu), w, c, r, d, speed, "restore" in exposed)
-
-    def best_of(mu: FloatArray) -> FloatArray:
-        if speed == 1.0:
-            return exact.best_interval(mu, c, r, d, exposed=exposed)
-        if c == 0.0:
-            return np.zeros(mu.shape)
-        guess = exact.best_interval(mu, c)
-        best = _zoom(lambda w: waste_of(mu[..., None], w), np.log(guess))
-        # one save after another, where that is better still
-        return np.where(waste_of(mu, np.zeros(mu.shape)) <= waste_of(mu, 1e-4 * guess), 0.0, best)
-
-    if stretch is not None:
-        fixed = best_fixed_interval(stretch, c, r, d, exposed=exposed, slowed=speed)
-        best, lost = fixed.interval, fixed.waste
-    else:
-        best = float(best_of(np.asarray([mtbf]))[0])
-        lost = float(waste_of(mtbf, np.asarray(best)))
+    model, words = _model(source, cost, speed, nodes, ages, by_family, events, draws, rng)
+    stretch = model.stretch if isinstance(model, WasteOfLives) else None
+    mtbf = model.mtbf if isinstance(model, ExponentialWaste) else model.stretch.mean()
+    if schedule and stretch is None:
+        raise ArgumentError("exponential failures call for a fixed interval", remedy="give a distribution instead")
+    count = 0 if model.drawn is None else len(model.drawn)
+    best, lost = model.best()
     limits = [np.nan] * 4
     wise, wise_waste = best, lost
     half = 0.5 * level
-    if drawn is not None:
-        bests = best_of(drawn)
-        wastes = waste_of(drawn, bests)
-        limits = [*np.quantile(bests, [0.5 - half, 0.5 + half]), *np.quantile(wastes, [0.5 - half, 0.5 + half])]
-        wise, wise_waste = _robust(waste_of, drawn[:_ROBUST_DRAWS], best, robust)
-    rules = _rules(mtbf, c, r, best, lost, lambda w: waste_of(mtbf, w), stretch is None)
+    ends = [0.5 - half, 0.5 + half]
+    if count:
+        bests, wastes = model.best_of_draws()
+        limits = [*np.quantile(bests, ends), *np.quantile(wastes, ends)]
+        wise, wise_waste = robust_interval(model, best, robust, _ROBUST_DRAWS)
+    rules = _rules(mtbf, c, r, best, lost, model.at, stretch is None)
     given = None
     if asked is not None:
-        given = {"interval": asked, "waste": float(waste_of(mtbf, np.asarray(asked)))}
-        if drawn is not None:
-            low, high = np.quantile(waste_of(drawn, np.asarray(asked)), [0.5 - half, 0.5 + half])
+        place = np.asarray(asked)
+        given = {"interval": asked, "waste": float(model.at(place))}
+        if count:
+            low, high = np.quantile(model.drawn_at(place, count), ends)
             given |= {"low": float(low), "high": float(high)}
     two = _two_levels(mtbf, c, r, d, global_save, global_restore, share_global, stretch)
     two_limits = None
-    if two is not None and drawn is not None:
-        few = drawn[:_FEW_DRAWS]
+    if two is not None and isinstance(model, ExponentialWaste) and model.drawn is not None:
+        few = model.drawn[:_FEW_DRAWS]
         sure = _two_levels(few, c, r, d, global_save, global_restore, share_global, None)
         assert sure is not None
-        ends = [0.5 - half, 0.5 + half]
         two_limits = {
             name: (float(low), float(high))
             for name in ("interval", "every", "waste")
@@ -383,7 +356,7 @@ def plan_checkpoints(
         robust_by=str(robust),
         rules=rules,
         given=given,
-        curve=_curve(waste_of, mtbf, drawn, best, c, half),
+        curve=_curve(model, best if 0.0 < best < np.inf else 0.01 * mtbf, count, ends),
         two_levels=two,
         two_level_limits=two_limits,
         schedule=plan,
@@ -393,7 +366,7 @@ def plan_checkpoints(
         level=level,
         costs={"save": c, "restore": r, "downtime": d},
         words=words,
-        draws=0 if drawn is None else drawn.size,
+        draws=count,
     )
 
 
@@ -410,45 +383,28 @@ def _asked(interval: Any, period: Any, c: float) -> float | None:
     return None if interval is None else float(durations("interval", interval, zero=False))
 
 
-def _asynchronous_waste(
-    mu: FloatArray, gap: FloatArray, c: float, r: float, d: float, slowed: float, struck: bool
-) -> FloatArray:
-    """The formula of `renewal_waste` for exponential failures, in closed form."""
-    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        pace = (gap + c) / mu
-        kept = (gap + (1.0 - slowed) * c) / np.expm1(pace) - (1.0 - slowed) * c * np.exp(-pace)
-        progress = kept * np.exp(-r / mu) / (mu + d) if struck else kept / (mu + d + r)
-    return np.asarray(1.0 - np.where(np.isfinite(progress), progress, 0.0))
-
-
-def _zoom(waste: WasteAt, centre: FloatArray) -> FloatArray:
-    """Where the waste is least for each case, by grids that narrow."""
-    low, high = centre[..., None] - 9.0, centre[..., None] + 4.0
-    steps = np.linspace(0.0, 1.0, 27)
-    where = centre[..., None]
-    for _ in range(7):
-        grid = low + (high - low) * steps
-        best = waste(np.exp(grid)).argmin(axis=-1)[..., None]
-        where = np.take_along_axis(grid, best, axis=-1)
-        low = np.take_along_axis(grid, np.maximum(best - 1, 0), axis=-1)
-        high = np.take_along_axis(grid, np.minimum(best + 1, 26), axis=-1)
-    return np.asarray(np.exp(where[..., 0]))
-
-
-def _robust(
-    waste_of: Callable[[Any, FloatArray], FloatArray], drawn: FloatArray, best: float, by: str | float
-) -> tuple[float, float]:
-    """The interval with the least mean, or quantile, of the waste over the draws."""
-
-    def over_draws(w: FloatArray) -> FloatArray:
-        found = waste_of(drawn[:, None], np.ravel(w)[None, :])
-        total = found.mean(axis=0) if by == "mean" else np.quantile(found, float(by), axis=0)
-        return np.asarray(total).reshape(w.shape)
-
-    if best <= 0.0:
-        return best, float(over_draws(np.asarray([best]))[0])
-    where = _zoom(over_draws, np.asarray(np.log(best)))
-    return float(where), float(over_draws(np.asarray([where]))[0])
+def _model(
+    source: Any, cost: Costs, slowed: float, nodes: Any, ages: Any, by_family: bool, events: Any, draws: int,
+    rng: int | np.random.Generator | None,
+) -> tuple[ExponentialWaste | WasteOfLives, str]:  # fmt: skip
+    size = 1 if nodes is None else int(whole("nodes", nodes))
+    if by_family:
+        if not is_parameters(source) or source.failure is None:
+            raise ArgumentError("by_family takes parameters with a fitted family", remedy="calibrate with families")
+        fitted = source.failure
+        drawn = []
+        if fitted.covariance is not None:
+            several = source.draws(min(int(whole("draws", draws, 2)), _FEW_DRAWS), rng).family("failure")
+            drawn = [stretch_of(several[i], ages, size) for i in range(several.batch_shape[0])]
+        words = f"the {fitted.family} lives of the parameters, every restart with the same ages"
+        return WasteOfLives(stretch_of(fitted.distribution(), ages, size), drawn, cost, slowed), words
+    if hasattr(source, "log_sf") or hasattr(source, "log_reliability"):
+        if events is not None:
+            raise ArgumentError("events goes with a mean time given by hand")
+        words = f"{type(source).__name__}, every restart with the same ages"
+        return WasteOfLives(stretch_of(source, ages, size), (), cost, slowed), words
+    rate = rate_of_job(source, nodes, events=events, draws=draws, rng=rng)
+    return ExponentialWaste(rate.mtbf, rate.draws, cost, slowed), rate.words
 
 
 def _rules(
@@ -484,16 +440,12 @@ def _two_levels(
     return best_two_levels(mtbf, c, global_save, r, far, phi, d)
 
 
-def _curve(
-    waste_of: Callable[[Any, FloatArray], FloatArray], mtbf: float, drawn: FloatArray | None, best: float, c: float,
-    half: float,
-) -> WasteCurve:  # fmt: skip
-    middle = best if 0.0 < best < np.inf else 0.01 * mtbf
+def _curve(model: ExponentialWaste | WasteOfLives, middle: float, count: int, ends: list[float]) -> WasteCurve:
     grid = middle * np.logspace(-1.3, 1.3, 121)
-    waste = waste_of(mtbf, grid)
-    if drawn is None:
+    waste = model.at(grid)
+    if not count:
         return WasteCurve(grid, waste, None, None)
-    low, high = np.quantile(waste_of(drawn[:, None], grid[None, :]), [0.5 - half, 0.5 + half], axis=0)
+    low, high = np.quantile(model.drawn_at(grid, count), ends, axis=0)
     return WasteCurve(grid, waste, low, high)
 
 

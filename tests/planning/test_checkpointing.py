@@ -393,6 +393,25 @@ def test_limits_of_a_count() -> None:
     assert few.interval_high / few.interval_low > 3 * (many.interval_high / many.interval_low - 1) + 1
 
 
+def test_plan_by_the_fitted_family() -> None:
+    fitted = {
+        "family": "weibull",
+        "parameters": {"shape": 0.7, "scale": 1000.0},
+        "covariance": [[0.05**2, 0.0], [0.0, 100.0**2]],
+    }
+    known = Parameters(failure=fitted, mtbf="1200h")
+    plan = plan_checkpoints(known, "5min", "10min", nodes=20, ages="100h", by_family=True, draws=60, interval=4)
+    direct = plan_checkpoints(Weibull(0.7, 1000.0), "5min", "10min", nodes=20, ages="100h")
+    assert plan.interval == pytest.approx(direct.interval)
+    assert plan.interval_low < plan.interval < plan.interval_high
+    assert plan.given is not None
+    assert plan.given["low"] < plan.given["waste"] < plan.given["high"]
+    assert 0.0 <= plan.robust_waste - plan.waste < 0.02
+    assert plan.draws == 60
+    with pytest.raises(ArgumentError, match="by_family"):
+        plan_checkpoints(Parameters(mtbf="9h"), 1, nodes=2, by_family=True)
+
+
 def test_limits_of_two_levels() -> None:
     plan = plan_checkpoints(24, "1min", "1min", global_save="10min", share_global=0.1, events=10, draws=200)
     assert plan.two_levels is not None
