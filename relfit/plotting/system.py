@@ -164,7 +164,7 @@ def calibration(
     ax: Axes | None = None,
     *,
     families: str | list[str] | None = None,
-    bins: int = 10,
+    bins: int | None = None,
 ) -> Axes:
     """Share of jobs that survived by the probability that was predicted for them; on the diagonal they agree.
 
@@ -174,8 +174,8 @@ def calibration(
     ax : matplotlib Axes, optional
     families : str or list of str, optional
         Of a replay; all when left out.
-    bins : int
-        Of a replay, with about equal numbers of jobs.
+    bins : int, optional
+        Of a replay, with about equal numbers of jobs; see `Replay.calibration`.
 
     Examples
     --------
@@ -195,9 +195,10 @@ def calibration(
         curves = [result.calibration(name, bins) for name in names]
     else:
         curves = [result]
-    low = min(min(float(c.predicted.min()), float(c.low.min())) for c in curves)
-    start = np.floor(max(low - 0.03, 0.0) * 20.0) / 20.0
-    ax.plot([start, 1.0], [start, 1.0], color=style.GREY, linewidth=1.0, zorder=1)
+    left = _rounded_down(min(float(c.predicted.min()) for c in curves))
+    bottom = min(_rounded_down(min(float(c.low.min()) for c in curves)), left)
+    start = left if 1.0 - bottom > 2.0 * (1.0 - left) else bottom  # a square, unless predictions are all alike
+    ax.plot([bottom, 1.0], [bottom, 1.0], color=style.GREY, linewidth=1.0, zorder=1)
     for number, curve in enumerate(curves):
         mark = style.family_mark(curve.name)
         shift = 0.004 * (1.0 - start) * (number - 0.5 * (len(curves) - 1))  # so that limits do not hide each other
@@ -207,9 +208,10 @@ def calibration(
             linewidth=1.2, capsize=2.5, label=f"{style.plain(curve.name)}, Brier score {curve.brier:.4f}",
         )  # fmt: skip
         ax.plot(curve.predicted + shift, curve.observed, color=mark.colour, linewidth=0.8, alpha=0.5)
-    ax.set_xlim(start, 1.0 + 0.01 * (1.0 - start))
-    ax.set_ylim(start, 1.0 + 0.01 * (1.0 - start))
-    ax.set_aspect("equal", adjustable="box")
+    ax.set_xlim(start, 1.0 + 0.02 * (1.0 - start))
+    ax.set_ylim(bottom, 1.0 + 0.02 * (1.0 - bottom))
+    if start == bottom:
+        ax.set_aspect("equal", adjustable="box")
     first = curves[0]
     off = first.observed - first.predicted
     worst = int(np.argmax(np.abs(off)))
@@ -217,7 +219,20 @@ def calibration(
     message = f"{first.name}: {inside} agree within {100 * first.level:g} % limits"
     if not first.inside.all():
         message += f"; farthest off at {style.percent(first.predicted[worst])}: {100 * off[worst]:+.0f} points"
-    return style.finish(ax, message, "predicted reliability", "share that survived", True, loc="upper left")
+    return style.finish(
+        ax,
+        message,
+        "predicted reliability",
+        "share that survived",
+        True,
+        loc="upper left" if start == bottom else "lower right",
+    )
+
+
+def _rounded_down(share: float) -> float:
+    """A twentieth, or a hundredth where little is left, below a share."""
+    step = 20.0 if share < 0.9 else 100.0
+    return float(np.floor(max(share - 0.2 * (1.0 - share), 0.0) * step) / step)
 
 
 def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:

@@ -184,8 +184,9 @@ def calibration_curve(
         raise ArgumentError(f"prediction {p[where]:g} at position {where} is no probability")
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    edges = _edges(p, bins)
-    place = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, edges.size - 2)
+    alike = p.round(10)  # what differs by rounding alone stays together
+    edges = _edges(alike, bins)
+    place = np.clip(np.searchsorted(edges, alike, side="right") - 1, 0, edges.size - 2)
     kept, place = np.unique(place, return_inverse=True)  # given edges may leave bins empty
     edges_of = np.append(edges[kept], edges[kept[-1] + 1])
     size = kept.size

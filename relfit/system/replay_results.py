@@ -23,6 +23,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+_JOBS_A_BIN = 60
+
 
 @dataclass(frozen=True, eq=False)
 class Replay:
@@ -98,17 +100,19 @@ class Replay:
 
     # ------------------------------------------------------------------ scores
 
-    def calibration(self, family: str | None = None, bins: int | npt.ArrayLike = 10) -> CalibrationCurve:
+    def calibration(self, family: str | None = None, bins: int | npt.ArrayLike | None = None) -> CalibrationCurve:
         """Predicted against observed survival in bins of the prediction.
 
         Parameters
         ----------
         family : str, optional
             The first when left out.
-        bins : int or array_like of float
-            See `relfit.system.calibration_curve`.
+        bins : int or array_like of float, optional
+            See `relfit.system.calibration_curve`; one for sixty jobs, from two to ten, when left out.
         """
         name = self._family(family)
+        if bins is None:
+            bins = int(np.clip(self.n_jobs // _JOBS_A_BIN, 2, 10))
         mask = self._mask
         blocks = np.broadcast_to(self.block[:, None, None], mask.shape)
         return calibration_curve(
