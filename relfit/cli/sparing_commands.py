@@ -84,7 +84,8 @@ class Sparing:
         except ValidationError as error:
             found = error.errors()[0]
             name = "--" + str(found["loc"][0]).replace("_", "-")
-            raise ArgumentError(f"{name}: {found['msg'][:1].lower()}{found['msg'][1:]}") from None
+            said = found["msg"].removeprefix("Value error, ")
+            raise ArgumentError(f"{name}: {said[:1].lower()}{said[1:]}") from None
 
     @property
     def robust_by(self) -> float | None:

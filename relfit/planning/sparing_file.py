@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, ValidationInfo, field_validator
 
-from relfit.calibration.positions import lines_of_toml
-from relfit.errors import ReadError
+from relfit.calibration.positions import lines_of_json, lines_of_toml
+from relfit.errors import ArgumentError, ReadError
+from relfit.planning.arguments import durations
 from relfit.planning.sparing_cluster import Cluster, Strategies
 from relfit.planning.sparing_performance import Performance, PowerHeadroom, TensorParallel
 from relfit.planning.sparing_prices import Prices, RepairService
@@ -68,6 +69,40 @@ class ClusterTable(_Table):
     alpha: Number | None = Field(None, description="exposed communication of tensor parallelism without bound")
     baseline: Whole = Field(16, description="GPUs of tensor parallelism at which the model's factor is one")
 
+    @field_validator("period", "save", "detection", "restart", "exchange")
+    @classmethod
+    def _time(cls, value: str | float | None, info: ValidationInfo) -> str | float | None:
+        return _checked_time(value, zero=info.field_name != "period")
+
+    @field_validator("save")
+    @classmethod
+    def _shorter(cls, value: str | float, info: ValidationInfo) -> str | float:
+        period = info.data.get("period")
+        if period is not None and durations("save", value) > durations("period", period):
+            raise ValueError(f"a save of {value} takes longer than the period of {period}")
+        return value
+
+    @field_validator("block")
+    @classmethod
+    def _divides(cls, value: list[int] | int | None, info: ValidationInfo) -> list[int] | int | None:
+        trays, gpus = info.data.get("trays"), info.data.get("gpus")
+        for size in value if isinstance(value, list) else [value]:
+            if trays and gpus and size is not None and (size % gpus or trays % (size // gpus)):
+                raise ValueError(f"blocks of {size} GPUs do not divide a rack of {trays} trays of {gpus} GPUs")
+        return value
+
+    @field_validator("working")
+    @classmethod
+    def _fits(cls, value: list[int] | int | None, info: ValidationInfo) -> list[int] | int | None:
+        block = info.data.get("block")
+        if value is not None and block is not None:
+            sizes, used = (v if isinstance(v, list) else [v] for v in (block, value))
+            if len(used) not in (1, len(sizes)):
+                raise ValueError(f"there are {len(used)} of them for {len(sizes)} block sizes")
+            if any(u > size for u, size in zip(used * (len(sizes) // len(used)), sizes, strict=True)):
+                raise ValueError("a block cannot have more working GPUs than GPUs")
+        return value
+
     def cluster(self) -> Cluster:
         """The cluster."""
         return Cluster(self.zones, self.racks, self.trays, self.gpus, self.group, self.partial_groups)
@@ -96,6 +131,15 @@ class ClusterTable(_Table):
         return Performance(**given)
 
 
+def _checked_time(value: str | float | None, zero: bool = True) -> str | float | None:
+    if value is not None:
+        try:
+            durations("it", value, zero=zero)
+        except ArgumentError as error:
+            raise ValueError(str(error).removeprefix("it: ").removeprefix("it is ")) from None
+    return value
+
+
 class ServiceTable(_Table):
     """A kind of repair service in ``[[prices.services]]``."""
 
@@ -103,6 +147,11 @@ class ServiceTable(_Table):
     visit: Number = Field(0.0, description="price of a repair visit")
     mttr: Duration | None = Field(None, description="mean time to repair under this service")
     standing: Number = Field(0.0, description="price an hour of having it")
+
+    @field_validator("mttr")
+    @classmethod
+    def _time(cls, value: str | float | None) -> str | float | None:
+        return _checked_time(value)
 
     def service(self) -> RepairService:
         """The service."""
@@ -121,6 +170,11 @@ class PricesTable(_Table):
     value: Number | None = Field(None, description="worth of a useful hour of a node")
     racks: list[Whole] | None = Field(None, description="racks a zone to choose from for a required goodput")
     services: list[ServiceTable] = Field(default_factory=list, description="kinds of repair to choose from")
+
+    @field_validator("life")
+    @classmethod
+    def _time(cls, value: str | float) -> str | float | None:
+        return _checked_time(value, zero=False)
 
     def prices(self) -> Prices:
         """The prices, with the first service."""
@@ -178,7 +232,10 @@ def read_plan_file(path: str | Path) -> PlanFile:
     if place.suffix.lower() == ".toml":
         lines, rest = lines_of_toml(text), _without(text, place)
     else:
-        lines, rest = {}, json.dumps({key: value for key, value in document.items() if key not in _TABLES})
+        lines, rest = (
+            lines_of_json(text),
+            json.dumps({key: value for key, value in document.items() if key not in _TABLES}),
+        )
     tables: dict[str, Any] = {}
     for name, kind in (("cluster", ClusterTable), ("prices", PricesTable)):
         if name in document:
@@ -221,6 +278,8 @@ def _complaint(
     key = ".".join([table, *names])
     line = next((lines[spot] for n in range(len(names), -1, -1) if (spot := (table, *names[:n])) in lines), None)
     if found["type"] == "extra_forbidden":
+        kind = ServiceTable if "services" in names else kind
         shown = ", ".join(list(kind.model_fields)[:2])
         return ReadError(f"{key}: there is no such key", path=path, line=line, remedy=f"use {shown}, ...")
-    return ReadError(f"{key}: {found['msg'][:1].lower()}{found['msg'][1:]}", path=path, line=line)
+    said = found["msg"].removeprefix("Value error, ")
+    return ReadError(f"{key}: {said[:1].lower()}{said[1:]}", path=path, line=line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -72,7 +72,17 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
         "share of GPU hours [%]",
         "GPUs a block/working: goodput",
     )
-    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.44 / (0.9 + 0.25 * order.size)), ncols=5, frameon=False)
+    whole: Any = ax.get_figure(root=True)
+    height = ax.get_position().height * whole.get_size_inches()[1]
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.4, -0.55 / max(height, 0.5)),
+        ncols=4,
+        frameon=False,
+        fontsize=8.5,
+        columnspacing=1.2,
+        handlelength=1.4,
+    )
     return ax
 
 
@@ -198,7 +208,12 @@ def uncertain_spares(found: RobustSparing, ax: Axes | None = None) -> Axes:
     values, counts = np.unique(spare, return_counts=True)
     step = float(np.diff(values).min()) if values.size > 1 else 1.0
     ax.bar(values, 100.0 * counts / spare.size, width=0.85 * step, color=style.SKY)
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     row = {name: float(found.intervals[name]["spare_blocks"]) for name in ("estimate", "low", "high")}
+    ax.set_xlim(float(values.min()) - step - 0.5, float(values.max()) + step + 0.5)
+    ax.set_ylim(0.0, 130.0 * counts.max() / spare.size)  # room for the legend
     ax.axvspan(row["low"] - 0.5 * step, row["high"] + 0.5 * step, color=style.PALE, zorder=0)
     ax.axvline(row["estimate"], color=style.VERMILION, label=f"best for the estimates: {row['estimate']:.0f}")
     ax.axvline(

@@ -1,0 +1,134 @@
+"""`relfit plan sparing`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from relfit.cli.main import main
+
+FILE = """[mtbf]
+tray = {value = "20000h", low = "15000h", high = "27000h", level = 0.9}
+rack = "10000h"
+
+[mttr]
+value = "24h"
+low = "20h"
+high = "29h"
+level = 0.9
+
+[cluster]
+zones = 4
+racks = 64
+trays = 36
+gpus = 2
+block = [72, 72]
+working = [72, 64]
+period = "250s"
+save = "50ms"
+detection = "60s"
+restart = "6min"
+alpha = 0.204
+
+[prices]
+node = 60000
+energy = 0.08
+
+[[prices.services]]
+name = "day shift"
+visit = 300
+"""
+
+
+@pytest.fixture
+def params(tmp_path: Path) -> Path:
+    path = tmp_path / "params.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_plan_with_everything(params: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, figure = tmp_path / "plan.csv", tmp_path / "plan.png"
+    command = ["plan", "sparing", str(params), "--blocking", "0.01", "--required", "9000", "--simulate", "0.2",
+               "--draws", "50", "--out", str(table), "--plot", str(figure)]  # fmt: skip
+    assert main(command) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    for part in ("given these data", "Poisson", "cheapest way", "closed form", "mtbf.rack is not known", "day shift"):
+        assert part in said.out
+    assert set(pd.read_csv(table)["working_gpus"]) == {72, 64}
+    assert figure.stat().st_size > 20_000
+
+
+def test_json(params: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "sparing", str(params), "--draws", "50", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["block_gpus"] for row in found["plan"]["rows"]} == {72}
+    assert found["uncertainty"]["level"] == 0.9
+    assert found["costs"][0]["cost_per_useful_hour"] > 0
+
+
+def test_options_alone_and_over_the_file(params: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "sparing", "--mtbf", "2000h", "--mttr", "1 day", "--racks", "16", "--trays", "4",
+                 "--loss-limit", "2", "--restart", "5min", "--save", "1min"]) == 0  # fmt: skip
+    assert "a rack never" in capsys.readouterr().out
+    assert main(["plan", "sparing", str(params), "--mtbf", "5000h", "--spare-blocks", "9", "--period", "best"]) == 0
+    said = capsys.readouterr().out
+    assert "every 5000 h" in said
+    assert "9 spare blocks of 64" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("racks = 64", "rakcs = 64", "line 13: cluster.rakcs: there is no such key"),
+        ("gpus = 2", 'gpus = "two"', "line 15: cluster.gpus"),
+        ("block = [72, 72]", "block = [10, 10]", "line 16: cluster.block: blocks of 10 GPUs do not divide a rack"),
+        ('save = "50ms"', 'save = "1h"', "line 19: cluster.save: a save of 1h takes longer than the period of 250s"),
+        ('save = "50ms"', 'save = "x"', "line 19: cluster.save: 'x' is not a duration"),
+        ("working = [72, 64]", "working = [72, 80]", "line 17: cluster.working"),
+        ('"20000h"', '"0h"', "line 2: mtbf.tray"),
+        ("visit = 300", "visits = 300", "prices.services.0.visits: there is no such key"),
+        ("energy = 0.08", "energy = -1", "prices.energy"),
+        ("[cluster]\n", "[clusters]\n", "clusters"),
+    ],
+)
+def test_refused_in_one_line_with_the_place(
+    params: Path, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert old in FILE
+    params.write_text(FILE.replace(old, new))
+    assert main(["plan", "sparing", str(params)]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "no cluster is given"),
+        (["--racks", "4"], "--mtbf is missing"),
+        (["--racks", "4", "--mtbf", "0h", "--mttr", "1h"], "mtbf_tray is 0"),
+        (["--racks", "0", "--mtbf", "1h", "--mttr", "1h"], "--racks"),
+        (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--spare-blocks", "4"], "spare_blocks = 4"),
+        (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--required", "4"], "[prices]"),
+        (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--robust", "much"], "--robust"),
+        (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--level", "2"], "level"),
+    ],
+)
+def test_refused_options(options: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "sparing", *options]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_json_parameters_with_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "params.json"
+    path.write_text('{"mtbf": "2000h", "mttr": "24h",\n "cluster": {"racks": 8,\n "trays": 0}}')
+    assert main(["plan", "sparing", str(path)]) == 2
+    assert "line 3: cluster.trays" in capsys.readouterr().err
