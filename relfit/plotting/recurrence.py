@@ -83,14 +83,14 @@ def mean_cumulative(found: MeanCumulative, ax: Axes | None = None) -> Axes:
         ends = np.array([found.mean[found.offsets[g + 1] - 1] for g in order])
         most, least = order[int(ends.argmax())], order[int(ends.argmin())]
         message = (
-            f"Failures a system: from {style.figures(float(ends.min()))} "
+            f"Failures a {found.unit}: from {style.figures(float(ends.min()))} "
             f"({style.plain(group_name(found.groups[least]), 16)}) to {style.figures(float(ends.max()))} "
             f"({style.plain(group_name(found.groups[most]), 16)}){extra}"
         )
     else:
         message = _turn(found, int(order[0]))
     return style.finish(
-        ax, message, "age: hours since observation began", "failures of a system", True, loc="upper left"
+        ax, message, "age: hours since observation began", f"failures of a {found.unit}", True, loc="upper left"
     )
 
 
@@ -101,8 +101,8 @@ def _turn(found: MeanCumulative, place: int) -> str:
     word = "as many" if abs(share - 0.5) < 0.05 else "fewer" if share < 0.5 else "more"
     tail = "as in the first" if word == "as many" else "than in the first"
     return (
-        f"A system fails {style.figures(whole)} times in {style.figures(end)} h: {word} in the second half {tail} "
-        f"({style.percent(share)})"
+        f"A {found.unit} fails {style.figures(whole)} times in {style.figures(end)} h: "
+        f"{word} in the second half {tail} ({style.percent(share)})"
     )
 
 
@@ -152,11 +152,11 @@ def cumulative_difference(found: CumulativeDifference, ax: Axes | None = None) -
     last_low, last_high = float(found.low[-1]), float(found.high[-1])
     clear = last_low > 0.0 or last_high < 0.0
     message = (
-        f"{one} against {other}: {found.difference[-1]:+.3g} failures a system by the end, "
+        f"{one} against {other}: {found.difference[-1]:+.3g} failures a {found.unit} by the end, "
         f"{'more than chance' if clear else 'which chance may give'}"
     )
     return style.finish(
-        ax, message, "age: hours since observation began", "difference (failures a system)", True, ncols=3,
+        ax, message, "age: hours since observation began", f"difference (failures a {found.unit})", True, ncols=3,
         loc="upper left", columnspacing=1.0,
     )  # fmt: skip
 

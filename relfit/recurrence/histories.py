@@ -19,7 +19,7 @@ from relfit.units import NANOSECONDS_PER_HOUR
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["EventHistories", "grouping", "histories_of_log", "label_text", "sums"]
+__all__ = ["EventHistories", "grouping", "histories_of_log", "label_text", "sums", "unit_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -391,6 +391,18 @@ def label_text(label: Any) -> str:
     '18/0'
     """
     return "/".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def unit_of(groups: pd.Index) -> str:
+    """What one history is, from the names of its label's levels: ``"node"``, ``"system"``, ``"rack"``.
+
+    Examples
+    --------
+    >>> unit_of(pd.MultiIndex.from_tuples([("18", "0")], names=["system", "node"])), unit_of(pd.RangeIndex(3))
+    ('node', 'system')
+    """
+    name = groups.names[-1]
+    return "system" if name is None else str(name)
 
 
 def sums(codes: IntArray, values: npt.ArrayLike, size: int) -> FloatArray:

@@ -16,7 +16,7 @@ from relfit.errors import ArgumentError
 from relfit.nonparametric.nelson_aalen import hazard_limits
 from relfit.nonparametric.steps import Steps, normal_quantile
 from relfit.numeric.batches import over_groups
-from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping, label_text
+from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping, label_text, unit_of
 from relfit.recurrence.kernels import mean_cumulative_steps
 
 __all__ = ["CumulativeDifference", "MeanCumulative", "mean_cumulative"]
@@ -48,6 +48,8 @@ class MeanCumulative(Steps):
         When the last of them left observation.
     level, kind, interval : float, str, str
         As asked for.
+    unit : str
+        What one history is, for sentences: ``"node"``, ``"system"``, ...
     """
 
     mean: FloatArray
@@ -61,6 +63,7 @@ class MeanCumulative(Steps):
     level: float
     kind: str
     interval: str
+    unit: str = "system"
 
     @property
     def status(self) -> npt.NDArray[np.object_]:
@@ -114,7 +117,9 @@ class MeanCumulative(Steps):
         gap, error = mean[0] - mean[1], normal_quantile(self.level) * np.sqrt(variance.sum(axis=0))
         if self.kind == "robust" and min(self.copies[place] for place in places) < 2:
             error = np.full(times.size, np.nan)
-        return CumulativeDifference((first, second), times, gap, gap - error, gap + error, self.level, self.kind)
+        return CumulativeDifference(
+            (first, second), times, gap, gap - error, gap + error, self.level, self.kind, self.unit
+        )
 
     def _position(self, label: Any) -> int:
         try:
@@ -140,9 +145,9 @@ class MeanCumulative(Steps):
         limits = ""
         if np.isfinite(self.low[last]):
             limits = f" ({self.level:.0%} limits {self.low[last]:.3g} to {self.high[last]:.3g})"
-        name = label_text(self.groups[place])
+        group = "" if self.n_groups == 1 else f" of group {label_text(self.groups[place])}"
         return (
-            f"A system of group {name} failed {late:.3g} times on average in {self.until[place]:.6g} h"
+            f"A {self.unit}{group} failed {late:.3g} times on average in {self.until[place]:.6g} h"
             f"{limits}, {turn} in the second half of that time {'as' if turn == 'as many' else 'than'} in the first "
             f"({share:.0%} of all)."
         )
@@ -197,6 +202,8 @@ class CumulativeDifference:
         Hours, difference in events a system, and its pointwise limits.
     level, kind : float, str
         Of the limits, and the variance behind them.
+    unit : str
+        What one history is.
     """
 
     pair: tuple[Any, Any]
@@ -206,6 +213,7 @@ class CumulativeDifference:
     high: FloatArray
     level: float
     kind: str
+    unit: str = "system"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the difference with its limits; see `relfit.plotting.cumulative_difference`."""
@@ -231,7 +239,7 @@ class CumulativeDifference:
         limits = f"{self.level:.0%} limits {self.low[-1]:.3g} to {self.high[-1]:.3g}"
         one, other = (label_text(label) for label in self.pair)
         return (
-            f"By {self.times[-1]:.6g} h a system of {one} has failed {self.difference[-1]:+.3g} times "
+            f"By {self.times[-1]:.6g} h a {self.unit} of {one} has failed {self.difference[-1]:+.3g} times "
             f"relative to one of {other} ({limits}), which "
             f"{'chance alone may give' if inside else 'is more than chance'}."
         )
@@ -371,4 +379,5 @@ def mean_cumulative(
         level=level,
         kind=variance,
         interval=interval,
+        unit=unit_of(histories.groups),
     )
