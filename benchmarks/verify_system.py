@@ -1,6 +1,6 @@
 """Verify what `relfit.system` says about its own uncertainty: coverage of intervals, size of tests, calibrated replays.
 
-Run: python benchmarks/verify_system.py [quick] [replays] [sizes] [coverage]. It prints the tables of docs/validation.md.
+Run: python benchmarks/verify_system.py [quick] [replays] [sizes] [coverage]: the tables of docs/validation.md.
 """
 
 from __future__ import annotations
