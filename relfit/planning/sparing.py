@@ -19,7 +19,7 @@ from relfit.planning.sparing_blocking import unavailability
 from relfit.planning.sparing_cluster import Cluster, DeviceFailures, Strategies
 from relfit.planning.sparing_evaluation import SHARES, SparingEvaluation
 from relfit.planning.sparing_performance import Performance
-from relfit.planning.sparing_recovery import LOSSES, Recovery, Situation, synchronous
+from relfit.planning.sparing_recovery import LOSSES, Recovery, SemiSynchronous, Situation, synchronous
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -307,9 +307,10 @@ def _best_spares(
     free, placed = np.empty(cases.blocks.size, np.int64), np.empty(cases.blocks.size, np.int64)
     flat = _Cases(*(np.ascontiguousarray(a).ravel() for a in (cases.blocks, cases.share_down, cases.rate, cases.mttr)))
     units = np.ascontiguousarray(unit).ravel()
+    states = recovery.scheme.limit + 1 if isinstance(recovery.scheme, SemiSynchronous) else 1
     for total in np.unique(flat.blocks):
         members = np.flatnonzero(flat.blocks == total)
-        step = max(1, int(_CHUNK // total))
+        step = max(1, int(_CHUNK // (total * states)))
         spare = np.arange(int(total))[:, None]
         for piece in (members[i : i + step] for i in range(0, members.size, step)):
             lost = recovery.losses(flat.situation(cluster, spare, recovery, piece))

@@ -89,10 +89,10 @@ class Assumptions:
 _CONSEQUENCES = {
     "exponential times to failure": "the number of blocks down is hardly affected, the time between interruptions is: "
     "simulate with the fitted family",
-    "exponential repairs": "hardly any for long-run means, which depend on the mean repair time; simulate with the fitted "
-    "family for blocks with spare trays",
-    "one kind of repair": "hardly any: the mean over all kinds gives CETT within 0.2 % in simulations; how long the job "
-    "stays blocked at a time does differ",
+    "exponential repairs": "hardly any for long-run means, which depend on the mean repair time; simulate with the "
+    "fitted family for blocks with spare trays",
+    "one kind of repair": "hardly any: the mean over all kinds gives CETT within 0.2 % in simulations; how long the "
+    "job stays blocked at a time does differ",
     "independent nodes": "failures in bursts need more spares than the binomial says: count them as failures of racks, "
     "or plan with a lower blocking probability",
     "independent along time": "intervals of the parameters are too narrow, and spares run out in bad weeks",
