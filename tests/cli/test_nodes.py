@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from relfit.cli.main import main
+
+JOB = ["nodes", "white", "--families", "weibull", "--k-max", "40", "--work", "500h"]
+
+
+def test_answer(capsys, tmp_path) -> None:
+    out, plot = tmp_path / "sizes.csv", tmp_path / "sizes.png"
+    more = ["--parallel-fraction", "0.99", "--deadline", "40h", "--out", str(out), "--plot", str(plot)]
+    assert main([*JOB, *more]) == 0
+    shown = capsys.readouterr().out
+    assert "Best on " in shown
+    assert "done within 40 h with probability" in shown
+    assert len(out.read_text().splitlines()) == 41
+    assert plot.stat().st_size > 10_000
+
+
+def test_json_with_a_measured_table_and_checkpoints(capsys, tmp_path) -> None:
+    table = tmp_path / "times.csv"
+    table.write_text("nodes,time\n1,500h\n16,40h\n32,45h\n")
+    more = ["--table", str(table), "--checkpoint", "4h", "--save", "5min", "--restart", "10min", "--json"]
+    assert main([*JOB[:-2], *more]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["best"] == 16
+    assert len(found["nodes"]) == 16
+    assert found["job"]["checkpoint"]["interval"] == 4.0
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ([], "--parallel-fraction"),
+        (["--parallel-fraction", "89.5"], "did you mean 0.895"),
+        (["--law", "moore"], "--law 'moore'"),
+        (["--parallel-fraction", "0.9", "--restart", "soon"], "--restart 'soon'"),
+        (["--parallel-fraction", "0.9", "--save", "5min"], "--checkpoint"),
+        (["--parallel-fraction", "0.9", "--rule", "last"], "--rule 'last'"),
+        (["--parallel-fraction", "0.9", "--k-max", "9999"], "--k-max 9999"),
+        (["--law", "table"], "--table FILE"),
+    ],
+)
+def test_mistakes_are_one_line(capsys, more, text) -> None:
+    assert main([*JOB, *more]) == 2
+    said = capsys.readouterr().err
+    assert text in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_table_errors_name_the_place(capsys, tmp_path) -> None:
+    table = tmp_path / "times.csv"
+    table.write_text("nodes,time\n1,500h\n16,fast\n")
+    assert main([*JOB[:-2], "--table", str(table)]) == 2
+    assert "times.csv, line 3, column time: 'fast'" in capsys.readouterr().err
