@@ -9,6 +9,8 @@ from __future__ import annotations
 from relfit.calibration.complaints import ParameterError
 from relfit.calibration.draws import Draws
 from relfit.calibration.estimating import PARTS, calibrate
+from relfit.calibration.exports import airesim, batsim
+from relfit.calibration.fta_folder import write_fta
 from relfit.calibration.quantities import Duration, Quantity, Ratio, Share
 from relfit.calibration.schema import (
     BadNodes,
@@ -22,6 +24,7 @@ from relfit.calibration.schema import (
     Parameters,
     Provenance,
 )
+from relfit.calibration.simulating import simulate_log
 
 __all__ = [
     "PARTS",
@@ -41,5 +44,9 @@ __all__ = [
     "Quantity",
     "Ratio",
     "Share",
+    "airesim",
+    "batsim",
     "calibrate",
+    "simulate_log",
+    "write_fta",
 ]
