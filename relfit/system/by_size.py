@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
+from relfit.families import CompetingRisks, LimitedFailure
+from relfit.families.mixtures import Mixture
 from relfit.system import prefix_kernels
 from relfit.system.components import Component
 from relfit.system.engines import Sets
@@ -186,7 +188,6 @@ class _Prefixes:
         parts: list[Component] = list(system.components)
         ages = [system.ages]
         first = system.n_nodes
-        steps, step_of = order, np.arange(order.size)
         index = _indices(system.components, system.n_nodes)
         if system.racks is not None:
             # a rack comes in with the first of its nodes
@@ -210,15 +211,15 @@ class _Prefixes:
         by_step = np.argsort(extra_step, kind="stable")
         self.extra, self.extra_step = extra[by_step].astype(np.int64), extra_step[by_step].astype(np.int64)
         # powers with which the reliabilities fall in the end
-        own = index[steps]
+        own = index[order]
         fall = np.cumsum(np.where(np.isinf(own), 1e300, own))
         if self.tolerance:
             fall = fall - _largest(np.where(np.isinf(own), 1e300, own), self.tolerance)
         shared = np.zeros(order.size)
         np.add.at(shared, self.extra_step, np.where(np.isinf(index[self.extra]), 1e300, index[self.extra]))
         self.fall = fall + np.cumsum(shared)
-        self.plain = bool((self.hazards.codes >= 0).all())
-        del step_of
+        # x R(x) of a mixture may fall and rise again
+        self.plain = not any(isinstance(c.family, (Mixture, LimitedFailure, CompetingRisks)) for c in parts)
 
     def _spent(self, x: FloatArray, count: int) -> FloatArray:
         return self.hazards.spent(x, self.order[:count])
