@@ -114,6 +114,7 @@ def checkpoint(known: Known, how: Checkpointing, to: Output) -> None:
     from relfit.planning.checkpoint_plan import plan_checkpoints
 
     source, more = known.source(), known.common
+    notes = _notes(source)
     if how.shape is not None:
         source = _weibull(source, known, how.shape)
         more |= {"nodes": None, "events": None, "schedule": True}
@@ -130,7 +131,7 @@ def checkpoint(known: Known, how: Checkpointing, to: Output) -> None:
 
         schedule = plan.schedule
         pictures.append(("intervals", lambda ax=None: schedule_intervals(schedule, ax)))
-    _show(plan, "Rules", plan.rules, pictures, to)
+    _show(plan, "Rules", plan.rules, pictures, to, notes)
 
 
 def migration(known: Known, how: Migrating, to: Output) -> None:
@@ -139,8 +140,10 @@ def migration(known: Known, how: Migrating, to: Output) -> None:
     save, move = known.needed("--save", known.save), known.needed("--migration", how.migration)
     from relfit.planning.migration_plan import plan_migration
 
+    source = known.source()
+    notes = _notes(source)
     plan = plan_migration(
-        known.source(), save, known.restore, known.downtime, move, recall=how.recall, precision=how.precision,
+        source, save, known.restore, known.downtime, move, recall=how.recall, precision=how.precision,
         lead=how.lead, risk=how.risk, spares=how.spares, sequential=how.sequential,
         share_sequential=how.share_sequential, **known.common,
     )  # fmt: skip
@@ -156,7 +159,7 @@ def migration(known: Known, how: Migrating, to: Output) -> None:
             sizes, means, save, known.restore, known.downtime, move, plan.predictor, risk=how.risk
         ).plot(ax)
 
-    _show(plan, "By size of job", plan.by_size, [("yield", plan.plot), ("strategies", map_of_strategies)], to)
+    _show(plan, "By size of job", plan.by_size, [("yield", plan.plot), ("strategies", map_of_strategies)], to, notes)
 
 
 def replication(known: Known, replicas: int, overhead: float, to: Output) -> None:
@@ -165,13 +168,19 @@ def replication(known: Known, replicas: int, overhead: float, to: Output) -> Non
     save = known.needed("--save", known.save)
     from relfit.planning.replication_plan import plan_replication
 
+    source = known.source()
+    notes = _notes(source)
     plan = plan_replication(
-        known.source(), save, known.restore, known.downtime, most_replicas=replicas, overhead=overhead, **known.common
+        source, save, known.restore, known.downtime, most_replicas=replicas, overhead=overhead, **known.common
     )
-    _show(plan, "Strategies", plan.strategies, [("yield", plan.plot)], to)
+    _show(plan, "Strategies", plan.strategies, [("yield", plan.plot)], to, notes)
 
 
 # ---------------------------------------------------------------------- details
+
+
+def _notes(source: Any) -> tuple[str, ...]:
+    return tuple(getattr(source, "warnings", ()))
 
 
 def _weibull(source: Any, known: Known, shape: float) -> Any:
@@ -189,7 +198,9 @@ def _weibull(source: Any, known: Known, shape: float) -> Any:
     return Weibull(value, mean / gamma(1.0 + 1.0 / value))
 
 
-def _show(plan: Any, title: str, table: pd.DataFrame, pictures: list[Picture], to: Output) -> None:
+def _show(
+    plan: Any, title: str, table: pd.DataFrame, pictures: list[Picture], to: Output, notes: tuple[str, ...]
+) -> None:
     written: list[str] = []
     if to.out is not None:
         path = to.out / "plan.csv" if to.out.is_dir() else to.out
@@ -198,8 +209,10 @@ def _show(plan: Any, title: str, table: pd.DataFrame, pictures: list[Picture], t
     if to.plot is not None:
         written += write_figures(pictures, to.plot)
     if to.as_json:
-        output.print_json(plan.to_dict())
+        output.print_json({**plan.to_dict(), "warnings": list(notes)})
         return
     output.print_lines([f"Planned with {plan.words}.", "", *plan.sentences, "", title, *output.table(table)])
+    if notes:
+        output.print_lines(["", "What the log says against the assumptions", *(f"- {note}" for note in notes)])
     if written:
         output.print_lines(["", *written])

@@ -260,8 +260,9 @@ class Throughputs:
         yields = [("migration", self.migrate), ("saving in time", self.save_in_time),
                   ("periodic checkpoints", self.periodic_exact)]  # fmt: skip
         shown = sorted(((float(np.ravel(v)[0]) / n, name) for name, v in yields), reverse=True)
+        count = int(np.ravel(self.spares)[0])
         parts = ", ".join(f"{name} {100 * value:.3g} %" for value, name in shown)
-        return f"Share of the nodes at work: {parts}; {int(np.ravel(self.spares)[0])} spares."
+        return f"Share of the nodes at work: {parts}; {count} spare{'s' if count != 1 else ''}."
 
     def to_frame(self) -> pd.DataFrame:
         """A row a case: nodes at work under each strategy."""

@@ -77,7 +77,7 @@ class MigrationPlan:
         """Whether migration pays, and how sure that is, in a sentence."""
         less = self.gain <= 0.0
         text = (
-            f"Migration on predictions with {self.spares:.0f} spares"
+            f"Migration on predictions with {self.spares:.0f} spare{'s' if self.spares != 1 else ''}"
             + (f" ({self.spares_low:.0f} to {self.spares_high:.0f})" if np.isfinite(self.spares_low) else "")
             + f" yields {percent(self.migration_yield)} of the nodes, "
             + f"checkpoints alone {percent(self.checkpoint_yield)}: "
@@ -194,8 +194,8 @@ def plan_migration(
     Parameters
     ----------
     source : duration or Parameters
-        Mean time between the failures of one node, or calibrated parameters. Failures that hit whole systems strike
-        under either strategy and are left out.
+        Mean time between the failures of one node, or calibrated parameters. Failures that hit whole systems are not
+        predicted, and strike every job.
     save, restore, downtime, migration : duration
     nodes : int, optional
         Of the machine, spares included; of the fleet, where the parameters know it.
@@ -225,6 +225,7 @@ def plan_migration(
     """
     rate = rate_of_job(source, nodes, events=events, draws=draws, rng=rng)
     count, mu, drawn = rate.nodes, rate.node_mtbf, rate.node_draws
+    wide_drawn = rate.wide_draws
     if nodes is None and count == 1:
         raise ArgumentError("how many nodes the machine has is not known", remedy="give nodes")
     scenario = Scenario("given", save, restore, downtime, migration)
@@ -237,31 +238,40 @@ def plan_migration(
         jobs = job_mix(count, share_sequential) if mix is None else mix
     weight = jobs.node_shares
 
-    def outcome(mean: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def of_jobs(mean: FloatArray, wide: FloatArray) -> tuple[FloatArray, Predictor]:
+        """Mean times between all failures of the jobs, and the predictor: what hits a whole system is not predicted."""
+        own = jobs.sizes / mean[..., None]
+        total = own + wide[..., None]
+        return 1.0 / total, Predictor(predictor.recall * own / total, predictor.precision, predictor.lead)
+
+    def outcome(mean: FloatArray, wide: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Spares, and yields of either strategy, for mean times of a node of any shape."""
         if spares is None:
             spare = spares_for_alarms(count, mean, m, d, predictor, risk)
         else:
             spare = np.broadcast_to(whole("spares", spares, 0), mean.shape)
-        gap = mean[..., None] / jobs.sizes
+        gap, some = of_jobs(mean, wide)
         alone = ((1.0 - best_waste(gap, c, r, d)) * weight).sum(axis=-1)
-        best = best_predicted_interval(gap, c, r, d, m, predictor)
-        with_it = ((1.0 - predicted_waste(gap, best, c, r, d, m, predictor)) * weight).sum(axis=-1)
+        best = best_predicted_interval(gap, c, r, d, m, some)
+        with_it = ((1.0 - predicted_waste(gap, best, c, r, d, m, some)) * weight).sum(axis=-1)
         return spare, alone, with_it * (1.0 - spare / count)
 
-    spare, alone, with_it = (float(x) for x in outcome(np.asarray(mu)))
+    spare, alone, with_it = (float(x) for x in outcome(np.asarray(mu), np.asarray(rate.wide_rate)))
     if spare >= count:
         raise ArgumentError(f"{spare:.0f} spares of {count} nodes leave nothing to work with", remedy="look at risk")
     limits, probability = [np.nan] * 4, np.nan
     half = 0.5 * level
-    if drawn is not None:
-        spares_drawn, alone_drawn, with_drawn = outcome(drawn)
+    if drawn is not None and wide_drawn is not None:
+        spares_drawn, alone_drawn, with_drawn = outcome(drawn, wide_drawn)
         gains = with_drawn - alone_drawn
         ends = [0.5 - half, 0.5 + half]
         limits = [*np.quantile(spares_drawn, ends, method="inverted_cdf"), *np.quantile(gains, ends)]
         probability = float((gains > 0.0).mean())
-    gap = mu / jobs.sizes
-    found = benefit_of_prediction(gap, c, r, d, m, predictor, 1.0 - spare / count)
+    gap, some = of_jobs(np.asarray(mu), np.asarray(rate.wide_rate))
+    found = benefit_of_prediction(gap, c, r, d, m, some, 1.0 - spare / count)
+    # a recall of the failures of nodes alone
+    least = found.break_even_recall / (gap * jobs.sizes / mu)
+    least = np.where(least <= 1.0, least, np.nan)
     perfect = compare_throughputs(
         scenario, count, mu, risk, parallel=not sequential, mix=mix, share_sequential=share_sequential, spares=spares
     )
@@ -276,7 +286,7 @@ def plan_migration(
             "checkpoint_yield": 1.0 - found.checkpoint_waste,
             "migration_interval": found.combined_interval,
             "migration_yield": found.working_share * (1.0 - found.combined_waste),
-            "break_even_recall": found.break_even_recall,
+            "break_even_recall": least,
         }
     )
     return MigrationPlan(

@@ -93,7 +93,7 @@ def mean_time_to_interruption(mtbf: Any, processes: Any, replicas: Any = 2, *, a
     return np.asarray(mu * mean / (n.astype(np.float64) * r))
 
 
-def replicated(source: Any, processes: int, replicas: int = 2, ages: Any = 0.0) -> Stretch:
+def replicated(source: Any, processes: int, replicas: int = 2, ages: Any = 0.0, wide_rate: float = 0.0) -> Stretch:
     """The stretch to the interruption of a job whose failed copies are not restarted before it.
 
     Any planner that takes a source takes it: intervals, schedules, times of jobs.
@@ -105,6 +105,8 @@ def replicated(source: Any, processes: int, replicas: int = 2, ages: Any = 0.0) 
     processes, replicas : int
     ages : array_like of durations
         Of the nodes: one age, or an array of shape (processes, replicas). The family may have that batch shape too.
+    wide_rate : float
+        Failures per hour that stop the job whatever copies there are.
 
     Examples
     --------
@@ -119,15 +121,23 @@ def replicated(source: Any, processes: int, replicas: int = 2, ages: Any = 0.0) 
         source = Exponential(np.asarray(1.0 / float(durations("mtbf", source, zero=False))))
     past = durations("ages", ages)
     shape = np.broadcast_shapes(source.batch_shape, past.shape)
+    wide = float(positive("wide_rate", wide_rate, zero=True))
     if shape == ():
-        return _alike(source, n, r, float(past))
+        return _with_wide(_alike(source, n, r, float(past)), wide)
     if shape != (n, r):
         raise ArgumentError(f"nodes of shape {shape} for {n} processes of {r} copies", remedy=f"shape ({n}, {r})")
-    return _different(source, np.broadcast_to(past, shape), n, r)
+    return _with_wide(_different(source, np.broadcast_to(past, shape), n, r), wide)
 
 
 def restart_at_saves_waste(
-    mtbf: Any, processes: Any, interval: Any, save: Any, restore: Any = 0.0, downtime: Any = 0.0, replicas: Any = 2
+    mtbf: Any,
+    processes: Any,
+    interval: Any,
+    save: Any,
+    restore: Any = 0.0,
+    downtime: Any = 0.0,
+    replicas: Any = 2,
+    wide_rate: Any = 0.0,
 ) -> FloatArray:
     """Long-run waste when failed copies are restarted at every save; exact for exponential failures; arrays are cases.
 
@@ -139,6 +149,8 @@ def restart_at_saves_waste(
     mtbf, interval, save, restore, downtime : array_like of durations
         `mtbf` of a node; the save includes the restart of copies.
     processes, replicas : array_like of int
+    wide_rate : array_like of float
+        Failures per hour that stop the job whatever copies there are.
 
     Examples
     --------
@@ -146,16 +158,23 @@ def restart_at_saves_waste(
     [0.0084, 0.0043, 0.0356]
     """
     cost = Costs.of(save, restore, downtime)
-    mu, n, w, c, r, d, k = cases(
+    mu, n, w, c, r, d, k, wide = cases(
         mtbf=durations("mtbf", mtbf, zero=False), processes=whole("processes", processes).astype(np.float64),
         interval=durations("interval", interval, zero=False), save=cost.save, restore=cost.restore,
         downtime=cost.downtime, replicas=whole("replicas", replicas).astype(np.float64),
+        wide_rate=positive("wide_rate", wide_rate, zero=True),
     )  # fmt: skip
-    return 1.0 - _restart_progress(mu, n, w, c, r, d, k)
+    return 1.0 - _restart_progress(mu, n, w, c, r, d, k, wide)
 
 
 def best_restart_interval(
-    mtbf: Any, processes: Any, save: Any, restore: Any = 0.0, downtime: Any = 0.0, replicas: Any = 2
+    mtbf: Any,
+    processes: Any,
+    save: Any,
+    restore: Any = 0.0,
+    downtime: Any = 0.0,
+    replicas: Any = 2,
+    wide_rate: Any = 0.0,
 ) -> FloatArray:
     """Interval with the least `restart_at_saves_waste`, hours; arrays are cases.
 
@@ -165,21 +184,24 @@ def best_restart_interval(
     6.2
     """
     cost = Costs.of(durations("save", save, zero=False), restore, downtime)
-    mu, n, c, r, d, k = cases(
+    mu, n, c, r, d, k, wide = cases(
         mtbf=durations("mtbf", mtbf, zero=False), processes=whole("processes", processes).astype(np.float64),
         save=cost.save, restore=cost.restore, downtime=cost.downtime,
         replicas=whole("replicas", replicas).astype(np.float64),
+        wide_rate=positive("wide_rate", wide_rate, zero=True),
     )  # fmt: skip
-    mu, n, c, r, d, k = (x[..., None] for x in (mu, n, c, r, d, k))
+    mu, n, c, r, d, k, wide = (x[..., None] for x in (mu, n, c, r, d, k, wide))
     # to first order: what fails of a period w is n (w/mu)**r, and costs r/(r + 1) of it
     guess = np.log(c * mu**k / n) / (k + 1.0)
     guess = np.minimum(guess, np.log(mu) - np.log(n) / k)  # where jobs seldom get so far
+    with np.errstate(divide="ignore"):
+        guess = np.minimum(guess, 0.5 * np.log(2.0 * c / wide))
     low, high = guess - 3.5, guess + 2.5
     steps = np.linspace(0.0, 1.0, 13)
     where = guess
     for _ in range(7):
         grid = low + (high - low) * steps
-        best = _restart_progress(mu, n, np.exp(grid), c, r, d, k).argmax(axis=-1)[..., None]
+        best = _restart_progress(mu, n, np.exp(grid), c, r, d, k, wide).argmax(axis=-1)[..., None]
         where = np.take_along_axis(grid, best, axis=-1)
         low = np.take_along_axis(grid, np.maximum(best - 1, 0), axis=-1)
         high = np.take_along_axis(grid, np.minimum(best + 1, 12), axis=-1)
@@ -196,6 +218,7 @@ def replicated_yield(
     replicas: int = 2,
     restart: str = "saves",
     overhead: Any = 0.0,
+    wide_rate: Any = 0.0,
 ) -> FloatArray:
     """Useful share of N nodes at the best interval: the share of the copies, times the time kept; arrays are cases.
 
@@ -209,6 +232,8 @@ def replicated_yield(
         When failed copies are restarted.
     overhead : array_like of float
         Share of speed that copies lose to keep in step.
+    wide_rate : array_like of float
+        Failures per hour that stop the job whatever copies there are.
 
     Examples
     --------
@@ -221,18 +246,19 @@ def replicated_yield(
         raise ArgumentError(f"restart={restart!r} is not known", remedy="use 'saves' or 'interruption'")
     copies = int(whole("replicas", replicas))
     cost = Costs.of(save, restore, downtime)
-    mu, n, c, r, d, slow = cases(
+    mu, n, c, r, d, slow, wide = cases(
         mtbf=durations("mtbf", mtbf, zero=False), nodes=whole("nodes", nodes, copies).astype(np.float64),
         save=cost.save, restore=cost.restore, downtime=cost.downtime, overhead=share("overhead", overhead),
+        wide_rate=positive("wide_rate", wide_rate, zero=True),
     )  # fmt: skip
     processes = np.floor(n / copies)
     if copies == 1:
-        return np.asarray(1.0 - best_waste(mu / n, c, r, d))
+        return np.asarray(1.0 - best_waste(1.0 / (n / mu + wide), c, r, d))
     if restart == "saves":
-        best = best_restart_interval(mu, processes, c, r, d, copies)
-        kept = 1.0 - restart_at_saves_waste(mu, processes, best, c, r, d, copies)
+        best = best_restart_interval(mu, processes, c, r, d, copies, wide)
+        kept = 1.0 - restart_at_saves_waste(mu, processes, best, c, r, d, copies, wide)
     else:
-        flat = zip(*(x.ravel().tolist() for x in (mu, processes, c, r, d)), strict=True)
+        flat = zip(*(x.ravel().tolist() for x in (mu, processes, c, r, d, wide)), strict=True)
         kept = np.array([1.0 - _renewed(m, int(p), copies, *costs).waste for m, p, *costs in flat]).reshape(n.shape)
     return np.asarray(kept * (1.0 - slow) * processes / n)
 
@@ -246,6 +272,7 @@ def break_even_nodes(
     replicas: int = 2,
     restart: str = "saves",
     overhead: float = 0.0,
+    wide_rate: Any = 0.0,
 ) -> FloatArray:
     """Nodes from which on replication yields more than checkpoints alone; arrays are cases.
 
@@ -261,16 +288,17 @@ def break_even_nodes(
     """
     copies = int(whole("replicas", replicas, 2))
     cost = Costs.of(save, restore, downtime)
-    mu, c, r, d = cases(
-        mtbf=durations("mtbf", mtbf, zero=False), save=cost.save, restore=cost.restore, downtime=cost.downtime
-    )
+    mu, c, r, d, wide = cases(
+        mtbf=durations("mtbf", mtbf, zero=False), save=cost.save, restore=cost.restore, downtime=cost.downtime,
+        wide_rate=positive("wide_rate", wide_rate, zero=True),
+    )  # fmt: skip
 
     def better(processes: FloatArray) -> npt.NDArray[np.bool_]:
         nodes = processes * copies
         own = replicated_yield(
-            mu, nodes, c, r, d, replicas=copies, restart=restart, overhead=overhead
+            mu, nodes, c, r, d, replicas=copies, restart=restart, overhead=overhead, wide_rate=wide
         )  # fmt: skip
-        return np.asarray(own > replicated_yield(mu, nodes, c, r, d, replicas=1))
+        return np.asarray(own > replicated_yield(mu, nodes, c, r, d, replicas=1, wide_rate=wide))
 
     powers = 2.0 ** np.arange(0, int(np.log2(_MOST_NODES / copies)))
     high = np.full(mu.shape, np.inf)
@@ -365,8 +393,8 @@ def _term(n: FloatArray, part: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.log(n) + special.betaln(part, n)))
 
 
-def _renewed(mtbf: float, processes: int, replicas: int, c: float, r: float, d: float) -> BestFixed:
-    stretch = replicated(mtbf, processes, replicas)
+def _renewed(mtbf: float, processes: int, replicas: int, c: float, r: float, d: float, wide: float) -> BestFixed:
+    stretch = replicated(mtbf, processes, replicas, wide_rate=wide)
     found = best_fixed_interval(stretch, c, r, d)
     return found if found.waste < 1.0 - LEAST_PROGRESS else BestFixed(found.interval, 1.0, "no_progress")
 
@@ -381,13 +409,14 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def _restart_progress(
-    mu: FloatArray, n: FloatArray, w: FloatArray, c: FloatArray, r: FloatArray, d: FloatArray, k: FloatArray
-) -> FloatArray:
+    mu: FloatArray, n: FloatArray, w: FloatArray, c: FloatArray, r: FloatArray, d: FloatArray, k: FloatArray,
+    wide: FloatArray,
+) -> FloatArray:  # fmt: skip
     """Kept work for an hour: a period from new copies, and after an interruption a restore with the period."""
 
     def area(end: FloatArray) -> FloatArray:
         # survival falls within a width of about mu n**(-1/k): panels up to there and beyond
-        width = mu * n ** (-1.0 / k)
+        width = 1.0 / (n ** (1.0 / k) / mu + wide)
         first = np.minimum(end, width)
         second = np.minimum(end, 4.0 * width)
         third = np.minimum(end, 40.0 * width)
@@ -395,18 +424,37 @@ def _restart_progress(
         for low, high in ((np.zeros_like(first), first), (first, second), (second, third), (third, end)):
             half = 0.5 * (high - low)
             x = (low + half)[..., None] + half[..., None] * _NODES
-            sf = np.exp(_log_sf_alike(x / mu[..., None], n[..., None], k[..., None]))
+            log_sf = _log_sf_alike(x / mu[..., None], n[..., None], k[..., None]) - wide[..., None] * x
+            sf = np.exp(log_sf)
             total = total + half * (sf * _WEIGHTS).sum(axis=-1)
         return total
 
-    mu, n, w, c, r, d, k = np.broadcast_arrays(mu, n, w, c, r, d, k)
+    mu, n, w, c, r, d, k, wide = np.broadcast_arrays(mu, n, w, c, r, d, k, wide)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
         once, again = w + c, r + w + c
-        log_once, log_again = _log_sf_alike(once / mu, n, k), _log_sf_alike(again / mu, n, k)
+        log_once = _log_sf_alike(once / mu, n, k) - wide * once
+        log_again = _log_sf_alike(again / mu, n, k) - wide * again
         retry = (area(again) - np.expm1(log_again) * d) / np.exp(log_again)
         mean = area(once) - np.expm1(log_once) * (d + retry)
         found = w / mean
     return np.where(np.isfinite(found), found, 0.0)
+
+
+def _with_wide(stretch: Stretch, rate: float) -> Stretch:
+    """The stretch, or the first failure of everything at once, whatever comes first."""
+    if rate == 0.0:
+        return stretch
+
+    def draw(size: int, rng: np.random.Generator) -> FloatArray:
+        return np.minimum(stretch.draw(size, rng), rng.exponential(1.0 / rate, size))
+
+    return Stretch(
+        lambda x: stretch.log_sf(x) - rate * np.asarray(x),
+        lambda x: stretch.hazard(x) + rate,
+        draw,
+        stretch.nodes,
+        np.nan,
+    )
 
 
 def _alike(family: Any, n: int, r: int, age: float) -> Stretch:

@@ -16,7 +16,6 @@ from relfit.planning.replication import (
     best_restart_interval,
     break_even_nodes,
     failures_to_interruption,
-    mean_time_to_interruption,
     replicated,
     replicated_yield,
 )
@@ -49,7 +48,8 @@ class ReplicationPlan:
     break_even, break_even_low, break_even_high : float
         Nodes from which on pairs restarted at saves beat checkpoints alone.
     nodes : int
-    node_mtbf : float
+    node_mtbf, wide_rate : float
+        Mean hours between the failures of a node; failures per hour that hit a whole system.
     costs : dict
     overhead, level : float
     words : str
@@ -64,6 +64,7 @@ class ReplicationPlan:
     break_even_high: float
     nodes: int
     node_mtbf: float
+    wide_rate: float
     costs: dict[str, float]
     overhead: float
     level: float
@@ -105,7 +106,7 @@ class ReplicationPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        names = ("probability", "break_even", "break_even_low", "break_even_high", "node_mtbf")
+        names = ("probability", "break_even", "break_even_low", "break_even_high", "node_mtbf", "wide_rate")
         rows = self.strategies.to_dict("records")
         return {
             "best": self.best,
@@ -181,6 +182,7 @@ def plan_replication(
     """
     rate = rate_of_job(source, nodes, events=events, draws=draws, rng=rng)
     count, mu, drawn = rate.nodes, rate.node_mtbf, rate.node_draws
+    wide, wide_drawn = rate.wide_rate, rate.wide_draws
     if count < 2:
         raise ArgumentError("replication needs at least two nodes", remedy="give nodes")
     most = min(int(whole("most_replicas", most_replicas, 2)), count)
@@ -199,17 +201,17 @@ def plan_replication(
         if replicas > 1:
             how["restart"] = restart
         if replicas == 1:
-            best = float(best_interval(mu / count, c))
+            best = float(best_interval(rate.mtbf, c))
         elif restart == "saves":
-            best = float(best_restart_interval(mu, processes, c, r, d, replicas))
+            best = float(best_restart_interval(mu, processes, c, r, d, replicas, wide))
         else:
-            best = best_fixed_interval(replicated(mu, processes, replicas), c, r, d).interval
-        value = float(replicated_yield(mu, count, c, r, d, **how))
+            best = best_fixed_interval(replicated(mu, processes, replicas, wide_rate=wide), c, r, d).interval
+        value = float(replicated_yield(mu, count, c, r, d, wide_rate=wide, **how))
         low = high = np.nan
-        if drawn is not None:
+        if drawn is not None and wide_drawn is not None:
             # without restarts each case is a search of its own: fewer of them do
-            part = drawn if restart != "interruption" else drawn[:: max(1, drawn.size // 60)]
-            found = replicated_yield(part, count, c, r, d, **how)
+            every = 1 if restart != "interruption" else max(1, drawn.size // 60)
+            found = replicated_yield(drawn[::every], count, c, r, d, wide_rate=wide_drawn[::every], **how)
             low, high = (float(x) for x in np.quantile(found, [0.5 - half, 0.5 + half]))
             if restart != "interruption":
                 yields.append(found)
@@ -220,13 +222,15 @@ def plan_replication(
                 "restart": restart or "-",
                 "processes": processes,
                 "failures": float(failures_to_interruption(processes, replicas)),
-                "mtti": float(mean_time_to_interruption(mu, processes, replicas)),
+                "mtti": replicated(mu, processes, replicas, wide_rate=wide).mean(),
                 "interval": best,
                 "yield": value,
                 "yield_low": low,
                 "yield_high": high,
                 "break_even": np.nan if replicas == 1 else float(
-                    break_even_nodes(mu, c, r, d, replicas=replicas, restart=restart, overhead=slow)
+                    break_even_nodes(
+                        mu, c, r, d, replicas=replicas, restart=restart, overhead=slow, wide_rate=wide
+                    )
                 ),
             }
         )  # fmt: skip
@@ -235,13 +239,13 @@ def plan_replication(
     table = pd.DataFrame(rows)
     best_row = int(np.argmax(table["yield"]))
     limits, probability = [np.nan] * 2, np.nan
-    if drawn is not None:
+    if drawn is not None and wide_drawn is not None:
         if best_row < len(yields):
             probability = float((np.argmax(np.stack(yields), axis=0) == best_row).mean())
-        few = drawn[:: max(1, drawn.size // 200)]
-        limits = [
-            float(x) for x in np.quantile(break_even_nodes(few, c, r, d, overhead=slow), [0.5 - half, 0.5 + half])
-        ]
+        every = max(1, drawn.size // 200)
+        found = break_even_nodes(drawn[::every], c, r, d, overhead=slow, wide_rate=wide_drawn[::every])
+        low, high = np.quantile(found, [0.5 - half, 0.5 + half], method="inverted_cdf")
+        limits = [float(low), float(high)]
     return ReplicationPlan(
         strategies=table,
         best=str(table.loc[best_row, "strategy"]),
@@ -251,6 +255,7 @@ def plan_replication(
         break_even_high=limits[1],
         nodes=count,
         node_mtbf=mu,
+        wide_rate=wide,
         costs={"save": c, "restore": r, "downtime": d},
         overhead=slow,
         level=level,

@@ -88,7 +88,7 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     for replicas in range(1, most + 1):
         found = replicated_yield(
             plan.node_mtbf, nodes, save, restore, downtime, replicas=replicas,
-            overhead=plan.overhead if replicas > 1 else 0.0,
+            overhead=plan.overhead if replicas > 1 else 0.0, wide_rate=plan.wide_rate,
         )  # fmt: skip
         names = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
         ax.plot(nodes, 100.0 * found, color=style.PALETTE[replicas - 1], linewidth=2.0,

@@ -220,6 +220,14 @@ def test_plan_takes_parameters() -> None:
         plan_migration(known, 1, 1, 1, 1, recall=1.5)
 
 
+def test_failures_of_whole_systems_are_not_predicted() -> None:
+    known = Parameters(mtbf={"node": 1e9, "system": "50h"}, fleet={"nodes": 64})
+    plan = plan_migration(known, "10min", "10min", 0, "1min", spares=0)
+    alone = 1 - float(best_waste(50.0, 1 / 6, 1 / 6))
+    assert plan.migration_yield == pytest.approx(alone, rel=1e-4)
+    assert plan.by_size["mtbf"].to_numpy() == pytest.approx(50.0, rel=1e-4)
+
+
 def test_map_of_strategies_holds_the_best_of_each() -> None:
     found = compare_strategies(
         [100, 10_000, 1_000_000], [720.0, 87_600.0], "5min", "5min", "2min", "1min", Predictor(0.2, 0.5)

@@ -12,7 +12,7 @@ from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.families import Lognormal, Weibull
 from relfit.planning import plan_replication
-from relfit.planning.checkpointing import best_waste
+from relfit.planning.checkpointing import best_waste, waste
 from relfit.planning.renewal import renewal_waste
 from relfit.planning.replication import (
     best_restart_interval,
@@ -125,11 +125,11 @@ def test_best_interval_of_restarts() -> None:
         best = best_restart_interval(mu, n, save, save, 0.1 * save, r)
         at = float(restart_at_saves_waste(mu, n, best, save, save, 0.1 * save, r))
 
-        def waste(log: float, mu: float = mu, n: int = n, r: int = r, save: float = save) -> float:
+        def waste_at(log: float, mu: float = mu, n: int = n, r: int = r, save: float = save) -> float:
             return float(restart_at_saves_waste(mu, n, np.exp(log), save, save, 0.1 * save, r))
 
         middle = float(np.log(best))
-        searched = optimize.minimize_scalar(waste, bounds=(middle - 6, middle + 6), method="bounded")
+        searched = optimize.minimize_scalar(waste_at, bounds=(middle - 6, middle + 6), method="bounded")
         assert at <= searched.fun + 1e-9
 
 
@@ -148,6 +148,24 @@ def test_break_even() -> None:
     dear = break_even_nodes(43_800, "10min", "10min", overhead=0.2)
     assert dear > break_even_nodes(43_800, "10min", "10min")
     assert break_even_nodes(1e-3, 1.0)[()] == 2.0 or np.isinf(break_even_nodes(1e-3, 1.0))
+
+
+def test_failures_that_hit_everything() -> None:
+    # with nodes that never fail, only those are left: checkpoints under an exponential law
+    wide = 1 / 30
+    expected = float(waste(30.0, 3.0, 0.5, 0.3, 0.2))
+    found = restart_at_saves_waste(1e12, 10, 3.0, 0.5, 0.3, 0.2, wide_rate=wide)
+    assert float(found) == pytest.approx(expected, rel=1e-9)
+    found = renewal_waste(replicated(1e12, 10, wide_rate=wide), 3.0, 0.5, 0.3, 0.2)
+    assert float(found) == pytest.approx(expected, rel=1e-6)
+    both = replicated(1000.0, 50, wide_rate=0.01)
+    assert both.mean() == pytest.approx(both.draw(100_000, np.random.default_rng(0)).mean(), rel=0.015)
+    assert restart_at_saves_waste(1000, 50, 5, 0.5, wide_rate=0.01) > restart_at_saves_waste(1000, 50, 5, 0.5)
+    known = Parameters(mtbf={"node": "43800h", "system": "50h"}, fleet={"nodes": 100_000})
+    plan = plan_replication(known, "10min", "10min")
+    pairs = plan.strategies.set_index("strategy").loc["pairs, restarted at saves"]
+    assert pairs["yield"] < 0.5 * (1 - float(best_waste(50.0, 1 / 6, 1 / 6))) + 1e-9
+    assert pairs["mtti"] < 50.0
 
 
 def test_plan() -> None:
