@@ -176,13 +176,16 @@ def sparing(asked: Sparing, to: Output) -> None:
         _more(asked, plan, file, document, sentences, extra, pictures)
         steps.next()
         if asked.simulate is not None:
-            from relfit.simulation.sparing import simulate_sparing
+            from relfit.simulation.sparing import DeviceLives, simulate_sparing
 
             best = int(plan.best)
             one = plan.evaluation.strategies.take(slice(best, best + 1))
             chosen = one.with_spare_blocks(plan.evaluation.spare_blocks[best : best + 1])
+            given = (asked.mtbf, asked.mtbf_rack, asked.mttr)
+            as_calibrated = file.parameters is not None and given == (None, None, None)
+            devices = DeviceLives.of_parameters(file.parameters) if as_calibrated else estimate  # type: ignore[arg-type]
             run = simulate_sparing(
-                cluster, chosen, estimate, recovery, years=asked.simulate, rng=asked.seed, level=level,
+                cluster, chosen, devices, recovery, years=asked.simulate, rng=asked.seed, level=level,
                 whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False,
             )  # fmt: skip
             document["simulation"] = run.to_dict()

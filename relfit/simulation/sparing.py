@@ -24,7 +24,9 @@ from relfit.simulation.sparing_tables import LOW, STEP, life_table, remaining_ta
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["DeviceLives", "SparingSimulation", "simulate_sparing"]
+    from relfit.calibration.schema import Parameters
+
+__all__ = ["DeviceLives", "Rescaled", "SparingSimulation", "simulate_sparing"]
 
 FloatArray = npt.NDArray[np.float64]
 Repairs = Distribution | Sequence[tuple[float, Distribution]]
@@ -35,6 +37,59 @@ _WARM_REPAIRS = 12.0
 _WEIGHT = 1_000_000  # of a replication, for the threads
 _MOST_EVENTS = 1e9
 _NO_LIMIT = 1e15  # hours of a period that never ends
+
+
+@dataclass(frozen=True)
+class Rescaled(Distribution):
+    """A distribution with all times multiplied by a factor.
+
+    Attributes
+    ----------
+    of : Distribution
+    factor : float
+
+    Examples
+    --------
+    >>> from relfit.families import Lognormal
+    >>> round(float(Rescaled(Lognormal(1.0, 0.5), 3.0).median()), 4)
+    8.1548
+    """
+
+    of: Distribution
+    factor: float
+
+    @classmethod
+    def to_mean(cls, name: str, of: Distribution, mean: float) -> Rescaled:
+        """The distribution with another mean; refused where it has none."""
+        given = float(of.mean())
+        if not 0.0 < given < np.inf:
+            raise ArgumentError(f"{name}: {type(of).__name__} has no finite mean", remedy="simulate exponential times")
+        return cls(of, mean / given)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch."""
+        return self.of.batch_shape
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"family": "rescaled", "of": self.of.to_dict(), "factor": self.factor}
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to live longer than `time`."""
+        return self.of.log_sf(np.asarray(time, dtype=np.float64) / self.factor)
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the density at `time`, per hour."""
+        return self.of.log_pdf(np.asarray(time, dtype=np.float64) / self.factor) - np.log(self.factor)
+
+    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
+        """Time at which the cumulative hazard reaches `hazard`."""
+        return self.factor * self.of.inverse_cumulative_hazard(hazard)
+
+    def mean(self) -> FloatArray:
+        """Mean life in hours."""
+        return np.asarray(self.factor * self.of.mean())
 
 
 @dataclass(frozen=True)
@@ -83,6 +138,45 @@ class DeviceLives:
             if not 0.0 < getattr(failures, name) < np.inf:
                 raise ArgumentError(f"{name} must be above zero and finite to be simulated")
         return cls(Exponential(1.0 / failures.mtbf_tray), Exponential(1.0 / failures.mttr), rack)
+
+    @classmethod
+    def of_parameters(cls, parameters: Parameters) -> DeviceLives:
+        """The families that were calibrated, rescaled to the calibrated means; exponential where there is none.
+
+        Lives of trays follow the family of ``failure`` with the mean ``mtbf.node`` (it was fitted to all outages of a
+        node, those of its rack among them); repairs are quick and slow exponential ones where both are known, else
+        follow the family of ``repair``; racks fail exponentially.
+
+        Raises
+        ------
+        ArgumentError
+            When ``mtbf.node`` or ``mttr.mean`` is missing.
+
+        Examples
+        --------
+        >>> from relfit.calibration import Parameters
+        >>> family = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 1000.0}}
+        >>> lives = DeviceLives.of_parameters(Parameters(mtbf="2000h", mttr="24h", failure=family))
+        >>> round(float(lives.tray.mean()), 6)
+        2000.0
+        """
+        from relfit.planning.sparing_uncertainty import device_failures
+
+        plain = cls.exponential(device_failures(parameters))
+        tray, repair = plain.tray, plain.repair
+        mean = float(plain.tray.mean())
+        if parameters.failure is not None:
+            tray = Rescaled.to_mean("failure", parameters.failure.distribution(), mean)
+        quick, slow, part = parameters.mttr.quick, parameters.mttr.slow, parameters.mttr.share_quick
+        values = [None if q is None else q.value for q in (quick, slow, part)]
+        if values[0] and values[1] and values[2] is not None:
+            composite = values[2] * values[0] + (1.0 - values[2]) * values[1]
+            factor = plain.mean_repair() / composite
+            kinds = [(values[2], values[0]), (1.0 - values[2], values[1])]
+            repair = [(each, Exponential(np.asarray(1.0 / (factor * hours)))) for each, hours in kinds]
+        elif parameters.repair is not None:
+            repair = Rescaled.to_mean("repair", parameters.repair.distribution(), plain.mean_repair())
+        return cls(tray, repair, plain.rack)
 
     def kinds(self, which: str) -> list[tuple[float, Distribution]]:
         """Kinds of repair with their shares; `which` is ``"repair"`` or ``"rack_repair"``."""

@@ -135,6 +135,23 @@ def test_other_families_keep_the_long_run_rates() -> None:
     assert (found.down @ np.arange(33)) / 32 == pytest.approx(expected, rel=0.05)
 
 
+def test_lives_of_calibrated_parameters() -> None:
+    from relfit.calibration import Parameters
+
+    known = Parameters(
+        mtbf={"tray": "6000h", "rack": "20000h"},
+        mttr={"mean": "24h", "quick": "2h", "slow": "60h", "share_quick": 0.6},
+        failure={"family": "weibull", "parameters": {"shape": 0.7, "scale": 1000.0}},
+    )
+    lives = DeviceLives.of_parameters(known)
+    means = lives.means()
+    assert [float(a) for a in (means.mtbf_tray, means.mtbf_rack, means.mttr)] == pytest.approx([6000, 20_000, 24])
+    assert float(lives.tray.sf(500.0)) == pytest.approx(float(Weibull(0.7, 6000 / 1.2658).sf(500.0)), rel=1e-3)
+    found = run(Strategies(8, 0, 4), lives, years=10)
+    assert found.assumptions["exponential_times"] is False
+    assert abs(found.error) < 0.03
+
+
 @pytest.mark.parametrize("family", [Exponential(0.01), Weibull(0.6, 200.0), Weibull(2.5, 300.0), Lognormal(4.0, 1.2)])
 def test_tables_hold_the_distribution(family: object) -> None:
     hazards = np.exp(LOW + STEP * np.arange(4096))
