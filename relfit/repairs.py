@@ -22,12 +22,14 @@ from relfit.lifedata import LifeData, key_columns
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["MODELS", "Repairs", "repairs"]
+__all__ = ["MODELS", "ONE_CLASS", "Repairs", "repairs"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 MODELS = ("hyperexponential2", "lognormal2")
+ONE_CLASS = ("exponential", "lognormal", "weibull", "gamma")
+"""Laws of one class that two classes are held against."""
 _QUANTITIES = ("share_quick", "mean_quick", "mean_slow", "mean", "split")
 _ITERATIONS = 60
 _ROWS = 100_000  # of different repair times; more are taken in classes 0.2 % wide
@@ -43,11 +45,12 @@ class Repairs:
     table : pandas.DataFrame
         A row a group and model: the group's columns, ``model``, ``repairs``, ``censored``, ``share_quick``,
         ``mean_quick``, ``mean_slow``, ``mean`` and ``split`` (hours), each with ``_low`` and ``_high``; ``loglik``,
-        ``aic``, ``aic_one`` (of one class of the same kind: exponential, lognormal), ``status``; ``median_quick``,
-        ``median_slow`` (hours) and, of lognormals, ``sigma_quick``, ``sigma_slow`` (of the logs).
+        ``aic``; ``one``, the law that describes the repairs best as one class (of `ONE_CLASS`, by BIC) and its
+        ``aic_one``; ``status``; ``median_quick``, ``median_slow`` (hours) and, of lognormals, ``sigma_quick``,
+        ``sigma_slow`` (of the logs).
 
         Status: ``"ok"``; ``"too_few"`` (fewer than ten repairs with a known end); ``"one_class"`` (two classes are no
-        better than one by BIC; numbers are given all the same, ``split`` may be NaN); ``"no_split"``
+        better than the best single law by BIC; numbers are given all the same, ``split`` may be NaN); ``"no_split"``
         (two classes, but no time from which on a repair is more likely slow; ``split`` is NaN); ``"hollow"`` (a class
         rests on fewer than three repairs), ``"not_found"`` (no maximum inside): no numbers.
     zero : int
@@ -73,6 +76,8 @@ class Repairs:
     def sentence(self) -> str:
         """What it means for a planner."""
         rows = self.best()
+        if not (rows["repairs"] > 0).any():
+            return "No repair has a known end, so nothing can be said about quick and slow ones."
         two = rows[rows["status"] == "ok"]
         if not len(two):
             return "No group of repairs falls into quick and slow ones: one mean repair time describes each."
@@ -158,11 +163,13 @@ def repairs(
         zero += int(lives.counts["zero_repairs"].sum())
     data = _Data.of(lives)
     keys = key_columns(lives.groups).reset_index(drop=True)
+    usable = np.flatnonzero(data.total(data.observed) >= _LEAST)
+    single = _one_class(data.take(usable))
     parts = []
     for order, name in enumerate(models):
         part = keys.copy()
         part["model"] = name
-        for column, values in _fit(data, name, level).items():
+        for column, values in _fit(data, name, level, usable, single).items():
             part[column] = values
         part["_at"] = np.arange(len(part)) * len(models) + order
         parts.append(part)
@@ -320,11 +327,10 @@ def _free_of(data: _Data, model: str, share: FloatArray, before: FloatArray | No
     return np.stack(columns, axis=-1)
 
 
-def _fit(data: _Data, model: str, level: float) -> dict[str, npt.NDArray[Any]]:
+def _fit(data: _Data, model: str, level: float, usable: IntArray, single: _OneClass) -> dict[str, npt.NDArray[Any]]:
     groups, k = data.n_groups, 3 if model == "hyperexponential2" else 5
     ended = data.total(data.observed)
     status = np.where(ended < _LEAST, "too_few", "not_found").astype(object)
-    usable = np.flatnonzero(ended >= _LEAST)
     out: dict[str, npt.NDArray[Any]] = {
         "repairs": ended.astype(np.int64),
         "censored": data.total(~data.observed).astype(np.int64),
@@ -332,7 +338,8 @@ def _fit(data: _Data, model: str, level: float) -> dict[str, npt.NDArray[Any]]:
     for name in _QUANTITIES:
         for end in ("", "_low", "_high"):
             out[name + end] = np.full(groups, np.nan)
-    loglik, one = np.full(groups, np.nan), np.full(groups, np.nan)
+    loglik, aic_one, one = np.full(groups, np.nan), np.full(groups, np.nan), np.full(groups, None, dtype=object)
+    aic_one[usable], one[usable] = single.aic, single.name
     if usable.size:
         part = data.take(usable)
         objective = _Mixture(part, model)
@@ -353,7 +360,6 @@ def _fit(data: _Data, model: str, level: float) -> dict[str, npt.NDArray[Any]]:
         hollow = found & (least < 3.0)
         good = found & ~hollow
         status[usable[hollow]] = "hollow"
-        one[usable] = _one_class(part, model)
         rows = np.flatnonzero(good)
         if rows.size:
             values, lows, highs = _quantities(objective.take(rows), free[rows], information[rows], model, level)
@@ -361,13 +367,13 @@ def _fit(data: _Data, model: str, level: float) -> dict[str, npt.NDArray[Any]]:
                 for end, source in (("", values), ("_low", lows), ("_high", highs)):
                     out[name + end][usable[rows]] = source[name]
             loglik[usable[rows]] = value[rows]
-            cost = np.log(ended[usable[rows]]) * (k - (1 if model == "hyperexponential2" else 2))
-            better = 2.0 * (value[rows] - one[usable[rows]]) > cost
+            better = k * np.log(ended[usable[rows]]) - 2.0 * value[rows] < single.bic[rows]
             word = np.where(np.isnan(values["split"]), "no_split", "ok")
             status[usable[rows]] = np.where(better, word, "one_class")
     out["loglik"] = loglik
     out["aic"] = 2.0 * k - 2.0 * loglik
-    out["aic_one"] = 2.0 * (1 if model == "hyperexponential2" else 2) - 2.0 * one
+    out["one"] = one
+    out["aic_one"] = aic_one
     out["status"] = status
     for name in ("median_quick", "median_slow", "sigma_quick", "sigma_slow"):
         out[name] = np.full(groups, np.nan)
@@ -390,16 +396,34 @@ def _quick_first(free: FloatArray, model: str) -> FloatArray:
     return np.where(turn[:, None], turned, free)
 
 
-def _one_class(data: _Data, model: str) -> FloatArray:
-    """Log-likelihood of one exponential or lognormal."""
+@dataclass(frozen=True)
+class _OneClass:
+    """The best single law of every group, by BIC; the number of ended repairs counts."""
+
+    name: npt.NDArray[np.object_]
+    bic: FloatArray
+    aic: FloatArray
+
+
+def _one_class(data: _Data) -> _OneClass:
     from relfit.fitting import fit
 
+    name = np.full(data.n_groups, None, dtype=object)
+    bic, aic = np.full(data.n_groups, np.inf), np.full(data.n_groups, np.nan)
+    if not data.n_groups:
+        return _OneClass(name, bic, aic)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(data.code, minlength=data.n_groups))]).astype(np.int64)
-    name = "exponential" if model == "hyperexponential2" else "lognormal"
     lives = LifeData(
         data.time, data.observed, offsets, pd.RangeIndex(data.n_groups), weights=data.weight.astype(np.int64)
     )
-    return np.asarray(fit(lives, name, bootstrap=0)[name].loglik, dtype=np.float64)
+    ended = data.total(data.observed)
+    for law, found in fit(lives, ONE_CLASS, bootstrap=0).results.items():
+        k = len(found.family.parameter_names())
+        value = k * np.log(ended) - 2.0 * found.loglik
+        better = found.ok & (value < bic)
+        name[better], bic[better] = law, value[better]
+        aic[better] = 2.0 * k - 2.0 * found.loglik[better]
+    return _OneClass(name, bic, aic)
 
 
 def _derived(free: FloatArray, model: str) -> FloatArray:

@@ -9,6 +9,7 @@ from scipy import stats
 
 import relfit as rf
 from relfit.errors import ArgumentError
+from relfit.families import Exponential, Family, Gamma, Lognormal, Weibull
 from relfit.fitting import fit
 from relfit.lifedata import LifeData
 from relfit.repairs import repairs
@@ -68,6 +69,19 @@ def test_one_kind_of_repair_is_one_class() -> None:
     groups = LifeData.from_groups({i: rng.lognormal(1.0, 1.0, 200) for i in range(60)})
     status = repairs(groups, models=("lognormal2",)).table["status"]
     assert status.isin(["one_class", "hollow", "not_found"]).mean() >= 0.93
+
+
+@pytest.mark.parametrize(
+    "law", [Exponential(0.5), Lognormal(0.5, 1.0), Weibull(0.7, 3.0), Gamma(0.6, 2.0)], ids=lambda law: law.name
+)
+def test_any_single_law_is_one_class(law: Family) -> None:
+    life = law.sample((30, 300), rng=7)
+    table = repairs(LifeData.from_groups(dict(enumerate(life)))).table
+    assert (table["status"] == "ok").sum() <= 2
+    best = table.drop_duplicates(table.columns[0])
+    assert set(best["one"]) <= {"exponential", "lognormal", "weibull", "gamma"}
+    single = fit(LifeData.from_groups(dict(enumerate(life))), law.name, bootstrap=0)[law.name]
+    assert (best["aic_one"].to_numpy() <= single.aic + 2.0 * np.log(300)).all()
 
 
 def test_by_cause_of_a_log() -> None:
