@@ -165,6 +165,12 @@ class Duration(Quantity):
         for name in _NEEDED.get(self.law or "", ()):
             if getattr(self, name) is None:
                 raise refusal(f"the law {self.law} needs {name}", at="law", remedy=f"give {name}, or leave law out")
+        if self.drawn_by in ("poisson", "exponential") and self.value is not None:
+            assert self.events is not None
+            assert self.exposure is not None
+            if abs(self.value * self.events - self.exposure) > 0.01 * self.exposure:
+                what = f"the value ({self.value:g} h) is not exposure over events ({self.exposure:g} h / {self.events})"
+                raise refusal(what, at="exposure", remedy="leave out the value, or events and exposure")
         if self.law == "exponential" and self.events == 0:
             raise refusal("the law exponential needs at least one event", at="events")
         if self.law == "logit-normal":

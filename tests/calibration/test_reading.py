@@ -84,6 +84,8 @@ BAD = [
     ("[mtbf.node]\nvalue = 3\nlevel = 95\n", 3, "mtbf.node.level: this cannot be 95; it must be below 1"),
     ("[mtbf.node]\nvalue = 3\nevents = 2.5\n", 3, "mtbf.node.events: this cannot be 2.5; it must be a whole number"),
     ("[mtbf.node]\nvalue = 3\nlaw = 'poisson'\n", 3, "mtbf.node.law: the law poisson needs events"),
+    ("[mtbf.node]\nvalue = 5\nevents = 3\nexposure = 100\n", 4, "is not exposure over events (100 h / 3)"),
+    ("[mtbf.node]\nvalue = 5\nevents = 0\nexposure = 100\n", 4, "is not exposure over events (100 h / 0)"),
     ("[mttr]\nquick = 5\nslow = 2\nshare_quick = 0.5", 2, "mttr.quick: quick repairs (5 h) take longer than slow ones"),
     ("mttr.share_quick = 1.5", 1, "mttr.share_quick: this cannot be 1.5; it must be 1 or less"),
     ("version = 2", 1, "version: this cannot be 2; it must be 1"),
