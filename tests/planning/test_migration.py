@@ -43,6 +43,19 @@ def test_tables_1_to_6() -> None:
     assert (found["spares_corrected"] <= 3000).all()
 
 
+def test_what_moves_the_parallel_cells() -> None:
+    # an empirical description, on the page about migration
+    found = tables().query("jobs == 'parallel'")
+    days = {"1 day": 1, "1 week": 7, "1 month": 210, "1 year": 2520}
+    for row in found.to_dict("records"):
+        mix, scenario, mu = job_mix(row["nodes"]), SCENARIOS[row["scenario"]], 24.0 * days[row["mtbf"]]
+        u = mu / (mu + mix.sizes * float(scenario.migration))
+        other = float(2 * scenario.save + scenario.downtime)
+        left = (mix.jobs * (mix.sizes * u - 0.46 * u * (1 - u) ** 2)).sum() * (1 - row["spares_printed"] / row["nodes"])
+        saved = (mix.jobs * mix.sizes * mu / (mu + mix.sizes * other)).sum()
+        assert 100 * (left / saved - 1) == pytest.approx(row["printed"], abs=0.00505)
+
+
 def test_the_spare_too_many_comes_from_lost_digits() -> None:
     n, away = 2**20, 3.5 / 1443.5
     # factorials summed logarithm by logarithm, as a program of the time would
