@@ -5,6 +5,7 @@ Every function takes ``ax=None`` (a new pyplot figure) and titles the axes with 
 
 from __future__ import annotations
 
+from relfit.plotting.checkpointing import schedule_intervals, waste_over_interval
 from relfit.plotting.clock import hour_of_day, weekday
 from relfit.plotting.dependence import (
     autocorrelation,
@@ -24,6 +25,7 @@ from relfit.plotting.incidents import incident_sizes, incident_window, incidents
 from relfit.plotting.lemons import lemons
 from relfit.plotting.lifetimes import distributions, probability
 from relfit.plotting.likelihood import likelihood_contour, profile_likelihood
+from relfit.plotting.migration import strategy_map, yield_by_size, yield_of_replicas
 from relfit.plotting.nodes import failures_by_node, means_by_group
 from relfit.plotting.nodes_of_job import (
     best_size_by_work,
@@ -35,13 +37,19 @@ from relfit.plotting.nodes_of_job import (
 from relfit.plotting.paper import pp_plot, probability_plot, qq_plot
 from relfit.plotting.recurrence import availability_over_time, cumulative_difference, mean_cumulative, processes, trends
 from relfit.plotting.repairs import repair_classes, repair_times
+from relfit.plotting.sparing import decision_map, gpu_hours, sensitivity, simulated_hours, uncertain_spares
 from relfit.plotting.style import family_mark, look
+from relfit.plotting.system import calibration, chi_square_bins, interval_band, reliability_curve, uniform_plot
+from relfit.plotting.system_sizes import by_size
 
 __all__ = [
     "autocorrelation",
     "availability_over_time",
     "best_size_by_work",
+    "by_size",
+    "calibration",
     "causes",
+    "chi_square_bins",
     "clock_cycle",
     "completion_by_shape",
     "completion_by_size",
@@ -49,6 +57,7 @@ __all__ = [
     "correlation_classes",
     "correlations",
     "cumulative_difference",
+    "decision_map",
     "dispersion",
     "distributions",
     "durbin_watson",
@@ -60,11 +69,13 @@ __all__ = [
     "failures_by_node",
     "family_mark",
     "fleet_scatter",
+    "gpu_hours",
     "hazard_plot",
     "hour_of_day",
     "incident_sizes",
     "incident_window",
     "incidents_by_window",
+    "interval_band",
     "lemons",
     "likelihood_contour",
     "look",
@@ -76,9 +87,19 @@ __all__ = [
     "processes",
     "profile_likelihood",
     "qq_plot",
+    "reliability_curve",
     "repair_classes",
     "repair_times",
+    "schedule_intervals",
+    "sensitivity",
+    "simulated_hours",
     "speedup_curves",
+    "strategy_map",
     "trends",
+    "uncertain_spares",
+    "uniform_plot",
+    "waste_over_interval",
     "weekday",
+    "yield_by_size",
+    "yield_of_replicas",
 ]
