@@ -107,10 +107,14 @@ def schedule_intervals(schedule: Schedule, ax: Axes | None = None) -> Axes:
     style.decades(ax.xaxis, first, last)
     ax.set_ylim(0.0, 1.3 * scale * max(float(schedule.work.max()), schedule.fixed_interval))
     way = "Grow" if schedule.work[-1] > schedule.work[0] else "Shorten"
+    shares = f"{percent(schedule.waste)} instead of {percent(schedule.fixed_waste)} of the time is lost"
+    if schedule.fixed_waste - schedule.waste < 5e-4:
+        message = f"A fixed interval does as well: {percent(schedule.fixed_waste)} of the time is lost"
+    else:
+        message = f"{way} the intervals as time goes by: {shares}"
     return style.finish(
         ax,
-        f"{way} the intervals as time goes by: {percent(schedule.waste)} instead of {percent(schedule.fixed_waste)} "
-        "of the time is lost",
+        message,
         f"time since the restart ({far_unit})",
         f"work between two saves ({unit})",
         True,
