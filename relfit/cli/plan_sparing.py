@@ -60,6 +60,9 @@ def sparing(
     loss_limit: Annotated[
         int | None, typer.Option("--loss-limit", metavar="N", help="Go on with so many blocks missing.")
     ] = None,
+    disturbed: Annotated[
+        bool, typer.Option("--disturbed", help="Failures during detection and restart start them again.")
+    ] = False,
     alpha: Annotated[
         float | None, typer.Option("--alpha", metavar="X", help="Exposed communication of tensor parallelism.")
     ] = None,
@@ -104,7 +107,7 @@ def sparing(
         "zones": zones, "racks": racks, "trays": trays, "gpus": gpus, "group": group,
         "partial_groups": partial_groups or None, "block": block, "working": working, "period": period, "save": save,
         "detection": detection, "restart": restart, "loss_limit": loss_limit, "alpha": alpha, "exposed": exposed,
-        "idle_power": idle_power,
+        "idle_power": idle_power, "disturbed": disturbed or None,
     }  # fmt: skip
     asked = sparing_commands.Sparing(
         params, mtbf, mtbf_rack, mttr, given, spare_blocks, blocking, required, simulate, robust, level, draws, seed

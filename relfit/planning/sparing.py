@@ -175,7 +175,8 @@ def evaluate_sparing(
     )
     mtbf = block_mtbf(size, spare_trays, failures.mtbf_tray, failures.mtbf_rack, failures.mttr)
     down = unavailability(mtbf, np.broadcast_to(failures.mttr, mtbf.shape))
-    rate = 1.0 / failures.mtbf_rack + (size - spare_trays) / failures.mtbf_tray
+    in_rack = cluster.trays / size if cluster.shared_racks else 1.0  # blocks that one failure of a rack hits together
+    rate = 1.0 / (failures.mtbf_rack * in_rack) + (size - spare_trays) / failures.mtbf_tray
     rate = np.broadcast_to(rate, mtbf.shape)
     per_case = _Cases(np.broadcast_to(total, mtbf.shape), down, rate, np.broadcast_to(failures.mttr, mtbf.shape))
     groups = np.broadcast_to(unit.reshape(lead), mtbf.shape)
@@ -263,6 +264,7 @@ class _Cases:
         without = Situation(
             self.blocks[index], np.asarray(spare, dtype=np.float64), cluster.zones, self.share_down[index],
             self.mttr[index], self.rate[index], recovery.save, recovery.detection, recovery.restart, np.zeros(()),
+            recovery.disturbed,
         )  # fmt: skip
         return replace(without, period=recovery.periods(without))
 
@@ -336,7 +338,19 @@ def _compiled(
 
     def work(first: int, last: int) -> None:
         best_spare_blocks(
-            flat[0], flat[1], cluster.zones, flat[2], recovery.save, down, period, groups, free, placed, first, last
+            flat[0],
+            flat[1],
+            cluster.zones,
+            flat[2],
+            recovery.save,
+            down,
+            recovery.disturbed,
+            period,
+            groups,
+            free,
+            placed,
+            first,
+            last,
         )
 
     # one "group" of the batch a case, weighted by the blocks that the search may have to look at

@@ -40,6 +40,9 @@ class Cluster:
     partial_groups : bool
         What to do with blocks that do not divide the group: leave such a strategy out (False, the default), or fill
         the group's last block in part and count the rest as stranded.
+    shared_racks : bool
+        How often racks interrupt the job, when a rack holds several blocks: once for each block (False, as in the
+        paper), or once for all of them (True, as it is). Running out of spares takes blocks as independent either way.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class Cluster:
     gpus: int = 1
     group: int | None = None
     partial_groups: bool = False
+    shared_racks: bool = False
 
     def __post_init__(self) -> None:
         for name in ("zones", "racks", "trays", "gpus"):
@@ -98,7 +102,7 @@ class Cluster:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        names = ("zones", "racks", "trays", "gpus", "group", "partial_groups")
+        names = ("zones", "racks", "trays", "gpus", "group", "partial_groups", "shared_racks")
         return {**{name: getattr(self, name) for name in names}, "total_gpus": self.total_gpus}
 
 

@@ -53,6 +53,7 @@ class ClusterTable(_Table):
     gpus: Whole = Field(1, description="GPUs a tray")
     group: Whole | None = Field(None, description="GPUs that must be placed in one zone")
     partial_groups: bool = Field(False, description="fill the last block of a group in part")
+    shared_racks: bool = Field(False, description="whether a rack's failure interrupts once for all its blocks")
     block: list[Whole] | Whole | None = Field(None, description="GPUs a block, of the strategies to choose from")
     working: list[Whole] | Whole | None = Field(None, description="working GPUs a block, one for each block")
     most_spare_trays: Annotated[int, Strict(), Field(ge=0)] | None = Field(None, description="a block, at most")
@@ -63,6 +64,7 @@ class ClusterTable(_Table):
     loss_limit: Annotated[int, Strict(), Field(ge=0)] = Field(0, description="missing blocks that a job can stand")
     unit: Whole = Field(1, description="blocks that drop out together")
     exchange: Duration = Field(0.0, description="time between exchanges of state among units")
+    disturbed: bool = Field(False, description="whether failures during recovery start it again")
     exposed: Number | None = Field(None, description="share of time with exposed communication, for power headroom")
     idle_power: Number = Field(0.0, description="power of an idle tray, as a share of one at its limit")
     power_ratio: Number | None = Field(None, description="power limit with spare trays over that without, as measured")
@@ -105,7 +107,9 @@ class ClusterTable(_Table):
 
     def cluster(self) -> Cluster:
         """The cluster."""
-        return Cluster(self.zones, self.racks, self.trays, self.gpus, self.group, self.partial_groups)
+        return Cluster(
+            self.zones, self.racks, self.trays, self.gpus, self.group, self.partial_groups, self.shared_racks
+        )
 
     def strategies(self) -> Strategies:
         """What to choose from."""
@@ -117,9 +121,9 @@ class ClusterTable(_Table):
     def recovery(self) -> Recovery:
         """How a job saves and recovers."""
         if self.loss_limit == 0:
-            return Recovery(self.period, self.save, self.detection, self.restart)
+            return Recovery(self.period, self.save, self.detection, self.restart, disturbed=self.disturbed)
         scheme = SemiSynchronous(self.loss_limit, self.unit, self.exchange)  # type: ignore[arg-type]
-        return Recovery(self.period, self.save, self.detection, self.restart, scheme)
+        return Recovery(self.period, self.save, self.detection, self.restart, scheme, self.disturbed)
 
     def performance(self) -> Performance:
         """Speed of blocks."""

@@ -1,9 +1,10 @@
 """Compiled search for the best number of spare blocks, one case after the other; arrays in, arrays out.
 
 The logarithm of CETT is concave in the number R of spare blocks: log F(R) of a binomial is concave, and so is the
-logarithm of working blocks times their checkpoint efficiency, at a given period as at the best one. The first R that is
-no better than the one before it therefore ends the search, and under the placement rule (working blocks a multiple of
-the group) the best R is one of the two neighbours of the unconstrained best.
+logarithm of working blocks times their checkpoint efficiency, at a given period as at the best one, whether recovery is
+disturbed or not. The first R that is no better than the one before it therefore ends the search, and under the
+placement rule (working blocks a multiple of the group) the best R is one of the two neighbours of the unconstrained
+best.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ def _best_work(ratio: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _log_efficiency(rate: float, save: float, down: float, period: float) -> float:
+def _log_efficiency(rate: float, save: float, down: float, disturbed: bool, period: float) -> float:
     """Log of the share of running time that is useful; a period of NaN stands for the best one."""
+    if disturbed and rate * down > 1e-12:  # mean downtime when failures start it again
+        down = math.expm1(min(rate * down, 460.0)) / rate
     if rate <= 0.0:
         return 0.0 if math.isnan(period) else -math.log1p(save / period)
     if math.isnan(period):
@@ -56,6 +59,7 @@ def best_spare_blocks(
     failure_rate: np.ndarray,
     save: float,
     down: float,
+    disturbed: bool,
     period: float,
     group: np.ndarray,
     free: np.ndarray,
@@ -83,7 +87,7 @@ def best_spare_blocks(
             if not found or fits:
                 working = float(total - spare)
                 rate = working * zones * failure_rate[i]
-                value = math.log(working) + zones * log_cdf + _log_efficiency(rate, save, down, period)
+                value = math.log(working) + zones * log_cdf + _log_efficiency(rate, save, down, disturbed, period)
                 if not found:
                     if value > best or spare == 0:
                         best = value

@@ -22,6 +22,7 @@ __all__ = ["LOSSES", "Recovery", "Scheme", "SemiSynchronous", "Situation", "best
 FloatArray = npt.NDArray[np.float64]
 
 LOSSES = ("blocked", "reduced", "saves", "rework", "detection", "restart", "other")
+_LONGEST = 1e200  # times as long as an undisturbed recovery
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
 
@@ -44,6 +45,8 @@ class Situation:
         Time to save a checkpoint, to notice a failure, to restart.
     period : ndarray
         Work between checkpoints.
+    disturbed : bool
+        Whether a failure during detection and restart starts them again.
     """
 
     blocks: FloatArray
@@ -56,6 +59,7 @@ class Situation:
     detection: float
     restart: float
     period: FloatArray
+    disturbed: bool = False
 
     @property
     def working_blocks(self) -> FloatArray:
@@ -66,6 +70,15 @@ class Situation:
     def failure_rate(self) -> FloatArray:
         """Failures an hour that hit the job."""
         return self.working_blocks * self.block_failure_rate
+
+    @property
+    def downtimes(self) -> tuple[FloatArray, FloatArray]:
+        """Mean time in detection and in restart a stop; where recovery is disturbed, (e^(rate D) - 1)/rate together."""
+        longer = np.ones(())
+        if self.disturbed:
+            with np.errstate(over="ignore"):
+                longer = np.minimum(special.exprel(self.failure_rate * (self.detection + self.restart)), _LONGEST)
+        return np.asarray(self.detection * longer), np.asarray(self.restart * longer)
 
 
 Scheme = Callable[[Situation], Mapping[str, npt.ArrayLike]]
@@ -174,7 +187,7 @@ def synchronous(situation: Situation) -> dict[str, FloatArray]:
 
     s = situation
     blocked = job_blocked(blocking_probability(s.blocks, s.spare_blocks, s.share_down), s.zones)
-    parts = _running(s.failure_rate, s.period, s.save, s.detection, s.restart)
+    parts = _running(s.failure_rate, s.period, s.save, *s.downtimes)
     return {"blocked": blocked, **{name: (1.0 - blocked) * parts[name] for name in parts if name != "useful"}}
 
 
@@ -223,12 +236,12 @@ class SemiSynchronous:
 
     def best_period(self, situation: Situation) -> FloatArray:
         """Best work between checkpoints: by Lambert W, with the rate of full stops."""
-        return best_period(self.stop_rate(situation), situation.save, situation.detection + situation.restart)
+        return best_period(self.stop_rate(situation), situation.save, sum(situation.downtimes))
 
     def __call__(self, situation: Situation) -> dict[str, FloatArray]:
         """Shares of the job's GPU hours that are lost."""
         blocked, missing, stops, dropped = self._states(situation)
-        parts = _running(stops, situation.period, situation.save, situation.detection, situation.restart)
+        parts = _running(stops, situation.period, situation.save, *situation.downtimes)
         up = 1.0 - blocked
         lost = {name: up * parts[name] for name in parts if name != "useful"}
         useful = up * parts["useful"]
@@ -300,6 +313,8 @@ class Recovery:
         `synchronous` (the default), `SemiSynchronous`, or a function from a `Situation` to the shares of the job's GPU
         hours that are lost, by name (`LOSSES`); what is not lost is useful. Losses that add to more than one are scaled
         down to one.
+    disturbed : bool
+        False, as in the paper: failures during detection and restart cost nothing. True: they start them again.
 
     Examples
     --------
@@ -316,6 +331,7 @@ class Recovery:
     detection: Any = 0.0
     restart: Any = 0.0
     scheme: Scheme = field(default=synchronous)
+    disturbed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("save", "detection", "restart"):
@@ -342,7 +358,7 @@ class Recovery:
         if self.period is not None:
             return np.full(np.broadcast_shapes(*(np.shape(a) for a in _arrays(situation))), self.period)
         if self.scheme is synchronous:
-            return best_period(situation.failure_rate, self.save, self.detection + self.restart)
+            return best_period(situation.failure_rate, self.save, sum(situation.downtimes))
         if isinstance(self.scheme, SemiSynchronous):
             return self.scheme.best_period(situation)
         return self._searched(situation)
@@ -375,7 +391,7 @@ class Recovery:
         """Ready for JSON."""
         name = getattr(self.scheme, "__name__", None) or repr(self.scheme)
         times = {key: getattr(self, key) for key in ("period", "save", "detection", "restart")}
-        return {**times, "scheme": name}
+        return {**times, "scheme": name, "disturbed": self.disturbed}
 
 
 def _arrays(s: Situation) -> list[FloatArray]:

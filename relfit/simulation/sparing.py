@@ -318,7 +318,7 @@ def simulate_sparing(
     *,
     whole_block_repairs: bool = True,
     separate_racks: bool = True,
-    undisturbed_recovery: bool = True,
+    undisturbed_recovery: bool | None = None,
     years: float = 10.0,
     replications: int = 8,
     precision: float | None = None,
@@ -348,7 +348,8 @@ def simulate_sparing(
         True (the closed form): every block fails by itself at the rate of a rack. False: racks take all their blocks
         down together. Needs to be True when `whole_block_repairs` is.
     undisturbed_recovery : bool
-        True (the closed form): failures during detection and restart cost nothing. False: they start it again.
+        True: failures during detection and restart cost nothing. False: they start it again. As `recovery` says when
+        left out, which is what the closed form takes too.
     years : float
         Simulated time of one replication, of 8760 hours each.
     replications : int
@@ -395,12 +396,13 @@ def simulate_sparing(
         raise ArgumentError(
             "whole_block_repairs go with separate_racks", remedy="set whole_block_repairs=False to share racks"
         )
+    undisturbed = not recovery.disturbed if undisturbed_recovery is None else bool(undisturbed_recovery)
     replications = int(whole("replications", replications, 2))
     years_ = float(positive("years", years))
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level is {level:g}", remedy="give a number between 0 and 1")
     closed = evaluate_sparing(cluster, strategy, lives.means(), recovery)
-    run = _Run.of(cluster, closed, lives, recovery, whole_block_repairs, separate_racks, undisturbed_recovery)
+    run = _Run.of(cluster, closed, lives, recovery, whole_block_repairs, separate_racks, undisturbed)
     warm = _WARM_REPAIRS * run.mean_repair if warm_up is None else float(durations("warm_up", warm_up))
     expected = _events(cluster, closed, warm + years_ * _HOURS_A_YEAR)
     if expected > _MOST_EVENTS:
@@ -423,7 +425,7 @@ def simulate_sparing(
         "exponential_times": exponential and len(lives.kinds("repair")) == 1 and lives.rack_repair is None,
         "whole_block_repairs": whole_block_repairs,
         "separate_racks": separate_racks,
-        "undisturbed_recovery": undisturbed_recovery,
+        "undisturbed_recovery": undisturbed is not recovery.disturbed,
     }
     return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), years_, float(level), kept)
 

@@ -48,14 +48,16 @@ def random_case(rng: np.random.Generator) -> tuple[Cluster, DeviceFailures, Reco
     failures = DeviceFailures(mtbf, mtbf * 10 ** rng.uniform(-0.5, 1), 10 ** rng.uniform(-1, 2))
     save = 10 ** rng.uniform(-4, -1)
     period = None if rng.random() < 0.5 else save * 10 ** rng.uniform(0.1, 3)
-    return cluster, failures, Recovery(period, save, 10 ** rng.uniform(-3, -1), 10 ** rng.uniform(-3, 0))
+    disturbed = bool(rng.random() < 0.3)
+    waits = 10 ** rng.uniform(-3, -1), 10 ** rng.uniform(-3, 0)
+    return cluster, failures, Recovery(period, save, *waits, disturbed=disturbed)
 
 
 def brute_force(cluster: Cluster, failures: DeviceFailures, recovery: Recovery) -> float:
     """The highest CETT over every block size, spare tray, spare block and period; the paper's formulas written out."""
     best = 0.0
     tray, rack, mttr = float(failures.mtbf_tray), float(failures.mtbf_rack), float(failures.mttr)
-    down = recovery.detection + recovery.restart
+    wait = recovery.detection + recovery.restart
     for size in range(1, cluster.trays + 1):
         if cluster.trays % size:
             continue
@@ -78,8 +80,9 @@ def brute_force(cluster: Cluster, failures: DeviceFailures, recovery: Recovery) 
                 if (total - spare) % unit:
                     continue
                 rate = (total - spare) * cluster.zones * (1 / rack + (size - idle) / tray)
+                down = np.expm1(min(rate * wait, 460)) / rate if recovery.disturbed else wait
 
-                def efficiency(period: float, rate: float = rate) -> float:
+                def efficiency(period: float, rate: float = rate, down: float = down) -> float:
                     return period / (np.expm1(min(rate * period, 600)) * (1 / rate + down) + recovery.save)
 
                 if recovery.period is None:

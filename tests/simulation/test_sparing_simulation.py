@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,24 @@ def test_shared_racks_take_their_blocks_together() -> None:
     assert together.replications["hits"].mean() == pytest.approx(apart.replications["hits"].mean() / 4, rel=0.1)
 
 
+def test_shared_racks_have_a_closed_form_too() -> None:
+    cluster, failures = replace(SMALL, shared_racks=True), DeviceFailures(20_000, 2000, 24)
+    plain = run(Strategies(2, 0, 12), failures, whole_block_repairs=False, separate_racks=False, years=20)
+    found = simulate_sparing(
+        cluster,
+        Strategies(2, 0, 12),
+        failures,
+        RECOVERY,
+        whole_block_repairs=False,
+        separate_racks=False,
+        years=20,
+        rng=3,
+    )
+    assert found.cett == plain.cett
+    assert abs(found.error) < 0.003
+    assert plain.error < -0.01
+
+
 def test_repeated_recovery_takes_longer() -> None:
     failures = DeviceFailures(2000, 10_000, 4)
     calm = run(Strategies(8, 0, 6), failures, years=5)
@@ -102,6 +121,17 @@ def test_repeated_recovery_takes_longer() -> None:
         for f in (calm, disturbed)
     ]
     assert per_stop[1] / per_stop[0] == pytest.approx(longer, rel=0.03)
+
+
+@pytest.mark.parametrize("limit", [0, 2])
+def test_disturbed_recovery_has_a_closed_form_too(limit: int) -> None:
+    recovery = Recovery("15min", "10s", "2min", "15min", SemiSynchronous(limit), disturbed=True)
+    found = run(Strategies(8, 0, 6), DeviceFailures(2000, 10_000, 4), recovery, years=5)
+    assert found.assumptions["undisturbed_recovery"] is True
+    low, high = found.cett_interval
+    assert abs(found.error) < 0.01 + (high - low) / (2 * found.cett)
+    calm = run(Strategies(8, 0, 6), DeviceFailures(2000, 10_000, 4), replace(recovery, disturbed=False), years=5)
+    assert calm.cett > found.cett
 
 
 def test_semi_synchronous_closed_form() -> None:
