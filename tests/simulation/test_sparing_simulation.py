@@ -105,7 +105,7 @@ def test_shared_racks_have_a_closed_form_too() -> None:
         rng=3,
     )
     assert found.cett == plain.cett
-    assert abs(found.error) < 0.003
+    assert abs(found.error) < 0.008  # blocks of one rack go missing together
     assert plain.error < -0.01
 
 
