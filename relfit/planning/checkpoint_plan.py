@@ -298,6 +298,8 @@ def plan_checkpoints(
     if robust != "mean":
         share("robust", robust, zero=False, one=False)
     asked = _asked(interval, period, c)
+    if c == 0.0:
+        speed = 1.0  # nothing is slowed by a save that takes no time
     model, words = _model(source, cost, speed, nodes, ages, by_family, events, draws, rng)
     stretch = model.stretch if isinstance(model, WasteOfLives) else None
     mtbf = model.mtbf if isinstance(model, ExponentialWaste) else model.stretch.mean()

@@ -71,6 +71,11 @@ class Schedule:
         if self.status != "ok":
             return "No schedule makes progress: failures come faster than a save can be done."
         gain = self.fixed_waste - self.waste
+        if gain < 5e-6:
+            return (
+                f"Intervals that follow the hazard gain nothing over a fixed one of {self.fixed_interval:.3g} hours "
+                f"(waste {100 * self.fixed_waste:.3g} %)."
+            )
         way = "growing" if self.work[-1] > self.work[0] else "shrinking"
         return (
             f"Intervals {way} from {self.work[0]:.3g} to {self.work[-1]:.3g} hours waste {100 * self.waste:.3g} %, "
@@ -186,6 +191,9 @@ def _schedule(
     fixed = best_fixed_interval(
         stretch, c, 0.0 if running else r, d, exposed=("save",) if running else exposed
     )  # fmt: skip
+    if fixed.status != "ok":
+        one = np.array([fixed.interval])
+        return Schedule(one, start + one + c, fixed.waste, fixed.interval, fixed.waste, c, rule, fixed.status)
     end = _end(stretch, start, c)
     ends = _by_hazard(stretch, start, end, c)
     if rule == "optimal":

@@ -11,7 +11,7 @@ from relfit.errors import ArgumentError
 from relfit.planning.arguments import FloatArray, share, whole
 from relfit.planning.checkpointing import Costs, best_interval
 from relfit.planning.rates_of_job import rate_of_job
-from relfit.planning.renewal import best_fixed_interval
+from relfit.planning.renewal import LEAST_PROGRESS, best_fixed_interval
 from relfit.planning.replication import (
     best_restart_interval,
     break_even_nodes,
@@ -75,6 +75,8 @@ class ReplicationPlan:
     def sentence(self) -> str:
         """Which strategy is best here, and from where on replication pays, in a sentence."""
         row = self.strategies[self.strategies["strategy"] == self.best].iloc[0]
+        if not float(row["yield"]) > LEAST_PROGRESS:
+            return f"At {self.nodes} nodes no strategy makes progress: failures come faster than anything can be saved."
         text = f"At {self.nodes} nodes {self.best} yield most: {percent(float(row['yield']))} of the nodes do kept work"
         if np.isfinite(self.probability):
             text += f" (best in {percent(self.probability)} of what the rate can be)"

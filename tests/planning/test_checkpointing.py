@@ -228,6 +228,9 @@ def test_no_progress() -> None:
     plan = plan_checkpoints("1min", "2h")
     assert plan.status == "no_progress"
     assert plan.sentence.startswith("No interval makes progress")
+    never = best_schedule(Weibull(20.0, 1.0), 5.0)
+    assert never.status == "no_progress"
+    assert never.sentence.startswith("No schedule makes progress")
     with pytest.raises(DataError, match="infinite"):
         best_fixed_interval(Loglogistic(0.9, 10.0), 0.1)
 
@@ -312,6 +315,8 @@ def test_schedule_of_exponential_lives_is_fixed() -> None:
     best = float(exact.best_interval(20, 0.1))
     assert plan.work == pytest.approx(np.full(len(plan), best), rel=2e-3)
     assert plan.waste == pytest.approx(float(exact.best_waste(20, 0.1, 0.1)), rel=1e-6)
+    assert "gain nothing" in plan.sentence
+    assert plan_checkpoints(24, 0, slowed=0.5).interval == 0.0
 
 
 def test_schedule_of_aged_nodes() -> None:

@@ -176,6 +176,8 @@ def test_plan() -> None:
     assert (plan.strategies["yield_low"] <= plan.strategies["yield"]).all()
     json.dumps(plan.to_dict(), allow_nan=False)
     assert "<table" in plan._repr_html_()
+    hopeless = plan_replication(1e-3, 1, 1, nodes=100)
+    assert "no strategy makes progress" in hopeless.sentence
     small = plan_replication(43_800, "10min", "10min", nodes=1000)
     assert small.best == "checkpoints alone"
     known = Parameters(mtbf="43800h", fleet={"nodes": 2000})
