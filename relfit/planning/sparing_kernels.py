@@ -39,16 +39,79 @@ def _best_work(ratio: float) -> float:
 @njit(cache=True, nogil=True)
 def _log_efficiency(rate: float, save: float, down: float, disturbed: bool, period: float) -> float:
     """Log of the share of running time that is useful; a period of NaN stands for the best one."""
-    if disturbed and rate * down > 1e-12:  # mean downtime when failures start it again
-        down = math.expm1(min(rate * down, 460.0)) / rate
     if rate <= 0.0:
         return 0.0 if math.isnan(period) else -math.log1p(save / period)
+    # log of 1 + rate times the mean downtime, which is (e^(rate D) - 1)/rate when failures start recovery again
+    boost = rate * down if disturbed else math.log1p(rate * down)
     if math.isnan(period):
-        return -_best_work(rate * save / (1.0 + rate * down)) - math.log1p(rate * down)
+        return -_best_work(rate * save * math.exp(-boost)) - boost
     load = rate * period
     if load > 700.0:
-        return -(math.log1p(rate * down) + load - math.log(load))
-    return -math.log((1.0 + rate * down) * (math.expm1(load) / load if load > 1e-12 else 1.0) + save / period)
+        return -(boost + load - math.log(load))
+    return -boost - math.log((math.expm1(load) / load if load > 1e-12 else 1.0) + save / period * math.exp(-boost))
+
+
+@njit(cache=True, nogil=True)
+def _far_below(total: int, q: float, unit: int) -> int:
+    """A number of spares that can be placed and is most likely too small: six deviations below the mean."""
+    least = int(total * q - 6.0 * math.sqrt(total * q * (1.0 - q)) - 2.0)
+    least -= (least - total) % unit
+    return max(least, 0) if q < 1.0 else 0
+
+
+@njit(cache=True, nogil=True)
+def _log_cdf(spare: int, total: int, log_pmf: float, odds: float) -> float:
+    """Log of P(N <= spare) far below the mean, from the log of P(N = spare): terms fall by ever smaller ratios."""
+    sum_, term, k = 1.0, 1.0, spare
+    while k > 0:
+        term *= k / (total - k + 1.0) * math.exp(-odds)
+        sum_ += term
+        k -= 1
+        if term < 1e-17 * sum_:
+            break
+    return min(log_pmf + math.log(sum_), 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _search(
+    i: int, start: int, total: int, q: float, zones: int, failure_rate: float, save: float, down: float,
+    disturbed: bool, period: float, unit: int, free: np.ndarray, placed: np.ndarray,
+) -> bool:  # fmt: skip
+    """Search upwards from `start`; False when `start` itself is best and is not 0."""
+    log_pmf = total * math.log1p(-q) if q < 1.0 else -np.inf
+    odds = math.log(q) - math.log1p(-q) if 0.0 < q < 1.0 else -np.inf
+    log_cdf = log_pmf
+    if start > 0:
+        log_pmf = math.lgamma(total + 1.0) - math.lgamma(start + 1.0) - math.lgamma(total - start + 1.0)
+        log_pmf += start * math.log(q) + (total - start) * math.log1p(-q)
+        log_cdf = _log_cdf(start, total, log_pmf, odds)
+    found, best, best_placed, at_placed = False, -np.inf, -np.inf, total - unit
+    spare = start
+    while spare < total:
+        if spare > start and q > 0.0:
+            log_pmf += math.log((total - spare + 1) / spare) + odds
+            above = max(log_cdf, log_pmf)
+            log_cdf = min(above + math.log1p(math.exp(min(log_cdf, log_pmf) - above)), 0.0)
+        fits = (total - spare) % unit == 0
+        if not found or fits:
+            working = float(total - spare)
+            rate = working * zones * failure_rate
+            value = math.log(working) + zones * log_cdf + _log_efficiency(rate, save, down, disturbed, period)
+            if not found:
+                if value > best or spare == start:
+                    best = value
+                    free[i] = spare
+                else:
+                    found = True
+                    if free[i] == start and start > 0:
+                        return False
+            if fits and (value > best_placed or best_placed == -np.inf):
+                best_placed, at_placed = value, spare
+            if found and fits:
+                break
+        spare += 1
+    placed[i] = at_placed
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -72,31 +135,8 @@ def best_spare_blocks(
     `blocks`, `group` (blocks) and `share_down`, `failure_rate` (of one working block, an hour) have one value a case.
     """
     for i in range(first, last):
-        total, q, unit = blocks[i], share_down[i], group[i]
-        log_pmf = total * math.log1p(-q) if q < 1.0 else -np.inf
-        odds = math.log(q) - math.log1p(-q) if 0.0 < q < 1.0 else -np.inf
-        log_cdf = log_pmf
-        found, best, best_placed, at_placed = False, -np.inf, -np.inf, total - unit
-        spare = 0
-        while spare < total:
-            if spare > 0 and q > 0.0:
-                log_pmf += math.log((total - spare + 1) / spare) + odds
-                above = max(log_cdf, log_pmf)
-                log_cdf = min(above + math.log1p(math.exp(min(log_cdf, log_pmf) - above)), 0.0)
-            fits = (total - spare) % unit == 0
-            if not found or fits:
-                working = float(total - spare)
-                rate = working * zones * failure_rate[i]
-                value = math.log(working) + zones * log_cdf + _log_efficiency(rate, save, down, disturbed, period)
-                if not found:
-                    if value > best or spare == 0:
-                        best = value
-                        free[i] = spare
-                    else:
-                        found = True
-                if fits and (value > best_placed or best_placed == -np.inf):
-                    best_placed, at_placed = value, spare
-                if found and fits:
-                    break
-            spare += 1
-        placed[i] = at_placed
+        total, q, rate, unit = blocks[i], share_down[i], failure_rate[i], group[i]
+        start = _far_below(total, q, unit)
+        known = _search(i, start, total, q, zones, rate, save, down, disturbed, period, unit, free, placed)
+        if not known:  # the best number lies below where the search began
+            _search(i, 0, total, q, zones, rate, save, down, disturbed, period, unit, free, placed)
