@@ -4,7 +4,7 @@ The logarithm of CETT is concave in the number R of spare blocks: log F(R) of a 
 logarithm of working blocks times their checkpoint efficiency, at a given period as at the best one, whether recovery is
 disturbed or not. The first R that is no better than the one before it therefore ends the search, and under the
 placement rule (working blocks a multiple of the group) the best R is one of the two neighbours of the unconstrained
-best.
+best. Where blocking no longer matters the search goes on by bisection.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 
 __all__ = ["best_spare_blocks"]
+
+_SURE = -1e-16  # log of a probability that is as good as one
 
 
 @njit(cache=True, nogil=True)
@@ -73,6 +75,32 @@ def _log_cdf(spare: int, total: int, log_pmf: float, odds: float) -> float:
 
 
 @njit(cache=True, nogil=True)
+def _gain(
+    working: int, zones: int, failure_rate: float, save: float, down: float, disturbed: bool, period: float
+) -> float:
+    """Log of working blocks times their efficiency."""
+    return math.log(working) + _log_efficiency(working * zones * failure_rate, save, down, disturbed, period)
+
+
+@njit(cache=True, nogil=True)
+def _best_unblocked(
+    first: int, total: int, step: int, zones: int, failure_rate: float, save: float, down: float, disturbed: bool,
+    period: float,
+) -> int:  # fmt: skip
+    """The best of first, first + step, ... below `total` where blocking is out of the question; by bisection."""
+    low, high = 0, (total - 1 - first) // step
+    while low < high:
+        middle = (low + high) // 2
+        working = total - first - middle * step
+        here = _gain(working, zones, failure_rate, save, down, disturbed, period)
+        if _gain(working - step, zones, failure_rate, save, down, disturbed, period) > here:
+            low = middle + 1
+        else:
+            high = middle
+    return first + low * step
+
+
+@njit(cache=True, nogil=True)
 def _search(
     i: int, start: int, total: int, q: float, zones: int, failure_rate: float, save: float, down: float,
     disturbed: bool, period: float, unit: int, free: np.ndarray, placed: np.ndarray,
@@ -92,6 +120,16 @@ def _search(
             log_pmf += math.log((total - spare + 1) / spare) + odds
             above = max(log_cdf, log_pmf)
             log_cdf = min(above + math.log1p(math.exp(min(log_cdf, log_pmf) - above)), 0.0)
+        if not found and spare > start and log_cdf > _SURE:
+            # blocking no longer matters: the rest is a concave function of the working blocks alone
+            free[i] = _best_unblocked(spare - 1, total, 1, zones, failure_rate, save, down, disturbed, period)
+            first = spare + (total - spare) % unit
+            if first <= total - unit:
+                at = _best_unblocked(first, total, unit, zones, failure_rate, save, down, disturbed, period)
+                if _gain(total - at, zones, failure_rate, save, down, disturbed, period) > best_placed:
+                    at_placed = at
+            placed[i] = at_placed
+            return not (free[i] == start and start > 0)
         fits = (total - spare) % unit == 0
         if not found or fits:
             working = float(total - spare)
