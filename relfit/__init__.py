@@ -1,4 +1,4 @@
-"""relfit: from the failure logs of computing fleets to fitted lifetimes, reports and parameters for planners.
+"""relfit: from the failure logs of computing fleets to fitted lifetimes, reports, plans and what they rest on.
 
 Importing this package is cheap: what it offers is loaded on first use.
 """
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
         incidents,
         lemons,
         nonparametric,
+        planning,
         plotting,
         recurrence,
         regression,
         repairs,
+        reproduction,
+        simulation,
         system,
     )
     from relfit.calibration import Parameters, calibrate
@@ -64,10 +67,13 @@ _ROOMS = (
     "incidents",
     "lemons",
     "nonparametric",
+    "planning",
     "plotting",
     "recurrence",
     "regression",
     "repairs",
+    "reproduction",
+    "simulation",
     "system",
 )
 
@@ -94,6 +100,7 @@ __all__ = [
     "incidents",
     "lemons",
     "nonparametric",
+    "planning",
     "plotting",
     "read",
     "recurrence",
@@ -101,6 +108,8 @@ __all__ = [
     "repairs",
     "replay",
     "report",
+    "reproduction",
+    "simulation",
     "system",
 ]
 
