@@ -403,13 +403,21 @@ def system(
     at: Annotated[
         str | None, typer.Option("--at", metavar="DATE", help="When the job starts; the end of the log if left out.")
     ] = None,
-    families: opt.Families = opt.FAMILIES,
+    families: Annotated[
+        str | None,
+        typer.Option("--families", metavar="A,B", help="To fit: one, Weibull when left out; several with --own-fits."),
+    ] = None,
     family: Annotated[str, typer.Option("--family", metavar="NAME", help="One for all nodes, or best.")] = "best",
     missing: Annotated[
-        str, typer.Option("--missing", metavar="NAME", help="Nodes without an estimate: pool, drop or error.")
-    ] = "pool",
-    pooled: Annotated[
-        bool, typer.Option("--pooled", help="Draw every node towards the fleet; with one family.")
+        str | None,
+        typer.Option(
+            "--missing",
+            metavar="NAME",
+            help="Nodes without an estimate: pool, drop or error (a file of fits: no pool).",
+        ),
+    ] = None,
+    own_fits: Annotated[
+        bool, typer.Option("--own-fits", help="Fit every node on its own; else each is drawn towards the fleet.")
     ] = False,
     interval: Annotated[
         float | None, typer.Option("--interval", metavar="P", help="Level of intervals from the doubt about the fits.")
@@ -433,7 +441,7 @@ def system(
     from relfit.cli import system_commands
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
-    chosen = system_commands.Chosen(nodes, k, age, at, tolerate, families, family, missing, pooled)
+    chosen = system_commands.Chosen(nodes, k, age, at, tolerate, families, family, missing, own_fits)
     system_commands.system(reading, chosen, horizons=horizon, level=interval, as_json=json, out=out, plot=plot)
 
 

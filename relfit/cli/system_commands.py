@@ -33,10 +33,10 @@ class Chosen:
     ages: list[str] | None
     at: str | None
     tolerate: int
-    families: str
+    families: str | None
     family: str
-    missing: str
-    pooled: bool
+    missing: str | None
+    own_fits: bool
 
 
 def system(
@@ -82,7 +82,7 @@ def system(
         output.print_json(_document(found, sizes, whole))
         return
     rows = _few(len(table))
-    lines = [repr(found), "", _sentence(found, whole), "", "All nodes together", *output.table(whole), ""]
+    lines = [repr(found), "", _sentence(found, whole), *found.notes, "", "All nodes together", *output.table(whole), ""]
     lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
     if len(rows) < len(table):
         lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")
@@ -103,28 +103,31 @@ def load_system(reading: Reading, chosen: Chosen, steps: Steps) -> System:
     names = None if chosen.nodes is None else [name.strip() for name in chosen.nodes.split(",") if name.strip()]
     if chosen.nodes is not None and not names:
         raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")
-    if chosen.missing not in ("error", "drop", "pool"):
+    if chosen.missing not in (None, "error", "drop", "pool"):
         raise ArgumentError(f"--missing {chosen.missing!r} is not known", remedy="use error, drop or pool")
     if is_fits_file(reading.log):
-        for option, value in (("--at", chosen.at), ("--pooled", chosen.pooled), ("--where", reading.where),
-                              ("--since", reading.since), ("--until", reading.until)):  # fmt: skip
+        for option, value in (("--at", chosen.at), ("--own-fits", chosen.own_fits), ("--families", chosen.families),
+                              ("--where", reading.where), ("--since", reading.since), ("--until", reading.until),
+                              ("--missing pool", chosen.missing == "pool")):  # fmt: skip
             if value:
                 raise ArgumentError(f"{option} does not go with a file of fits", remedy="give the log itself")
         steps.next()
         ages = _ages(chosen.ages)
-        missing = "drop" if chosen.missing == "pool" else chosen.missing
         return System.from_file(
-            reading.log, names, 0.0 if ages is None else ages, family=chosen.family, missing=missing
+            reading.log, names, 0.0 if ages is None else ages, family=chosen.family, missing=chosen.missing or "error"
         )
-    families = family_names(chosen.families)
-    if chosen.pooled and len(families) > 1 and chosen.family == "best":
-        raise ArgumentError("--pooled needs one family", remedy="write --families weibull")
+    families = None if chosen.families is None else family_names(chosen.families)
+    if not chosen.own_fits and families is not None and len(families) > 1 and chosen.family == "best":
+        raise ArgumentError(
+            f"--families {chosen.families}: nodes that are drawn towards the fleet have one family",
+            remedy="name one, or add --own-fits",
+        )
     log = reading.select(reading.read())
     steps.next()
-    family = families[0] if chosen.pooled and chosen.family == "best" else chosen.family
     found = System.from_log(
-        log, chosen.at, nodes=names, families=families, family=family, pooled=chosen.pooled, missing=chosen.missing
-    )
+        log, chosen.at, nodes=names, families=families, family=chosen.family, pooled=not chosen.own_fits,
+        missing=chosen.missing or "pool",
+    )  # fmt: skip
     ages = _ages(chosen.ages)
     return found if ages is None else found.at_age(ages)
 
@@ -135,10 +138,13 @@ def _ages(given: list[str] | None) -> Any:
     if not given:
         return None
     found = [_hours("--age", text) for text in given]
-    if max(found) > LONGEST_AGE:
-        raise ArgumentError(
-            f"--age {max(found) / 8766.0:.4g} years", remedy="numbers are hours; write 30min, 20h or 5days"
-        )
+    for text, age in zip(given, found, strict=True):
+        if age > 0.0 and text.strip()[-1].isdigit():
+            raise ArgumentError(
+                f"--age {text} does not say its unit", remedy=f"write {text.strip()}h or {text.strip()}days"
+            )
+        if age > LONGEST_AGE:
+            raise ArgumentError(f"--age {text} is {age / 8766.0:.4g} years", remedy="write 30min, 20h or 5days")
     return found[0] if len(found) == 1 else found
 
 
@@ -186,6 +192,7 @@ def _document(found: System, sizes: SystemsBySize, whole: pd.DataFrame) -> dict[
     return {
         "system": {"nodes": found.n_nodes, "tolerance": found.tolerance, "description": repr(found)},
         "sentence": _sentence(found, whole),
+        "notes": list(found.notes),
         "whole": output.records(whole),
         "sizes": output.records(sizes.to_frame()),
         "nodes": output.records(found.to_frame()),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 from relfit.plotting import style
+from relfit.wording import p_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -272,7 +273,7 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     p = result.p if result.p_fit is None else result.p_fit
     message = (
         f"{'disagrees' if result.rejected else 'agrees'}: chi-square {result.statistic:.3f} (shares above the bars), "
-        f"critical {result.critical:.3f} at {result.degrees} degrees of freedom, p = {p:.2g}"
+        f"critical {result.critical:.3f} at {result.degrees} degrees of freedom, {p_words(p)}"
     )
     return style.finish(ax, message, "time to failure (hours)", "failures", True)
 
@@ -313,7 +314,7 @@ def uniform_plot(result: Validation, ax: Axes | None = None) -> Axes:
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, 1.0)
     message = (
-        f"K-S p = {result.ks_p:.2g}, A-D p = {result.ad_p:.2g}; {result.failures:,} failures where "
+        f"K-S {p_words(result.ks_p)}, A-D {p_words(result.ad_p)}; {result.failures:,} failures where "
         f"{style.figures(result.expected)} are expected"
     )
     return style.finish(

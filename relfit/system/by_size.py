@@ -4,7 +4,8 @@ All k share one grid in the log of time. Panels of Gauss-Legendre points march f
 begun to fail to where the smallest has failed for certain; at each point the hazards of the nodes are summed once, and
 each partial sum is the cumulative hazard of one k. A panel is halved while the last Legendre coefficients of any
 integrand on it are not small, and drops the sizes for which nothing is left, largest first. So a node is evaluated at
-some two hundred points whatever the number of sizes.
+some two hundred points whatever the number of sizes; where its family has no closed form, a point costs one failure
+rate (`relfit.system.marching`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from relfit.system import prefix_kernels
 from relfit.system.components import Component
 from relfit.system.engines import Sets
 from relfit.system.hazards import NodeHazards, in_threads
+from relfit.system.marching import MARCH_TOLERANCE, HazardMarch
 from relfit.system.quadrature import COARSE, ENDS, LEGENDRE_POINTS, TOLERANCE, WEIGHTS
 from relfit.system.quantities import horizon_hours
 from relfit.system.tails import tail_index
@@ -38,6 +40,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _WIDEST, _NARROWEST, _MOST_PANELS = 8.0, 1e-9, 5000
+_FURTHEST = 38.0  # below the time at which half of the largest system have failed, in its log
 _FEW = 3000  # sizes up to which racks that take their nodes are counted set by set
 
 
@@ -208,6 +211,7 @@ class _Prefixes:
             extra_step = np.concatenate([extra_step, np.zeros(system.common.ages.size, dtype=np.int64)])
         self.hazards = NodeHazards(parts, np.concatenate(ages))
         self.order, self.tolerance = order, system.tolerance
+        self.march = HazardMarch(self.hazards, order)
         by_step = np.argsort(extra_step, kind="stable")
         self.extra, self.extra_step = extra[by_step].astype(np.int64), extra_step[by_step].astype(np.int64)
         # powers with which the reliabilities fall in the end
@@ -221,9 +225,6 @@ class _Prefixes:
         # x R(x) of a mixture may fall and rise again
         self.plain = not any(isinstance(c.family, (Mixture, LimitedFailure, CompetingRisks)) for c in parts)
 
-    def _spent(self, x: FloatArray, count: int) -> FloatArray:
-        return self.hazards.spent(x, self.order[:count])
-
     def _further(self, values: Callable[[FloatArray, IntArray], FloatArray], x: FloatArray, count: int) -> FloatArray:
         """What racks and common causes add at each step, summed up: shape (count, m)."""
         out = np.zeros((count, x.size))
@@ -235,14 +236,14 @@ class _Prefixes:
 
     def log_alive(self, x: FloatArray, count: int) -> FloatArray:
         """Log reliabilities of the first `count` sizes, shape (count, m)."""
-        return self._alive(x, count, False)[0]
+        return self._alive(x, self.hazards.spent(x, self.order[:count]), False)[0]
 
     def at(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log reliabilities and failure rates of all sizes, shape (K, m)."""
-        return self._alive(x, self.order.size, True)
+        return self._alive(x, self.hazards.spent(x, self.order), True)
 
-    def _alive(self, x: FloatArray, count: int, rates: bool) -> tuple[FloatArray, FloatArray]:
-        spent = self._spent(x, count)
+    def _alive(self, x: FloatArray, spent: FloatArray, rates: bool) -> tuple[FloatArray, FloatArray]:
+        count = spent.shape[0]
         rate = np.empty((0, x.size))
         if rates:
             rate = self.hazards.rate(np.maximum(x, 1e-100) if self.tolerance else x, self.order[:count])
@@ -261,15 +262,26 @@ class _Prefixes:
                 density += self._further(self.hazards.rate, x, count)
         return log_alive, density
 
+    def roughly_alive(self, log_x: float) -> float:
+        """About the log reliability of the largest size, for a search."""
+        x = np.array([np.exp(max(log_x, -744.0))])
+        return float(self._alive(x, self.march.roughly(x), False)[0][-1, 0])
+
+    def begin(self, edge: float) -> FloatArray:
+        """Begin to march at this log of hours: the log reliabilities there."""
+        return self._alive(np.array([np.exp(edge)]), self.march.begin(edge), False)[0][:, 0]
+
     def panel(
-        self, x: FloatArray, log_x: FloatArray, count: int
+        self, edge: float, width: float, log_x: FloatArray, count: int
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Measures of one panel for the first `count` sizes: see `prefix_kernels.panel_of_prefixes`."""
         out = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
+        spent = self.march.panel(edge, width, count)
         if self.tolerance or self.extra.size:
-            prefix_kernels.panel_of_values(self.log_alive(x, count), log_x, WEIGHTS, ENDS, *out)
+            alive = self._alive(np.exp(log_x), spent, False)[0]
+            prefix_kernels.panel_of_values(alive, log_x, WEIGHTS, ENDS, *out)
         else:
-            prefix_kernels.panel_of_prefixes(self._spent(x, count), log_x, WEIGHTS, ENDS, *out)
+            prefix_kernels.panel_of_prefixes(spent, log_x, WEIGHTS, ENDS, *out)
         return out
 
 
@@ -318,7 +330,7 @@ def _means(nodes: _Prefixes) -> tuple[FloatArray, FloatArray]:
         if log_x[-1] > 708.0:
             total[begin:count] = np.inf
             break
-        part, most, missed, last = nodes.panel(np.exp(log_x), log_x, count)
+        part, most, missed, last = nodes.panel(edge, width, log_x, count)
         scale = np.maximum(total[:count], most)
         worst = (width * missed / scale)[begin:].max()
         if worst > TOLERANCE and width > _NARROWEST:
@@ -343,34 +355,33 @@ def _means(nodes: _Prefixes) -> tuple[FloatArray, FloatArray]:
             width *= 1.5 if steady else 2.0
     else:
         doubt[begin:] = np.inf
+    least = TOLERANCE + (MARCH_TOLERANCE if nodes.march.slow.size else 0.0)
     with np.errstate(invalid="ignore"):
         mean[finite] = total[finite]
-        error[finite] = np.where(np.isfinite(total[finite]), doubt[finite] / total[finite] + TOLERANCE, 0.0)
+        error[finite] = np.where(np.isfinite(total[finite]), doubt[finite] / total[finite] + least, 0.0)
     return mean, error
 
 
 def _left(nodes: _Prefixes) -> tuple[float, FloatArray, FloatArray]:
     """Log of a time below which hardly any system fails; the integrals up to it, and what these may be wrong by."""
-    size = nodes.order.size
     # the largest system fails first: what is little to it is less to the others
     y = 0.0
     step = 4.0
-    up = _log_alive_of_all(nodes, np.array([0.0]))[0] > -0.7
+    up = nodes.roughly_alive(0.0) > -0.7
     for _ in range(400):
         y = y + step if up else y - step
-        if (_log_alive_of_all(nodes, np.array([y]))[0] > -0.7) != up or abs(y) > 740.0:
+        if (nodes.roughly_alive(y) > -0.7) != up or abs(y) > 740.0:
             break
-    y = y - step if up else y
-    back = np.arange(0.0, 40.0, 2.0)
-    y = float(np.clip(y, -700.0, 700.0))
-    alive = _log_alive_of_all(nodes, np.maximum(y - back, -744.0))
-    # the mean is at least half of exp(y)
-    enough = np.exp(-back) * -np.expm1(alive) <= TOLERANCE
-    edge = float(max(y - back[int(np.argmax(enough))] if enough.any() else y - back[-1], -744.0))
-    failed = -np.expm1(nodes.log_alive(np.array([np.exp(edge)]), size)[:, 0])
+    y = float(np.clip(y - step if up else y, -700.0, 700.0))
+    back = 16.0
+    while back < _FURTHEST and np.exp(-back) * -np.expm1(nodes.roughly_alive(y - back)) > TOLERANCE:
+        back += 4.0
+    while True:
+        edge = max(y - back, -744.0)
+        failed = -np.expm1(nodes.begin(edge))
+        # the mean is at least half of exp(y)
+        if back >= _FURTHEST or np.exp(-back) * failed[-1] <= TOLERANCE:
+            break
+        back += 4.0
     there = np.exp(edge)
     return edge, there * (1.0 - 0.5 * failed), 0.5 * there * failed
-
-
-def _log_alive_of_all(nodes: _Prefixes, log_x: FloatArray) -> FloatArray:
-    return nodes.log_alive(np.exp(log_x), nodes.order.size)[-1]

@@ -12,6 +12,7 @@ from scipy import special
 
 from relfit.errors import ArgumentError, DataError
 from relfit.goodness.chi_square import chi_square_p
+from relfit.wording import p_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,12 +84,13 @@ class SystemChiSquare:
         text = (
             f"{n} times to failure {'disagree' if self.rejected else 'agree'} with the system: chi-square "
             f"{self.statistic:.3f}, critical value {self.critical:.3f} at {self.degrees} degrees of freedom "
-            f"(p = {self.p:.3g}"
+            f"({p_words(self.p)}"
         )
         if self.estimated:
-            text += f" to {self.p_upper:.3g}, {self.estimated} parameters estimated from these times"
+            most = "" if self.p_upper < 0.001 else f" to {self.p_upper:.2g}"
+            text += f"{most}, {self.estimated} parameters estimated from these times"
         if self.p_fit is not None:
-            text += f"; {self.p_fit:.3g} allowing for the uncertainty of the fit"
+            text += f"; {p_words(self.p_fit)} allowing for the uncertainty of the fit"
         text += ")"
         few = int((self.expected < _LEAST).sum())
         if few:

@@ -11,7 +11,7 @@ from relfit.families import Exponential, Gompertz, Loglogistic, Weibull, Weibull
 from relfit.numeric.batches import over_groups
 from relfit.system import kernels
 from relfit.system.components import Component
-from relfit.system.excess import excess_hazard, excess_log_rate
+from relfit.system.excess import Life, excess_hazard, excess_log_rate
 
 __all__ = [
     "NodeHazards",
@@ -138,16 +138,20 @@ class NodeHazards:
         width = max(1, CHUNK // max(1, times.shape[1]))
         for number, component in enumerate(self.components):
             rows = np.flatnonzero(wanted & (of == number))
-            for first in range(0, rows.size, width):
-                part = rows[first : first + width]
-                nodes = chosen[part]
-                family = component.family[self.place_in[nodes]]
-                x = (times if times.shape[0] == 1 else times[part]).T
-                if rate:
-                    with np.errstate(over="ignore", under="ignore"):
-                        out[part] = np.exp(excess_log_rate(family, self.ages[nodes], x)).T
-                else:
-                    out[part] = excess_hazard(family, self.ages[nodes], x).T
+
+            def fill(a: int, b: int, rows: IntArray = rows, family: Life = component.family) -> None:
+                for first in range(a, b, width):
+                    part = rows[first : min(first + width, b)]
+                    nodes = chosen[part]
+                    own = family[self.place_in[nodes]]
+                    x = (times if times.shape[0] == 1 else times[part]).T
+                    if rate:
+                        with np.errstate(over="ignore", under="ignore"):
+                            out[part] = np.exp(excess_log_rate(own, self.ages[nodes], x)).T
+                    else:
+                        out[part] = excess_hazard(own, self.ages[nodes], x).T
+
+            in_threads(rows.size, 8 * times.shape[1], fill)
 
 
 def node_cumulative_hazards(components: Sequence[Component], ages: FloatArray, x: npt.ArrayLike) -> FloatArray:

@@ -59,7 +59,7 @@ def replay(
     log : FailureLog
         A job runs within one system of it; systems are drawn in proportion to their nodes.
     split : str, datetime or float
-        The instant before which is fitted, or the share of the observation.
+        The instant before which is fitted, or its share of the observation, from `since` on.
     sizes : int or sequence of int
         Nodes of a job.
     lengths : duration or sequence of durations
@@ -108,9 +108,9 @@ def replay(
     kinds = [family_named(name) for name in names]
     _check(log, kinds, parameters, origin, jobs, level)
     first, last = log.window.start, log.window.end
-    middle = _split(log, split)
     longest = float(lengths_asked.max())
     begin = first if since is None else max(instant(since, log.source.timezone), first)
+    middle = _split(log, split, begin)
     fitted_hours = (middle - begin) / pd.Timedelta(hours=1)
     held_hours = (last - middle) / pd.Timedelta(hours=1)
     for part, length in (("fitted", fitted_hours), ("held-out", held_hours)):
@@ -197,16 +197,18 @@ def _lengths(lengths: Any) -> FloatArray:
     return values
 
 
-def _split(log: FailureLog, split: Any) -> pd.Timestamp:
-    first, last = log.window.start, log.window.end
+def _split(log: FailureLog, split: Any, begin: pd.Timestamp) -> pd.Timestamp:
+    last = log.window.end
+    if not begin < last:
+        raise ArgumentError(f"since={begin:%Y-%m-%d} is not before the end of the log, {last:%Y-%m-%d}")
     if isinstance(split, (float, int)) and not isinstance(split, bool):
         if not 0.0 < split < 1.0:
             raise ArgumentError(f"split {split:g} is no share of the log", remedy="give 0.5, or a date as text")
-        return first + (last - first) * float(split)
+        return begin + (last - begin) * float(split)
     found = instant(split, log.source.timezone)
-    if not first < found < last:
+    if not begin < found < last:
         raise ArgumentError(
-            f"split {split} is outside the log", remedy=f"it covers {first:%Y-%m-%d} to {last:%Y-%m-%d}"
+            f"split {split} is outside the log", remedy=f"it covers {begin:%Y-%m-%d} to {last:%Y-%m-%d}"
         )
     return found
 

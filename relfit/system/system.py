@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.errors import ArgumentError, DataError
+from relfit.errors import ArgumentError
 from relfit.families import Distribution
-from relfit.system.building import ages_of_log, chosen_nodes, positions_of
+from relfit.system.builders import SystemBuilders, longest_allowed, notes_on_ages
 from relfit.system.common_cause import CommonCause, Racks, common_cause, racks_of
 from relfit.system.components import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
 from relfit.system.engines import Sets
 from relfit.system.quantities import Quantities, engine_of, tails_of
 
 if TYPE_CHECKING:
-    from relfit.failurelog import FailureLog
-    from relfit.fitting import FamilyFit, Fits, PooledFit
     from relfit.system.by_size import SystemsBySize
     from relfit.system.engines import Engine
     from relfit.system.sequences import Sequences
@@ -37,7 +34,7 @@ RACK_EVENTS = ("nodes", "job")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class System(Quantities):
+class System(Quantities, SystemBuilders):
     """Nodes of any families, parameters and ages, and what else can end a job on them.
 
     Parameters
@@ -127,7 +124,7 @@ class System(Quantities):
             raise ArgumentError(f"{labels.size} names but {given.size} ages")
         components = components_of(nodes, count, labels)
         size = sum(len(component) for component in components)
-        checked = ages_in_hours(given, size, labels, longest=_longest(longest_age))
+        checked = ages_in_hours(given, size, labels, longest=longest_allowed(longest_age))
         own = None if sources is None else np.asarray(sources, dtype=np.int64)
         if own is not None and own.shape != (size,):
             raise ArgumentError(f"{size} nodes but sources of shape {own.shape}")
@@ -181,160 +178,6 @@ class System(Quantities):
             "common": self.common, "racks": self.racks, "rack_events": self.rack_events,
         }  # fmt: skip
 
-    @classmethod
-    def from_fits(
-        cls,
-        fits: Fits | FamilyFit | PooledFit,
-        nodes: Any = None,
-        ages: Any = 0.0,
-        *,
-        family: str = "best",
-        by: str = "aicc",
-        missing: str = "error",
-        unit: str = "hours",
-        longest_age: Any = LONGEST_AGE,
-        **options: Any,
-    ) -> System:
-        """A system whose nodes have fitted lives.
-
-        Parameters
-        ----------
-        fits : Fits, FamilyFit or PooledFit
-            As `relfit.fit`, ``fits["weibull"]`` and ``fits.pool()`` give them, a group for every node.
-        nodes : sequence of labels, or int, optional
-            Groups to take, in this order; a label may stand more than once, for several nodes with the parameters of
-            one group. A number of nodes where there is one group. All groups when left out.
-        ages : float, duration, or array of these
-            As for `System`: one for all nodes, or one for each of `nodes`.
-        family : str
-            ``"best"`` takes the best family of each node by the criterion `by`, and the simplest one fitted where a
-            node has too few failures to compare; else one family for all.
-        by : str
-            Criterion, as for ``Fits.best``.
-        missing : {"error", "drop", "pool"}
-            What to do with nodes whose fit has no estimate: refuse and name them, leave them out, or give them what is
-            expected of a node of the fleet given its own failure-free time (``Fits.pool``). For intervals on pooled
-            nodes, build the system from ``fits.pool()``.
-        unit, longest_age, **options
-            As for `System`.
-
-        Raises
-        ------
-        DataError
-            Where a node has no estimate, or an impossible age; the error names it.
-        ArgumentError
-            For an unknown label, family or option.
-
-        Examples
-        --------
-        >>> import relfit as rf
-        >>> fits = rf.fit(rf.datasets.load("white").lives(), families=["weibull", "lognormal"])
-        >>> rf.System.from_fits(fits, nodes=["n000", "n001", "n002"], ages="10 days").n_nodes
-        3
-        """
-        chosen = chosen_nodes(fits, nodes, family, by, missing)
-        given = duration_array(ages, "age", unit)
-        if given.ndim and chosen.kept.size and given.size > chosen.kept.max():
-            given = given[chosen.kept]  # of nodes that are dropped
-        size = chosen.names.size
-        checked = ages_in_hours(given, size, chosen.names, longest=_longest(longest_age))
-        return cls._of(chosen.components, checked, names=chosen.names, sources=chosen.sources, origin=fits, **options)
-
-    @classmethod
-    def from_file(
-        cls,
-        path: str | Path,
-        nodes: Any = None,
-        ages: Any = 0.0,
-        *,
-        family: str = "best",
-        by: str = "aicc",
-        missing: str = "error",
-        unit: str = "hours",
-        longest_age: Any = LONGEST_AGE,
-        **options: Any,
-    ) -> System:
-        """A system from a file that ``relfit fit --out`` or ``relfit fit --json`` wrote (.csv, .json, .parquet).
-
-        Parameters are those of `from_fits`, but nodes without an estimate can only be refused or dropped, and there is
-        no uncertainty to carry on, since a file of fits does not hold the lives.
-
-        Raises
-        ------
-        ReadError
-            For a file that does not hold fits; with line and column.
-        """
-        from relfit.system.fits_file import nodes_of_file
-
-        chosen = nodes_of_file(path, nodes, family, by, missing)
-        given = duration_array(ages, "age", unit)
-        if given.ndim and chosen.kept.size and given.size > chosen.kept.max():
-            given = given[chosen.kept]
-        checked = ages_in_hours(given, chosen.names.size, chosen.names, longest=_longest(longest_age))
-        return cls._of(chosen.components, checked, names=chosen.names, sources=None, origin=None, **options)
-
-    @classmethod
-    def from_log(
-        cls,
-        log: FailureLog,
-        at: Any = None,
-        *,
-        nodes: Any = None,
-        families: str | Sequence[str] = ("exponential", "weibull", "gamma", "lognormal"),
-        family: str = "best",
-        pooled: bool = False,
-        missing: str = "pool",
-        since: Any = None,
-        **options: Any,
-    ) -> System:
-        """The fleet of a log as it stood at an instant: fitted to what was seen until then, with its ages then.
-
-        Parameters
-        ----------
-        log : FailureLog
-        at : str, datetime or pandas.Timestamp, optional
-            End of the window when left out. Nodes that were not under observation then are left out.
-        nodes : sequence of labels, optional
-            All when left out.
-        families : sequence of str
-            To fit.
-        family, missing
-            As for `from_fits`.
-        pooled : bool
-            Draw every node towards the fleet (``Fits.pool``) rather than fit it on its own.
-        since : str, datetime or pandas.Timestamp, optional
-            Fit to what was seen from here on.
-        **options
-            As for `System`.
-
-        Examples
-        --------
-        >>> import relfit as rf
-        >>> system = rf.System.from_log(rf.datasets.load("white"), at="2003-07-01", families="weibull")
-        >>> system
-        System of 512 nodes (512 weibull), ages 8.95 to 2.628e+04 h
-        """
-        from relfit.fitting import fit
-
-        ages = ages_of_log(log, at)
-        fits = fit(log.lives(since=since, until=at), families=families)
-        table = ages.reindex(fits.groups)
-        present = table["present"].fillna(False).to_numpy(dtype=bool)
-        if nodes is None:
-            nodes = list(fits.groups[present])
-        source: Any = fits.pool("weibull" if family == "best" else family) if pooled else fits
-        chosen = chosen_nodes(source, nodes, family, "aicc", missing)
-        # the fleet's law stands in for a node whose group is not known any more, so go by the labels
-        places = positions_of(fits.groups, nodes)[0][chosen.kept]
-        absent = ~present[places]
-        if absent.any():
-            label = chosen.names[int(np.flatnonzero(absent)[0])]
-            raise DataError(
-                f"node {label!r} was not under observation then", remedy="leave it out, or choose another time"
-            )
-        own = ages_in_hours(table["age"].to_numpy()[places], places.size, chosen.names, longest=None)
-        return cls._of(chosen.components, own, names=chosen.names, sources=chosen.sources, origin=source, **options)
-
     # --------------------------------------------------------------- the nodes
 
     @property
@@ -344,6 +187,22 @@ class System(Quantities):
 
     def __len__(self) -> int:
         return self.n_nodes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What should be looked at before the system is relied on, in sentences; often none.
+
+        A node of a system made from fits that is more than twice as old as the longest life that the fits have seen is
+        named: either its age is in other units, or what is said of it rests on the form of the family alone.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> fits = rf.fit(rf.LifeData.from_array([30.0, 70.0, 200.0, 400.0]), "weibull")
+        >>> print(rf.System.from_fits(fits, nodes=2, ages=[90.0, 9000.0]).notes[0].split(":")[0])
+        node 1 has an age of 9000 h, 22 times the longest life that was fitted (400 h)
+        """
+        return notes_on_ages(self.origin, self.ages, self.names)
 
     def take(self, positions: npt.ArrayLike) -> System:
         """The system of the nodes at these positions, in this order; positions or a mask.
@@ -584,7 +443,3 @@ class System(Quantities):
             "racks": None if self.racks is None else [str(self.racks.names[i]) for i in self.racks.of_node],
             "common": None if self.common is None else [str(name) for name in self.common.names],
         }
-
-
-def _longest(value: Any) -> float | None:
-    return None if value is None else float(duration_array(value))

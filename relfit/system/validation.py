@@ -19,6 +19,7 @@ from relfit.goodness import kolmogorov_p
 from relfit.system.excess import excess_hazard
 from relfit.tallies import poisson_interval
 from relfit.units import NANOSECONDS_PER_HOUR, instant
+from relfit.wording import p_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,7 @@ class Validation:
             f"{self.failures} failures where the model expects {self.expected:.1f} (ratio {self.ratio:.2f}, "
             f"{100 * self.level:g} % limits {self.ratio_low:.2f} to {self.ratio_high:.2f}"
             f"{'' if count else ', so the rate is wrong'}). Times between failures "
-            f"{'disagree' if bad else 'agree'} with it (K-S p = {self.ks_p:.3g}, A-D p = {self.ad_p:.3g})."
+            f"{'disagree' if bad else 'agree'} with it (K-S {p_words(self.ks_p)}, A-D {p_words(self.ad_p)})."
         )
         if self.together:
             text += f" {self.together} failures came at the instant of another, which independent nodes never do."

@@ -75,12 +75,14 @@ def test_the_command(fits, tmp_path, capsys):
     ("options", "message"),
     [
         (["--k", "99"], "--k 99 of 6 nodes"),
-        (["--age", "2000000"], "years"),
+        (["--age", "2000000h"], "years"),
+        (["--age", "700"], "--age 700 does not say its unit; write 700h or 700days"),
         (["--age", "old"], "not a duration"),
         (["--horizon", "-3h"], "below zero"),
         (["--tolerate", "6"], "cannot lose 6"),
         (["--nodes", ","], "names no node"),
-        (["--pooled"], "does not go with a file of fits"),
+        (["--own-fits"], "--own-fits does not go with a file of fits"),
+        (["--missing", "pool"], "--missing pool does not go with a file of fits"),
         (["--missing", "never"], "is not known"),
     ],
 )

@@ -58,10 +58,35 @@ def test_chi_square_against_scipy(mixed: System) -> None:
 
 
 def test_chi_square_has_its_size_over_many_seeds(mixed: System) -> None:
-    p = np.array([chi_square(mixed.sample(150, seed), mixed).p for seed in range(200)])
-    # three standard errors of 200 samples are 4.6 %
-    assert 0.01 <= (p < 0.05).mean() <= 0.096
-    assert stats.kstest(p, "uniform").pvalue > 0.01
+    p = np.array([chi_square(mixed.sample(400, seed), mixed).p for seed in range(100)])
+    for level in (0.05, 0.2, 0.5):
+        # as many rejections as 100 tests of this size have: within the central 99 % of the binomial law
+        low, high = stats.binom.interval(0.99, 100, level)
+        assert low <= (p < level).sum() <= high
+    assert stats.kstest(p, "uniform").pvalue > 0.05
+
+
+def test_simulated_sequences_agree_with_the_model_over_many_seeds(mixed: System) -> None:
+    """Failures after the first too: the hazard spent between them, of nodes that started anew, is exponential."""
+    first, later = [], []
+    for seed in range(100):
+        drawn = mixed.sequences(failures=4, size=150, rng=seed)
+        table = drawn.to_frame()
+        times = table["time"].to_numpy().reshape(150, 4)
+        first.append(chi_square(times[:, 0], mixed).p)
+        node = table["position"].to_numpy().reshape(150, 4)
+        births = np.broadcast_to(-mixed.ages, (150, 4)).copy()
+        for k in range(3):
+            births[np.arange(150), node[:, k]] = times[:, k]
+        gaps, ages = times[:, 3] - times[:, 2], times[:, 2][:, None] - births
+        found = validate(gaps, mixed, ages=ages)
+        counts = np.histogram(found.uniform, np.linspace(0.0, 1.0, 13))[0]
+        later.append(stats.chisquare(counts).pvalue)
+    for p in (np.array(first), np.array(later)):
+        for level in (0.05, 0.2, 0.5):
+            low, high = stats.binom.interval(0.99, 100, level)
+            assert low <= (p < level).sum() <= high
+        assert stats.kstest(p, "uniform").pvalue > 0.05
 
 
 def test_chi_square_sees_a_wrong_model(mixed: System) -> None:
