@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.calibration.fitted import fitted_family
 from relfit.calibration.quantities import Duration, Ratio, Share
-from relfit.calibration.rates import Rates, incidents_of, rates_of_lives, rates_of_log
+from relfit.calibration.rates import Rates, rates_of_lives, rates_of_log
 from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents
 from relfit.calibration.schema import (
     BadNodes,
@@ -217,7 +217,9 @@ class _Work:
 
     def take_incidents(self, window: Any, group: str | None) -> None:
         """Incidents, outages by node, and one repair for each incident."""
-        self.incidents = incidents_of(self.part, window, group, self.level)
+        from relfit.incidents import incidents
+
+        self.incidents = incidents(self.part, window, group=group, level=self.level)
         self.outages, rows = lives_with_rows(
             self.part, "ttr", "node", censor=True, origin="failure", first="known", overlaps="merge", zeros="apart"
         )

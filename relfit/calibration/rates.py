@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from relfit.incidents import Incidents
     from relfit.lifedata import LifeData
 
-__all__ = ["Rates", "duration_of_counts", "excess_scatter", "incidents_of", "rates_of_lives", "rates_of_log"]
+__all__ = ["Rates", "duration_of_counts", "excess_scatter", "rates_of_lives", "rates_of_log"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -117,28 +117,6 @@ def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left:
         if p < _SIZE / len(used):
             found = max(found, statistic / degrees)
     return found, smallest
-
-
-def incidents_of(log: FailureLog, window: Any, group: str | None, level: float) -> Incidents:
-    """The incidents of a log; a window that is chosen must be borne out by gaps above zero.
-
-    Records of one instant are so clear an excess of short gaps that the window chosen from the log may go beyond it by
-    chance, which would join failures of nodes that have nothing to do with each other and bias the rate of single
-    nodes low. So gaps above zero up to the window must be more than twice as many as independent failures give by
-    themselves (Poisson, 1 %), else only what began at one instant is joined.
-    """
-    from relfit.incidents import incidents
-
-    found = incidents(log, window, group=group, level=level)
-    table = found.choice.table
-    if window is not None or not found.window > 0.0 or not len(table):
-        return found
-    above = table[(table["to_hours"] > 0.0) & (table["to_hours"] <= found.window * (1.0 + 1e-9))]
-    seen, due = above["observed"].cumsum().to_numpy(), 2.0 * above["expected"].cumsum().to_numpy()
-    p = np.asarray(stats.poisson.sf(seen - 1, due))
-    if p.size and float(p.min()) * p.size < _SIZE:
-        return found
-    return incidents(log, 0.0, group=group, level=level)
 
 
 def rates_of_log(log: FailureLog, found: Incidents, *, level: float, exposure: str, repairs: LifeData | None) -> Rates:

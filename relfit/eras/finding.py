@@ -31,6 +31,9 @@ __all__ = ["eras", "stable_era"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+_SHARE = 1.0 / 6.0  # of the exposure: an era that is long enough
+_FEWEST = 10  # failures that a fit needs
+
 
 def eras(
     log: FailureLog,
@@ -48,10 +51,11 @@ def eras(
 ) -> Eras:
     """Cut the observation of a log into eras of constant failure rate.
 
-    The era to use is the most recent one that holds a sixth of the exposure or more; if none does, the one with the
-    most exposure. Eras before it are ``infancy`` where all from the beginning on have a higher rate than it has, else
-    ``earlier``; those after it are ``wear-out`` where they have a higher rate, else ``later``. The era to use is
-    ``wear-out`` too where it ends the log, and the one before it was long enough and had a lower rate.
+    The era to use is the most recent one that holds a sixth of the exposure or more and at least ten failures; if none
+    does, the one with the most exposure of those with ten failures, else the one with the most failures. Eras before it
+    are ``infancy`` where all from the beginning on have a higher rate than it has, else ``earlier``; those after it are
+    ``wear-out`` where they have a higher rate by `least_change`, else ``later``. The era to use is ``wear-out`` too
+    where it ends the log, and the one before it was long enough and had a lower rate.
 
     Parameters
     ----------
@@ -119,7 +123,7 @@ def eras(
     total = int(counts.sum())
     dispersion = excess(counts, exposure, smallest)
     strongest = np.nan
-    if total < 10 or exposure.sum() <= 0.0:
+    if total < _FEWEST or exposure.sum() <= 0.0:
         cuts = np.array([0, count], dtype=np.int64)
         used = np.nan if penalty is None else penalty
     else:
@@ -140,7 +144,7 @@ def eras(
         strongest,
         level,
         outside,
-        "ok" if total >= 10 else "too_few",
+        "ok" if total >= _FEWEST else "too_few",
         least_change,
     )
 
@@ -216,9 +220,9 @@ def _named(
     with np.errstate(divide="ignore", invalid="ignore"):
         watched = np.where(time > 0.0, time, np.nan)
         rate, low, high = number / watched, dispersion * low / watched, dispersion * high / watched
-    enough = np.flatnonzero(time >= time.sum() / 6.0)
-    stable = int(enough[-1]) if enough.size else int(np.argmax(time))
-    names = _names(rate, stable, bool(stable > 0 and stable - 1 in enough))
+    long = time >= _SHARE * time.sum()
+    stable = _to_use(long, time, number)
+    names = _names(rate, stable, bool(stable > 0 and long[stable - 1]), least_change)
     bounds = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
     stamps = [_stamp(edges[cut]) for cut in cuts]
     stamps[0], stamps[-1] = log.window.start, log.window.end
@@ -249,12 +253,24 @@ def _stamp(nanoseconds: Any) -> pd.Timestamp:
     return pd.Timestamp(int(nanoseconds), unit="ns", tz="UTC")
 
 
-def _names(rate: FloatArray, stable: int, before_long: bool) -> list[str]:
+def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: npt.NDArray[Any]) -> int:
+    """The era that a fit should use: recent, long enough, and with failures to fit to."""
+    many = number >= _FEWEST
+    both = np.flatnonzero(long & many)
+    if both.size:
+        return int(both[-1])
+    if many.any():
+        return int(np.argmax(np.where(many, time, -1.0)))
+    return int(np.lexsort((time, number))[-1])
+
+
+def _names(rate: FloatArray, stable: int, before_long: bool, least_change: float) -> list[str]:
     worse = rate > rate[stable]
     names = ["infancy" if worse[: i + 1].all() else "earlier" for i in range(stable)]
     risen = stable == rate.size - 1 and before_long and rate[stable - 1] < rate[stable]
     names.append("wear-out" if risen else "steady")
-    return names + ["wear-out" if worse[i] else "later" for i in range(stable + 1, rate.size)]
+    worn = worse & (rate >= least_change * rate[stable])
+    return names + ["wear-out" if worn[i] else "later" for i in range(stable + 1, rate.size)]
 
 
 def _limits_of_cuts(
@@ -293,12 +309,36 @@ def _sentence(made: list[Era], stable: int, status: str, outside: int, of: str) 
         before = made[stable - 1]
         text += f"; fits from before {era.start:%Y-%m-%d} should not be used: the failure rate was "
         text += f"{_times(before, era)} just before"
-    if stable < len(made) - 1:
-        text += (
-            f"; since {made[stable + 1].start:%Y-%m-%d} it has been {_times(made[stable + 1], era)} that of this era"
-        )
+    text += _since_then(made, stable)
     return text + "." + tail
 
 
 def _times(other: Era, era: Era) -> str:
-    return f"{other.rate / era.rate:.2g} times" if era.rate > 0.0 else "above zero"
+    if not era.rate > 0.0:
+        return "above zero"
+    ratio = other.rate / era.rate
+    return f"{ratio:.2g} times" if abs(ratio - 1.0) > 0.05 else "about"
+
+
+def _since_then(made: list[Era], stable: int) -> str:
+    """What the rate did after the era to use: as far as two eras each, the last one of more."""
+    era, later = made[stable], made[stable + 1 :]
+    parts = []
+    for i, other in enumerate(later if len(later) <= 2 else later[-1:]):
+        last = other is later[-1]
+        when = f"since {other.start:%Y-%m-%d}" if last else f"from {other.start:%Y-%m-%d} to {other.end:%Y-%m-%d}"
+        was = "has been" if last else "was"
+        if not other.failures:
+            parts.append(f"{when} there {was} no failure at all")
+        elif not parts or not later[i - 1].failures:
+            parts.append(f"{when} the failure rate {was} {_times(other, era)} that of this era")
+        else:
+            parts.append(f"{when} {_times(other, era)} that")
+    text = f"; {', '.join(parts)}" if parts else ""
+    spent = sum(one.exposure for one in made)
+    passed = [one for one in later if one.exposure >= _SHARE * spent and one.failures < _FEWEST]
+    if passed:
+        number = passed[-1].failures
+        few = f"{number} in that time are too few for a fit" if number else "nothing to fit to"
+        text += f" ({few}; was the log kept up?)"
+    return text

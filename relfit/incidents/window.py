@@ -3,7 +3,8 @@
 Where failures are independent, the gaps between them are exponential, at least over stretches in which the rate holds.
 Records of one incident add short gaps on top. Long gaps tell how many short ones independent failures would give;
 where more than twice as many are seen, a gap of that length is more likely to lie within an incident than between two.
-The window ends where that stops being so.
+The window ends where that stops being so. Records of one instant are joined anyway and are no reason to go further:
+gaps above zero have to be too many by themselves, beyond chance.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class WindowChoice:
         Hours between instants that the log can tell apart (a minute where all times are whole minutes).
     table : pandas.DataFrame
         A row a class of gaps: ``from_hours``, ``to_hours``, gaps ``observed`` and ``expected`` of independent failures,
-        their ``ratio``, and ``smooth_ratio``, the ratio made to fall with the length (isotonic regression).
+        their ``ratio``, and ``smooth_ratio``, the ratio made to fall with the length (isotonic regression over the
+        classes above zero).
     gaps, zero_gaps : int
         Gaps within places, and how many of them are zero.
     by_chance : float
@@ -60,6 +62,8 @@ class WindowChoice:
         median gap: the window is a lower bound, and failures may come in bursts rather than in incidents).
     longest : float
         Hours up to which a window was looked for.
+    p_above : float
+        As `p`, of gaps above zero alone: what a window above zero rests on. NaN where gaps are too few to tell.
     """
 
     window: float
@@ -72,6 +76,7 @@ class WindowChoice:
     p: float
     status: str
     longest: float = 24.0
+    p_above: float = np.nan
 
     @property
     def sentence(self) -> str:
@@ -114,7 +119,7 @@ class WindowChoice:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         number = {name: (None if np.isnan(value) else value) for name, value in
-                  (("by_chance", self.by_chance), ("p", self.p))}  # fmt: skip
+                  (("by_chance", self.by_chance), ("p", self.p), ("p_above", self.p_above))}  # fmt: skip
         return {
             "window_hours": self.window,
             "given": self.given,
@@ -203,19 +208,18 @@ def choose_window(gaps: npt.ArrayLike, window: float | None = None, longest: flo
     # a class holds gaps of more than `edges[i]` and up to `edges[i + 1]`; the first also those of zero
     edges = np.concatenate([[0.0], (steps + 0.5) * float(resolution)])
     observed = np.bincount(np.searchsorted(edges[1:], given), minlength=steps.size)[: steps.size]
-    found, p, status = 0.0, 1.0, "no_excess"
+    found, p, p_above, status = 0.0, 1.0, 1.0, "no_excess"
     for _ in range(4):
         expected = np.diff(stretches.expected(edges, found))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(expected > 0.0, observed / expected, np.where(observed > 0, np.inf, 1.0))
-        weight = np.maximum(expected, 1e-9)
-        smooth = optimize.isotonic_regression(observed / weight, weights=weight, increasing=False).x
-        tails = np.asarray(stats.poisson.sf(np.cumsum(observed) - 1, EXCESS * np.cumsum(expected)))
-        p = float(min(1.0, tails.min() * tails.size))
-        status = "ok" if p < _SIZE else "no_excess"
-        last = int(np.argmin(smooth > EXCESS)) if not np.all(smooth > EXCESS) else smooth.size
+        smooth = np.concatenate([ratio[:1], _falling(observed[1:], expected[1:])])
+        p, p_above = _of_chance(observed, expected), _of_chance(observed[1:], expected[1:])
+        status = "ok" if min(p, p_above) < _SIZE else "no_excess"
+        holds = smooth[1:] > EXCESS
+        last = holds.size if holds.all() else int(np.argmin(holds))
         before = found
-        found = float(steps[last - 1] * resolution) if last > 0 and status == "ok" else 0.0
+        found = float(steps[last] * resolution) if p_above < _SIZE else 0.0
         if found <= before:
             break
     table = pd.DataFrame(
@@ -239,9 +243,24 @@ def choose_window(gaps: npt.ArrayLike, window: float | None = None, longest: flo
         zeros,
         float(stretches.expected(ends, found)[1]),
         p,
-        "capped" if window is None and status == "ok" and found >= float(steps[-1] * resolution) else status,
+        "capped" if window is None and 0.0 < float(steps[-1] * resolution) <= found else status,
         longest,
+        p_above,
     )
+
+
+def _falling(observed: IntArray, expected: FloatArray) -> FloatArray:
+    """Observed relative to expected, made to fall with the length of the gaps."""
+    if not observed.size:
+        return np.zeros(0)
+    weight = np.maximum(expected, 1e-9)
+    return np.asarray(optimize.isotonic_regression(observed / weight, weights=weight, increasing=False).x)
+
+
+def _of_chance(observed: IntArray, expected: FloatArray) -> float:
+    """Least Poisson probability of so many gaps up to the end of a class, adjusted for the number of ends."""
+    tails = np.asarray(stats.poisson.sf(np.cumsum(observed) - 1, EXCESS * np.cumsum(expected)))
+    return float(min(1.0, tails.min() * tails.size)) if tails.size else 1.0
 
 
 def _classes(positive: IntArray, resolution: int, longest: float) -> IntArray:

@@ -273,7 +273,7 @@ def test_lanl_systems(shared: Path) -> None:
     for system in (2, 13, 17, 21):
         found = rf.calibrate(log.where(system=system), parts=("era", *QUICK))
         assert Parameters.of_text(found.to_text()) == found
-        assert found.name == (None if system == 17 else str(system))
+        assert found.name == str(system)
     whole = rf.calibrate(log.where(system=2), era="all", parts=("mtbf",), exposure="observed", window="10min")
     rates = log.where(system=2).incidents("10min").rates().set_index("scope")
     assert whole.mtbf.node is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -147,6 +148,41 @@ def test_white_has_its_infancy_and_its_steady_era() -> None:
     assert era.end == log.window.end
     assert era.start_low <= era.start <= era.start_high
     assert all(one.name == "infancy" for one in eras(log).eras[:-1])
+
+
+def test_the_era_to_use_has_failures() -> None:
+    rng = np.random.default_rng(14)
+    found = eras(simulated(rng, np.repeat([1.0, 0.3, 0.0], [100, 300, 400])), of="records", replications=99)
+    assert [era.name for era in found.eras] == ["infancy", "steady", "later"]
+    assert found.stable_era.failures > 50
+    assert found.eras[-1].failures == 0
+    assert "no failure at all (nothing to fit to; was the log kept up?)" in found.sentence
+    sparse = eras(simulated(rng, np.repeat([1.0, 0.01], [300, 500])), of="records", replications=99)
+    assert sparse.stable == 0
+    assert f"{sparse.eras[1].failures} in that time are too few for a fit" in sparse.sentence
+    brief = eras(simulated(rng, np.repeat([0.004, 3.0, 0.004], [400, 60, 400])), of="records", replications=99)
+    assert brief.stable_era.failures > 100  # no era has both a sixth of the time and ten failures
+
+
+def test_what_came_after_the_era_to_use_is_said() -> None:
+    rng = np.random.default_rng(15)
+    per_day = np.repeat([3.0, 1.0, 4.0, 1.0], [100, 600, 60, 60])
+    found = eras(simulated(rng, per_day), of="records", replications=99)
+    assert [era.name for era in found.eras][1:3] == ["steady", "wear-out"]
+    assert found.eras[3].name == "later"  # back to where it was
+    assert found.sentence.count("that of this era, since") == 1
+    assert f"{found.eras[2].rate / found.stable_era.rate:.2g} times that of this era" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("system", "since", "until", "failures"),
+    [(17, "1997-05", "2000-04", 91), (21, "2001-09", "2001-11", 45), (20, "2004-04", "2005-09", 382)],
+)
+def test_lanl_systems(shared: Path, system: int, since: str, until: str, failures: int) -> None:
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=system)
+    era = stable_era(log)
+    assert (f"{era.start:%Y-%m}", f"{era.end:%Y-%m}") == (since, until)
+    assert era.failures == pytest.approx(failures, abs=5)
 
 
 def test_edges() -> None:

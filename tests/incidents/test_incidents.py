@@ -82,6 +82,35 @@ def test_planted_bursts_are_found() -> None:
         assert chosen.p < 1e-6
 
 
+def logs_of_incidents(seed: int, minutes: float) -> np.ndarray:
+    """Gaps of a log where some of the incidents have several records, spread over `minutes`."""
+    rng = np.random.default_rng(seed)
+    number = int(rng.integers(150, 1500))
+    start = np.sort(rng.uniform(0.0, number * rng.uniform(10.0, 80.0), number))
+    size = np.where(rng.random(number) < rng.uniform(0.05, 0.4), 1 + rng.geometric(rng.uniform(0.3, 0.6), number), 1)
+    at = np.repeat(start, size)
+    follows = np.diff(np.repeat(np.arange(number), size), prepend=-1) == 0
+    at += np.where(follows, rng.uniform(0.0, minutes / 60.0, at.size), 0.0)
+    second = 1 if seed % 2 else 60
+    return np.diff(np.sort(np.round(at * 3600 / second).astype(np.int64) * second)) * 10**9
+
+
+def test_records_of_one_instant_are_no_reason_for_a_window() -> None:
+    chosen = [choose_window(logs_of_incidents(seed, 0.0)) for seed in range(300)]
+    assert np.mean([one.zero_gaps / one.gaps for one in chosen]) > 0.2
+    assert np.mean([one.window > 0.0 for one in chosen]) <= 0.05
+    assert np.mean([one.p < 0.05 for one in chosen]) > 0.95  # the excess at zero is seen all the same
+
+
+def test_records_spread_over_ten_minutes_are_joined() -> None:
+    chosen = [choose_window(logs_of_incidents(seed, 10.0)) for seed in range(300)]
+    minutes = 60.0 * np.array([one.window for one in chosen])
+    assert np.mean(minutes > 0.0) > 0.97
+    assert 9.0 <= np.median(minutes) <= 13.0
+    assert np.mean((minutes > 5.0) & (minutes < 20.0)) > 0.9
+    assert all(one.p_above < 0.05 for one in chosen if one.window > 0.0)
+
+
 def test_a_window_that_ends_with_the_search_is_flagged() -> None:
     rng = np.random.default_rng(6)
     gaps = (np.where(rng.random(3000) < 0.4, rng.exponential(30.0, 3000), rng.exponential(3000.0, 3000)) * HOUR).astype(
