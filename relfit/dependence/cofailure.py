@@ -268,17 +268,31 @@ def _groups(log: FailureLog, failures: Failures, per: str) -> tuple[IntArray, pd
 def _count(
     failures: Failures, times: IntArray, group: IntArray, n_groups: int, window: int
 ) -> tuple[IntArray, IntArray]:
-    """Pairs of failures on two nodes of each group, and on whatever nodes, at most `window` apart."""
+    """Pairs of failures on two nodes of each group, and on whatever nodes, at most `window` apart.
+
+    `times` are those of one node after another, in any order.
+    """
+    by_time = np.argsort(times, kind="stable")
     sizes = np.bincount(group, weights=failures.sizes, minlength=n_groups).astype(np.int64)
     cuts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    order = order_in_groups(np.repeat(group, failures.sizes), times)
     close = np.zeros(n_groups, dtype=np.int64)
-    count_within(times[order], cuts, window, close)
+    count_within(times[_in_order(group[failures.nodes], by_time, n_groups)], cuts, window, close)
     own = np.zeros(failures.sizes.size, dtype=np.int64)
-    count_within(times, failures.offsets, window, own)
+    count_within(times[_in_order(failures.nodes, by_time, own.size)], failures.offsets, window, own)
     alone = np.zeros(n_groups, dtype=np.int64)
     np.add.at(alone, group, own)
     return close - alone, close
+
+
+def _in_order(code: IntArray, before: IntArray, groups: int) -> IntArray:
+    """Rows group after group, within a group as in `before`."""
+    if groups == 1:
+        return before
+    from relfit.numeric.counting import counting_order
+
+    order = np.empty(code.size, dtype=np.int64)
+    counting_order(code, before, groups + 1, order)
+    return order
 
 
 def _table(
@@ -352,7 +366,6 @@ def _shuffled(
             most = np.minimum(length * 0.5, far)
             step = rng.uniform(-most, most).astype(np.int64)
             times = failures.entered[node] + (failures.times - failures.entered[node] + step[node]) % length[node]
-            times = times[order_in_groups(node, times)]
         else:
             times = _gaps_in_random_order(failures, node, rng)
         now = _count(failures, times, group, together.size, window)[0]

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.dependence.durbin_watson import durbin_watson_p, permutation_variance
+from relfit.dependence.serial_kernels import pooled_kernel
 from relfit.dependence.series import CONSTANT, OK, TOO_FEW, Failures, words
 from relfit.dependence.verdicts import ALPHA, LEAST_AUTOCORRELATION
 from relfit.errors import ArgumentError
-from relfit.units import NANOSECONDS_PER_HOUR
 from relfit.wording import p_words
 
 __all__ = ["PooledTests", "pooled_tests"]
@@ -142,25 +142,16 @@ def pooled_tests(failures: Failures, nodes: npt.ArrayLike | None = None) -> Pool
             raise ArgumentError(f"k must lie between 1 and the {count} nodes", remedy="leave nodes out for every k")
     order = np.argsort(failures.times, kind="stable")
     times, owner = failures.times[order], failures.nodes[order]
-    parts = [times[owner < k] for k in chosen.tolist()]
-    rows = [_one(part) for part in parts]
-    sizes, zeros, status, d, p, r = (np.array([row[i] for row in rows]) for i in range(6))
-    return PooledTests(
-        chosen, sizes.astype(np.int64), zeros.astype(np.int64), status.astype(np.int8), d.astype(float),
-        p.astype(float), r.astype(float),
-    )  # fmt: skip
-
-
-def _one(times: IntArray) -> tuple[int, int, int, float, float, float]:
-    gaps = np.diff(times) / NANOSECONDS_PER_HOUR
-    zeros = int((gaps == 0.0).sum())
-    if gaps.size < 4:
-        return gaps.size, zeros, TOO_FEW, np.nan, np.nan, np.nan
-    if gaps.min() == gaps.max():
-        return gaps.size, zeros, CONSTANT, np.nan, np.nan, np.nan
-    e = gaps - gaps.mean()
-    total = float(e @ e)
-    r = float(e[1:] @ e[:-1]) / total
-    d = 2.0 - 2.0 * r - float(e[0] ** 2 + e[-1] ** 2) / total
-    spread = permutation_variance(gaps.size, float((e**2) @ (e**2)) / total**2)
-    return gaps.size, zeros, OK, d, float(durbin_watson_p(d, gaps.size, spread)), r
+    sums = np.empty((chosen.size, 8))
+    pooled_kernel(times, owner, chosen, sums)
+    sizes, zeros, last = sums[:, 0].astype(np.int64), sums[:, 1].astype(np.int64), sums[:, 2:]
+    varies = last[:, 5] > 0.0
+    status = np.where(sizes < 4, TOO_FEW, np.where(varies, OK, CONSTANT)).astype(np.int8)
+    usable = status == OK
+    total, fourth, lagged, first, end, _ = last[usable].T
+    n = sizes[usable]
+    d, p, r = (np.full(chosen.size, np.nan) for _ in range(3))
+    r[usable] = lagged / total
+    d[usable] = 2.0 - 2.0 * r[usable] - (first**2 + end**2) / total
+    p[usable] = durbin_watson_p(d[usable], n, permutation_variance(n, fourth / total**2))
+    return PooledTests(chosen, sizes, zeros, status, d, p, r)

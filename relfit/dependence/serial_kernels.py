@@ -11,7 +11,7 @@ import math
 import numba
 import numpy as np
 
-__all__ = ["autocorrelation_kernel", "imhof_kernel", "shuffling_kernel"]
+__all__ = ["autocorrelation_kernel", "imhof_kernel", "pooled_kernel", "shuffling_kernel"]
 
 _SLACK = 1e-10
 
@@ -158,3 +158,57 @@ def imhof_kernel(statistic: np.ndarray, sizes: np.ndarray, out: np.ndarray, firs
                 break
             x += step
         out[group] = min(max(0.5 - integral / math.pi, 0.0), 1.0)
+
+
+@numba.njit(cache=True, nogil=True)
+def pooled_kernel(times: np.ndarray, owner: np.ndarray, nodes: np.ndarray, out: np.ndarray) -> None:
+    """Gaps between the failures of the first k nodes, for every k of `nodes`; times rise.
+
+    A row of ``out`` takes the number of gaps and of those that are zero; of the deviations from the mean gap, in mean
+    gaps, the sums of squares, of fourth powers and of products of neighbours, the first and the last; and 1 where the
+    gaps vary.
+    """
+    for row in range(nodes.size):
+        k = nodes[row]
+        size = -1
+        first = 0
+        final = 0
+        for i in range(times.size):
+            if owner[i] < k:
+                if size < 0:
+                    first = times[i]
+                final = times[i]
+                size += 1
+        size = max(size, 0)
+        out[row, :] = 0.0
+        out[row, 0] = size
+        if size == 0 or final == first:
+            out[row, 1] = size
+            continue
+        mean = float(final - first) / size
+        seen = -1
+        before = first
+        deviation = 0.0
+        low = final - first
+        high = 0
+        for i in range(times.size):
+            if owner[i] < k:
+                seen += 1
+                if seen > 0:
+                    gap = times[i] - before
+                    now = float(gap) / mean - 1.0
+                    square = now * now
+                    if gap == 0:
+                        out[row, 1] += 1.0
+                    low = min(low, gap)
+                    high = max(high, gap)
+                    out[row, 2] += square
+                    out[row, 3] += square * square
+                    if seen == 1:
+                        out[row, 5] = now
+                    else:
+                        out[row, 4] += now * deviation
+                    deviation = now
+                before = times[i]
+        out[row, 6] = deviation
+        out[row, 7] = 1.0 if high > low else 0.0
