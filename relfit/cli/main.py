@@ -521,6 +521,26 @@ def nodes(
     )  # fmt: skip
 
 
+@app.command()
+def reproduce(
+    papers: Annotated[
+        list[str] | None, typer.Argument(metavar="[PAPER]...", help="sparing, migration, allocation; all if left out.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="N", help="Show all cells of this table of one paper.")
+    ] = None,
+    json: opt.Json = False,
+    out: opt.Out = None,
+) -> None:
+    """Print the tables of the papers beside what relfit computes.
+
+    --out writes the agreement or the --table; into a folder, all tables and the data of figures.
+    """
+    from relfit.cli import reproduce_commands
+
+    reproduce_commands.reproduce(papers or [], table=table, as_json=json, out=out)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 

@@ -38,9 +38,12 @@ class Known:
         if self.params is not None and self.mtbf is not None:
             raise ArgumentError("PARAMS and --mtbf are both given", remedy="give one of them")
         if self.params is not None:
-            from relfit.calibration import Parameters
+            from relfit.planning.sparing_file import read_plan_file
 
-            return Parameters.read(self.params)
+            found = read_plan_file(self.params).parameters
+            if found is None:
+                raise ArgumentError(f"{self.params} has no failure rate", remedy="write mtbf in it, or give --mtbf")
+            return found
         if self.mtbf is None:
             raise ArgumentError("no failure rate is given", remedy="name a parameter file, or give --mtbf")
         return self.mtbf
@@ -180,7 +183,11 @@ def replication(known: Known, replicas: int, overhead: float, to: Output) -> Non
 
 
 def _notes(source: Any) -> tuple[str, ...]:
-    return tuple(getattr(source, "warnings", ()))
+    found = tuple(getattr(source, "warnings", ()))
+    fleet, known = getattr(source, "fleet", None), source.values() if hasattr(source, "values") else {}
+    if "mtbf.rack" in known and not (getattr(fleet, "nodes", None) and getattr(fleet, "racks", None)):
+        found += ("mtbf.rack is left out: how many nodes a rack has is not known (fleet.nodes, fleet.racks).",)
+    return found
 
 
 def _weibull(source: Any, known: Known, shape: float) -> Any:
@@ -213,6 +220,6 @@ def _show(
         return
     output.print_lines([f"Planned with {plan.words}.", "", *plan.sentences, "", title, *output.table(table)])
     if notes:
-        output.print_lines(["", "What the log says against the assumptions", *(f"- {note}" for note in notes)])
+        output.print_lines(["", "What speaks against the assumptions", *(f"- {note}" for note in notes)])
     if written:
         output.print_lines(["", *written])

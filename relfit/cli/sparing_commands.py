@@ -18,6 +18,7 @@ from relfit.errors import ArgumentError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.calibration.schema import Parameters
     from relfit.planning.sparing import SparingPlan
     from relfit.planning.sparing_cluster import DeviceFailures
     from relfit.planning.sparing_file import ClusterTable, PlanFile
@@ -111,11 +112,11 @@ class Sparing:
                 raise ArgumentError(f"{missing} is missing", remedy="give it, or name a parameter file")
             rack = np.inf if self.mtbf_rack is None else self.mtbf_rack
             return DeviceFailures(self.mtbf, rack, self.mttr), None, ()
+        values = known.values()
         if all(value is None for value in options.values()):
             estimate = device_failures(known)
             drawn = device_failures(known, self.draws, self.seed)
         else:
-            values = known.values()
             taken = {
                 name: option if option is not None else values.get(names[name], np.inf if name == "mtbf_rack" else None)
                 for name, option in options.items()
@@ -132,7 +133,12 @@ class Sparing:
                 for name in options
             }
             drawn = DeviceFailures(**spread)
-        notes = tuple(f"Warning: {text}" for text in known.warnings)
+        notes: tuple[str, ...] = ()
+        wide = [name for name in ("mtbf.group", "mtbf.system") if name in values]
+        if wide:
+            often = " and ".join(f"every {values[name]:.4g} h ({name})" for name in wide)
+            said = f"Failures that hit nodes of several racks come {often}"
+            notes += (f"{said}; no spare helps against them, and the plan leaves them out.",)
         fixed = [name for name in known.unknown_uncertainty if name in names.values()]
         if fixed:
             notes += (f"The uncertainty of {', '.join(fixed)} is not known and left out.",)
@@ -173,6 +179,8 @@ def sparing(asked: Sparing, to: Output) -> None:
             sentences.append(sure.sentence)
             extra += ["", f"Given these data, at {100 * level:g} %", *output.table(sure.to_frame())]
             pictures.append(("spares", sure.plot))
+        if file.parameters is not None and (file.parameters.checks or file.parameters.failure is not None):
+            _assumptions(file.parameters, document, extra)
         _more(asked, plan, file, document, sentences, extra, pictures)
         steps.next()
         if asked.simulate is not None:
@@ -192,6 +200,17 @@ def sparing(asked: Sparing, to: Output) -> None:
             sentences.append(run.sentence)
             pictures.append(("simulation", run.plot))
     _show(plan, document, [*sentences, *notes], extra, pictures, to)
+
+
+def _assumptions(known: Parameters, document: dict[str, Any], extra: list[str]) -> None:
+    """What the log behind the parameters says against the planner's assumptions, and what follows."""
+    from relfit.planning.sparing_assumptions import check_assumptions
+
+    found = check_assumptions(known)
+    document["assumptions"] = found.to_dict()
+    extra += ["", found.sentence]
+    for item in found.failing:
+        extra += [f"- {item.name}: {item.finding}", f"  What follows: {item.consequence}."]
 
 
 def _more(
