@@ -52,6 +52,7 @@ def main() -> None:
         ("gamma", rf.families.Gamma(rng.uniform(0.4, 2.0, size), rng.uniform(500.0, 3000.0, size))),
     ):
         other = rf.System(family, ages=ages)
+        other.take(np.arange(50)).by_size("24h")  # compile
         timed(f"by_size of {name} nodes", lambda other=other: other.by_size("24h"))
     timed("mean of all", system.mttf)
     timed("mean with 10 to spare", system.tolerating(10).mttf)

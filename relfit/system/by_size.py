@@ -27,7 +27,7 @@ from relfit.system.engines import Sets
 from relfit.system.hazards import NodeHazards, in_threads
 from relfit.system.marching import MARCH_TOLERANCE, HazardMarch
 from relfit.system.quadrature import COARSE, ENDS, LEGENDRE_POINTS, TOLERANCE, WEIGHTS
-from relfit.system.quantities import horizon_hours
+from relfit.system.quantities import finite_hours
 from relfit.system.tails import tail_index
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def systems_by_size(system: System, horizon: Any, order: npt.ArrayLike | None) -
         a tolerance, above 3000 nodes.
     """
     chosen = np.arange(system.n_nodes, dtype=np.int64) if order is None else system.checked_positions(order)
-    x = horizon_hours(horizon)
+    x = finite_hours(horizon)
     points = x.reshape(-1)
     if system.tolerance and system.racks is not None and system.rack_events == "nodes":
         log_alive, rate, mean, error = _by_sets(system, chosen, points)

@@ -43,8 +43,8 @@ def _spent(code: int, par: np.ndarray, x: float) -> float:
             return math.exp(after + math.log(share)) if share > 0.0 else 0.0
         return power * share
     if code == 1:  # Gompertz: b is the growth, scale the inverse of the rate at this age
-        if x <= 0.0:
-            return 0.0
+        if x <= 0.0 or x == np.inf:
+            return x
         y = b * x
         return x / scale * (math.expm1(y) / y if y > 1e-8 else 1.0 + 0.5 * y)
     # loglogistic: par[4] is the log of age over scale, par[5] its softplus, par[6] its logistic function

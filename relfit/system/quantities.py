@@ -19,7 +19,7 @@ from relfit.system.tails import tail_index
 if TYPE_CHECKING:
     from relfit.system.system import System
 
-__all__ = ["Quantities", "engine_of"]
+__all__ = ["Quantities", "engine_of", "finite_hours", "horizon_hours"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -76,10 +76,10 @@ class Quantities(ABC):
             return -np.expm1(self.log_reliability(horizon))
 
     def hazard(self, horizon: Any, interval: float | None = None) -> Any:
-        """Failure rate of the job after `horizon`, per hour, given that it still runs."""
+        """Failure rate of the job after `horizon`, which must be finite, per hour, given that it still runs."""
+        x = finite_hours(horizon)
         if interval is not None:
             return self._interval("hazard", horizon, interval)
-        x = horizon_hours(horizon)
         return self._engine.rate(x.reshape(1, -1)).reshape(self._shape + x.shape)
 
     def pdf(self, horizon: Any, interval: float | None = None) -> Any:
@@ -87,8 +87,9 @@ class Quantities(ABC):
         if interval is not None:
             return self._interval("pdf", horizon, interval)
         with np.errstate(under="ignore", invalid="ignore"):
-            alive = np.exp(self.log_reliability(horizon))
-            return np.where(alive > 0.0, alive * self.hazard(horizon), 0.0)
+            x = horizon_hours(horizon)
+            alive = np.exp(self.log_reliability(x))
+            return np.where((alive > 0.0) & np.isfinite(x), alive * self.hazard(np.where(np.isinf(x), 0.0, x)), 0.0)
 
     def _interval(self, quantity: str, argument: Any, level: float) -> Any:
         from relfit.system.uncertainty import interval_of  # type: ignore[import-not-found,unused-ignore]
@@ -185,10 +186,10 @@ class Quantities(ABC):
         return found.reshape(self._shape + x.shape)
 
     def mean_residual_life(self, after: Any, interval: float | None = None) -> Any:
-        """Mean time that is left, in hours, to a job that still runs after `after`."""
+        """Mean time that is left, in hours, to a job that still runs after `after`, which must be finite."""
+        x = finite_hours(after)
         if interval is not None:
             return self._interval("mean_residual_life", after, interval)
-        x = horizon_hours(after)
         found = [self._mean_after(float(one)) for one in x.reshape(-1)]
         return np.stack(found, axis=-1).reshape(self._shape + x.shape) if found else np.empty(self._shape + x.shape)
 
@@ -228,6 +229,14 @@ def horizon_hours(horizon: Any) -> FloatArray:
     if np.any(~(x >= 0.0)):
         bad = x[~(x >= 0.0)].ravel()[0]
         raise ArgumentError(f"a horizon of {bad:g} h", remedy="give hours from now, at or above zero")
+    return x
+
+
+def finite_hours(horizon: Any) -> FloatArray:
+    """As `horizon_hours`, for what is given that the job still runs then."""
+    x = horizon_hours(horizon)
+    if np.isinf(x).any():
+        raise ArgumentError("no job still runs after an infinite time", remedy="give a finite one")
     return x
 
 

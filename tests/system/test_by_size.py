@@ -10,7 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit import ArgumentError, System
-from relfit.families import FAMILIES, Exponential, Weibull
+from relfit.families import FAMILIES, Exponential, Gamma, Lognormal, Weibull
 from tests.families.cases import PARAMETERS
 
 
@@ -147,3 +147,46 @@ def test_more_nodes_than_there_are():
     with pytest.raises(ArgumentError, match="'b' is given twice"):
         system.by_size(order=[1, 0, 1])
     assert rf.system.SystemsBySize is type(system.by_size())
+
+
+@pytest.mark.parametrize(
+    ("family", "survival"),
+    [
+        (
+            Lognormal([7.0, 6.5, 8.0], [0.8, 2.0, 0.1]),
+            lambda p, t: mp.erfc((mp.log(t) - p[0]) / p[1] / mp.sqrt(2)) / 2,
+        ),
+        (Gamma([0.4, 0.06, 12.0], [800.0, 3000.0, 300.0]), lambda p, t: mp.gammainc(p[0], t / p[1], regularized=True)),
+    ],
+)
+def test_a_hundred_thousand_nodes_without_closed_form(family, survival):
+    # three distinct nodes many times over, so that mpmath can follow
+    size = 100_000
+    which = np.arange(size) % 3
+    ages = np.array([0.0, 100.0, 2500.0])
+    found = System(family[which], ages=ages[which]).by_size("6min")
+    assert found.mttf_error.max() < 1e-11
+    parameters = [[mp.mpf(float(v[i])) for v in family.parameters().values()] for i in range(3)]
+    points, weights = np.polynomial.legendre.leggauss(16)
+    counts = np.bincount(which)
+    with mp.workdps(30):
+        before = [mp.log(survival(p, mp.mpf(t))) if t else mp.mpf(0) for p, t in zip(parameters, ages, strict=True)]
+
+        def spent(x, counts=counts, before=before):
+            each = [b - mp.log(survival(p, t + x)) for p, t, b in zip(parameters, ages, before, strict=True)]
+            return mp.fsum(int(n) * h for n, h in zip(counts, each, strict=True) if n)
+
+        middle = float(np.log(found.mttf[-1]))
+        low, steps = middle - 33.0, [middle - 33.0, *np.arange(middle - 25.0, middle - 4.0, 4.0)]
+        steps += list(np.arange(middle - 3.5, middle + 7.0, 0.75))
+        total = mp.exp(low) * (1 - spent(mp.exp(low)) / 2)
+        for a, b in itertools.pairwise(steps):
+            for z, w in zip(points, weights, strict=True):
+                x = mp.exp((a + b) / 2 + (b - a) / 2 * z)
+                hazard = spent(x)
+                total += (b - a) / 2 * w * x * mp.exp(-hazard)
+                if hazard > 90:
+                    break
+        alive = mp.exp(-spent(mp.mpf("0.1")))
+    assert found.mttf[-1] == pytest.approx(float(total), rel=1e-9)
+    assert found.reliability[-1] == pytest.approx(float(alive), rel=1e-9)

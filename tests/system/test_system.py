@@ -10,7 +10,7 @@ from scipy import stats
 
 import relfit as rf
 from relfit import ArgumentError, DataError, System
-from relfit.families import CompetingRisks, Exponential, Gamma, Lognormal, Weibull
+from relfit.families import FAMILIES, CompetingRisks, Exponential, Gamma, Lognormal, Weibull
 from relfit.system.components import Component
 from relfit.system.excess import excess_hazard, excess_inverse, excess_log_rate
 from relfit.system.hazards import NodeHazards, node_cumulative_hazards, prefix_cumulative_hazards
@@ -287,11 +287,18 @@ def test_the_fleet_of_a_log():
     assert np.isclose(ages[hours.index], hours).mean() > 0.9
     with pytest.raises(ArgumentError, match="not observed"):
         System.from_log(log, at="1999-01-01")
+    limits = system.reliability("24h", interval=0.95)
+    assert limits.low < limits.estimate < limits.high
+    with pytest.raises(ArgumentError, match=r"2 families for nodes that are pooled; give one family, or pooled=False"):
+        System.from_log(log, families=["weibull", "gamma"])
+    with pytest.raises(ArgumentError, match="cannot be pooled: 1 of 1 groups"):
+        System.from_log(log.where(node="n002"))
+    assert System.from_log(log.where(node="n002"), pooled=False).n_nodes == 1
 
 
 def test_every_node_of_a_real_system(shared):
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system="20")
-    system = System.from_log(log, families=["exponential", "weibull"])
+    system = System.from_log(log, families=["exponential", "weibull"], pooled=False)
     assert system.n_nodes == len(set(system.names)) > 250
     found = system.by_size("24h")
     assert np.isfinite(found.mttf).all()
@@ -347,3 +354,40 @@ def test_results_leave_as_tables_and_json():
     ]  # fmt: skip
     assert json.dumps(found.to_dict())
     assert np.isinf(found.mttf[0])
+
+
+def test_infinite_horizons():
+    nodes = [FAMILIES[name](*rows[0]) for name, rows in PARAMETERS.items() if name != "limited_failure"]
+    system = System(nodes, ages=30.0)
+    for some in (system, system.tolerating(2)):
+        assert some.reliability([0.0, np.inf]).tolist() == [1.0, 0.0]
+        assert some.pdf(np.inf) == 0.0
+        assert some.quantile([0.0, 1.0]).tolist() == [0.0, np.inf]
+        for quantity in (some.hazard, some.mean_residual_life, some.by_size):
+            with pytest.raises(ArgumentError, match="infinite time"):
+                quantity(np.inf)
+    cured = System(FAMILIES["limited_failure"](0.3, 0.8, 50.0))
+    assert cured.reliability(np.inf) == pytest.approx(0.7)
+    assert np.isinf(cured.mttf())
+
+
+def test_any_order_of_nodes_and_the_last_of_them():
+    nodes = [FAMILIES[name](*rows[0]) for name, rows in PARAMETERS.items()]
+    ages = np.linspace(0.0, 300.0, len(nodes))
+    order = np.random.default_rng(5).permutation(len(nodes))
+    system, other = System(nodes, ages), System([nodes[i] for i in order], ages[order])
+    x = np.array([0.01, 5.0, 400.0])
+    for tolerance in (0, 3):
+        one, two = system.tolerating(tolerance), other.tolerating(tolerance)
+        np.testing.assert_allclose(one.reliability(x), two.reliability(x), rtol=1e-12)
+        np.testing.assert_allclose(one.hazard(x), two.hazard(x), rtol=1e-10)
+    # a job that needs but one node ends with the last of them
+    last = system.tolerating(len(nodes) - 1).cdf(x)
+    np.testing.assert_allclose(last, np.prod([system.take([i]).cdf(x) for i in range(len(nodes))], axis=0), rtol=1e-9)
+
+
+def test_notes_of_ages_far_above_the_lives():
+    fits = rf.fit(rf.LifeData.from_array([30.0, 70.0, 200.0, 400.0]), "weibull")
+    assert System.from_fits(fits, nodes=2, ages=700.0).notes == ()
+    assert "node 1 has an age of 9000 h" in System.from_fits(fits, nodes=2, ages=[90.0, 9000.0]).notes[0]
+    assert System(Weibull(0.8, 10.0), ages=1e5).notes == ()
