@@ -155,7 +155,9 @@ class HazardMarch:
                 # the coefficients beyond the last seen are smaller, and integrate to a share of 2 / (2 n)
                 missed = 0.5 * width / parts * ends / _COUNT
                 found[rows] = spent
-                left.append(rows[~(missed <= MARCH_TOLERANCE * spent[:, -1])])
+                # what is far below one for all nodes together changes no reliability
+                allowed = MARCH_TOLERANCE * (spent[:, -1] + 1.0 / self.slow.size)
+                left.append(rows[~(missed <= allowed)])
             again = np.concatenate(left)
             if parts == self._parts and 2 * again.size > todo.size:
                 self._parts = min(2 * parts, _MOST_PARTS)
