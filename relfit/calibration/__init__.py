@@ -24,6 +24,7 @@ from relfit.calibration.schema import (
     Parameters,
     Provenance,
 )
+from relfit.calibration.scipy_laws import write_scipy
 from relfit.calibration.simulating import simulate_log
 
 __all__ = [
@@ -49,4 +50,5 @@ __all__ = [
     "calibrate",
     "simulate_log",
     "write_fta",
+    "write_scipy",
 ]

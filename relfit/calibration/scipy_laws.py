@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.errors import ArgumentError
+from relfit.writing import complete
 
 if TYPE_CHECKING:
     from scipy.stats.distributions import rv_frozen
 
-__all__ = ["SCIPY_FAMILIES", "frozen"]
+    from relfit.calibration.schema import Parameters
+
+__all__ = ["SCIPY_FAMILIES", "frozen", "write_scipy"]
 
 
 def _exponential(stats: Any, rate: float) -> Any:
@@ -91,3 +95,53 @@ def frozen(family: str, parameters: Mapping[str, float]) -> rv_frozen:
     if name not in SCIPY_FAMILIES:
         raise ArgumentError(f"scipy has no {name} distribution", remedy=f"it has {', '.join(SCIPY_FAMILIES)}")
     return SCIPY_FAMILIES[name](scipy.stats, **parameters)
+
+
+def write_scipy(parameters: Parameters, path: str | Path) -> Path:
+    """Write a Python module that needs scipy only: frozen distributions of what the parameters know, in hours.
+
+    ``failure`` and ``repair`` are the fitted families where scipy has them, else exponentials with the calibrated means
+    of single nodes and of all repairs.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    path : str or Path
+        Of the module; complete or absent.
+
+    Raises
+    ------
+    ArgumentError
+        When neither is known.
+
+    Examples
+    --------
+    >>> from relfit.calibration import Parameters
+    >>> made = write_scipy(Parameters(mtbf="20000h", mttr="24h"), "laws.py")
+    >>> print(made.read_text().splitlines()[-1])
+    repair = stats.expon(scale=24.0)
+    """
+    known = parameters.values()
+    lines = [
+        '"""Distributions of times to failure and to repair, in hours, from relfit."""',
+        "",
+        "from scipy import stats",
+    ]
+    laws = []
+    for name, fitted, mean in (
+        ("failure", parameters.failure, known.get("mtbf.node", known.get("mtbf.outage"))),
+        ("repair", parameters.repair, known.get("mttr.mean")),
+    ):
+        if fitted is not None and fitted.family in SCIPY_FAMILIES:
+            found: Any = frozen(fitted.family, fitted.parameters)
+            given = [repr(float(value)) for value in found.args]
+            given += [f"{key}={float(value)!r}" for key, value in found.kwds.items()]
+            laws.append(f"{name} = stats.{found.dist.name}({', '.join(given)})")
+        elif mean is not None:
+            laws.append(f"{name} = stats.expon(scale={mean!r})")
+    if not laws:
+        raise ArgumentError("no time to failure or to repair is known", remedy="calibrate a log, or give mtbf")
+    target = Path(path)
+    with complete(target) as part:
+        part.write_text("\n".join([*lines, "", *laws]) + "\n", encoding="utf-8", newline="\n")
+    return target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Calibrating", "calibrate"]
 
 _ENDINGS = (".toml", ".json")
-_EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta"}
+_EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "scipy": "scipy_laws.py"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,32 @@ class Calibrating:
     nodes: int | None = None
     racks: int | None = None
     span: str = "8766h"
+    airesim: tuple[str, ...] = ()
+
+    @property
+    def airesim_values(self) -> dict[str, float | str | bool]:
+        """Parameters of AIReSim that a log does not know, as numbers where they are numbers.
+
+        Examples
+        --------
+        >>> Calibrating(exports=("airesim.yaml",), airesim=("job_size=1024", "recovery_time=12.5")).airesim_values
+        {'job_size': 1024, 'recovery_time': 12.5}
+        """
+        from relfit.calibration.exports import AIRESIM_KEYS
+
+        if self.airesim and not any(kind == "airesim" for kind, _ in self.files):
+            raise ArgumentError("--airesim goes with --export airesim", remedy="add --export airesim.yaml")
+        found: dict[str, float | str | bool] = {}
+        for text in self.airesim:
+            name, sign, value = (part.strip() for part in text.partition("="))
+            if not sign or not value:
+                raise ArgumentError(f"--airesim {text!r} is not NAME=VALUE", remedy="write --airesim job_size=1024")
+            if name not in AIRESIM_KEYS:
+                near = get_close_matches(name, AIRESIM_KEYS, n=1)
+                remedy = f"did you mean {near[0]}?" if near else f"it has {', '.join(AIRESIM_KEYS)}"
+                raise ArgumentError(f"AIReSim has no parameter {name!r}", remedy=remedy)
+            found[name] = _number(name, value)
+        return found
 
     @property
     def files(self) -> list[tuple[str, Path]]:
@@ -53,7 +80,8 @@ class Calibrating:
             name = (kind if sign else Path(text).stem).strip().lower()
             if name not in _EXPORTS:
                 raise ArgumentError(
-                    f"--export {text!r} is not known", remedy="write airesim.yaml, batsim.json, fta, or KIND=PATH"
+                    f"--export {text!r} is not known",
+                    remedy="write airesim.yaml, batsim.json, fta, scipy, or KIND=PATH",
                 )
             if not sign:
                 place = text if Path(text).suffix else _EXPORTS[name]
@@ -74,6 +102,7 @@ def calibrate(reading: Reading, how: Calibrating, *, as_json: bool, out: Path | 
     """Calibrate a log, or read a parameter file; show, write, export."""
     output.check_destination(out, _ENDINGS)
     files, level, families = how.files, check_level(how.level), family_names(how.families)
+    _ = how.airesim_values  # refused before any work
     known = reading.log.lower().endswith(".toml")
     log: FailureLog | None = None
     with Steps("reading", "calibrating", "writing") as steps:
@@ -118,15 +147,34 @@ def _export(kind: str, path: Path, parameters: Parameters, log: FailureLog | Non
     from relfit.calibration.simulating import simulate_log
 
     if kind == "airesim":
-        exports.airesim(parameters, path)
+        exports.airesim(parameters, path, **how.airesim_values)
     elif kind == "batsim":
         exports.batsim(parameters, path, how.nodes)
+    elif kind == "scipy":
+        from relfit.calibration.scipy_laws import write_scipy
+
+        write_scipy(parameters, path)
     else:
         if log is None:
             log = simulate_log(parameters, how.span, nodes=how.nodes, racks=how.racks, rng=how.seed)
         elif parameters.era is not None and parameters.era.start is not None and parameters.era.name != "all":
             log = log.between(parameters.era.start, parameters.era.end)
         write_fta(log, path)
+
+
+def _number(name: str, value: str) -> float | str | bool:
+    """A value of AIReSim's YAML; only the name of a distribution may be text."""
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if name == "failure_distribution":
+        return value
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not number >= 0.0 or number == float("inf"):
+        raise ArgumentError(f"--airesim {name}={value}: {value!r} is not a number from 0 on")
+    return int(number) if number == int(number) and "." not in value else number
 
 
 def _about(parameters: Parameters, log: FailureLog | None) -> list[str]:

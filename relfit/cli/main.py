@@ -289,7 +289,13 @@ def calibrate(
     seed: opt.RandomSeed = 0,
     export: Annotated[
         list[str] | None,
-        typer.Option("--export", metavar="KIND=PATH", help="Write for airesim, batsim or fta too. Repeatable."),
+        typer.Option("--export", metavar="KIND=PATH", help="Write for airesim, batsim, fta or scipy too. Repeatable."),
+    ] = None,
+    airesim: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--airesim", metavar="NAME=VALUE", help="For airesim: job_size, working_pool_size ... Repeatable."
+        ),
     ] = None,
     nodes: Annotated[
         int | None, typer.Option("--nodes", metavar="N", min=1, help="Of the cluster, for batsim and simulated fta.")
@@ -310,7 +316,19 @@ def calibrate(
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
     how = calibration_commands.Calibrating(
-        era, parts, families, window, rack, exposure, level, seed, tuple(export or ()), nodes, racks, span
+        era,
+        parts,
+        families,
+        window,
+        rack,
+        exposure,
+        level,
+        seed,
+        tuple(export or ()),
+        nodes,
+        racks,
+        span,
+        tuple(airesim or ()),
     )
     calibration_commands.calibrate(reading, how, as_json=json, out=out)
 

@@ -107,9 +107,9 @@ def sparing(
         "zones": zones, "racks": racks, "trays": trays, "gpus": gpus, "group": group,
         "partial_groups": partial_groups or None, "block": block, "working": working, "period": period, "save": save,
         "detection": detection, "restart": restart, "loss_limit": loss_limit, "alpha": alpha, "exposed": exposed,
-        "idle_power": idle_power, "disturbed": disturbed or None,
+        "idle_power": idle_power, "disturbed": disturbed or None, "spare_blocks": spare_blocks,
     }  # fmt: skip
     asked = sparing_commands.Sparing(
-        params, mtbf, mtbf_rack, mttr, given, spare_blocks, blocking, required, simulate, robust, level, draws, seed
+        params, mtbf, mtbf_rack, mttr, given, blocking, required, simulate, robust, level, draws, seed
     )
     sparing_commands.sparing(asked, Output(json, out, plot))

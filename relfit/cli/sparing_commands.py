@@ -56,7 +56,6 @@ class Sparing:
     mtbf_rack: str | None
     mttr: str | None
     given: dict[str, Any]
-    spare_blocks: int | None
     blocking: float | None
     required: float | None
     simulate: float | None
@@ -159,8 +158,6 @@ def sparing(asked: Sparing, to: Output) -> None:
         estimate, drawn, notes = asked.failures(file)
         cluster, recovery, performance = table.cluster(), table.recovery(), table.performance()
         strategies = table.strategies()
-        if asked.spare_blocks is not None:
-            strategies = strategies.with_spare_blocks([asked.spare_blocks] * len(strategies))
         steps.next()
         from relfit.planning.sparing import optimise_sparing
 
@@ -169,7 +166,7 @@ def sparing(asked: Sparing, to: Output) -> None:
         sentences = [plan.sentence]
         pictures: list[Picture] = [("hours", plan.plot)]
         extra: list[str] = []
-        if drawn is not None and asked.spare_blocks is None:
+        if drawn is not None and table.spare_blocks is None:
             from relfit.planning.sparing_uncertainty import plan_sparing
 
             sure = plan_sparing(
@@ -246,7 +243,7 @@ def _more(
             )  # fmt: skip
             document["cheapest"] = cheapest.to_dict()
             sentences.append(cheapest.sentence)
-    if asked.spare_blocks is None and not np.isinf(found.failures.mtbf_tray) and found.failures.mttr > 0.0:
+    if found.strategies.spare_blocks is None and not np.isinf(found.failures.mtbf_tray) and found.failures.mttr > 0.0:
         order = np.argsort(-found.goodput, kind="stable")[:_MAP_STRATEGIES]
         some = found.strategies.take(np.sort(order))
         pictures += [("sensitivity", lambda ax=None: _sensitivity(plan, some).plot(ax))]

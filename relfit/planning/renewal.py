@@ -164,7 +164,9 @@ def job_time(
     The first stretch begins with `ages`, every later one with the ages `after` a restart. With ``G(k)`` the mean time
     for the last k intervals from a restart, ``G(k)`` is the mean time to failure or end, plus the mean over the
     failures of the downtime and of ``G`` of what is then left. Beyond 4000 intervals ``G`` goes on with its long-run
-    slope.
+    slope. A system keeps its own ages in every stretch. `relfit.system.completion_time` with checkpoints is this
+    function with ``last_save=False``: with a system for ``after_failure="same"``, with the nodes' distribution and
+    `ages` for ``"as_new"``.
 
     Returns
     -------

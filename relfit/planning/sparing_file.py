@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,6 +57,9 @@ class ClusterTable(_Table):
     shared_racks: bool = Field(False, description="whether a rack's failure interrupts once for all its blocks")
     block: list[Whole] | Whole | None = Field(None, description="GPUs a block, of the strategies to choose from")
     working: list[Whole] | Whole | None = Field(None, description="working GPUs a block, one for each block")
+    spare_blocks: Annotated[int, Strict(), Field(ge=0)] | None = Field(
+        None, description="spare blocks a zone; the best number when left out"
+    )
     most_spare_trays: Annotated[int, Strict(), Field(ge=0)] | None = Field(None, description="a block, at most")
     period: Duration | None = Field(None, description="work between checkpoints; the best when left out")
     save: Duration = Field(0.0, description="time to save a checkpoint")
@@ -105,6 +109,17 @@ class ClusterTable(_Table):
                 raise ValueError("a block cannot have more working GPUs than GPUs")
         return value
 
+    @field_validator("spare_blocks")
+    @classmethod
+    def _leaves_some(cls, value: int | None, info: ValidationInfo) -> int | None:
+        racks, trays, gpus, block = (info.data.get(name) for name in ("racks", "trays", "gpus", "block"))
+        if value is not None and racks and trays and gpus:
+            sizes = block if isinstance(block, list) else [trays * gpus if block is None else block]
+            fewest = min(racks * trays * gpus // size for size in sizes)
+            if value >= fewest:
+                raise ValueError(f"{value} spare blocks leave none at work of the {fewest} in a zone")
+        return value
+
     def cluster(self) -> Cluster:
         """The cluster."""
         return Cluster(
@@ -114,9 +129,11 @@ class ClusterTable(_Table):
     def strategies(self) -> Strategies:
         """What to choose from."""
         if self.block is None:
-            return Strategies.every(self.cluster(), most_spare_trays=self.most_spare_trays)
-        block = self.block if isinstance(self.block, list) else [self.block]
-        return Strategies.of_gpus(self.cluster(), block, self.working)
+            found = Strategies.every(self.cluster(), most_spare_trays=self.most_spare_trays)
+        else:
+            block = self.block if isinstance(self.block, list) else [self.block]
+            found = Strategies.of_gpus(self.cluster(), block, self.working)
+        return found if self.spare_blocks is None else found.with_spare_blocks([self.spare_blocks] * len(found))
 
     def recovery(self) -> Recovery:
         """How a job saves and recovers."""
@@ -220,7 +237,7 @@ def read_plan_file(path: str | Path) -> PlanFile:
     >>> _ = Path("params.toml").write_text(text.replace("racks", "rakcs"))
     >>> read_plan_file("params.toml")
     Traceback (most recent call last):
-    relfit.errors.ReadError: params.toml, line 3: cluster.rakcs: there is no such key; use zones, racks, ...
+    relfit.errors.ReadError: params.toml, line 3: cluster.rakcs: there is no such key; did you mean racks?
     """
     place = Path(path)
     from relfit.calibration import Parameters
@@ -283,7 +300,8 @@ def _complaint(
     line = next((lines[spot] for n in range(len(names), -1, -1) if (spot := (table, *names[:n])) in lines), None)
     if found["type"] == "extra_forbidden":
         kind = ServiceTable if "services" in names else kind
-        shown = ", ".join(list(kind.model_fields)[:2])
-        return ReadError(f"{key}: there is no such key", path=path, line=line, remedy=f"use {shown}, ...")
+        near = get_close_matches(names[-1], kind.model_fields, n=1, cutoff=0.5)
+        remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(kind.model_fields)}"
+        return ReadError(f"{key}: there is no such key", path=path, line=line, remedy=remedy)
     said = found["msg"].removeprefix("Value error, ")
     return ReadError(f"{key}: {said[:1].lower()}{said[1:]}", path=path, line=line)

@@ -148,6 +148,10 @@ def stretch_of(source: Any, ages: Any = 0.0, nodes: int = 1) -> Stretch:
     if isinstance(source, Distribution):
         return _of_nodes(source, durations("ages", ages), nodes)
     if hasattr(source, "log_reliability") and hasattr(source, "n_nodes"):
+        if np.any(np.asarray(durations("ages", ages)) != 0.0):
+            raise ArgumentError(
+                "a system has ages of its own", remedy="leave ages out, or give the nodes' distribution"
+            )
         return _of_system(source)
     if isinstance(source, (int, float, str, np.number)) or hasattr(source, "total_seconds"):
         from relfit.families import Exponential

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import relfit as rf
+from relfit.calibration import write_scipy
 from relfit.cli.main import main
 
 FAST = ("--parts", "mtbf,mttr,families", "--era", "all")
@@ -50,6 +52,29 @@ def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(Path("batsim.json").read_text(encoding="utf-8"))["SMTBF"] == 90_000.0
 
 
+def test_exports_take_the_job_and_the_pools(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("spec.toml").write_text('mtbf = "500h"\nmttr = "5h"\n', encoding="utf-8")
+    given = ("--airesim", "job_size=256", "--airesim", "recovery_time=12.5", "--airesim", "adaptive_replications=true")
+    assert main(["calibrate", "spec.toml", "--export", "airesim.yaml", *given, "--export", "scipy=laws.py"]) == 0
+    assert "written to laws.py" in capsys.readouterr().out
+    values = dict(line.split(": ") for line in Path("airesim.yaml").read_text().splitlines() if line[0] != "#")
+    assert values["job_size"] == "256"
+    assert values["recovery_time"] == "12.5"
+    assert values["adaptive_replications"] == "true"
+    assert float(values["random_failure_rate"]) == pytest.approx(1.0 / (500.0 * 60.0))
+
+
+def test_scipy_module_has_the_fitted_laws() -> None:
+    known = rf.calibrate(rf.datasets.load("white"), era="all", parts=("mtbf", "mttr", "families"))
+    names: dict[str, Any] = {}
+    exec(write_scipy(known, "laws.py").read_text(encoding="utf-8"), names)
+    assert known.failure is not None
+    assert known.repair is not None
+    at = [1.0, 100.0, 2000.0]
+    assert names["failure"].sf(at) == pytest.approx(known.failure.distribution().sf(at).ravel())
+    assert names["repair"].sf(at) == pytest.approx(known.repair.distribution().sf(at).ravel())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -57,6 +82,10 @@ def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
         (("white", "--export", "simgrid"), "--export 'simgrid' is not known"),
         (("white", "--export", "airesim=no/a.yaml"), "there is no folder no"),
         (("white", "--export", "airesim="), "names no file"),
+        (("white", "--airesim", "job_size=3"), "--airesim goes with --export airesim"),
+        (("white", "--export", "airesim.yaml", "--airesim", "jobsize=3"), "did you mean job_size?"),
+        (("white", "--export", "airesim.yaml", "--airesim", "job_size"), "is not NAME=VALUE"),
+        (("white", "--export", "airesim.yaml", "--airesim", "job_size=-3"), "is not a number from 0 on"),
         (("white", "--parts", "all"), "part 'all' is not known"),
         (("white", "--level", "95"), "did you mean 0.95?"),
         (("white", "--families", "weibul"), "unknown family 'weibul'"),

@@ -114,7 +114,7 @@ def test_refused_in_one_line_with_the_place(
         (["--racks", "4"], "--mtbf is missing"),
         (["--racks", "4", "--mtbf", "0h", "--mttr", "1h"], "mtbf_tray is 0"),
         (["--racks", "0", "--mtbf", "1h", "--mttr", "1h"], "--racks"),
-        (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--spare-blocks", "4"], "spare_blocks = 4"),
+        (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--spare-blocks", "4"], "--spare-blocks: 4 spare blocks"),
         (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--required", "4"], "[prices]"),
         (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--robust", "much"], "--robust"),
         (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--level", "2"], "level"),
@@ -132,3 +132,35 @@ def test_json_parameters_with_a_cluster(tmp_path: Path, capsys: pytest.CaptureFi
     path.write_text('{"mtbf": "2000h", "mttr": "24h",\n "cluster": {"racks": 8,\n "trays": 0}}')
     assert main(["plan", "sparing", str(path)]) == 2
     assert "line 3: cluster.trays" in capsys.readouterr().err
+
+
+def test_all_planners_read_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "params.toml"
+    path.write_text(FILE, encoding="utf-8")
+    for command in (["checkpoint"], ["migration", "--migration", "1min"], ["replication"]):
+        assert main(["plan", *command, str(path), "--save", "5min", "--nodes", "512"]) == 0
+        assert "mtbf.rack is left out" in capsys.readouterr().out
+    path.write_text(FILE[FILE.index("[cluster]") :], encoding="utf-8")
+    assert main(["plan", "checkpoint", str(path), "--save", "5min"]) == 2
+    assert "has no failure rate" in capsys.readouterr().err
+    path.write_text(FILE.replace("gpus = 2", "gpus = 2\nspare_blocks = 64"), encoding="utf-8")
+    assert main(["plan", "checkpoint", str(path), "--save", "5min"]) == 2
+    assert main(["plan", "sparing", str(path)]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == second
+    assert "line 16: cluster.spare_blocks: 64 spare blocks leave none at work of the 64 in a zone" in first
+
+
+def test_assumptions_that_fail_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "white.toml"
+    cluster = ("--racks", "32", "--trays", "16", "--draws", "50")
+    assert main(["calibrate", "white", "--parts", "mtbf,mttr,families", "--era", "all", "-o", str(path)]) == 0
+    capsys.readouterr()
+    assert main(["plan", "sparing", str(path), *cluster]) == 0
+    said = capsys.readouterr().out
+    assert "- exponential repairs: repair times were fitted by a" in said
+    assert "What follows:" in said
+    assert "(mtbf.system); no spare helps against them" in said
+    assert main(["plan", "sparing", str(path), *cluster, "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["assumptions"]["assumptions"]
+    assert {row["assumption"] for row in listed if row["holds"] == "no"} >= {"exponential repairs"}
