@@ -89,7 +89,7 @@ class Lemons:
         text = f"{count} of {len(self.nodes)} nodes fail more often than chance explains"
         if count:
             share = self.found["events"].sum() / self.nodes["events"].sum()
-            text += f" and have {100.0 * share:.0f} % of the failures; fit them apart"
+            text += f" and have {100.0 * share:.0f} % of the failures"
         if len(self.classes) == 1:
             text += _about_classes(self.classes.iloc[0])
         elif len(self.classes) > 1:

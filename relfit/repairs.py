@@ -84,7 +84,7 @@ class Repairs:
         row = two.sort_values("repairs", ascending=False).iloc[0]
         keys = ", ".join(str(row[k]) for k in rows.columns[: rows.columns.get_loc("model")])
         return (
-            f"In {len(two)} of {len(rows)} groups repairs are of two kinds; most of all {keys}: "
+            f"In {len(two)} of {len(rows)} groups repairs are of two kinds; the group with most repairs is {keys}: "
             f"{100.0 * row['share_quick']:.0f} % are quick ({row['mean_quick']:.3g} h on average), the others take "
             f"{row['mean_slow']:.3g} h; a repair longer than {row['split']:.3g} h is more likely a slow one."
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["json_ready", "p_words"]
+__all__ = ["json_ready", "number", "p_words", "percent"]
 
 
 def p_words(p: float) -> str:
@@ -25,6 +25,28 @@ def p_words(p: float) -> str:
     ('p = 0.034', 'p < 0.001', 'p < 0.001', 'p = 1')
     """
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share in percent.
+
+    Examples
+    --------
+    >>> percent(0.583), percent(0.9995, 2)
+    ('58 %', '99.95 %')
+    """
+    return f"{100.0 * share:.{digits}f} %"
+
+
+def number(value: float) -> str:
+    """Three digits, and whole numbers rather than powers of ten above a hundred.
+
+    Examples
+    --------
+    >>> number(4.8149), number(1389.2), number(0.00012)
+    ('4.81', '1389', '0.00012')
+    """
+    return f"{value:.0f}" if 100.0 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
 def json_ready(value: Any) -> Any:

@@ -92,7 +92,7 @@ class Parts:
             if not (part.sentence or part.problem):
                 continue
             lines += ["", part.title, "-" * len(part.title)]
-            lines += [f"not to be said: {part.problem}"] if part.problem else [part.sentence]
+            lines += [f"no answer: {part.problem}"] if part.problem else [part.sentence]
             for name, table in part.shown.items():
                 lines += ["", *_lines(name, table)]
         output.print_lines([*lines, *([""] if written else []), *written])

@@ -11,6 +11,7 @@ from relfit.cli.answers import Output, Part, Parts
 from relfit.cli.options import Reading, check_alpha, check_level
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError, DataError
+from relfit.tallies import HOURS_PER_YEAR
 from relfit.units import hours
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dependence", "incidents", "trend"]
 
+_ERAS = 12  # eras shown
 _LARGEST = 12  # incidents shown
 
 
@@ -223,11 +225,15 @@ def _eras(parts: Parts, log: FailureLog, alpha: float, level: float, seed: int) 
             part.sentence += f" The {len(log.systems)} systems were taken as one: --where system=NAME takes one."
         table = found.to_frame()
         part.tables = {"eras": table}
-        short = table.drop(columns=["start_low", "start_high"])
+        short = table.drop(columns=["start_low", "start_high", "per"])
+        short[["rate", "low", "high"]] *= HOURS_PER_YEAR
         for name in ("start", "end"):
             short[name] = short[name].dt.strftime("%Y-%m-%d")
         short["use"] = ["use this" if i == found.stable else "" for i in range(len(short))]
-        part.shown = {"eras (rates an hour of a node)": short}
+        per = found.stable_era.per
+        earlier = min(max(len(short) - _ERAS, 0), found.stable)
+        title = f"eras (rates a {per})" + (f", without the first {earlier}" if earlier else "")
+        part.shown = {title: short.iloc[earlier:]}
         part.document = found.to_dict()
         part.figures = [("eras", partial(plotting.eras, found))]
 
@@ -377,6 +383,7 @@ def _repairs(parts: Parts, log: FailureLog, level: float) -> None:
         part.sentence = found.sentence
         part.tables = {"repairs": found.table}
         best = found.best()
+        best.loc[best["status"] == "no_split", ["share_quick", "mean_quick", "mean_slow"]] = float("nan")
         names = ["share_quick", "mean_quick", "mean_slow", "mean", "split"]
         keys = list(best.columns[: best.columns.tolist().index("repairs") + 1])
         part.shown = {"best model of each cause (hours)": best[[*keys, *names, "status"]]}

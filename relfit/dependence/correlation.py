@@ -19,7 +19,7 @@ from relfit.dependence.series import CONSTANT, OK, TOO_FEW, complete_series, wor
 from relfit.errors import ArgumentError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.lifedata import LifeData, key_columns
-from relfit.wording import p_words
+from relfit.wording import p_words, percent
 
 __all__ = ["CLASSES", "EDGES", "Correlations", "correlations"]
 
@@ -208,10 +208,11 @@ class Correlations:
         lengths, pairs = self.pairs_by_length
         middle = int(lengths[np.searchsorted(np.cumsum(pairs), self.n_pairs / 2.0)])
         text = (
-            f"{seen:.0%} of {self.n_pairs} pairs of nodes have |r| of 0.4 or more (Table 3.4: high or strong); "
-            f"independent nodes would have {chance:.0%}, since half the pairs share {middle} TTFs or fewer"
+            f"{percent(seen)} of {self.n_pairs} pairs of nodes have |r| of 0.4 or more (Table 3.4: high or strong); "
+            f"independent nodes would have {percent(chance)}, since half the pairs share {middle} TTFs or fewer"
             if self.edges == EDGES
-            else f"{seen:.0%} of {self.n_pairs} pairs of nodes are high or strong; independence would give {chance:.0%}"
+            else f"{percent(seen)} of {self.n_pairs} pairs of nodes are high or strong; independence would give "
+            f"{percent(chance)}"
         )
         found = self.n_significant()
         text += f"; {found or 'no'} pair{' is' if found <= 1 else 's are'} significant at 5 % among so many"

@@ -16,7 +16,7 @@ from relfit.errors import DataError
 from relfit.numeric.ordering import unique_sorted
 from relfit.tallies import WEEKDAYS
 from relfit.units import NANOSECONDS_PER_HOUR
-from relfit.wording import p_words
+from relfit.wording import p_words, percent
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -96,8 +96,8 @@ class Cycles:
                 little = ", too little to matter" if np.sqrt(2.0) * self.strength[i] < LEAST_RATE_VARIATION else ""
                 when = f"{hour:02d}:00" if name == "day" else f"{WEEKDAYS[day % 7]} {hour:02d}:00"
                 parts.append(
-                    f"there is a {cycle} cycle ({p_words(self.p[i])}): the rate swings by {2 * self.strength[i]:.0%} "
-                    f"and is highest about {when}{little}"
+                    f"there is a {cycle} cycle ({p_words(self.p[i])}): the rate swings by "
+                    f"{percent(2 * self.strength[i])} and is highest about {when}{little}"
                 )
             else:
                 parts.append(f"no {cycle} cycle shows ({p_words(self.p[i])})")

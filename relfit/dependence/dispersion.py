@@ -20,6 +20,7 @@ from relfit.dependence.verdicts import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN
 from relfit.errors import ArgumentError, DataError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.wording import percent
 
 __all__ = ["Dispersion", "dispersion"]
 
@@ -107,8 +108,8 @@ class Dispersion:
         return (
             f"Failures cluster at scales from {_span(self.scales[first])} on: counts vary {self.index[first]:.1f} "
             f"times as much as those of a Poisson process there and {self.index[worst]:.1f} times at "
-            f"{_span(self.scales[worst])}, where the rate itself varies by {self.rate_variation[worst]:.0%}; intervals "
-            "that take failures as Poisson are too narrow by the root of that."
+            f"{_span(self.scales[worst])}, where the rate itself varies by {percent(self.rate_variation[worst])}; "
+            "intervals that take failures as Poisson are too narrow by the root of these factors."
         )
 
     def plot(self, ax: Any = None) -> Any:

@@ -14,7 +14,7 @@ from relfit.dependence.serial_kernels import pooled_kernel
 from relfit.dependence.series import CONSTANT, OK, TOO_FEW, Failures, words
 from relfit.dependence.verdicts import ALPHA, LEAST_AUTOCORRELATION
 from relfit.errors import ArgumentError
-from relfit.wording import p_words
+from relfit.wording import p_words, percent
 
 __all__ = ["PooledTests", "pooled_tests"]
 
@@ -74,7 +74,7 @@ class PooledTests:
             f"{self.durbin_watson[last]:.2f}, {p_words(self.p[last])}; {low:.2f} to {high:.2f} over all k)"
         )
         share = self.zeros[last] / self.sizes[last]
-        return text + (f"; {share:.0%} of its gaps are zero." if share >= 0.01 else ".")
+        return text + (f"; {percent(share)} of its gaps are zero." if share >= 0.01 else ".")
 
     def plot(self, ax: Any = None) -> Any:
         """Draw Durbin-Watson by the number of nodes; see `relfit.plotting.durbin_watson_pooled`."""

@@ -22,6 +22,7 @@ from relfit.errors import ArgumentError
 from relfit.fitting.false_discovery import adjusted_p
 from relfit.lifedata import LifeData, key_columns
 from relfit.numeric.batches import over_groups
+from relfit.wording import p_words, percent
 
 __all__ = ["SerialTests", "serial_tests"]
 
@@ -107,31 +108,40 @@ class SerialTests:
 
         None where no node is long enough. See `relfit.dependence.verdicts` for why these shares.
         """
-        row = self.rejected().loc["durbin_watson"]
-        if not row["tested"]:
+        tested, rejected, sure = self._durbin_watson
+        if not tested:
             return None
-        # the number of rejections among so many independent tests
-        chance = float(stats.binom.sf(row["rejected"] - 1, row["tested"], ALPHA))
-        many = row["rejected"] >= LEAST_REJECTED * row["tested"] and chance < 0.01
-        return bool(row["rejected_adjusted"] > LEAST_SHARE * row["tested"] or many)
+        many = rejected >= LEAST_REJECTED * tested and _chance(rejected, tested) < 0.01
+        return sure > LEAST_SHARE * tested or many
+
+    @property
+    def _durbin_watson(self) -> tuple[int, int, int]:
+        """Nodes tested, rejected at 5 %, and rejected after adjustment for their number."""
+        table = self.rejected()
+        tested, rejected, sure = (table[name].to_dict() for name in ("tested", "rejected", "rejected_adjusted"))
+        return int(tested["durbin_watson"]), int(rejected["durbin_watson"]), int(sure["durbin_watson"])
 
     @property
     def sentence(self) -> str:
         """What the tests say about fitting the gaps as independent lives."""
         if not self.n_tested:
             return "No node has three times to failure that vary: nothing can be said about dependence along time."
-        row = self.rejected().loc["durbin_watson"]
-        if not row["tested"]:
+        tested, rejected, sure = self._durbin_watson
+        if not tested:
             return "No node has five times to failure: nothing can be said about dependence along time."
-        share = row["rejected"] / row["tested"]
         text = (
-            f"Durbin-Watson finds autocorrelation at 5 % in {row['rejected']:.0f} of {row['tested']:.0f} nodes "
-            f"({share:.0%}; 5 % is what chance gives), {row['rejected_adjusted']:.0f} of them after adjustment for "
-            "their number: "
+            f"Durbin-Watson finds autocorrelation at 5 % in {rejected} of {tested} nodes ({percent(rejected / tested)}"
+            f"; chance gives 5 %), {sure or 'none'} of them after adjustment for their number"
         )
-        if self.depends:
-            return text + "times to failure of a node are not independent, and standard errors of fits are too small."
-        return text + "fits may take the times to failure of a node as independent."
+        if not self.depends:
+            return text + ": fits may take the times to failure of a node as independent."
+        if sure > LEAST_SHARE * tested:
+            return text + ": times to failure of a node are not independent, and standard errors of fits are too small."
+        return text + (
+            f". No one node stands out, but so many together are more than chance ({p_words(_chance(rejected, tested))}"
+            "): times to failure depend on those before to some degree, and standard errors of fits are somewhat too "
+            "small."
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Draw Durbin-Watson of every node; see `relfit.plotting.durbin_watson`."""
@@ -167,6 +177,11 @@ class SerialTests:
 
     def _repr_html_(self) -> str:
         return f"<p>{self.sentence}</p>{self.rejected().to_html()}"
+
+
+def _chance(rejected: int, tested: int) -> float:
+    """Probability of so many rejections among so many independent tests."""
+    return float(stats.binom.sf(rejected - 1, tested, ALPHA))
 
 
 def serial_tests(

@@ -307,8 +307,8 @@ def _sentence(made: list[Era], stable: int, status: str, outside: int, of: str) 
     text = f"A fit should use {era.start:%Y-%m-%d} to {era.end:%Y-%m-%d} ({era.rates(of)})"
     if stable:
         before = made[stable - 1]
-        text += f"; fits from before {era.start:%Y-%m-%d} should not be used: the failure rate was "
-        text += f"{_times(before, era)} just before"
+        text += f"; fits from before {era.start:%Y-%m-%d} should not be used: the failure rate "
+        text += f"just before was {_times(before, era)} that of this era"
     text += _since_then(made, stable)
     return text + "." + tail
 

@@ -23,6 +23,7 @@ from relfit.nonparametric.steps import normal_quantile
 from relfit.recurrence.histories import BoolArray, FloatArray, IntArray, sums
 from relfit.tallies import over_time
 from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.wording import percent
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -104,8 +105,8 @@ class Availability:
         each = ""
         if len(self.groups) > 1:
             low, high = np.nanmin(self.operational), np.nanmax(self.operational)
-            each = f", {low:.3%} to {high:.3%} over {len(self.groups)} groups"
-        return f"Nodes were up {1.0 - down / hours:.3%} of the time{each}{more}."
+            each = f", {percent(low, 3)} to {percent(high, 3)} over {len(self.groups)} groups"
+        return f"Nodes were up {percent(1.0 - down / hours, 3)} of the time{each}{more}."
 
     def to_frame(self) -> pd.DataFrame:
         """One row a group."""
@@ -184,9 +185,11 @@ class AvailabilityOverTime:
             return "Nothing was watched."
         up = np.where(hours > 0.0, 1.0 - self.down_hours.sum(axis=0) / np.where(hours > 0.0, hours, 1.0), np.nan)
         worst, best = int(np.nanargmin(up)), int(np.nanargmax(up))
+        if up[best] - up[worst] < 5e-6:
+            return f"Availability was the same throughout ({percent(up[best], 3)})."
         return (
             f"Availability was lowest from {self.edges[worst]:%Y-%m-%d} to {self.edges[worst + 1]:%Y-%m-%d} "
-            f"({up[worst]:.3%}) and highest from {self.edges[best]:%Y-%m-%d} ({up[best]:.3%})."
+            f"({percent(up[worst], 3)}) and highest from {self.edges[best]:%Y-%m-%d} ({percent(up[best], 3)})."
         )
 
     def plot(self, ax: Any = None) -> Any:

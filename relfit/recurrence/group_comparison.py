@@ -22,6 +22,14 @@ _MOST_CELLS = 50_000_000
 _CELLS_AT_ONCE = 10_000_000
 
 
+_WHY = {
+    "one_group": "there is one group only",
+    "no_events": "nothing failed",
+    "too_few_copies": "a group of one tells nothing of how alike its members are",
+    "no_variance": "the failures leave no variance to compare by",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class GroupComparison:
     """Whether groups of systems fail alike over their lives.
@@ -62,7 +70,7 @@ class GroupComparison:
     def sentence(self) -> str:
         """The outcome in one sentence."""
         if self.status != "ok":
-            return f"The groups cannot be compared ({self.status})."
+            return f"The groups cannot be compared: {_WHY.get(self.status, self.status)}."
         order = np.argsort(np.nan_to_num(self.ratio, nan=1.0))
         if self.p >= 0.05:
             return f"The {len(self.groups)} groups fail alike as far as one can tell ({p_words(self.p)}): pool them."

@@ -18,6 +18,7 @@ from relfit.nonparametric.steps import Steps, normal_quantile
 from relfit.numeric.batches import over_groups
 from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping, label_text, unit_of
 from relfit.recurrence.kernels import mean_cumulative_steps
+from relfit.wording import number, percent
 
 __all__ = ["CumulativeDifference", "MeanCumulative", "mean_cumulative"]
 
@@ -144,12 +145,15 @@ class MeanCumulative(Steps):
         last = part.stop - 1
         limits = ""
         if np.isfinite(self.low[last]):
-            limits = f" ({self.level:.0%} limits {self.low[last]:.3g} to {self.high[last]:.3g})"
-        group = "" if self.n_groups == 1 else f" of group {label_text(self.groups[place])}"
+            limits = f" ({percent(self.level)} limits {number(self.low[last])} to {number(self.high[last])})"
+        one = self.n_groups > 1 and self.copies[place] == 1
+        label = "" if self.n_groups == 1 else label_text(self.groups[place])
+        group = f"{self.unit.capitalize()} {label}" if one else f"A {self.unit}{f' of {label}' if label else ''}"
+        failed = f"had {number(late)} failures" if self.unit in ("cause", "scope") else f"failed {number(late)} times"
         return (
-            f"A {self.unit}{group} failed {late:.3g} times on average in {self.until[place]:.6g} h"
+            f"{group} {failed}{'' if one else ' on average'} in {self.until[place]:.6g} h"
             f"{limits}, {turn} in the second half of that time {'as' if turn == 'as many' else 'than'} in the first "
-            f"({share:.0%} of all)."
+            f"({percent(share)} of all)."
         )
 
     def plot(self, ax: Any = None) -> Any:
@@ -236,8 +240,13 @@ class CumulativeDifference:
         if not self.times.size:
             return "No event of either group falls where both were under observation."
         inside = not (self.low[-1] > 0.0 or self.high[-1] < 0.0)
-        limits = f"{self.level:.0%} limits {self.low[-1]:.3g} to {self.high[-1]:.3g}"
         one, other = (label_text(label) for label in self.pair)
+        if not np.isfinite(self.low[-1]):
+            return (
+                f"By {self.times[-1]:.6g} h {self.unit} {one} has failed {self.difference[-1]:+.0f} times relative to "
+                f"{other}; with one {self.unit} of a group there are no limits."
+            )
+        limits = f"{percent(self.level)} limits {number(self.low[-1])} to {number(self.high[-1])}"
         return (
             f"By {self.times[-1]:.6g} h a {self.unit} of {one} has failed {self.difference[-1]:+.3g} times "
             f"relative to one of {other} ({limits}), which "

@@ -23,6 +23,7 @@ from relfit.nonparametric.steps import normal_quantile
 from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, grouping, label_text, sums
 from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw, Renewal, differs
 from relfit.recurrence.virtual_age import fit_virtual_age
+from relfit.wording import percent
 
 __all__ = ["MODELS", "PROCESS_STATUS", "ProcessFit", "fit_process"]
 
@@ -190,7 +191,7 @@ class ProcessFit:
         low, high = self.low[place], self.high[place]
         value = self.estimates[place]
         name = "" if len(self.groups) == 1 else f" of {label_text(self.groups[place])}"
-        limits = f"{self.level:.0%} limits"
+        limits = f"{percent(self.level)} limits"
         if self.model == "hpp":
             return f"The rate{name} is {value[0]:.3g} an hour ({limits} {low[0]:.3g} to {high[0]:.3g})."
         if self.model in ("power_law", "log_linear"):
@@ -207,7 +208,8 @@ class ProcessFit:
             )
         wide = high[2] - low[2] > 0.8
         return (
-            f"A repair{name} takes away {value[2]:.1%} of the age ({limits} {low[2]:.1%} to {high[2]:.1%})"
+            f"A repair{name} takes away {percent(value[2], 1)} of the age "
+            f"({limits} {percent(low[2], 1)} to {percent(high[2], 1)})"
             f"{': the data hardly tell' if wide else ''}."
         )
 

@@ -35,6 +35,12 @@ TREND_STATUS = {
     "constant": "all gaps are equal, so they have no order and no spread",
     "at_beginning": "an event at the very beginning has no finite statistic",
 }
+TEST_WORDS = {
+    "laplace": "Laplace's test",
+    "mil_hdbk_189": "the test of MIL-HDBK-189",
+    "lewis_robinson": "the test of Lewis and Robinson",
+    "mann": "Mann's test",
+}
 _TRUNCATIONS = ("auto", "time", "failure")
 _EXACT_UNIFORMS = 12  # up to so many events the sum of uniform times has its exact distribution
 _EXACT_PAIRS = 30  # up to so many gaps the number of rising pairs has its exact distribution
@@ -120,11 +126,23 @@ class TrendTests:
             best = min(chosen, key=lambda i: float(self.p[0, i]))
             p = min(1.0, len(chosen) * float(self.p[0, best]))
             poisson = [i for i in range(len(self.tests)) if self.tests[i] in TESTS[:2] and made[i]]
+            sure = [i for i in chosen if len(chosen) * float(self.p[0, i]) < 0.05]
+            if len({bool(self.direction[0, i] > 0) for i in sure}) > 1:
+                ways = " and ".join(
+                    f"{TEST_WORDS[self.tests[i]]} says that it {'rises' if self.direction[0, i] > 0 else 'falls'}"
+                    for i in sure
+                )
+                return (
+                    f"The rate of failures changes over the observation, but not one way: {ways} (5 %, "
+                    f"adjusted for {len(chosen)} tests). Look at the eras: a fit of one lifetime distribution to all "
+                    "of it mixes different times."
+                )
             if p < 0.05:
                 way = "rises" if self.direction[0, best] > 0 else "falls"
                 return (
-                    f"The rate of failures {way} over the observation ({self.tests[best]}, {p_words(p)} for "
-                    f"{len(chosen)} tests): a fit of one lifetime distribution to all of it mixes different times."
+                    f"The rate of failures {way} over the observation ({TEST_WORDS[self.tests[best]]}, "
+                    f"{p_words(p)} adjusted for {len(chosen)} tests): a fit of one lifetime distribution to all of it "
+                    "mixes different times."
                 )
             if renewal and poisson and float(self.p[0, poisson].min()) < 0.025:
                 return (

@@ -44,7 +44,7 @@ def independence(m: Material) -> Section:
     questions = pd.DataFrame(
         {
             "question": frame["question"],
-            "independent": [words.get(value, "not to be said") for value in frame["depends"]],
+            "independent": [words.get(value, "no answer") for value in frame["depends"]],
             "finding": frame["finding"],
         }
     )

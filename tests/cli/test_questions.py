@@ -143,7 +143,7 @@ def test_words_and_tables_on_the_terminal(here: Path, capsys: pytest.CaptureFixt
     assert main(["trend", "white", *PART, "--by", "rack"]) == 0
     text = capsys.readouterr().out
     for words in (
-        "Eras (rates an hour of a node)",
+        "Eras (rates a node-year)",
         "lewis_robinson",
         "power_law",
         "By rack",
@@ -227,8 +227,8 @@ def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFix
     titan = shared / "data" / "titan-gpu-lifetimes.csv.xz"
     assert main(["trend", str(titan), "--plot", "titan.png"]) == 0
     text = capsys.readouterr().out
-    assert "not to be said: this log holds whole lives without dates" in text
-    assert "not to be said: no repair was observed to its end" in text
+    assert "no answer: this log holds whole lives without dates" in text
+    assert "no answer: no repair was observed to its end" in text
     said = document(capsys, "dependence", titan)
     assert "lives without dates" in said["problems"]["cofailure"]
     message = complaint(capsys, "trend", titan, "--out", "tests.csv")
