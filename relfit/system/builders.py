@@ -198,6 +198,9 @@ class SystemBuilders:
         chosen = chosen_nodes(source, nodes, names[0] if pooled else family, "aicc", missing)
         # the fleet's law stands in for a node whose group is not known any more, so go by the labels
         places = positions_of(fits.groups, nodes)[0][chosen.kept]
+        if np.unique(places).size < places.size:
+            values, counts = np.unique(places, return_counts=True)
+            raise ArgumentError(f"node {fits.groups[int(values[counts > 1][0])]!r} is given twice")
         absent = ~present[places]
         if absent.any():
             label = chosen.names[int(np.flatnonzero(absent)[0])]

@@ -289,6 +289,8 @@ def test_the_fleet_of_a_log():
         System.from_log(log, at="1999-01-01")
     limits = system.reliability("24h", interval=0.95)
     assert limits.low < limits.estimate < limits.high
+    with pytest.raises(ArgumentError, match=r"'n001'\) is given twice"):
+        System.from_log(log, nodes=["n000", "n001", "n001"])
     with pytest.raises(ArgumentError, match=r"2 families for nodes that are pooled; give one family, or pooled=False"):
         System.from_log(log, families=["weibull", "gamma"])
     with pytest.raises(ArgumentError, match="cannot be pooled: 1 of 1 groups"):
