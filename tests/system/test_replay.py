@@ -224,8 +224,8 @@ def test_a_system_of_los_alamos(shared: Path) -> None:
 
 def test_the_share_of_the_split_counts_from_since_on():
     log = rf.datasets.load("white")
-    found = replay(log, 0.25, [1], ["6h"], jobs=50, families=["exponential"], since="2003-01-01")
+    found = rf.replay(log, 0.25, [1], ["6h"], jobs=50, families=["exponential"], since="2003-01-01")
     begin, end = found.window
     assert (found.split - begin) / (end - begin) == pytest.approx(0.25)
     with pytest.raises(ArgumentError, match="outside the log"):
-        replay(log, "2002-06-01", [1], ["6h"], since="2003-01-01")
+        rf.replay(log, "2002-06-01", [1], ["6h"], since="2003-01-01")
