@@ -33,6 +33,7 @@ _ATTRIBUTES = {
     "num intercon": "interconnects",
     "purpose": "purpose",
 }
+_MOST_NODES = 1e7  # a larger count or number is a damaged cell
 _MOSTLY = 0.9  # share of a system's node numbers that must fit its numbering
 _UTC: Any = "datetime64[ns, UTC]"
 
@@ -131,7 +132,7 @@ def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Seri
     year = pd.to_numeric(late[0], errors="coerce") + 2000
     year = year.fillna(pd.to_numeric(early[1], errors="coerce") + 1900)
     month = late[1].where(late[1].notna(), early[0])
-    stamp = year.map(lambda y: "" if pd.isna(y) else str(int(y))) + "-" + month.where(month.notna(), "")
+    stamp = year.map(lambda y: "" if pd.isna(y) else str(int(y))).astype(object) + "-" + month.where(month.notna(), "")
     begin = pd.to_datetime(stamp, format="%Y-%b", errors="coerce")
     if end:
         begin = begin + pd.offsets.MonthBegin(1)
@@ -199,9 +200,9 @@ def _silent_nodes(rows: pd.DataFrame) -> pd.DataFrame:
     for system, part in rows.groupby("System", sort=False):  # a system a turn: 22 of them
         size = pd.to_numeric(part["nodes"], errors="coerce").max()
         numbers = pd.to_numeric(part["nodenum"], errors="coerce")
-        if pd.isna(size) or numbers.isna().any():
+        if pd.isna(size) or not 1.0 <= size < _MOST_NODES or not numbers.abs().lt(_MOST_NODES).all():
             continue
-        offset = 0 if "nodenumz" not in part else int((numbers - pd.to_numeric(part["nodenumz"])).mode().iloc[0])
+        offset = 0 if "nodenumz" not in part else _offset(numbers, part["nodenumz"])
         distinct = numbers.unique()
         blocks = (offset, int(distinct.min() // size * size))
         begin = next((b for b in blocks if ((distinct >= b) & (distinct < b + size)).mean() > _MOSTLY), None)
@@ -210,10 +211,18 @@ def _silent_nodes(rows: pd.DataFrame) -> pd.DataFrame:
         expected = np.arange(begin, begin + int(size))
         absent = np.setdiff1d(expected, distinct)
         common: Any = part.groupby(["install", "prod", "decom"], dropna=False).size().idxmax()
-        kinds = {old: part[old].mode().iloc[0] for old in _ATTRIBUTES if old in part.columns}
+        kinds = {
+            old: part[old].mode().iloc[0] for old in _ATTRIBUTES if old in part.columns and part[old].notna().any()
+        }
         frame = pd.DataFrame({"System": system, "nodenum": absent.astype(str), **kinds})
         for name, value in zip(("install", "prod", "decom"), common, strict=True):
             frame[name] = pd.Series(value, index=frame.index, dtype="datetime64[ns]")
         frame["start"] = frame["end"] = pd.Series(pd.NaT, index=frame.index, dtype="datetime64[ns]")
         found.append(frame)
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["System", "nodenum"])
+
+
+def _offset(numbers: pd.Series, from_zero: pd.Series) -> int:
+    """By how much a system's node numbers exceed those counted from zero; 0 where the latter are no numbers."""
+    gaps = (numbers - pd.to_numeric(from_zero, errors="coerce")).replace([np.inf, -np.inf], np.nan).mode()
+    return int(gaps.iloc[0]) if len(gaps) and abs(gaps.iloc[0]) < _MOST_NODES else 0

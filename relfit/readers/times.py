@@ -95,7 +95,9 @@ def _epochs(numbers: npt.NDArray[np.float64]) -> bool:
 
 
 def _plausible(naive: pd.Series) -> pd.Series:
-    series = naive if naive.dtype.kind == "M" else pd.Series(pd.NaT, index=naive.index, dtype="datetime64[ns]")
+    # what carries a zone in a spelling that `instants` does not know cannot be taken as local, nor as anything else
+    local = isinstance(naive.dtype, np.dtype) and naive.dtype.kind == "M"
+    series = naive if local else pd.Series(pd.NaT, index=naive.index, dtype="datetime64[ns]")
     return series.where((series >= _EARLIEST) & (series < _LATEST)).astype("datetime64[ns]")
 
 
