@@ -503,9 +503,12 @@ def nodes(
     at: Annotated[
         str | None, typer.Option("--at", metavar="DATE", help="When the job starts; the end of the log if left out.")
     ] = None,
-    families: opt.Families = opt.FAMILIES,
-    pooled: Annotated[
-        bool, typer.Option("--pooled", help="Draw every node towards the fleet; with one family.")
+    families: Annotated[
+        str | None,
+        typer.Option("--families", metavar="A,B", help="To fit: one, Weibull when left out; several with --own-fits."),
+    ] = None,
+    own_fits: Annotated[
+        bool, typer.Option("--own-fits", help="Fit every node on its own; else each is drawn towards the fleet.")
     ] = False,
     interval: Annotated[
         float | None, typer.Option("--interval", metavar="P", help="Level of intervals from the doubt about the fits.")
@@ -534,8 +537,8 @@ def nodes(
     asked = nodes_commands.Asked(work, law, parallel_fraction, table, restart, checkpoint, save, restore)
     nodes_commands.nodes(
         reading, asked, k_max=k_max, rule=rule, convention=convention, after_failure=after_failure, deadline=deadline,
-        search=search, at=at, families=families, pooled=pooled, level=interval, draws=draws, seed=seed, as_json=json,
-        out=out, plot=plot,
+        search=search, at=at, families=families, own_fits=own_fits, level=interval, draws=draws, seed=seed,
+        as_json=json, out=out, plot=plot,
     )  # fmt: skip
 
 

@@ -99,8 +99,8 @@ def nodes(
     deadline: str | None,
     search: bool,
     at: str | None,
-    families: str,
-    pooled: bool,
+    families: str | None,
+    own_fits: bool,
     level: float | None,
     draws: int,
     seed: int,
@@ -120,9 +120,12 @@ def nodes(
         )
     if level is not None:
         check_level(level)
-    names = family_names(families)
-    if pooled and len(names) > 1:
-        raise ArgumentError("--pooled needs one family", remedy="write --families weibull")
+    names = None if families is None else family_names(families)
+    if not own_fits and names is not None and len(names) > 1:
+        raise ArgumentError(
+            f"--families {families}: nodes that are drawn towards the fleet have one family",
+            remedy="name one, or add --own-fits",
+        )
     limit = None if deadline is None else _above_zero("--deadline", deadline)
     job = asked.job()
     if search and job.checkpoint is not None:
@@ -134,8 +137,7 @@ def nodes(
         steps.next()
         from relfit.system import System, best_nodes, best_size
 
-        family = names[0] if pooled else "best"
-        system = System.from_log(log, at, families=names, family=family, pooled=pooled)
+        system = System.from_log(log, at, families=names, pooled=not own_fits)
         if k_max is not None and k_max > system.n_nodes:
             raise ArgumentError(
                 f"--k-max {k_max}: there are only {system.n_nodes} nodes then", remedy="give a smaller number, or none"
