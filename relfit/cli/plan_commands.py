@@ -123,6 +123,10 @@ def checkpoint(known: Known, how: Checkpointing, to: Output) -> None:
         more |= {"nodes": None, "events": None, "schedule": True}
     if how.by_family:
         more |= {"by_family": True, "ages": how.age, "schedule": True}
+        notes += (
+            f"All nodes are taken to be {how.age} old at every restart, though only the one that failed is new; rates "
+            "(without --by-family) are right in the long run.",
+        )
     plan = plan_checkpoints(
         source, save, known.restore, known.downtime, interval=how.interval, period=how.period,
         exposed=() if how.unexposed else ("save", "restore"), slowed=how.slowed, global_save=how.global_save,

@@ -175,4 +175,4 @@ def _message(plan: MigrationPlan) -> str:
     shares = f"{percent(plan.migration_yield)} against {percent(plan.checkpoint_yield)} of the machine"
     if gain <= 0.0:
         return f"Do without migration: it yields {shares}"
-    return f"Migration pays: it yields {shares}, with {plan.spares:.0f} spares"
+    return f"Migration pays: it yields {shares}, with {plan.spares:.0f} spare{'' if plan.spares == 1 else 's'}"

@@ -66,12 +66,11 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
     ax.invert_yaxis()
     ax.set_xlim(0.0, 100.0)
     best = int(order[0])
-    style.finish(
-        ax,
-        f"blocks of {labels[best]} GPUs do most: {100 * evaluation.cett[best].mean():.1f} % of GPU hours are useful",
-        "share of GPU hours [%]",
-        "GPUs a block/working: goodput",
+    message = (
+        f"blocks of {labels[best]} GPUs do most: {100 * evaluation.cett[best].mean():.1f} % of GPU hours are useful"
     )
+    style.finish(ax, message, "share of GPU hours [%]", "GPUs a block/working: goodput")
+    style.title(ax, message, room=0.75)
     whole: Any = ax.get_figure(root=True)
     height = ax.get_position().height * whole.get_size_inches()[1]
     ax.legend(

@@ -190,10 +190,10 @@ def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
     return ax
 
 
-def title(ax: Axes, message: str) -> None:
-    """Say what to see, left-aligned and broken to the width of the axes."""
+def title(ax: Axes, message: str, room: float = 1.0) -> None:
+    """Say what to see, left-aligned and broken to the width of the axes, or a share of it where labels are long."""
     whole: Any = ax.get_figure(root=True)
-    width = ax.get_position().width * whole.get_size_inches()[0]
+    width = room * ax.get_position().width * whole.get_size_inches()[0]
     # a number stays with its percent sign
     text = (message[:1].upper() + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(text, max(int(width * 11), 24), break_on_hyphens=False)

@@ -98,7 +98,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Slips and gaps" in said
     assert {
         "sparing-table-1.csv",
-        "sparing-map-of-cett.csv",
+        "sparing-figure-2.csv",
         "migration-table-6.csv",
         "allocation-figure-6.7b.csv",
     } <= {path.name for path in tmp_path.iterdir()}
