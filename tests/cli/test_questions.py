@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import lzma
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +226,9 @@ def test_a_window_of_zero_leaves_the_other_answers(here: Path, capsys: pytest.Ca
 
 
 def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    titan = shared / "data" / "titan-gpu-lifetimes.csv.xz"
+    with lzma.open(shared / "data" / "titan-gpu-lifetimes.csv.xz", "rt") as whole:
+        Path("titan.csv").write_text("".join(islice(whole, 4000)))
+    titan = "titan.csv"
     assert main(["trend", str(titan), "--plot", "titan.png"]) == 0
     text = capsys.readouterr().out
     assert "no answer: this log holds whole lives without dates" in text

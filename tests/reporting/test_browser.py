@@ -43,11 +43,11 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def reports(white_report: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     families = ["exponential", "weibull"]
     return {
-        "white": rf.report(rf.datasets.load("white"), folder / "white.html"),
+        "white": white_report,
         "hostile": rf.report(
             hostile_log(), folder / "hostile.html", families=families, title="</title><script>x</script>"
         ),
