@@ -44,10 +44,15 @@ def read_parameters(path: Path) -> Parameters:
         data = path.read_bytes()
     except OSError as error:
         raise ReadError(
-            f"cannot read parameters: {error.strerror or error}", path=path, remedy="name a .toml or .json file"
+            f"cannot read parameters: {error.strerror or error}",
+            path=path,
+            remedy="name a .toml or .json file, as relfit calibrate LOG -o params.toml writes it",
         ) from error
     except ValueError as error:  # a name with a null character
-        raise ReadError(f"cannot read parameters: {error}", remedy="name a .toml or .json file") from error
+        raise ReadError(
+            f"cannot read parameters: {error}",
+            remedy="name a .toml or .json file, as relfit calibrate LOG -o params.toml writes it",
+        ) from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

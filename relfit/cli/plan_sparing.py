@@ -98,7 +98,8 @@ def sparing(
 ) -> None:
     """Which spares to keep: block size, spare trays, spare blocks, and what goodput to expect.
 
-    --out writes a row for each strategy.
+    --out writes a row for each strategy; into a folder, the sensitivity to MTBF and MTTR and the decision map with its
+    boundaries too.
     """
     from relfit.cli import sparing_commands
     from relfit.cli.answers import Output
@@ -110,6 +111,7 @@ def sparing(
         "idle_power": idle_power, "disturbed": disturbed or None, "spare_blocks": spare_blocks,
     }  # fmt: skip
     asked = sparing_commands.Sparing(
-        params, mtbf, mtbf_rack, mttr, given, blocking, required, simulate, robust, level, draws, seed
-    )
+        params, mtbf, mtbf_rack, mttr, given, blocking, required, simulate, robust, level, draws, seed,
+        out is not None and out.is_dir(), plot is not None,
+    )  # fmt: skip
     sparing_commands.sparing(asked, Output(json, out, plot))

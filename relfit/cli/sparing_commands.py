@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from relfit.planning.sparing import SparingPlan
     from relfit.planning.sparing_cluster import DeviceFailures
     from relfit.planning.sparing_file import ClusterTable, PlanFile
+    from relfit.planning.sparing_maps import SparingMap, SparingSensitivity
 
 __all__ = ["Sparing", "sparing"]
 
@@ -63,6 +64,8 @@ class Sparing:
     level: float
     draws: int
     seed: int
+    tables: bool = False
+    figures: bool = False
 
     def read(self) -> tuple[PlanFile, ClusterTable]:
         """The file, and the cluster with the options over it."""
@@ -166,6 +169,7 @@ def sparing(asked: Sparing, to: Output) -> None:
         sentences = [plan.sentence]
         pictures: list[Picture] = [("hours", plan.plot)]
         extra: list[str] = []
+        tables: dict[str, pd.DataFrame] = {"plan": plan.to_frame()}
         if drawn is not None and table.spare_blocks is None:
             from relfit.planning.sparing_uncertainty import plan_sparing
 
@@ -178,7 +182,7 @@ def sparing(asked: Sparing, to: Output) -> None:
             pictures.append(("spares", sure.plot))
         if file.parameters is not None and (file.parameters.checks or file.parameters.failure is not None):
             _assumptions(file.parameters, document, extra)
-        _more(asked, plan, file, document, sentences, extra, pictures)
+        _more(asked, plan, file, document, sentences, extra, pictures, tables)
         steps.next()
         if asked.simulate is not None:
             from relfit.simulation.sparing import DeviceLives, simulate_sparing
@@ -196,7 +200,7 @@ def sparing(asked: Sparing, to: Output) -> None:
             document["simulation"] = run.to_dict()
             sentences.append(run.sentence)
             pictures.append(("simulation", run.plot))
-    _show(plan, document, [*sentences, *notes], extra, pictures, to)
+    _show(plan, document, [*sentences, *notes], extra, pictures, tables, to)
 
 
 def _assumptions(known: Parameters, document: dict[str, Any], extra: list[str]) -> None:
@@ -212,7 +216,7 @@ def _assumptions(known: Parameters, document: dict[str, Any], extra: list[str]) 
 
 def _more(
     asked: Sparing, plan: SparingPlan, file: PlanFile, document: dict[str, Any], sentences: list[str], extra: list[str],
-    pictures: list[Picture],
+    pictures: list[Picture], tables: dict[str, pd.DataFrame],
 ) -> None:  # fmt: skip
     """Spares for a blocking probability, prices, sensitivity and the map."""
     found = plan.evaluation
@@ -246,18 +250,22 @@ def _more(
     if found.strategies.spare_blocks is None and not np.isinf(found.failures.mtbf_tray) and found.failures.mttr > 0.0:
         order = np.argsort(-found.goodput, kind="stable")[:_MAP_STRATEGIES]
         some = found.strategies.take(np.sort(order))
-        pictures += [("sensitivity", lambda ax=None: _sensitivity(plan, some).plot(ax))]
-        pictures += [("map", lambda ax=None: _map(plan, some).plot(ax))]
+        if asked.tables or asked.figures:
+            around, where = _sensitivity(plan, some), _map(plan, some)
+            tables |= {"sensitivity": around.to_frame(), "map": where.to_frame(), "boundaries": where.boundaries}
+            sentences += [around.sentence, where.sentence]
+            pictures += [("sensitivity", around.plot), ("sensitivity-mttr", lambda ax=None: around.plot(ax, by="mttr"))]
+            pictures += [("map", where.plot)]
 
 
-def _sensitivity(plan: SparingPlan, some: Any) -> Any:
+def _sensitivity(plan: SparingPlan, some: Any) -> SparingSensitivity:
     from relfit.planning.sparing_maps import sparing_sensitivity
 
     found = plan.evaluation
     return sparing_sensitivity(found.cluster, some, found.failures, found.recovery, found.performance)
 
 
-def _map(plan: SparingPlan, some: Any) -> Any:
+def _map(plan: SparingPlan, some: Any) -> SparingMap:
     from relfit.planning.sparing_maps import sparing_map
 
     found = plan.evaluation
@@ -270,14 +278,17 @@ def _map(plan: SparingPlan, some: Any) -> Any:
 
 def _show(
     plan: SparingPlan, document: dict[str, Any], sentences: list[str], extra: list[str], pictures: list[Picture],
-    to: Output,
+    tables: dict[str, pd.DataFrame], to: Output,
 ) -> None:  # fmt: skip
-    table = plan.to_frame()
+    table = tables["plan"]
     written: list[str] = []
-    if to.out is not None:
-        path = to.out / "plan.csv" if to.out.is_dir() else to.out
-        output.write_table(table, path)
-        written.append(f"written to {path}")
+    if to.out is not None and to.out.is_dir():
+        for name, one in tables.items():
+            output.write_table(one, to.out / f"{name}.csv")
+        written.append(f"tables written to {to.out}: {', '.join(f'{name}.csv' for name in tables)}")
+    elif to.out is not None:
+        output.write_table(table, to.out)
+        written.append(f"written to {to.out}")
     if to.plot is not None:
         written += write_figures(pictures, to.plot)
     if to.as_json:

@@ -287,11 +287,11 @@ class SparingSensitivity:
         """Ready for JSON."""
         return {"rows": self.to_frame().to_dict("records"), "sentence": self.sentence}
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Goodput of the strategies by the factor on the MTBF."""
+    def plot(self, ax: Axes | None = None, *, by: str = "mtbf") -> Axes:
+        """Goodput of the strategies by the factor on the MTBF, or with ``by="mttr"`` on the MTTR."""
         from relfit.plotting.sparing import sensitivity
 
-        return sensitivity(self, ax)
+        return sensitivity(self, ax, by=by)
 
     def __repr__(self) -> str:
         return f"SparingSensitivity: {self.sentence}"

@@ -164,3 +164,16 @@ def test_assumptions_that_fail_are_listed(tmp_path: Path, capsys: pytest.Capture
     assert main(["plan", "sparing", str(path), *cluster, "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["assumptions"]["assumptions"]
     assert {row["assumption"] for row in listed if row["holds"] == "no"} >= {"exponential repairs"}
+
+
+def test_a_folder_gets_sensitivity_map_and_boundaries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "params.toml"
+    path.write_text(FILE, encoding="utf-8")
+    assert main(["plan", "sparing", str(path), "--draws", "20", "--out", str(tmp_path), "--plot", str(tmp_path)]) == 0
+    assert "matters more" in capsys.readouterr().out
+    assert {p.stem for p in tmp_path.glob("*.csv")} == {"plan", "sensitivity", "map", "boundaries"}
+    assert {"map", "sensitivity", "sensitivity-mttr", "hours", "spares"} == {p.stem for p in tmp_path.glob("*.png")}
+    points = pd.read_csv(tmp_path / "map.csv")
+    borders = pd.read_csv(tmp_path / "boundaries.csv")
+    assert len(points) == 3600
+    assert set(borders["below"]) | set(borders["above"]) == set(points["strategy"]) == {"72/72", "72/64"}
