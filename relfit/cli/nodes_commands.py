@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from relfit.cli import output
 from relfit.cli.figures import check_place, write_figures
-from relfit.cli.options import Reading, check_level, family_names
+from relfit.cli.options import Reading, check_level
 from relfit.cli.progress import Steps
+from relfit.cli.system_commands import Chosen, load_system
 from relfit.errors import ArgumentError
 from relfit.units import hours
 
@@ -98,9 +99,7 @@ def nodes(
     after_failure: str,
     deadline: str | None,
     search: bool,
-    at: str | None,
-    families: str | None,
-    own_fits: bool,
+    chosen: Chosen,
     level: float | None,
     draws: int,
     seed: int,
@@ -120,12 +119,6 @@ def nodes(
         )
     if level is not None:
         check_level(level)
-    names = None if families is None else family_names(families)
-    if not own_fits and names is not None and len(names) > 1:
-        raise ArgumentError(
-            f"--families {families}: nodes that are drawn towards the fleet have one family",
-            remedy="name one, or add --own-fits",
-        )
     limit = None if deadline is None else _above_zero("--deadline", deadline)
     job = asked.job()
     if search and job.checkpoint is not None:
@@ -133,11 +126,9 @@ def nodes(
     if k_max is not None and k_max < 1:
         raise ArgumentError(f"--k-max {k_max} is no number of nodes", remedy="give one or more")
     with Steps("reading", "fitting", "choosing") as steps:
-        log = reading.select(reading.read())
-        steps.next()
-        from relfit.system import System, best_nodes, best_size
+        system = load_system(reading, chosen, steps)
+        from relfit.system import best_nodes, best_size
 
-        system = System.from_log(log, at, families=names, pooled=not own_fits)
         if k_max is not None and k_max > system.n_nodes:
             raise ArgumentError(
                 f"--k-max {k_max}: there are only {system.n_nodes} nodes then", remedy="give a smaller number, or none"
@@ -164,7 +155,7 @@ def nodes(
             document["search"] = best.to_dict()
         output.print_json(document)
         return
-    lines = [repr(log), repr(system), "", found.sentence, done.sentence]
+    lines = [repr(system), "", found.sentence, done.sentence, *system.notes]
     if limit is not None and share is not None:
         lines.append(f"It is done within {limit:g} h with probability {share:.3g}.")
     if best is not None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+import relfit as rf
 from relfit.cli.main import main
+from relfit.system import Amdahl, best_size
 
 JOB = ["nodes", "white", "--families", "weibull", "--k-max", "40", "--work", "500h"]
 
@@ -56,3 +59,16 @@ def test_table_errors_name_the_place(capsys, tmp_path) -> None:
     table.write_text("nodes,time\n1,500h\n16,fast\n")
     assert main([*JOB[:-2], "--table", str(table)]) == 2
     assert "times.csv, line 3, column time: 'fast'" in capsys.readouterr().err
+
+
+def test_a_file_of_fits_with_ages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fits = tmp_path / "fits.csv"
+    assert main(["fit", "white", "--since", "2004-01-01", "--families", "weibull", "--out", str(fits)]) == 0
+    capsys.readouterr()
+    command = ["nodes", str(fits), "--work", "2000h", "--parallel-fraction", "0.999", "--age", "10days"]
+    assert main([*command, "--json"]) == 2
+    assert "have no estimate" in capsys.readouterr().err
+    assert main([*command, "--missing", "drop", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    system = rf.System.from_file(fits, None, 240.0, missing="drop")
+    assert found["best"] == best_size(system, "2000h", Amdahl(0.999)).best
