@@ -53,6 +53,7 @@ def write_figures(pictures: Sequence[Picture], path: Path) -> list[str]:
             for name, draw in pictures:
                 sheet = Figure(figsize=_SIZE, layout="constrained")
                 draw(ax=sheet.add_subplot())
+                _wrap_titles(sheet)
                 _save(sheet, path / f"{name}.png")
             return [f"figures written to {path}: {', '.join(f'{name}.png' for name, _ in pictures)}"]
         columns = min(len(pictures), 2)
@@ -60,8 +61,24 @@ def write_figures(pictures: Sequence[Picture], path: Path) -> list[str]:
         sheet = Figure(figsize=(_SIZE[0] * columns, _SIZE[1] * rows), layout="constrained")
         for number, (_, draw) in enumerate(pictures):
             draw(ax=sheet.add_subplot(rows, columns, number + 1))
+        _wrap_titles(sheet)
         _save(sheet, path)
     return [f"{len(pictures)} figure{'s' if len(pictures) != 1 else ''} written to {path}"]
+
+
+def _wrap_titles(sheet: Any) -> None:
+    """Break titles anew to the widths that the axes have once legends and labels have taken their room."""
+    import warnings
+
+    from relfit.plotting import style
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        sheet.draw_without_rendering()
+    for ax in sheet.axes:
+        said = ax.get_title(loc="left")
+        if said:
+            style.title(ax, " ".join(said.split("\n")))
 
 
 def _save(sheet: Any, path: Path) -> None:

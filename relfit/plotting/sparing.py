@@ -187,6 +187,8 @@ def sensitivity(found: SparingSensitivity, ax: Axes | None = None, *, by: str = 
         "goodput [GPUs]",
         legend=True,
         title="GPUs a block/working",
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
     )
 
 
