@@ -117,7 +117,7 @@ def test_downloads_are_whole(white_page: Page) -> None:
 
 
 def test_same_log_gives_the_same_file(tmp_path: Path) -> None:
-    log = rf.datasets.load("white").between("2004-06-01", "2004-09-01")
+    log = rf.datasets.load("white").where(rack=["frame01", "frame02"]).between("2004-06-01", "2004-09-01")
     first = rf.report(log, tmp_path / "a.html", **FAST).read_bytes()
     assert rf.report(log, tmp_path / "b.html", **FAST).read_bytes() == first
 
@@ -274,7 +274,8 @@ def test_failed_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system: str | None) -> None:
     log = rf.read(shared / "data" / name)
-    page = page_of(log.where(system=system) if system else log, tmp_path, **({} if system else FAST))
+    part = log.where(system=system) if system else log.between("2006-09-15", None) if name.startswith("grid") else log
+    page = page_of(part, tmp_path, **({} if system else FAST))
     if system == "20":
         assert "2476 records are 1946 incidents" in page.text
         assert "fits from before 2004-" in page.text
