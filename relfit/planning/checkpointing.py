@@ -5,7 +5,7 @@ without failures, and a restore of R hours. The interval is work alone; the peri
 
 Sources: Daly (2006), Future Generation Computer Systems 22, 303-312 (exact expected time, first and higher order);
 Young (1974), Communications of the ACM 17, 530-531; "Checkpointing or migration" section 6 (waste to first order);
-appendix C of the sparing paper, corrected as in models.md section 4 (saves and restores without failures).
+appendix C of the sparing paper, corrected (saves and restores without failures).
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def _work_function(x: FloatArray) -> FloatArray:
 
 
 def _running(rate: Any, period: Any, save: Any, detection: Any, restart: Any) -> dict[str, FloatArray]:
-    """Shares of a running job's time by what it is spent on (models.md, section 4); they add to one."""
+    """Shares of a running job's time by what it is spent on; they add to one."""
     lam, work = np.asarray(rate, dtype=np.float64), np.asarray(period, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         load = np.where(np.isinf(work) & (lam == 0.0), 0.0, lam * work)
@@ -154,14 +154,26 @@ def _running(rate: Any, period: Any, save: Any, detection: Any, restart: Any) ->
         }
 
 
-def _check_own(losses: Mapping[str, npt.ArrayLike]) -> dict[str, FloatArray]:
-    """What a scheme returned, as arrays; nameless kinds of loss are refused."""
+def _check_own(losses: Mapping[str, npt.ArrayLike], shape: tuple[int, ...]) -> dict[str, FloatArray]:
+    """What a scheme returned, as arrays; nameless kinds of loss are refused, and shapes that fit no case."""
+    if not isinstance(losses, Mapping):
+        raise ArgumentError(
+            f"the recovery scheme returned {type(losses).__name__}", remedy=f"return a dict of {', '.join(LOSSES)}"
+        )
     strange = set(losses) - set(LOSSES)
     if strange:
         raise ArgumentError(
             f"the recovery scheme returned {', '.join(sorted(map(str, strange)))}", remedy=f"use {', '.join(LOSSES)}"
         )
     arrays = {name: np.asarray(value, dtype=np.float64) for name, value in losses.items()}
+    for name, value in arrays.items():
+        try:
+            np.broadcast_to(value, shape)
+        except ValueError:
+            raise ArgumentError(
+                f"the recovery scheme returned {name} of shape {value.shape} for cases of shape {shape}",
+                remedy="compute with the arrays of the situation",
+            ) from None
     if not all(np.all(a >= -1e-9) for a in arrays.values()):  # catches NaN too
         raise ArgumentError("the recovery scheme returned losses below zero or NaN", remedy="return shares of hours")
     total = np.asarray(sum(arrays.values(), start=np.zeros(())))
@@ -172,7 +184,7 @@ def _check_own(losses: Mapping[str, npt.ArrayLike]) -> dict[str, FloatArray]:
 def synchronous(situation: Situation) -> dict[str, FloatArray]:
     """The paper's scheme: any failure stops the whole job, which goes back to its last checkpoint.
 
-    Source: sparing paper, equations 5 and 7 as corrected (models.md, section 4).
+    Source: sparing paper, equations 5 and 7, with the number of working blocks and their MTBF in equation 5.
 
     Parameters
     ----------
@@ -348,7 +360,8 @@ class Recovery:
 
     def losses(self, situation: Situation) -> dict[str, FloatArray]:
         """What the scheme loses, checked."""
-        return _check_own(self.scheme(situation))
+        shape = np.broadcast_shapes(np.shape(situation.failure_rate), np.shape(situation.period))
+        return _check_own(self.scheme(situation), shape)
 
     def periods(self, situation: Situation) -> FloatArray:
         """The period in force: the one given, or the best for each case.

@@ -397,3 +397,18 @@ def test_reprs_frames_and_html() -> None:
     plan = optimise_sparing(paper_cluster(), paper_failures(), paper_recovery())
     assert "do not fit the placement groups" in plan.sentence
     json.dumps(plan.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (3, "the recovery scheme returned int; return a dict of"),
+        ({"saves": [0.1, 0.2, 0.3]}, r"returned saves of shape \(3,\) for cases of shape"),
+        ({"saves": -1.0}, "losses below zero or NaN"),
+        ({"useful": 0.5}, "the recovery scheme returned useful; use"),
+    ],
+)
+def test_what_a_scheme_may_not_return(returned: object, said: str) -> None:
+    own = Recovery(save="1s", scheme=lambda situation: returned)
+    with pytest.raises(ArgumentError, match=said):
+        evaluate_sparing(replace(paper_cluster(), group=None), Strategies(36, 0), paper_failures(), own)
