@@ -522,9 +522,10 @@ class FailureLog:
         return self.events
 
     def __repr__(self) -> str:
+        systems = "1 system" if len(self.systems) == 1 else f"{len(self.systems)} systems"
         return (
             f"FailureLog ({self.source.format}): {len(self.events)} events of {len(self.population)} nodes in "
-            f"{len(self.systems)} systems, {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} UTC; "
+            f"{systems}, {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} UTC; "
             f"{self.source.rows_read} rows read, {self.source.rows_kept} kept, {len(self.refused)} refused"
         )
 
