@@ -1,4 +1,4 @@
-"""From a failure log to times to failure and to repair (models.md section 1; reliability-aware allocation, Figure 4.1).
+"""From a failure log to times to failure and to repair (reliability-aware allocation, Figure 4.1).
 
 All rules that decide what counts as a life stand here, and each of them counts what it leaves out.
 """

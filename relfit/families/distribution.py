@@ -195,7 +195,7 @@ class Distribution(ABC):
         size: int | tuple[int, ...] | None = None,
         rng: int | np.random.Generator | None = None,
     ) -> FloatArray:
-        """Random lives left at `age`, by inversion of the cumulative hazard (models.md, section 2)."""
+        """Random lives left at `age`, by inversion of the cumulative hazard."""
         past = np.asarray(age, dtype=np.float64)
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         shape = lead + np.broadcast_shapes(self.batch_shape, past.shape)

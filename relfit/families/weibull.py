@@ -17,7 +17,7 @@ __all__ = ["Weibull"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Weibull(Family):
-    """``F(t) = 1 - exp(-(t / scale)**shape)`` (models.md, section 1).
+    """``F(t) = 1 - exp(-(t / scale)**shape)`` (reliability-aware allocation, chapter 3).
 
     Parameters
     ----------

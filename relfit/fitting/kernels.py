@@ -1,7 +1,7 @@
 """Maximum likelihood with right censoring for ranges of groups, one compiled kernel a family.
 
 Each kernel reads sorted lives and writes, for its groups, the status, the parameters, their covariance and the
-log-likelihood. Whether an estimate exists is decided before any search. Densities are those of models.md, section 1;
+log-likelihood. Whether an estimate exists is decided before any search. Densities are those of `relfit.families`;
 the searches run in log time, so the unit of time does not matter.
 """
 

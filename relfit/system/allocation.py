@@ -2,7 +2,7 @@
 
 A policy is a function of the nodes' cumulative hazards over the length of the job and of who is idle, so that a
 simulator of a cluster can ask it at any moment. The policies are those of reliability-aware allocation, chapters 5 and
-6 (models.md, section 3).
+6.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def expected_exponential(rate: npt.ArrayLike, length: npt.ArrayLike, plan: Check
 
 
 def expected_paper(mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint, restart: float) -> FloatArray:
-    """Expected hours by the efficiency of models.md section 4: saves and reads meet no failure, rate 1/MTTF.
+    """Expected hours by the efficiency of the sparing study, appendix C: saves and reads meet no failure, rate 1/MTTF.
 
     ``length / interval * ((exp(interval/M) - 1) (M + R + r) + s)``; an interval is at most the job's length.
     """

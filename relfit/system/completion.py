@@ -1,4 +1,7 @@
-"""Completion time of one job on given nodes, with restarts from zero or from checkpoints (models.md, section 3)."""
+"""Completion time of one job on given nodes, with restarts from zero or from checkpoints.
+
+Reliability-aware allocation, chapter 6, whose time lost to a failure is replaced by the exact one.
+"""
 
 from __future__ import annotations
 
@@ -330,7 +333,7 @@ def completion_time(
     convention : {"exact", "paper"}
         ``exact``: a failed attempt loses ``E[X | X < T]``, the mean life given that it ends before the job does.
         ``paper``: it loses the mean life of the system (equation 6.1), which is too much; with checkpoints, the
-        efficiency of models.md section 4 with a failure rate of 1 / mean life.
+        efficiency of the sparing study, appendix C, with a failure rate of 1 / mean life.
     after_failure : {"same", "as_new", "ageing"}
         What further attempts meet: the same ages as the first; all nodes as new; or the failed node starts anew while
         the others go on ageing, which is simulated.

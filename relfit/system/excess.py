@@ -1,7 +1,7 @@
 """The life left of a node that works at a given age: further cumulative hazard, failure rate, and the inverse.
 
 ``D(x | t) = H(t + x) - H(t)`` is what decides, H being the cumulative hazard: the excess life exceeds x with
-probability ``exp(-D)`` (reliability-aware allocation, equation 4.3; models.md, section 2). As a difference it would
+probability ``exp(-D)`` (reliability-aware allocation, equation 4.3). As a difference it would
 lose every digit where x is short beside the age t, or H large; here it comes from closed forms, and from the integral
 of the failure rate for families that have none.
 """

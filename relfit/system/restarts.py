@@ -1,7 +1,7 @@
 """Expected completion time of a job that begins anew after every failure: closed forms over arrays, in log space.
 
 With L(x) the cumulative hazard of the system over the next x hours, T the time without failures and R the time to
-restart, attempts that all meet the same system give (models.md, section 3, exact)::
+restart, attempts that all meet the same system give (reliability-aware allocation, equation 6.1, made exact)::
 
     E = T + (E[X | X < T] + R) F / (1 - F) = integral_0^T exp(L(T) - L(x)) dx + R (exp(L(T)) - 1)
 

@@ -94,7 +94,7 @@ def _checked_fraction(law: str, fraction: float) -> float:
 
 @dataclass(frozen=True)
 class Amdahl(Speedup):
-    """A fixed problem of which a share runs in parallel: ``1 / (p/k + 1 - p)`` (Amdahl 1967; models.md, section 3).
+    """A fixed problem of which a share runs in parallel: ``1 / (p/k + 1 - p)`` (Amdahl 1967).
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Amdahl(Speedup):
 
 @dataclass(frozen=True)
 class Gustafson(Speedup):
-    """A problem that grows with the nodes: ``1 - p + k p`` (Gustafson 1988; models.md, section 3).
+    """A problem that grows with the nodes: ``1 - p + k p`` (Gustafson 1988).
 
     Parameters
     ----------

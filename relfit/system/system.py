@@ -74,11 +74,11 @@ class System(Quantities, SystemBuilders):
     Notes
     -----
     All is computed from cumulative hazards, so 100 000 nodes do not underflow. ``R(x) = prod S_i(t_i + x) / S_i(t_i)``
-    (reliability-aware allocation, chapter 4; models.md, section 2).
+    (reliability-aware allocation, chapter 4).
 
     Examples
     --------
-    Three nodes of one family, 200 hours after their last failures (models.md, section 2):
+    Three nodes of one family, 200 hours after their last failures (reliability-aware allocation, chapter 4):
 
     >>> import relfit as rf
     >>> system = rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0)

@@ -48,7 +48,7 @@ def test_every_grid5000_event_is_a_life_or_counted(grid5000: FailureLog, per: st
 
 @pytest.mark.parametrize("overlaps", ["merge", "keep"])
 def test_zero_gaps_of_lanl_system_2_before_2000(lanl: FailureLog, overlaps: str) -> None:
-    """42 % (models.md section 1) under either rule: the zeros are failures of different nodes at one minute."""
+    """42 % under either rule: the zeros are failures of different nodes at one minute."""
     early = lanl.where(system=2).between(until="2000-01-01")
     lives = early.lives(per="system", overlaps=overlaps)
     assert lives.counts is not None

@@ -83,7 +83,7 @@ def test_dalys_published_examples() -> None:
 
 
 def test_sparing_papers_form() -> None:
-    # models.md, section 4: x = 1 + W0((T_s/A - 1)/e), eff = T_c / ((e^x - 1) A + T_s)
+    # sparing paper, appendix C, corrected: x = 1 + W0((T_s/A - 1)/e), eff = T_c / ((e^x - 1) A + T_s)
     rate, save, other = 0.5, 0.01, 0.1
     a = 1 / rate + other
     x = 1 + float(mpmath.lambertw((save / a - 1) / mpmath.e).real)
@@ -144,7 +144,7 @@ def test_means_and_lattice_sums(family: Weibull) -> None:
 
 
 def test_joint_stretch_of_nodes() -> None:
-    # models.md, section 2: three nodes, a = 1542, b = 0.8606
+    # reliability-aware allocation, chapter 4: three nodes, a = 1542, b = 0.8606
     for x, age, reliability, mttf in [(100, 0, 0.7521, 464.4902), (500, 300, 0.3782, 536.8430)]:
         joint = stretch_of(Weibull(0.8606, 1542.0), ages=[float(age)] * 3)
         alike = stretch_of(Weibull(0.8606, 1542.0), ages=age, nodes=3)

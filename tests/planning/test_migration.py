@@ -33,7 +33,7 @@ def test_tables_1_to_6() -> None:
     sequential = found[found["jobs"] == "sequential"]
     assert sequential["agrees"].all()  # to the last printed digit
     parallel = found[found["jobs"] == "parallel"]
-    assert parallel["deviation"].abs().max() < 0.106  # of 2080; models.md: within 0.1 points of 2000
+    assert parallel["deviation"].abs().max() < 0.106  # of 2080
     assert (parallel["deviation"] / (100 + parallel["printed"])).abs().max() < 2e-4
     assert parallel["agrees"].sum() == 99
     assert (found["spares_ours"] == found["spares_printed"]).all()
