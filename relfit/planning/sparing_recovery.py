@@ -6,6 +6,7 @@ is the paper's; `SemiSynchronous` lets the job go on at reduced size; any functi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -120,7 +121,7 @@ def best_period(failure_rate: Any, save: Any, downtime: Any) -> FloatArray:
 def _best_work(ratio: FloatArray) -> FloatArray:
     """The x with ``x e^x - e^x + 1`` equal to `ratio`."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        x = 1.0 + np.real(special.lambertw((ratio - 1.0) / np.e, 0))
+        x = 1.0 + np.real(special.lambertw((ratio - 1.0) / math.e, 0))
         x = np.where(ratio < 1e-4, np.sqrt(2.0 * ratio), x)  # W0 has no digits left near its branch point
         for _ in range(5):
             x = np.where(x > 0.0, x - (_work_function(x) - ratio) / (x * np.exp(x)), 0.0)
