@@ -17,7 +17,7 @@ from relfit.errors import ArgumentError
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["listing", "load", "path"]
+__all__ = ["as_lanl", "listing", "load", "path"]
 
 _FILES = Path(__file__).parent / "files"
 
@@ -102,6 +102,59 @@ def load(name: str) -> FailureLog:
     population = nodes.assign(entered_known=True, left_known=True, declared=True)
     window = Window(nodes["entered"].min(), nodes["left"].max(), start_known=True, end_known=True)
     return replace(log, population=population, window=window)
+
+
+def as_lanl(name: str = "white") -> pd.DataFrame:
+    """A bundled sample in the columns of the LANL failure data (LA-UR-05-7318), to try what reads those.
+
+    Parameters
+    ----------
+    name : str
+        Of the sample.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row an outage. Clocks are UTC, so read the file with ``timezone="UTC"``. Those columns have no rack,
+        and an outage that was still going on at the end has no end in them: the reader refuses it.
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such sample; it names the nearest.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from relfit.readers import read
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     as_lanl("white").to_csv(Path(folder, "white-lanl.csv"), index=False)
+    ...     log = read(Path(folder, "white-lanl.csv"), timezone="UTC")
+    >>> log.source.format, log.n_nodes
+    ('lanl', 512)
+    """
+    log = load(name)
+    events = log.events.reset_index(drop=True)
+    start, end = (events[column].dt.tz_localize(None) for column in ("start", "end"))
+    number = pd.to_numeric(events["node"].str.extract(r"(\d+)$")[0]).astype("Int64")
+    detail = events["detail"].astype(object).fillna("unknown")
+    begun = log.window.start
+    since = (
+        f"{begun:%b-%y}" if begun.year < 2000 else f"{begun.year % 100}-{begun:%b}"
+    )  # as in that file: 5-Apr is 2005
+    fixed = {"System": "1", "machine type": "cluster", "nodes": log.n_nodes}
+    table = pd.DataFrame(fixed, index=events.index)
+    table["nodenum"] = table["nodenumz"] = number
+    table["node install"] = table["node prod"] = since
+    table["node decom"] = "current"
+    table["purpose"] = "compute"
+    table["Prob Started"] = start.dt.strftime("%m/%d/%Y %H:%M")
+    table["Prob Fixed"] = end.dt.strftime("%m/%d/%Y %H:%M")
+    table["Down Time"] = ((end - start).dt.total_seconds() / 60.0).round().astype("Int64")
+    for cause in ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software"):
+        table[cause] = detail.where(events["cause"].astype(object) == cause.lower(), "")
+    table["Same Event"] = "No"
+    return table
 
 
 def _sample(name: str) -> _Sample:

@@ -109,3 +109,19 @@ def test_repairs_are_lognormal_with_a_median_by_cause(white: rf.FailureLog) -> N
 def test_unknown_name_is_answered(name: str, hint: str) -> None:
     with pytest.raises(rf.ArgumentError, match=hint):
         rf.datasets.load(name)
+
+
+def test_the_sample_in_the_columns_of_lanl_is_the_same_log(tmp_path: Path) -> None:
+    there = tmp_path / "white-lanl.csv"
+    rf.datasets.as_lanl("white").to_csv(there, index=False)
+    log, own = rf.read(there, timezone="UTC"), rf.datasets.load("white")
+    assert log.source.format == "lanl"
+    assert log.n_nodes == own.n_nodes
+    kept = own.events[own.events["end"].notna()]  # that file has no word for an outage that goes on
+    assert len(log.refused) == len(own) - len(kept) == 1
+    assert len(kept) == len(log)
+    for column in ("start", "end"):
+        assert sorted(log.events[column]) == sorted(kept[column])
+    assert log.events["cause"].value_counts().to_dict() == kept["cause"].value_counts().to_dict()
+    nodes = kept["node"].dropna().str[1:].astype(int).value_counts()
+    assert log.events["node"].dropna().astype(int).value_counts().sort_index().tolist() == nodes.sort_index().tolist()
