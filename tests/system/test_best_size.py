@@ -118,7 +118,7 @@ def brute_force(b, a, t, law, work, restart) -> tuple[float, tuple[int, ...]]:
 def test_search_equals_brute_force_for_twelve_nodes() -> None:
     rng = np.random.default_rng(3)
     sorted_is_best = 0
-    for case in range(30):
+    for case in range(1000):
         b = (rng.uniform(0.4, 3.0, 12), np.full(12, rng.uniform(0.5, 2.0)), rng.choice([0.5, 1.0, 4.0], 12))[case % 3]
         a = rng.uniform(100.0, 1000.0, 12)
         t = rng.uniform(0.0, 500.0, 12) * (rng.random(12) < 0.7) * (case % 3 != 1)
@@ -131,7 +131,7 @@ def test_search_equals_brute_force_for_twelve_nodes() -> None:
         sorted_is_best += found.gain < 1e-9
         if found.ordered:
             assert found.gain < 1e-9
-    assert sorted_is_best < 30  # the cases are not all easy
+    assert sorted_is_best < 990  # the cases are not all easy
 
 
 @pytest.mark.parametrize("convention", ["exact", "paper"])
