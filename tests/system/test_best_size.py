@@ -108,7 +108,9 @@ def brute_force(b, a, t, law, work, restart) -> tuple[float, tuple[int, ...]]:
         sets = bits[bits.sum(axis=1) == k].astype(float)
         at = lambda x: ((t[:, None] + x) / a[:, None]) ** b[:, None] - (t[:, None] / a[:, None]) ** b[:, None]  # noqa: E731
         end = at(np.array([length]))
-        value = np.exp(sets @ (end - at(length * u))) @ (w * length) + restart * np.expm1(sets @ end[:, 0])
+        with np.errstate(over="ignore", invalid="ignore"):  # sets that as good as never finish
+            value = np.exp(sets @ (end - at(length * u))) @ (w * length) + restart * np.expm1(sets @ end[:, 0])
+        value = np.where(np.isfinite(value), value, np.inf)
         place = int(np.argmin(value))
         if value[place] < best[0] * (1 - 1e-12):
             best = (float(value[place]), tuple(np.flatnonzero(sets[place]).tolist()))
