@@ -16,6 +16,7 @@ from relfit.dependence.dispersion import Dispersion, dispersion
 from relfit.dependence.pooled import PooledTests, pooled_tests
 from relfit.dependence.serial import SerialTests, serial_tests
 from relfit.dependence.series import Failures, failures_of, gaps_of
+from relfit.dependence.verdicts import LEAST_FAILURES
 from relfit.errors import RelfitError
 from relfit.lifedata import LifeData
 
@@ -55,6 +56,8 @@ class Dependence:
     cycles : Cycles or None
     problems : dict from part to str
     notes : tuple of str
+    failures : int or None
+        In the log. Of fewer than 40 (`relfit.dependence.verdicts`), a test that finds nothing is no answer.
     """
 
     correlation: Correlations | None = None
@@ -66,6 +69,17 @@ class Dependence:
     cycles: Cycles | None = None
     problems: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = field(default=())
+    failures: int | None = None
+
+    @property
+    def _few(self) -> bool:
+        return self.failures is not None and self.failures < LEAST_FAILURES
+
+    def _depends(self, name: str) -> bool | None:
+        """Verdict of a part; None where it cannot be given, or where too few failures made it find nothing."""
+        part = getattr(self, name)
+        found: bool | None = None if part is None else part.depends
+        return None if found is False and self._few else found
 
     @property
     def sentences(self) -> dict[str, str]:
@@ -77,7 +91,7 @@ class Dependence:
     @property
     def sentence(self) -> str:
         """What it all means for someone who wants to fit."""
-        verdict = {name: getattr(self, name).depends for name in _PARTS if getattr(self, name) is not None}
+        verdict = {name: self._depends(name) for name in _PARTS}
         nodes = [verdict.get(name) for name in ("correlation", "cofailure", "place")]
         gaps = verdict.get("serial")
         clumps = [verdict.get(name) for name in ("pooled", "dispersion", "cycles")]
@@ -96,6 +110,11 @@ class Dependence:
             parts.append("the failures of the system do not come at a steady rate")
         elif False in clumps:
             parts.append("the failures of the system come as at a steady rate")
+        if not parts and self._few:
+            return (
+                f"The log has {self.failures} failure{'' if self.failures == 1 else 's'}, too few to tell whether they "
+                "depend on each other."
+            )
         if not parts:
             return "Nothing can be said about dependence in this log."
         text = "; ".join(parts)
@@ -105,8 +124,7 @@ class Dependence:
         """A row a part: ``part``, ``question``, ``status`` (``ok``, ``no answer``), ``depends``, ``finding``."""
         rows = []
         for name, sentence in self.sentences.items():
-            part = getattr(self, name)
-            depends = None if part is None else part.depends
+            depends = self._depends(name)
             rows.append((name, _PARTS[name], "no answer" if depends is None else "ok", depends, sentence))
         return pd.DataFrame(rows, columns=["part", "question", "status", "depends", "finding"])
 
@@ -207,6 +225,7 @@ def dependence(
         part("cycles", lambda: cycles(log, known())),
         problems,
         tuple(notes),
+        None if failures is None else int(failures.times.size),
     )
 
 

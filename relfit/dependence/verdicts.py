@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = [
     "ALPHA",
     "LEAST_AUTOCORRELATION",
+    "LEAST_FAILURES",
     "LEAST_RATE_VARIATION",
     "LEAST_REJECTED",
     "LEAST_SHARE",
@@ -22,6 +23,12 @@ ALPHA = 0.05
 
 LEAST_AUTOCORRELATION = 0.05
 """At lag 1: the variance of a mean grows by (1 + r) / (1 - r), so its standard error is 5 % too small."""
+
+LEAST_FAILURES = 40
+"""Failures below which a test that finds nothing says nothing.
+
+Even a rate that doubles half way is then missed more often than found: Laplace's statistic is ``sqrt(12 n) / 12``.
+"""
 
 LEAST_TOGETHER = 1.05
 """Pairs of failures within the window, by those of independent processes.

@@ -301,7 +301,8 @@ def _sentence(made: list[Era], stable: int, status: str, outside: int, of: str) 
     era = made[stable]
     tail = f" {outside} failures at times without exposure were left out." if outside else ""
     if status == "too_few":
-        return f"There are only {era.failures} failures, too few to tell eras apart: use the whole log." + tail
+        count = "is only 1 failure" if era.failures == 1 else f"are only {era.failures} failures"
+        return f"There {count}, too few to tell eras apart: use the whole log." + tail
     if len(made) == 1:
         return f"The failure rate shows no change that matters: a fit can use the whole log ({era.rates(of)})." + tail
     text = f"A fit should use {era.start:%Y-%m-%d} to {era.end:%Y-%m-%d} ({era.rates(of)})"

@@ -29,7 +29,7 @@ __all__ = ["TESTS", "TREND_STATUS", "TrendTests", "trend_tests"]
 TESTS = ("laplace", "mil_hdbk_189", "lewis_robinson", "mann")
 TREND_STATUS = {
     "ok": "the test was made",
-    "no_events": "nothing failed",
+    "no_events": "nothing failed within the observation (a failure that begins it does not count)",
     "too_few": "fewer events or gaps than the test needs",
     "one_instant": "all events fall at one instant",
     "constant": "all gaps are equal, so they have no order and no spread",
@@ -42,6 +42,7 @@ TEST_WORDS = {
     "mann": "Mann's test",
 }
 _TRUNCATIONS = ("auto", "time", "failure")
+_FEW = 40  # events below which Laplace's test misses a rate that doubles half way more often than not
 _EXACT_UNIFORMS = 12  # up to so many events the sum of uniform times has its exact distribution
 _EXACT_PAIRS = 30  # up to so many gaps the number of rising pairs has its exact distribution
 
@@ -148,6 +149,11 @@ class TrendTests:
                 return (
                     "Failures do not come as those of a Poisson process of constant rate, but no trend of the gaps is "
                     f"seen either ({p_words(p)}): a lifetime distribution other than the exponential may do."
+                )
+            if self.events[0] < _FEW:
+                return (
+                    f"No trend of the rate of failures is seen ({p_words(p)}), but {int(self.events[0])} failures are "
+                    "too few to find one: even a rate that doubles half way would be missed more often than found."
                 )
             return f"No trend of the rate of failures is seen ({p_words(p)}): one lifetime distribution may do."
         parts = []

@@ -105,3 +105,11 @@ def test_lanl_system_2_fails_in_bursts(shared):
     assert last["zeros"] / last["gaps"] > 0.4
     assert found.cofailure.together / found.cofailure.expected > 20
     assert "gaps are zero" in found.pooled.sentence
+
+
+@pytest.mark.parametrize("starts", [[1, 700, 340], [5, 5, 5]], ids=["apart", "one instant"])
+def test_a_handful_of_failures_is_never_called_independent(starts: list[int]) -> None:
+    found = dependence(make_log([{"node": f"n{i}", "start": start} for i, start in enumerate(starts)]))
+    assert "may be" not in found.sentence
+    assert "as at a steady rate" not in found.sentence
+    assert not any(depends is False for depends in found.to_frame()["depends"])
