@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 import relfit as rf
-from relfit.calibration.simulating import simulate_log
+from relfit.simulation.simulated_logs import simulate_log
 
 
 def best(call: Callable[[], object], times: int = 5) -> float:

@@ -13,14 +13,14 @@ import numpy as np
 from scipy import optimize
 
 from relfit.families import Weibull
-from relfit.planning import checkpointing as exact
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
-from relfit.planning.ageing_nodes import simulate_ageing_nodes
-from relfit.planning.checkpoint_simulation import simulate_checkpoints
-from relfit.planning.intervals_of_checkpoints import best_schedule
-from relfit.planning.renewal import best_fixed_interval, job_time
-from relfit.planning.strategies import compare_strategies
-from relfit.planning.two_level import best_two_levels
+from relfit.planning.checkpointing import exponential_failures as exact
+from relfit.planning.checkpointing.ageing_nodes import simulate_ageing_nodes
+from relfit.planning.checkpointing.checkpoint_simulation import simulate_checkpoints
+from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, job_time
+from relfit.planning.checkpointing.schedules import best_schedule
+from relfit.planning.checkpointing.two_level import best_two_levels
+from relfit.planning.migration.strategies import compare_strategies
 
 
 def timed(call: Callable[[], Any], repeat: int = 3) -> float:

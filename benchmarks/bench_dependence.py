@@ -19,8 +19,8 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
-from relfit.dependence import correlations, dependence, serial_tests
 from relfit.failurelog import Source, Window
+from relfit.independence import correlations, dependence, serial_tests
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
 

@@ -84,7 +84,7 @@ def main() -> None:
     if not path.exists():
         print(f"no LANL log in {SHARED}: bootstrap and intervals left out")
         return
-    lives = rf.read(path).where(system=18).lives()
+    lives = rf.read(path).where(system=18).ttf()
     fits = rf.fit(lives)
     start = time.perf_counter()
     for result in fits.results.values():

@@ -1,4 +1,4 @@
-"""Incidents, eras, lemons and repair times of a large simulated log: seconds.
+"""Incidents, periods, outlier nodes and repair times of a large simulated log: seconds.
 
 Run: python benchmarks/bench_incidents.py [--events 5000000] [--nodes 100000]
 """
@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
-from relfit.eras import eras
-from relfit.incidents import incidents
-from relfit.lemons import lemons
-from relfit.repairs import repairs
+from relfit.screening import change_points, incidents
+from relfit.screening._outlier_nodes import outlier_nodes
+from relfit.screening._repair_kinds import repair_kinds
 
 
 def simulated(events: int, nodes: int) -> rf.FailureLog:
@@ -57,9 +56,9 @@ def main() -> None:
     print(log)
     for place in ("system", "rack", "node"):
         timed(f"incidents by {place}", lambda place=place: incidents(log, place=place))
-    timed("eras of records", lambda: eras(log, of="records"))
-    timed("lemons", lambda: lemons(log))
-    timed("repairs by cause", lambda: repairs(log))
+    timed("periods of records", lambda: change_points(log, of="records"))
+    timed("outlier_nodes", lambda: outlier_nodes(log))
+    timed("repairs by cause", lambda: repair_kinds(log))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import time
 import numpy as np
 
 from relfit.families import Weibull
-from relfit.system import Amdahl, Checkpoint, System, best_nodes, best_size, ra_opt
+from relfit.jobs import Amdahl, Checkpoint, best_nodes, best_size, ra_opt
+from relfit.system import System
 
 
 def fleet(nodes: int) -> System:

@@ -16,14 +16,14 @@ from scipy import special, stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from relfit.planning import DeviceFailures, Strategies, optimise_sparing, sparing_map
-from relfit.reproduction.sparing import (
+from papers.sparing import (
     paper_cluster,
     paper_failures,
     paper_performance,
     paper_recovery,
     paper_strategies,
 )
+from relfit.planning import DeviceFailures, Strategies, optimise_sparing, sparing_map
 from relfit.simulation import simulate_sparing
 
 

@@ -1,4 +1,4 @@
-"""All of dependence, recurrence, incidents, eras, lemons and repairs in one process: LANL system 18, a simulated fleet.
+"""All of dependence, recurrence, incidents, periods, outlier nodes and repairs in one process: LANL system 18, a simulated fleet.
 
 The issue asks for under 10 s on LANL system 18 (1024 nodes) and under 2 minutes on 100 000 nodes with 5 million events.
 
@@ -24,10 +24,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
-from relfit.dependence import dependence
-from relfit.eras import eras
-from relfit.incidents import incidents
-from relfit.lemons import lemons, rate_classes
+from relfit.independence import dependence
 from relfit.recurrence import (
     availability,
     availability_over_time,
@@ -37,7 +34,9 @@ from relfit.recurrence import (
     mean_cumulative,
     trend_tests,
 )
-from relfit.repairs import repairs
+from relfit.screening import change_points, incidents
+from relfit.screening._outlier_nodes import outlier_nodes, rate_classes
+from relfit.screening._repair_kinds import repair_kinds
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
 
@@ -73,7 +72,7 @@ def steps(log: rf.FailureLog) -> dict[str, Callable[[], Any]]:
         held["histories"] = histories_of_log(log)
 
     def bad_nodes() -> None:
-        held["nodes"] = lemons(log).nodes
+        held["nodes"] = outlier_nodes(log).nodes
 
     def goodness() -> Any:
         return fit_process(held["histories"]).goodness()
@@ -81,11 +80,11 @@ def steps(log: rf.FailureLog) -> dict[str, Callable[[], Any]]:
     return {
         "dependence": lambda: dependence(log),
         "incidents": lambda: incidents(log),
-        "eras of records": lambda: eras(log, of="records"),
-        "stable_era": lambda: log.stable_era(),
-        "lemons": bad_nodes,
+        "periods of records": lambda: change_points(log, of="records"),
+        "stable_period": lambda: rf.stable_period(log),
+        "outlier_nodes": bad_nodes,
         "rate_classes": lambda: rate_classes(held["nodes"]["events"], held["nodes"]["hours"]),
-        "repairs": lambda: repairs(log),
+        "repairs": lambda: repair_kinds(log),
         "histories_of_log": histories,
         "mean_cumulative, every node": lambda: mean_cumulative(held["histories"]),
         "trend_tests, every node": lambda: trend_tests(held["histories"]),

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 import relfit as rf
-from relfit.calibration.simulating import simulate_log
+from relfit.simulation.simulated_logs import simulate_log
 
 SETTINGS = {
     # name: (parameters, nodes, racks, span in hours, parts)

@@ -33,7 +33,7 @@ def main() -> None:
     for name, (file, groupings) in LOGS.items():
         log = rf.read(options.shared / "data" / file)
         for per in groupings:
-            lives = log.lives(per=per)
+            lives = log.ttf(per=per)
             fits = rf.fit(lives)
             chosen = np.flatnonzero((lives.sizes > 0) & (lives.sizes < 5000))
             chosen = rng.choice(chosen, min(options.groups, chosen.size), replace=False)
@@ -56,7 +56,7 @@ def main() -> None:
                             margin = max(margin, theirs - ours)
                             worse += theirs - ours > options.tolerance
             print(
-                f"{name}, per {per}: {chosen.size} groups, {compared} fits compared, {failed} refused by a peer; "
+                f"{name}, per {per}: {chosen.size} groups, {compared} fits compared, {failed} rejected by a peer; "
                 f"higher by more than {options.tolerance:g} in {worse}; largest difference {margin:.1e}",
                 flush=True,
             )

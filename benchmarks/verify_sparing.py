@@ -17,11 +17,11 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
+from papers.sparing import paper_cluster, paper_failures, paper_recovery, paper_strategies
 from relfit.calibration import calibrate
 from relfit.failurelog import Source, Window
 from relfit.families import Exponential
 from relfit.planning import Cluster, DeviceFailures, Recovery, Strategies, evaluate_sparing, plan_sparing
-from relfit.reproduction.sparing import paper_cluster, paper_failures, paper_recovery, paper_strategies
 from relfit.simulation import DeviceLives, simulate_sparing
 
 ZERO = pd.Timestamp("2020-01-01", tz="UTC")

@@ -15,7 +15,8 @@ import pandas as pd
 import relfit as rf
 from relfit.families import Weibull
 from relfit.fitting import pool
-from relfit.system import System, chi_square, interval_of, validate
+from relfit.system import System, interval_of
+from relfit.validation import chi_square, validate
 
 ASKED = [("reliability", 24.0), ("hazard", 24.0), ("quantile", 0.1), ("mttf", None)]
 

@@ -24,12 +24,11 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
-from relfit.dependence import Failures, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
-from relfit.eras import eras
 from relfit.failurelog import Source, Window
-from relfit.incidents import choose_window
-from relfit.lemons import lemons, rate_classes
+from relfit.independence import Failures, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
 from relfit.recurrence import EventHistories, compare_groups, compare_processes, fit_process, trend_tests
+from relfit.screening import change_points, choose_window
+from relfit.screening._outlier_nodes import outlier_nodes, rate_classes
 from relfit.units import NANOSECONDS_PER_HOUR
 
 FloatArray = npt.NDArray[np.float64]
@@ -161,15 +160,15 @@ def repairable(n: int, rng: np.random.Generator) -> Rows:
         yield f"compare_groups, Poisson, 3 groups of {copies} systems", q
 
 
-def incidents_and_eras(n: int, rng: np.random.Generator) -> Rows:
+def incidents_and_periods(n: int, rng: np.random.Generator) -> Rows:
     gaps = (rng.exponential(9.0, (n, 400)) * NANOSECONDS_PER_HOUR).astype(np.int64)
     yield "(bound) window of incidents, excess of short gaps", np.array([choose_window(row).p for row in gaps])
     p = np.empty(n)
     for i in range(n):
         at = rng.uniform(0.0, 17280.0, rng.poisson(288))
         log = log_of(at, np.zeros(at.size, np.int64), 1, 17280.0)
-        p[i] = eras(log, of="records", bin_width="12D", replications=99, rng=i).p
-    yield "clearest change of eras", p
+        p[i] = change_points(log, of="records", bin_width="12D", replications=99, rng=i).p
+    yield "clearest change of periods", p
     group = np.repeat(np.arange(n), 60)
     table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, bootstrap=19, rng=1)
     yield "(bound) one class of nodes against two (bootstrap)", table["p"].to_numpy()
@@ -177,8 +176,8 @@ def incidents_and_eras(n: int, rng: np.random.Generator) -> Rows:
     for i in range(n // 4):
         counts = rng.poisson(12.0, 40)
         log = log_of(rng.uniform(0, 1000, counts.sum()), np.repeat(np.arange(40), counts), 40, 1000.0)
-        single[i] = lemons(log, bootstrap=0).nodes["p_adjusted"].min()
-    yield "(bound) any lemon among 40 equal nodes, adjusted", single
+        single[i] = outlier_nodes(log, bootstrap=0).nodes["p_adjusted"].min()
+    yield "(bound) any outlier node among 40 equal nodes, adjusted", single
 
 
 # ----------------------------------------------------------------------- effects
@@ -216,10 +215,10 @@ def planted(n: int, rng: np.random.Generator) -> Rows:
     p = np.empty(logs)
     for i in range(logs):
         when = np.concatenate([rng.uniform(0, 9600, rng.poisson(200)), rng.uniform(9600, 19200, rng.poisson(400))])
-        p[i] = eras(
+        p[i] = change_points(
             log_of(when, np.zeros(when.size, np.int64), 1, 19200.0), of="records", bin_width="12D", replications=99
         ).p
-    yield f"a rate that doubles, 600 events: eras ({logs} logs)", p
+    yield f"a rate that doubles, 600 events: periods ({logs} logs)", p
 
 
 def bad_nodes(n: int, rng: np.random.Generator) -> None:
@@ -243,7 +242,7 @@ PARTS: dict[str, Callable[[int, np.random.Generator], Rows]] = {
     "between nodes": between_nodes,
     "along time": along_time,
     "repairable systems": repairable,
-    "incidents, eras, lemons": incidents_and_eras,
+    "incidents, periods, outlier nodes": incidents_and_periods,
 }
 
 

@@ -12,32 +12,37 @@ if TYPE_CHECKING:
     from relfit import (
         calibration,
         datasets,
-        dependence,
-        eras,
         families,
-        incidents,
-        lemons,
+        fitting,
+        independence,
+        io,
+        jobs,
         nonparametric,
         planning,
         plotting,
         recurrence,
         regression,
-        repairs,
-        reproduction,
+        screening,
         simulation,
         system,
+        validation,
     )
     from relfit.calibration import Parameters, calibrate
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
     from relfit.fitting import FamilyFit, Fits, fit
+    from relfit.independence import dependence
+    from relfit.io import read, write
     from relfit.lifedata import LifeData
-    from relfit.readers import read
+    from relfit.plotting import plot
+    from relfit.regression import regress
     from relfit.reporting import report
-    from relfit.system.replay import replay
-    from relfit.system.system import System
+    from relfit.results import Interval, Result
+    from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
+    from relfit.system import System
+    from relfit.validation import replay
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "ArgumentError": "relfit.errors",
@@ -45,36 +50,47 @@ _HOME = {
     "FailureLog": "relfit.failurelog",
     "FamilyFit": "relfit.fitting",
     "Fits": "relfit.fitting",
+    "Interval": "relfit.results",
     "LifeData": "relfit.lifedata",
     "Parameters": "relfit.calibration",
     "ReadError": "relfit.errors",
     "RelfitError": "relfit.errors",
+    "Result": "relfit.results",
     "Source": "relfit.failurelog",
     "System": "relfit.system",
     "Window": "relfit.failurelog",
     "calibrate": "relfit.calibration",
+    "change_points": "relfit.screening",
+    "dependence": "relfit.independence",
     "fit": "relfit.fitting",
-    "read": "relfit.readers",
-    "replay": "relfit.system",
+    "incidents": "relfit.screening",
+    "outlier_nodes": "relfit.screening",
+    "plot": "relfit.plotting",
+    "read": "relfit.io",
+    "regress": "relfit.regression",
+    "repair_kinds": "relfit.screening",
+    "replay": "relfit.validation",
     "report": "relfit.reporting",
+    "stable_period": "relfit.screening",
+    "write": "relfit.io",
 }
 _ROOMS = (
     "calibration",
     "datasets",
-    "dependence",
-    "eras",
     "families",
-    "incidents",
-    "lemons",
+    "fitting",
+    "independence",
+    "io",
+    "jobs",
     "nonparametric",
     "planning",
     "plotting",
     "recurrence",
     "regression",
-    "repairs",
-    "reproduction",
+    "screening",
     "simulation",
     "system",
+    "validation",
 )
 
 __all__ = [
@@ -83,34 +99,45 @@ __all__ = [
     "FailureLog",
     "FamilyFit",
     "Fits",
+    "Interval",
     "LifeData",
     "Parameters",
     "ReadError",
     "RelfitError",
+    "Result",
     "Source",
     "System",
     "Window",
     "calibrate",
     "calibration",
+    "change_points",
     "datasets",
     "dependence",
-    "eras",
     "families",
     "fit",
+    "fitting",
     "incidents",
-    "lemons",
+    "independence",
+    "io",
+    "jobs",
     "nonparametric",
+    "outlier_nodes",
     "planning",
+    "plot",
     "plotting",
     "read",
     "recurrence",
+    "regress",
     "regression",
-    "repairs",
+    "repair_kinds",
     "replay",
     "report",
-    "reproduction",
+    "screening",
     "simulation",
+    "stable_period",
     "system",
+    "validation",
+    "write",
 ]
 
 

@@ -55,7 +55,7 @@ class RelfitError(Exception):
 
 
 class ReadError(RelfitError):
-    """A file cannot be read, or a row of it is refused in strict mode."""
+    """A file cannot be read, or a row of it is rejected in strict mode."""
 
 
 class DataError(RelfitError, ValueError):

@@ -1,31 +1,25 @@
-"""`FailureLog`: the validated events of a fleet, who was under observation when, and the rows that were refused."""
+"""`FailureLog`: the validated events of a fleet, who was under observation when, and the rows that were rejected."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
-from relfit.gaps import competing_lives, lives_of_log
+from relfit.lifedata import LifeData
+from relfit.outages import competing_lives, lives_of_log
 from relfit.units import instant
-
-if TYPE_CHECKING:
-    from relfit.eras import Era
-    from relfit.incidents import Incidents
-    from relfit.lifedata import LifeData
-    from relfit.regression import Regression
 
 __all__ = [
     "EVENT_COLUMNS",
     "LIFETIME_COLUMNS",
     "POPULATION_COLUMNS",
-    "REFUSED_COLUMNS",
+    "REJECTED_COLUMNS",
     "FailureLog",
     "Source",
     "Window",
@@ -34,7 +28,7 @@ __all__ = [
 EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
 POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
 LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
-REFUSED_COLUMNS = ("file", "line", "column", "reason", "text")
+REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 
 
@@ -59,7 +53,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows refused``."""
+    """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows rejected``."""
 
     paths: tuple[str, ...] = ()
     format: str = "memory"
@@ -88,7 +82,7 @@ class FailureLog:
         ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes.
     window : Window
         The time of observation.
-    refused : pandas.DataFrame
+    rejected : pandas.DataFrame
         Rows that could not be used: ``file``, ``line``, ``column``, ``reason``, ``text``.
     source : Source
         Files, format, counts, notes.
@@ -105,7 +99,7 @@ class FailureLog:
     events: pd.DataFrame
     population: pd.DataFrame
     window: Window
-    refused: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(REFUSED_COLUMNS)))
+    rejected: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(REJECTED_COLUMNS)))
     source: Source = field(default_factory=Source)
     lifetimes: pd.DataFrame | None = None
 
@@ -113,7 +107,7 @@ class FailureLog:
         needed: list[tuple[str, pd.DataFrame | None, tuple[str, ...]]] = [
             ("events", self.events, EVENT_COLUMNS),
             ("population", self.population, POPULATION_COLUMNS),
-            ("refused", self.refused, REFUSED_COLUMNS),
+            ("rejected", self.rejected, REJECTED_COLUMNS),
             ("lifetimes", self.lifetimes, LIFETIME_COLUMNS),
         ]
         for name, frame, columns in needed:
@@ -227,7 +221,7 @@ class FailureLog:
     def between(self, since: Any = None, until: Any = None) -> FailureLog:
         """The log as observed from `since` to `until`.
 
-        Failures that began outside are left out (one that began at `until` is outside, so that adjoining eras add up),
+        Failures that began outside are left out (one that began at `until` is outside, so that adjoining periods add up),
         nodes that were not there are too, and the window is narrowed. An
         outage that was going on at `since` is kept and marked ``start_cut``; one still going on at `until` is
         shortened and marked ``end_cut``. Sources that give lives without dates cannot be cut.
@@ -259,7 +253,7 @@ class FailureLog:
         events = self.events
         end = events["end"].fillna(events["start"])
         running = (events["start"] < first) & (end > first)
-        # what begins at `until` belongs to the next era; what begins at the log's own end has no next one
+        # what begins at `until` belongs to the next period; what begins at the log's own end has no next one
         before_last = events["start"] < last if last < self.window.end else events["start"] <= last
         keep = ((events["start"] >= first) | running) & before_last
         population = self.population
@@ -306,9 +300,8 @@ class FailureLog:
 
     # ------------------------------------------------------------------- lives
 
-    def lives(
+    def ttf(
         self,
-        measure: str = "ttf",
         per: str = "node",
         *,
         censor: bool = True,
@@ -320,35 +313,33 @@ class FailureLog:
         until: Any = None,
         competing: str | None = None,
     ) -> LifeData:
-        """Times to failure or to repair, with censoring, for every node, every system or every value of a column.
+        """Times to failure, with censoring, for every node, every system or every value of a column.
 
         Parameters
         ----------
-        measure : {"ttf", "ttr"}
-            Gaps between consecutive failures, or the durations of outages.
         per : str
             ``"node"``, ``"system"`` or any column of events or population. Anything but a node pools the failure
-            instants of its nodes, sorts and differences them (reliability-aware allocation, Figure 4.1); lives that
+            instants of its nodes, sorts and differences them (reliability-aware allocation, Figure 4.1); lifetimes that
             the source gives whole are pooled as a sample.
         censor : bool
-            Count the gap after the last failure as right-censored at the end of observation, and outages that were
-            cut off likewise. ``False`` leaves them out, as the papers do, which biases the mean low.
+            Count the time after the last failure as right-censored at the end of observation. ``False`` leaves it out,
+            as the papers do, which biases the mean low.
         origin : {"failure", "repair"}
-            Whether a gap runs from failure to failure, or from the end of an outage to the next failure.
+            Whether a time to failure runs from failure to failure, or from the end of an outage to the next failure.
         first : {"known", "always", "never"}
             Whether the time before a group's first failure counts: where its beginning is known, always, or never.
-            A node that never failed is one such censored life.
+            A node that never failed is one such censored time.
         overlaps : {"merge", "keep"}
             A record that begins while the same node is already down is part of that outage, or a failure of its own.
         zeros : {"apart", "keep"}
-            Gaps and repairs of length zero are counted apart in ``counts``, or kept among the lives.
+            Times of length zero are counted apart in ``counts``, or kept.
         since, until : str, datetime or pandas.Timestamp, optional
-            Lives as they were seen in this part of the observation. A life under way at `since` enters at the age it
-            had then (left truncation), one that lasted beyond `until` is censored there; so an era uses what is known
+            Times as they were seen in this part of the observation. One under way at `since` enters at the age it
+            had then (left truncation), one that lasted beyond `until` is censored there; so a period uses what is known
             from before it, where `between` starts afresh.
         competing : str, optional
             Column of events, such as ``cause``: a group for every group and cause, in which only failures of that
-            cause end a life and the others censor it (competing risks).
+            cause end a time and the others censor it (competing risks).
 
         Returns
         -------
@@ -363,112 +354,64 @@ class FailureLog:
         Examples
         --------
         >>> import relfit as rf
-        >>> rf.datasets.load("white").lives("ttr", per="cause").n_groups
-        5
+        >>> rf.datasets.load("white").ttf(per="system").n_groups
+        1
         """
+        rules: dict[str, Any] = {
+            "censor": censor, "origin": origin, "first": first, "overlaps": overlaps, "zeros": zeros, "since": since,
+            "until": until,
+        }  # fmt: skip
         if competing is not None:
-            if measure != "ttf":
-                raise ArgumentError("competing risks are of failures", remedy="use measure='ttf'")
-            return competing_lives(
-                self, competing, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros,
-                since=since, until=until,
-            )  # fmt: skip
-        return lives_of_log(
-            self, measure, per, censor=censor, origin=origin, first=first, overlaps=overlaps, zeros=zeros, since=since,
-            until=until,
-        )  # fmt: skip
+            return competing_lives(self, competing, per, **rules)
+        return lives_of_log(self, "ttf", per, **rules)
 
-    def regression(
+    def ttr(
         self,
-        formula: str,
-        model: str = "cox",
+        per: str = "node",
         *,
-        measure: str | None = None,
-        level: float = 0.95,
-        cluster: str | None = "node",
-        reference: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Regression:
-        """How attributes of nodes and events lengthen or shorten lives or repairs; needs ``relfit[regression]``.
+        censor: bool = True,
+        overlaps: str = "merge",
+        zeros: str = "apart",
+        since: Any = None,
+        until: Any = None,
+    ) -> LifeData:
+        """Times to repair: how long outages lasted, for every node, every system or every value of a column.
 
         Parameters
         ----------
-        formula : str
-            ``"life ~ cage + column"`` or ``"repair ~ cause"``: the right side names attributes of the log, ``system``
-            or ``cause``, in the language of formulaic; text is a category, ``C(cage)`` makes a number one. The cause of
-            a life is that of the failure with which it began, that of a repair its own.
-        model : {"cox", "weibull", "lognormal"}
-            Proportional hazards, or accelerated failure time.
-        measure : {"ttf", "ttr"}, optional
-            For a formula without a left side.
-        level : float
-            Level of the intervals.
-        cluster : str or None
-            Standard errors are robust to dependence among lives with one value of this; ``"node"`` since a node has
-            several lives. ``None`` takes lives as independent.
-        reference : mapping from attribute to level, optional
-            What other levels are compared to; the first in natural order when left out.
-        **options
-            ``censor``, ``origin``, ``first``, ``overlaps`` and ``zeros`` of `lives`.
+        per : str
+            ``"node"``, ``"system"`` or any column of events or population.
+        censor : bool
+            Count outages that were cut off by the end of observation as right-censored, or leave them out.
+        overlaps, zeros, since, until
+            As for `ttf`.
 
         Returns
         -------
-        relfit.regression.Regression
+        LifeData
+            Hours; ``counts`` has one column for each kind of row left out.
 
         Raises
         ------
         ArgumentError
-            See `relfit.regression.regression`.
+            For an unknown option or column.
 
         Examples
         --------
         >>> import relfit as rf
-        >>> found = rf.datasets.load("white").regression("repair ~ cause", "lognormal", reference={"cause": "network"})
-        >>> found.table.index.tolist()[:2], found.n_clusters
-        (['cause[T.facilities]', 'cause[T.hardware]'], 512)
+        >>> rf.datasets.load("white").ttr(per="cause").n_groups
+        5
         """
-        from relfit.regression.of_log import regression_of_log
-
-        return regression_of_log(
-            self, formula, model, measure=measure, level=level, cluster=cluster, reference=reference, **options
-        )
-
-    def incidents(self, window: Any = None, place: str = "system", **options: Any) -> Incidents:
-        """Records joined to incidents by time and place; `relfit.incidents.incidents` documents the arguments."""
-        from relfit.incidents import incidents
-
-        return incidents(self, window, place, **options)
-
-    def stable_era(self, **options: Any) -> Era:
-        """The period with a steady failure rate that a fit should use; see `relfit.eras.stable_era`.
-
-        Examples
-        --------
-        >>> import relfit as rf
-        >>> era = rf.datasets.load("white").stable_era()
-        >>> f"{era.start:%Y-%m}"
-        '2002-10'
-        """
-        from relfit.eras import stable_era
-
-        return stable_era(self, **options)
-
-    # ----------------------------------------------------------------- keeping
-
-    def to_parquet(self, path: str | Path) -> Path:
-        """Write the whole log (population, refused rows, window, source) to one Parquet file; `relfit.read` reads it.
-
-        The file is complete or absent. See `relfit.readers.relfit_parquet`.
-        """
-        from relfit.readers.relfit_parquet import write  # the one step back: a log knows how it is kept
-
-        return write(self, Path(path))
+        return lives_of_log(
+            self, "ttr", per, censor=censor, origin="failure", first="known", overlaps=overlaps, zeros=zeros,
+            since=since, until=until,
+        )  # fmt: skip
 
     # ----------------------------------------------------------------- showing
 
     def info(self) -> dict[str, Any]:
-        """What was read, kept and refused, and what the log holds; ready for JSON."""
-        refused = self.refusals()["rows"]
+        """What was read, kept and rejected, and what the log holds; ready for JSON."""
+        rejected = self.rejections()["rows"]
         events, population = self.events, self.population
         return {
             "paths": list(self.source.paths),
@@ -476,8 +419,8 @@ class FailureLog:
             "sha256": list(self.source.sha256),
             "rows_read": self.source.rows_read,
             "rows_kept": self.source.rows_kept,
-            "rows_refused": len(self.refused),
-            "refused_by_reason": {str(k): int(v) for k, v in refused.items()},
+            "rows_rejected": len(self.rejected),
+            "rejected_by_reason": {str(k): int(v) for k, v in rejected.items()},
             "events": len(events),
             "events_without_node": int(events["node"].isna().sum()),
             "lifetimes": None if self.lifetimes is None else len(self.lifetimes),
@@ -500,13 +443,13 @@ class FailureLog:
             "notes": list(self.source.notes),
         }
 
-    def refusals(self) -> pd.DataFrame:
-        """Refused rows by kind of reason, most frequent first: how many ``rows``, and the ``first_line``.
+    def rejections(self) -> pd.DataFrame:
+        """Rejected rows by kind of reason, most frequent first: how many ``rows``, and the ``first_line``.
 
-        What a reason quotes from its row gives way to ``...``, so that rows refused alike are one kind.
+        What a reason quotes from its row gives way to ``...``, so that rows rejected alike are one kind.
         """
-        kinds = self.refused["reason"].astype(str).str.replace(r"'[^']*'|\"[^\"]*\"|\d+", "...", regex=True)
-        lines = self.refused["line"].groupby(kinds.rename("reason"), sort=False)
+        kinds = self.rejected["reason"].astype(str).str.replace(r"'[^']*'|\"[^\"]*\"|\d+", "...", regex=True)
+        lines = self.rejected["line"].groupby(kinds.rename("reason"), sort=False)
         table = pd.DataFrame({"rows": lines.size(), "first_line": lines.first()})
         return table.sort_values("rows", ascending=False, kind="stable")
 
@@ -526,7 +469,7 @@ class FailureLog:
         return (
             f"FailureLog ({self.source.format}): {len(self.events)} events of {len(self.population)} nodes in "
             f"{systems}, {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} UTC; "
-            f"{self.source.rows_read} rows read, {self.source.rows_kept} kept, {len(self.refused)} refused"
+            f"{self.source.rows_read} rows read, {self.source.rows_kept} kept, {len(self.rejected)} rejected"
         )
 
     def _repr_html_(self) -> str:

@@ -105,7 +105,7 @@ class LifeData:
             or np.any(np.diff(offsets) < 0)
         ):
             raise DataError("offsets must run from 0 to the number of lives, one step a group, without going back")
-        self._refuse(
+        self._reject(
             ~(durations >= 0.0) | np.isinf(durations),
             lambda row: f"duration {durations[row]}",
             "is not a finite number of hours that is zero or more",
@@ -127,7 +127,7 @@ class LifeData:
         if self.upper is not None:
             given = self.upper
             ends = np.where(self.observed, durations, given)
-            self._refuse(
+            self._reject(
                 ~(ends >= durations),
                 lambda row: f"interval from {durations[row]} to {given[row]}",
                 "has its ends exchanged or one missing",
@@ -136,7 +136,7 @@ class LifeData:
             object.__setattr__(self, "upper", ends if np.any(~self.observed & (ends < np.inf)) else None)
         if self.entry is not None:
             entry = self.entry
-            self._refuse(
+            self._reject(
                 ~(entry >= 0.0) | (entry > durations),
                 lambda row: f"left truncation at {entry[row]}",
                 "is negative, missing or after the end of its life",
@@ -145,7 +145,7 @@ class LifeData:
             object.__setattr__(self, "entry", entry if np.any(entry > 0.0) else None)
         if self.exit is not None:
             leave = self.exit
-            self._refuse(
+            self._reject(
                 ~(leave >= ends) | ~(leave > 0.0),
                 lambda row: f"right truncation at {leave[row]}",
                 "is before the end of its life, or its life has no end",
@@ -154,7 +154,7 @@ class LifeData:
             object.__setattr__(self, "exit", leave if np.any(leave < np.inf) else None)
         if self.limit is not None:
             limit = self.limit
-            self._refuse(
+            self._reject(
                 ~(limit >= durations),
                 lambda row: f"limit of observation {limit[row]}",
                 "is missing or before the end of its life",
@@ -163,14 +163,14 @@ class LifeData:
             object.__setattr__(self, "limit", np.where(censored, durations, limit))
         if self.weights is not None:
             weights: FloatArray = np.asarray(self.weights, dtype=np.float64)
-            self._refuse(
+            self._reject(
                 ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53),
                 lambda row: f"weight {weights[row]:g}",
                 "is not a whole number that is zero or more",
             )
             object.__setattr__(self, "weights", weights.astype(np.int64) if np.any(weights != 1.0) else None)
 
-    def _refuse(self, bad: BoolArray, what: Callable[[int], str], why: str, remedy: str | None = None) -> None:
+    def _reject(self, bad: BoolArray, what: Callable[[int], str], why: str, remedy: str | None = None) -> None:
         if not bad.any():
             return
         row = int(np.flatnonzero(bad)[0])

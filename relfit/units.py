@@ -7,11 +7,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
 
-__all__ = ["HOURS_PER_UNIT", "NANOSECONDS_PER_HOUR", "hours", "instant", "unit_in_hours"]
+__all__ = ["HOURS_PER_UNIT", "NANOSECONDS_PER_HOUR", "hours", "instant", "nanoseconds", "unit_in_hours"]
 
 NANOSECONDS_PER_HOUR = 3_600_000_000_000
 
@@ -125,3 +126,15 @@ def instant(value: Any, timezone: str = "UTC") -> pd.Timestamp:
         raise ArgumentError(
             f"{value!r} is not a date or time", remedy="write it as 2003-04-01 or 2003-04-01 13:30"
         ) from error
+
+
+def nanoseconds(times: pd.Series) -> npt.NDArray[np.int64]:
+    """Instants with a time zone as nanoseconds since 1970 (UTC); NaT is the smallest integer.
+
+    Examples
+    --------
+    >>> nanoseconds(pd.Series(pd.to_datetime(["1970-01-01 00:00:01"], utc=True))).tolist()
+    [1000000000]
+    """
+    stamps = times.dt.tz_convert("UTC").astype("datetime64[ns, UTC]")
+    return np.asarray(stamps.astype("int64"), dtype=np.int64)

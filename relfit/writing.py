@@ -13,7 +13,7 @@ __all__ = ["check_writable", "complete"]
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that could not be written, before any work goes into it.
+    """Reject a file that could not be written, before any work goes into it.
 
     Raises
     ------

@@ -16,16 +16,16 @@ from relfit.calibration.schema import (
     BadNodes,
     Censoring,
     Check,
-    Era,
     FittedFamily,
     Fleet,
     Mtbf,
     Mttr,
     Parameters,
+    Period,
     Provenance,
 )
 from relfit.calibration.scipy_laws import write_scipy
-from relfit.calibration.simulating import simulate_log
+from relfit.simulation.simulated_logs import simulate_log
 
 __all__ = [
     "PARTS",
@@ -34,7 +34,7 @@ __all__ = [
     "Check",
     "Draws",
     "Duration",
-    "Era",
+    "Period",
     "FittedFamily",
     "Fleet",
     "Mtbf",

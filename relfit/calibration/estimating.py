@@ -18,32 +18,32 @@ from relfit.calibration.schema import (
     BadNodes,
     Censoring,
     Check,
-    Era,
     FittedFamily,
     Fleet,
     Mtbf,
     Mttr,
     Parameters,
+    Period,
     Provenance,
 )
 from relfit.errors import ArgumentError, RelfitError
-from relfit.gaps import lives_with_rows
+from relfit.outages import lives_with_rows
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
-    from relfit.incidents import Incidents
     from relfit.lifedata import LifeData
+    from relfit.screening import Incidents
 
 __all__ = ["PARTS", "calibrate"]
 
-PARTS = ("era", "mtbf", "mttr", "repair_kinds", "families", "bad_nodes", "dependence", "trend")
+PARTS = ("period", "mtbf", "mttr", "repair_kinds", "families", "bad_nodes", "dependence", "trend")
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 
 
 def calibrate(
     log: FailureLog,
     *,
-    era: str | tuple[Any, Any] | None = None,
+    period: str | tuple[Any, Any] | None = None,
     parts: Sequence[str] = PARTS,
     families: Sequence[str] = _FAMILIES,
     window: Any = None,
@@ -62,11 +62,11 @@ def calibrate(
     ----------
     log : FailureLog
         Select one system first (``log.where(system=...)``) unless all are alike.
-    era : {"stable", "all"} or (since, until), optional
-        The part of the log to use. ``"stable"`` is `FailureLog.stable_era`, the default where ``"era"`` is among
+    period : {"stable", "all"} or (since, until), optional
+        The part of the log to use. ``"stable"`` is `FailureLog.stable_period`, the default where ``"period"`` is among
         `parts`; else the whole log.
     parts : sequence of str
-        Of ``"era"``, ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``,
+        Of ``"period"``, ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``,
         ``"bad_nodes"``, ``"dependence"`` and ``"trend"``. ``("mtbf", "mttr")`` alone takes milliseconds.
     families : sequence of str
         Among which `failure` and `repair` are chosen by AICc.
@@ -82,7 +82,7 @@ def calibrate(
     name : str, optional
         What the cluster is called; the name of the log's only system when left out.
     rng : int or numpy.random.Generator, optional
-        For the eras, the test of bad nodes and dependence.
+        For the periods, the test of bad nodes and dependence.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def calibrate(
     Raises
     ------
     ArgumentError
-        For an unknown part, era, family or exposure, or a level outside 0..1.
+        For an unknown part, period, family or exposure, or a level outside 0..1.
 
     Notes
     -----
@@ -108,10 +108,10 @@ def calibrate(
     >>> found.mtbf.node.events
     9076
     """
-    wanted = _checked(parts, exposure, level, era, families)
+    wanted = _checked(parts, exposure, level, period, families)
     streams = np.random.default_rng(rng).spawn(3)
     work = _Work(log, level)
-    work.take_era(era if era is not None else "stable" if "era" in wanted else "all", streams[0])
+    work.take_period(period if period is not None else "stable" if "period" in wanted else "all", streams[0])
     part = work.part
     whole_lives = log.lifetimes is not None and not len(log.events)
     if {"mtbf", "mttr", "repair_kinds", "families"} & wanted and not whole_lives:
@@ -138,7 +138,7 @@ def calibrate(
         repair=work.repair,
         bad_nodes=work.bad,
         fleet=Fleet(nodes=part.n_nodes, racks=rates.racks, systems=len(systems)),
-        era=work.era,
+        period=work.period,
         censoring=work.censoring(),
         checks=[*work.checks],
         absent=work.absent,
@@ -147,7 +147,7 @@ def calibrate(
 
 
 def _checked(
-    parts: Sequence[str], exposure: str, level: float, era: str | tuple[Any, Any] | None, families: Sequence[str]
+    parts: Sequence[str], exposure: str, level: float, period: str | tuple[Any, Any] | None, families: Sequence[str]
 ) -> set[str]:
     from relfit.families import family_named
 
@@ -158,8 +158,8 @@ def _checked(
         raise ArgumentError(f"exposure {exposure!r} is not known", remedy="use up or observed")
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    if not (era in (None, "stable", "all") or (isinstance(era, tuple) and len(era) == 2)):
-        raise ArgumentError(f"era {era!r} is not known", remedy='use "stable", "all" or (since, until)')
+    if not (period in (None, "stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
+        raise ArgumentError(f"period {period!r} is not known", remedy='use "stable", "all" or (since, until)')
     if not families:
         raise ArgumentError("no family was given", remedy=f"use {', '.join(_FAMILIES)}")
     for family in families:
@@ -174,7 +174,7 @@ class _Work:
     log: FailureLog
     level: float
     part: FailureLog = field(init=False)
-    era: Era | None = None
+    period: Period | None = None
     mttr: Mttr = field(default_factory=Mttr)
     failure: FittedFamily | None = None
     repair: FittedFamily | None = None
@@ -186,26 +186,28 @@ class _Work:
     repairs: LifeData | None = None
     incidents: Incidents | None = None
 
-    # -------------------------------------------------------------------- era
+    # -------------------------------------------------------------------- period
 
-    def take_era(self, era: str | tuple[Any, Any], rng: np.random.Generator) -> None:
+    def take_period(self, period: str | tuple[Any, Any], rng: np.random.Generator) -> None:
         """Choose the part of the log."""
         log, name, finding = self.log, "all", None
-        if isinstance(era, tuple):
-            log, name = log.between(*era), "given"
-        elif era == "stable":
+        if isinstance(period, tuple):
+            log, name = log.between(*period), "given"
+        elif period == "stable":
             if len(log.systems) > 1:
-                self.absent["era"] = "the log has several systems, whose eras differ; select one"
+                self.absent["period"] = "the log has several systems, whose periods differ; select one"
             else:
                 try:
-                    found = log.stable_era(rng=rng)
+                    from relfit.screening import stable_period
+
+                    found = stable_period(log, rng=rng)
                     log, name, finding = log.between(found.start, found.end), found.name, found.sentence or None
                 except RelfitError as error:
-                    self.absent["era"] = str(error)
+                    self.absent["period"] = str(error)
         window = log.window
         known = bool(pd.notna(window.start) and pd.notna(window.end))
         self.part = log
-        self.era = Era(
+        self.period = Period(
             name=name,
             start=_moment(window.start) if known else None,
             end=_moment(window.end) if known else None,
@@ -217,7 +219,7 @@ class _Work:
 
     def take_incidents(self, window: Any, group: str | None) -> None:
         """Incidents, outages by node, and one repair for each incident."""
-        from relfit.incidents import incidents
+        from relfit.screening import incidents
 
         self.incidents = incidents(self.part, window, group=group, level=self.level)
         self.outages, rows = lives_with_rows(
@@ -228,7 +230,7 @@ class _Work:
     def mtbf(self, exposure: str, whole: bool) -> Rates:
         """Mean times between failures by scope."""
         if whole or self.incidents is None:
-            found = rates_of_lives(self.part.lives("ttf", "node"), self.level)
+            found = rates_of_lives(self.part.ttf("node"), self.level)
         else:
             found = rates_of_log(self.part, self.incidents, level=self.level, exposure=exposure, repairs=self.outages)
         self.absent |= found.absent
@@ -278,13 +280,13 @@ class _Work:
             self.absent["repair"] = why
 
     def _lives(self, origin: str, whole: bool) -> LifeData:
-        """Times to failure by node; in an era, with what is known from before it."""
+        """Times to failure by node; in a period, with what is known from before it."""
         if self.lives is None:
             if whole or self.part is self.log:
-                self.lives = self.part.lives("ttf", "node", origin=origin)
+                self.lives = self.part.ttf("node", origin=origin)
             else:
                 window = self.part.window
-                self.lives = self.log.lives("ttf", "node", origin=origin, since=window.start, until=window.end)
+                self.lives = self.log.ttf("node", origin=origin, since=window.start, until=window.end)
         return self.lives
 
     def _shape(self, lives: LifeData) -> None:
@@ -302,14 +304,14 @@ class _Work:
 
     def bad_nodes(self, rng: np.random.Generator) -> None:
         """Nodes that fail more often, as a class."""
-        from relfit.lemons import lemons
+        from relfit.screening._outlier_nodes import outlier_nodes
 
         names = ("fraction", "factor", "good_mtbf")
         why = None
         if len(self.part.systems) != 1:
             why = "the log has several systems; select one" if self.part.systems else "the log has no system"
         else:
-            row = lemons(self.part, level=self.level, rng=rng).classes.iloc[0]
+            row = outlier_nodes(self.part, level=self.level, rng=rng).classes.iloc[0]
             p, status = float(row["p"]), str(row["status"])
             if status == "too_few":
                 why = "fewer than three nodes or ten failures"
@@ -339,7 +341,7 @@ class _Work:
         if whole:
             self.absent["checks.dependence"] = "the log gives whole lives, without dates"
             return
-        from relfit.dependence import dependence
+        from relfit.independence import dependence
 
         try:
             found = dependence(self.part, rng=rng)
@@ -425,7 +427,7 @@ def _provenance(log: FailureLog, rates: Rates) -> Provenance:
         sha256=list(source.sha256),
         format=source.format,
         rows_read=source.rows_read,
-        rows_refused=len(log.refused),
+        rows_rejected=len(log.rejected),
         selection=list(source.selection),
         window=None if rates.incidents is None else float(rates.incidents.window),
         relfit=__version__,

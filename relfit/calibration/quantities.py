@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from relfit.errors import ArgumentError
 from relfit.units import hours, unit_in_hours
 
-__all__ = ["LEVEL", "Count", "Duration", "Model", "Number", "Quantity", "Ratio", "Share", "refusal"]
+__all__ = ["LEVEL", "Count", "Duration", "Model", "Number", "Quantity", "Ratio", "Share", "rejection"]
 
 LEVEL = 0.95
 Law = Literal["poisson", "exponential", "lognormal", "logit-normal"]
@@ -37,7 +37,7 @@ _NEEDED: dict[str, tuple[str, ...]] = {
 _TEXT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]+)\s*")
 
 
-def refusal(message: str, *, at: str | None = None, remedy: str | None = None) -> PydanticCustomError:
+def rejection(message: str, *, at: str | None = None, remedy: str | None = None) -> PydanticCustomError:
     """An error of validation in the words of relfit, `at` a key further down than the value being checked."""
     return PydanticCustomError("relfit", "{message}", {"message": message, "at": at or "", "remedy": remedy or ""})
 
@@ -84,15 +84,15 @@ class Quantity(Model):
     def _in_order(self) -> Self:
         value, low, high = self.value, self.low, self.high
         if value is None and low is None and high is None:
-            raise refusal("neither a value nor a limit is given", remedy="give value")
+            raise rejection("neither a value nor a limit is given", remedy="give value")
         for name, end in (("low", low), ("high", high)):
             if value is None or end is None:
                 continue
             if (end > value) if name == "low" else (end < value):
                 side = "above" if name == "low" else "below"
-                raise refusal(f"{name} ({end:g}) is {side} the value ({value:g})", at=name)
+                raise rejection(f"{name} ({end:g}) is {side} the value ({value:g})", at=name)
         if low is not None and high is not None and low > high:
-            raise refusal(f"low ({low:g}) is above high ({high:g})", at="low")
+            raise rejection(f"low ({low:g}) is above high ({high:g})", at="low")
         return self
 
     @property
@@ -150,7 +150,7 @@ class Duration(Quantity):
         try:
             factor = unit_in_hours(data.get("unit", "hours"))
         except ArgumentError as error:
-            raise refusal(error.what, at="unit", remedy=error.remedy) from None
+            raise rejection(error.what, at="unit", remedy=error.remedy) from None
         read = {**data, "unit": "hours"}
         for name in ("value", "low", "high"):
             given = data.get(name)
@@ -164,17 +164,17 @@ class Duration(Quantity):
     def _law_has_what_it_needs(self) -> Self:
         for name in _NEEDED.get(self.law or "", ()):
             if getattr(self, name) is None:
-                raise refusal(f"the law {self.law} needs {name}", at="law", remedy=f"give {name}, or leave law out")
+                raise rejection(f"the law {self.law} needs {name}", at="law", remedy=f"give {name}, or leave law out")
         if self.drawn_by in ("poisson", "exponential") and self.value is not None:
             assert self.events is not None
             assert self.exposure is not None
             if abs(self.value * self.events - self.exposure) > 0.01 * self.exposure:
                 what = f"the value ({self.value:g} h) is not exposure over events ({self.exposure:g} h / {self.events})"
-                raise refusal(what, at="exposure", remedy="leave out the value, or events and exposure")
+                raise rejection(what, at="exposure", remedy="leave out the value, or events and exposure")
         if self.law == "exponential" and self.events == 0:
-            raise refusal("the law exponential needs at least one event", at="events")
+            raise rejection("the law exponential needs at least one event", at="events")
         if self.law == "logit-normal":
-            raise refusal("the law logit-normal is for shares", at="law", remedy="leave law out")
+            raise rejection("the law logit-normal is for shares", at="law", remedy="leave law out")
         return self
 
     @property
@@ -201,9 +201,9 @@ class Share(Quantity):
     @model_validator(mode="after")
     def _law_of_a_share(self) -> Self:
         if self.law not in (None, "logit-normal"):
-            raise refusal(f"the law {self.law} is not for shares", at="law", remedy="leave law out")
+            raise rejection(f"the law {self.law} is not for shares", at="law", remedy="leave law out")
         if self.law is not None and (self.value is None or self.low is None or self.high is None):
-            raise refusal(f"the law {self.law} needs value, low and high", at="law")
+            raise rejection(f"the law {self.law} needs value, low and high", at="law")
         return self
 
     @classmethod
@@ -221,9 +221,9 @@ class Ratio(Quantity):
     @model_validator(mode="after")
     def _law_of_a_ratio(self) -> Self:
         if self.law not in (None, "lognormal"):
-            raise refusal(f"the law {self.law} is not for ratios", at="law", remedy="leave law out")
+            raise rejection(f"the law {self.law} is not for ratios", at="law", remedy="leave law out")
         if self.law is not None and (self.value is None or self.low is None or self.high is None):
-            raise refusal(f"the law {self.law} needs value, low and high", at="law")
+            raise rejection(f"the law {self.law} needs value, low and high", at="law")
         return self
 
 
@@ -236,8 +236,8 @@ def _hours_of(given: Any, name: str) -> float:
         return hours(given)
     except ArgumentError as error:
         if match is not None:
-            raise refusal(error.what, at=name, remedy=error.remedy) from None
-        raise refusal(f"{given!r} is not a duration", at=name, remedy="write it as '20h' or '3 days'") from None
+            raise rejection(error.what, at=name, remedy=error.remedy) from None
+        raise rejection(f"{given!r} is not a duration", at=name, remedy="write it as '20h' or '3 days'") from None
 
 
 def _from_counts(read: dict[str, Any]) -> dict[str, Any]:

@@ -11,15 +11,15 @@ from scipy import stats
 
 from relfit.calibration.quantities import Duration
 from relfit.calibration.schema import Check, Mtbf
-from relfit.tallies import poisson_interval
+from relfit.screening.tallies import poisson_interval
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from relfit.failurelog import FailureLog
-    from relfit.incidents import Incidents
     from relfit.lifedata import LifeData
+    from relfit.screening import Incidents
 
 __all__ = ["Rates", "duration_of_counts", "excess_scatter", "rates_of_lives", "rates_of_log"]
 

@@ -177,10 +177,10 @@ def _correlation(lives: LifeData, share: float, quick: float, slow: float) -> li
 
 def kinds_of_repairs(lives: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:
     """Quick and slow repairs, where two kinds explain the times better than one."""
-    from relfit.repairs import repairs
+    from relfit.screening._repair_kinds import repair_kinds
 
     names = ("quick", "slow", "share_quick")
-    row = repairs(lives, level=level).best().iloc[0]
+    row = repair_kinds(lives, level=level).best().iloc[0]
     why = {
         "too_few": "fewer than ten repairs are known",
         "one_class": "one kind of repairs explains the times as well as two",

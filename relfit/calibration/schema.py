@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, Strict, ValidationError, model_validator
 
-from relfit.calibration.quantities import Count, Duration, Model, Number, Quantity, Ratio, Share, refusal
+from relfit.calibration.quantities import Count, Duration, Model, Number, Quantity, Ratio, Share, rejection
 from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ __all__ = [
     "BadNodes",
     "Censoring",
     "Check",
-    "Era",
+    "Period",
     "FittedFamily",
     "Fleet",
     "Mtbf",
@@ -63,7 +63,7 @@ class Mtbf(Model):
         if isinstance(data, Mapping):
             for other, name in _SCOPE_NAMES.items():
                 if other in data and name in data:
-                    raise refusal(f"{other} and {name} are the same scope", at=other, remedy="give one of them")
+                    raise rejection(f"{other} and {name} are the same scope", at=other, remedy="give one of them")
             return {_SCOPE_NAMES.get(key, key): value for key, value in data.items()}
         return data if isinstance(data, Mtbf) else {"node": data}
 
@@ -91,11 +91,11 @@ class Mttr(Model):
     def _in_order(self) -> Self:
         quick, slow = value_of(self.quick), value_of(self.slow)
         if quick is not None and slow is not None and quick > slow:
-            raise refusal(f"quick repairs ({quick:g} h) take longer than slow ones ({slow:g} h)", at="quick")
+            raise rejection(f"quick repairs ({quick:g} h) take longer than slow ones ({slow:g} h)", at="quick")
         if self.correlation is not None:
             _check_covariance(self.correlation, 3, "correlation")
             if any(abs(row[i] - 1.0) > 1e-9 for i, row in enumerate(self.correlation)):
-                raise refusal("the diagonal of the correlation is not 1", at="correlation", remedy="leave it out")
+                raise rejection("the diagonal of the correlation is not 1", at="correlation", remedy="leave it out")
         return self
 
     @property
@@ -134,28 +134,28 @@ class FittedFamily(Model):
         try:
             kind = family_named(self.family)
         except ArgumentError as error:
-            raise refusal(error.what, at="family", remedy=error.remedy) from None
+            raise rejection(error.what, at="family", remedy=error.remedy) from None
         names = kind.parameter_names()
         for key in ("parameters", "low", "high"):
             given = getattr(self, key)
             for name in given or ():
                 if name not in names:
                     wanted = f"{kind.name} has {', '.join(names)}"
-                    raise refusal(f"unknown parameter {name!r}", at=f"{key}.{name}", remedy=wanted)
+                    raise rejection(f"unknown parameter {name!r}", at=f"{key}.{name}", remedy=wanted)
         missing = [name for name in names if name not in self.parameters]
         if missing:
-            raise refusal(f"{kind.name} needs {missing[0]}", at="parameters", remedy=f"give {', '.join(names)}")
+            raise rejection(f"{kind.name} needs {missing[0]}", at="parameters", remedy=f"give {', '.join(names)}")
         try:
             kind(**{name: self.parameters[name] for name in names})
         except ArgumentError as error:
             bad = next((n for n in names if error.what.startswith(f"{n} of")), None)
-            raise refusal(error.what, at=f"parameters.{bad}" if bad else "parameters", remedy=error.remedy) from None
+            raise rejection(error.what, at=f"parameters.{bad}" if bad else "parameters", remedy=error.remedy) from None
         for name in names:
             low, high = (self.low or {}).get(name), (self.high or {}).get(name)
             value = self.parameters[name]
             if (low is not None and low > value) or (high is not None and high < value):
                 side = "low" if low is not None and low > value else "high"
-                raise refusal(f"{side} of {name} is on the wrong side of {value:g}", at=f"{side}.{name}")
+                raise rejection(f"{side} of {name} is on the wrong side of {value:g}", at=f"{side}.{name}")
         if self.covariance is not None:
             _check_covariance(self.covariance, len(names), "covariance")
         return self
@@ -218,7 +218,7 @@ class Fleet(Model):
     systems: Count | None = Field(None, description="systems")
 
 
-class Era(Model):
+class Period(Model):
     """The part of the log that the parameters come from."""
 
     name: str = Field(description="steady, wear-out, ... where it was found; given; or all")
@@ -248,7 +248,7 @@ class Provenance(Model):
     sha256: list[str] = Field(default_factory=list, description="hashes of their contents")
     format: str | None = Field(None, description="format of the log")
     rows_read: Count | None = Field(None, description="rows in the log")
-    rows_refused: Count | None = Field(None, description="of them, not usable")
+    rows_rejected: Count | None = Field(None, description="of them, not usable")
     selection: list[str] = Field(default_factory=list, description="what part of the log was selected")
     window: float | None = Field(None, description="hours within which records were joined to incidents")
     relfit: str | None = Field(None, description="version of relfit")
@@ -275,7 +275,7 @@ class Parameters(Model):
     repair: FittedFamily | None = Field(None, description="distribution of the times to repair")
     bad_nodes: BadNodes = Field(default_factory=lambda: BadNodes(), description="nodes that fail more often")
     fleet: Fleet = Field(default_factory=lambda: Fleet(), description="how much was under observation")
-    era: Era | None = Field(None, description="the part of the log that was used")
+    period: Period | None = Field(None, description="the part of the log that was used")
     censoring: Censoring = Field(default_factory=lambda: Censoring(), description="what was cut off")
     checks: list[Check] = Field(default_factory=list, description="assumptions, and what the log says about them")
     absent: dict[str, str] = Field(default_factory=dict, description="what could not be estimated, and why")
@@ -522,7 +522,7 @@ def _words(quantity: Quantity) -> str:
 
 def _check_covariance(rows: list[list[float]], size: int, key: str) -> None:
     if len(rows) != size or any(len(row) != size for row in rows):
-        raise refusal(f"the {key} is not {size} by {size}", at=key)
+        raise rejection(f"the {key} is not {size} by {size}", at=key)
     import numpy as np
 
     matrix = np.asarray(rows)
@@ -531,6 +531,6 @@ def _check_covariance(rows: list[list[float]], size: int, key: str) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         relative = matrix / scale / scale[:, None]
     if np.any(np.diag(matrix) < 0.0) or not np.allclose(relative, relative.T, atol=1e-6):
-        raise refusal(f"the {key} is not symmetric with variances of zero or more", at=key)
+        raise rejection(f"the {key} is not symmetric with variances of zero or more", at=key)
     if np.linalg.eigvalsh(0.5 * (relative + relative.T)).min() < -1e-6:
-        raise refusal(f"the {key} is not that of any distribution", at=key, remedy="leave it out")
+        raise rejection(f"the {key} is not that of any distribution", at=key, remedy="leave it out")

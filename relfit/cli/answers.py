@@ -32,7 +32,7 @@ class Output:
     plot: Path | None
 
     def check(self) -> None:
-        """Refuse, before any work, places that cannot be written to."""
+        """Reject, before any work, places that cannot be written to."""
         if self.out is None or not self.out.is_dir():
             output.check_destination(self.out)
         check_place(self.plot)

@@ -26,7 +26,7 @@ _EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "s
 class Calibrating:
     """How to calibrate, and what to write for other tools."""
 
-    era: str | None = None
+    period: str | None = None
     parts: str | None = None
     families: str = "core"
     window: str | None = None
@@ -102,7 +102,7 @@ def calibrate(reading: Reading, how: Calibrating, *, as_json: bool, out: Path | 
     """Calibrate a log, or read a parameter file; show, write, export."""
     output.check_destination(out, _ENDINGS)
     files, level, families = how.files, check_level(how.level), family_names(how.families)
-    _ = how.airesim_values  # refused before any work
+    _ = how.airesim_values  # rejected before any work
     known = reading.log.lower().endswith(".toml")
     log: FailureLog | None = None
     with Steps("reading", "calibrating", "writing") as steps:
@@ -119,7 +119,7 @@ def calibrate(reading: Reading, how: Calibrating, *, as_json: bool, out: Path | 
             cut = reading.since is not None or reading.until is not None
             parameters = calibrate_log(
                 log,
-                era=how.era or ("all" if cut else None),
+                period=how.period or ("all" if cut else None),
                 parts=chosen,
                 families=families,
                 window=how.window,
@@ -144,7 +144,7 @@ def calibrate(reading: Reading, how: Calibrating, *, as_json: bool, out: Path | 
 def _export(kind: str, path: Path, parameters: Parameters, log: FailureLog | None, how: Calibrating) -> None:
     from relfit.calibration import exports
     from relfit.calibration.fta_folder import write_fta
-    from relfit.calibration.simulating import simulate_log
+    from relfit.simulation.simulated_logs import simulate_log
 
     if kind == "airesim":
         exports.airesim(parameters, path, **how.airesim_values)
@@ -157,8 +157,8 @@ def _export(kind: str, path: Path, parameters: Parameters, log: FailureLog | Non
     else:
         if log is None:
             log = simulate_log(parameters, how.span, nodes=how.nodes, racks=how.racks, rng=how.seed)
-        elif parameters.era is not None and parameters.era.start is not None and parameters.era.name != "all":
-            log = log.between(parameters.era.start, parameters.era.end)
+        elif parameters.period is not None and parameters.period.start is not None and parameters.period.name != "all":
+            log = log.between(parameters.period.start, parameters.period.end)
         write_fta(log, path)
 
 
@@ -179,9 +179,9 @@ def _number(name: str, value: str) -> float | str | bool:
 
 def _about(parameters: Parameters, log: FailureLog | None) -> list[str]:
     lines = [] if log is None else [repr(log), ""]
-    era = parameters.era
-    if era is not None and era.start is not None and era.end is not None:
-        lines.append(f"era       {era.name}, {era.start:%Y-%m-%d} to {era.end:%Y-%m-%d} UTC")
+    period = parameters.period
+    if period is not None and period.start is not None and period.end is not None:
+        lines.append(f"period       {period.name}, {period.start:%Y-%m-%d} to {period.end:%Y-%m-%d} UTC")
     frame = parameters.to_frame()
     lines += output.table(frame.astype({"events": float})) if len(frame) else ["nothing is known"]
     if parameters.absent:

@@ -27,11 +27,11 @@ def info(reading: Reading, *, as_json: bool, out: Path | None) -> None:
     with Steps("reading", "counting") as steps:
         log = reading.select(reading.read())
         steps.next()
-        document = {**log.info(), "refused": output.records(log.refused)}
+        document = {**log.info(), "rejected": output.records(log.rejected)}
     if out is not None and out.suffix.lower() == ".json":
         output.write_document(document, out)
     elif out is not None:
-        output.write_table(log.refused, out)
+        output.write_table(log.rejected, out)
     if as_json:
         output.print_json(document)
         return
@@ -45,13 +45,13 @@ def _about(log: FailureLog, about: dict[str, Any]) -> list[str]:
     ends = ", ".join(f"{end} {'declared' if window[f'{end}_known'] else 'as seen'}" for end in ("start", "end"))
     lines = [
         f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
-        f"rows      {about['rows_read']} read = {about['rows_kept']} kept + {about['rows_refused']} refused",
+        f"rows      {about['rows_read']} read = {about['rows_kept']} kept + {about['rows_rejected']} rejected",
     ]
-    refusals = log.refusals()
-    for reason, count, first in refusals.head(_MOST_LISTED).itertuples():
-        lines.append(f"          {count} refused: {reason} (first in line {first})")
-    if len(refusals) > _MOST_LISTED:
-        lines.append(f"          and {len(refusals) - _MOST_LISTED} further reasons; see --json")
+    rejections = log.rejections()
+    for reason, count, first in rejections.head(_MOST_LISTED).itertuples():
+        lines.append(f"          {count} rejected: {reason} (first in line {first})")
+    if len(rejections) > _MOST_LISTED:
+        lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
     if about["selection"]:
         lines.append(f"selected  {'; '.join(about['selection'])} ({about['events_deselected']} events left out)")
@@ -236,6 +236,8 @@ def data(name: str | None, *, as_json: bool, out: Path | None) -> None:
 def _export(log: FailureLog, out: Path) -> None:
     """The whole log as Parquet; as CSV or JSON the events, as a table that `relfit.read` reads."""
     if out.suffix.lower() == ".parquet":
-        log.to_parquet(out)
+        from relfit.io import write
+
+        write(log, out)
     else:
         output.write_table(log.events.drop(columns=["start_cut", "end_cut", "line"]), out)

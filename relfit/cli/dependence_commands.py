@@ -11,7 +11,7 @@ from relfit.cli.answers import Output, Part, Parts
 from relfit.cli.options import Reading, check_alpha, check_level
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError, DataError
-from relfit.tallies import HOURS_PER_YEAR
+from relfit.screening.tallies import HOURS_PER_YEAR
 from relfit.units import hours
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dependence", "incidents", "trend"]
 
-_ERAS = 12  # eras shown
+_ERAS = 12  # periods shown
 _LARGEST = 12  # incidents shown
 
 
@@ -53,7 +53,7 @@ def dependence(
         log = reading.select(reading.read())
         _check_column("--place", place, log, ("system",))
         steps.next()
-        from relfit.dependence import dependence as ask
+        from relfit.independence import dependence as ask
 
         found = ask(log, window=window, place=place, method=correlation, rng=seed)
         steps.next()
@@ -191,22 +191,22 @@ def trend(
     level: float = 0.95,
     seed: int = 0,
 ) -> None:
-    """Show eras, tests of trend, point processes, lemons, kinds of repairs and availability."""
+    """Show periods, tests of trend, point processes, outlier nodes, kinds of repairs and availability."""
     how.check()
     check_alpha(alpha)
     check_level(level)
-    with Steps("reading", "finding eras", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
+    with Steps("reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
         log = reading.select(reading.read())
         _check_column("--per", per, log, ("node", "system", "cause", "scope"))
         if by is not None:
             _check_by(log, per, by)
         parts = Parts()
         steps.next()
-        _eras(parts, log, alpha, level, seed)
+        _periods(parts, log, alpha, level, seed)
         steps.next()
         _histories(parts, log, per, by, alpha, level)
         steps.next()
-        _lemons(parts, log, alpha, level, seed)
+        _outlier_nodes(parts, log, alpha, level, seed)
         steps.next()
         _repairs(parts, log, level)
         _availability(parts, log, level)
@@ -214,28 +214,30 @@ def trend(
         parts.show(log, how, "trend_tests")
 
 
-def _eras(parts: Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
+def _periods(parts: Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
     from relfit import plotting
-    from relfit.eras import eras
+    from relfit.screening import change_points
 
-    with parts.asking("eras", "Is the failure rate steady: eras, and the one that a fit should use") as part:
-        found = eras(log, size=alpha, level=level, rng=seed)
+    with parts.asking(
+        "change_points", "Is the failure rate steady: periods, and the one that a fit should use"
+    ) as part:
+        found = change_points(log, size=alpha, level=level, rng=seed)
         part.sentence = found.sentence
         if len(log.systems) > 1:
             part.sentence += f" The {len(log.systems)} systems were taken as one: --where system=NAME takes one."
         table = found.to_frame()
-        part.tables = {"eras": table}
+        part.tables = {"periods": table}
         short = table.drop(columns=["start_low", "start_high", "per"])
         short[["rate", "low", "high"]] *= HOURS_PER_YEAR
         for name in ("start", "end"):
             short[name] = short[name].dt.strftime("%Y-%m-%d")
         short["use"] = ["use this" if i == found.stable else "" for i in range(len(short))]
-        per = found.stable_era.per
+        per = found.stable_period.per
         earlier = min(max(len(short) - _ERAS, 0), found.stable)
-        title = f"eras (rates a {per})" + (f", without the first {earlier}" if earlier else "")
+        title = f"periods (rates a {per})" + (f", without the first {earlier}" if earlier else "")
         part.shown = {title: short.iloc[earlier:]}
         part.document = found.to_dict()
-        part.figures = [("eras", partial(plotting.eras, found))]
+        part.figures = [("change_points", partial(plotting.change_points, found))]
 
 
 def _histories(parts: Parts, log: FailureLog, per: str, by: str | None, alpha: float, level: float) -> None:
@@ -319,7 +321,7 @@ def _trend_shares(found: Any, alpha: float) -> pd.DataFrame:
 
 
 def _check_by(log: FailureLog, per: str, by: str) -> None:
-    """Refuse a column that does not tell nodes apart."""
+    """Reject a column that does not tell nodes apart."""
     if by == "system" and per in ("node", "system"):
         return
     if per != "node":
@@ -356,28 +358,28 @@ _CLASSES = (
 )  # fmt: skip
 
 
-def _lemons(parts: Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
+def _outlier_nodes(parts: Parts, log: FailureLog, alpha: float, level: float, seed: int) -> None:
     from relfit import plotting
-    from relfit.lemons import lemons
+    from relfit.screening._outlier_nodes import outlier_nodes
 
-    with parts.asking("lemons", "Are there bad nodes") as part:
-        found = lemons(log, alpha=alpha, level=level, rng=seed)
+    with parts.asking("outlier_nodes", "Are there bad nodes") as part:
+        found = outlier_nodes(log, alpha=alpha, level=level, rng=seed)
         part.sentence = found.sentence
-        part.tables = {"lemons": found.nodes, "classes_of_nodes": found.classes}
+        part.tables = {"outlier_nodes": found.nodes, "classes_of_nodes": found.classes}
         if found.nodes["events"].sum():
             part.shown = {"how rates of nodes differ": found.classes[[c for c in _CLASSES if c in found.classes]]}
             if len(found.found):
-                part.shown["nodes that fail too often"] = found.found.drop(columns="lemon")
+                part.shown["nodes that fail too often"] = found.found.drop(columns="outlier node")
         part.document = found.to_dict()
-        part.figures = [("lemons", partial(plotting.lemons, found))]
+        part.figures = [("outlier_nodes", partial(plotting.outlier_nodes, found))]
 
 
 def _repairs(parts: Parts, log: FailureLog, level: float) -> None:
     from relfit import plotting
-    from relfit.repairs import repairs
+    from relfit.screening._repair_kinds import repair_kinds
 
     with parts.asking("repairs", "Are repairs of two kinds: quick and slow") as part:
-        found = repairs(log, level=level)
+        found = repair_kinds(log, level=level)
         if not found.table["repairs"].sum():
             raise DataError("no repair was observed to its end")
         part.sentence = found.sentence
@@ -430,7 +432,7 @@ def incidents(
     with Steps("reading", "joining", "writing") as steps:
         log = reading.select(reading.read())
         steps.next()
-        from relfit.incidents import incidents as join
+        from relfit.screening import incidents as join
 
         found = join(log, window, place, level=level)
         steps.next()

@@ -18,7 +18,7 @@ _DPI = 150
 
 
 def check_place(path: Path | None) -> None:
-    """Refuse, before any work, a place where no figures could be written.
+    """Reject, before any work, a place where no figures could be written.
 
     Raises
     ------

@@ -67,9 +67,9 @@ def info(
     json: opt.Json = False,
     out: opt.Out = None,
 ) -> None:
-    """Say what a log holds: rows read, kept and refused, window, nodes, causes.
+    """Say what a log holds: rows read, kept and rejected, window, nodes, causes.
 
-    --out writes the refused rows, each with its file, line and reason; as JSON, all that is known about the log.
+    --out writes the rejected rows, each with its file, line and reason; as JSON, all that is known about the log.
     """
     from relfit.cli import commands
 
@@ -211,7 +211,7 @@ def trend(
     json: opt.Json = False,
     out: opt.Tables = None,
 ) -> None:
-    """Say whether the failure rate is steady and nodes alike: eras, trend, processes, lemons, repairs, availability.
+    """Say whether the failure rate is steady and nodes alike: periods, trend, processes, outlier nodes, repairs, availability.
 
     --out writes a row for each group with its tests of trend; into a folder, the other tables too.
     """
@@ -270,15 +270,15 @@ def calibrate(
     where: opt.Where = None,
     since: opt.Since = None,
     until: opt.Until = None,
-    era: Annotated[
-        str | None, typer.Option("--era", metavar="stable|all", help="Part of the log; stable unless cut by hand.")
+    period: Annotated[
+        str | None, typer.Option("--period", metavar="stable|all", help="Part of the log; stable unless cut by hand.")
     ] = None,
     parts: Annotated[
         str | None,
         typer.Option(
             "--parts",
             metavar="A,B",
-            help="Only these of era, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend.",
+            help="Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend.",
         ),
     ] = None,
     families: opt.Families = opt.FAMILIES,
@@ -320,7 +320,7 @@ def calibrate(
 
     reading = opt.Reading(log, format, column, mapping, timezone, strict, where, since, until)
     how = calibration_commands.Calibrating(
-        era,
+        period,
         parts,
         families,
         window,

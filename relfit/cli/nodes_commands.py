@@ -15,7 +15,8 @@ from relfit.errors import ArgumentError
 from relfit.units import hours
 
 if TYPE_CHECKING:
-    from relfit.system import BestSize, Checkpoint, Job, Speedup, System
+    from relfit.jobs import BestSize, Checkpoint, Job, Speedup
+    from relfit.system import System
 
 __all__ = ["Asked", "nodes"]
 
@@ -45,7 +46,7 @@ class Asked:
         ReadError
             For a table that cannot be used, with file, line and column.
         """
-        from relfit.system import Job
+        from relfit.jobs import Job
 
         law = self._speedup()
         work = None if self.work is None else _above_zero("--work", self.work)
@@ -54,7 +55,7 @@ class Asked:
         return Job(work, law, _not_negative("--restart", self.restart), self._checkpoint())
 
     def _speedup(self) -> Speedup:
-        from relfit.system import Amdahl, Gustafson, read_speedup
+        from relfit.jobs import Amdahl, Gustafson, read_speedup
 
         law = self.law.strip().lower()
         if law not in ("amdahl", "gustafson", "table"):
@@ -77,7 +78,7 @@ class Asked:
         return Amdahl(fraction) if law == "amdahl" else Gustafson(fraction)
 
     def _checkpoint(self) -> Checkpoint | None:
-        from relfit.system import Checkpoint
+        from relfit.jobs import Checkpoint
 
         save, restore = _not_negative("--save", self.save), _not_negative("--restore", self.restore)
         if self.checkpoint is None:
@@ -127,7 +128,7 @@ def nodes(
         raise ArgumentError(f"--k-max {k_max} is no number of nodes", remedy="give one or more")
     with Steps("reading", "fitting", "choosing") as steps:
         system = load_system(reading, chosen, steps)
-        from relfit.system import best_nodes, best_size
+        from relfit.jobs import best_nodes, best_size
 
         if k_max is not None and k_max > system.n_nodes:
             raise ArgumentError(

@@ -149,7 +149,7 @@ class Reading:
         columns = self._checked()
         if not Path(self.log).exists():
             return self._sample()
-        from relfit.readers import read
+        from relfit.io import read
 
         return read(self.log, self.format, strict=self.strict, timezone=self.timezone, mapping=self.mapping, **columns)
 
@@ -240,7 +240,7 @@ class Fitting:
 
     def lives(self, log: FailureLog) -> LifeData:
         """The lives in `log`."""
-        return log.lives(self.measure, self.per, censor=self.censor)
+        return (log.ttr if self.measure == "ttr" else log.ttf)(self.per, censor=self.censor)
 
 
 def pairs(option: str, given: list[str] | None) -> dict[str, list[str]]:

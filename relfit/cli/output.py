@@ -134,7 +134,7 @@ def _dumped(value: Any) -> str:
 
 
 def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS) -> None:
-    """Refuse, before any work, a file that could not be written.
+    """Reject, before any work, a file that could not be written.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _one_type_a_column(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with text where a column mixes types (the column of a refused row is a name or a number)."""
+    """The table with text where a column mixes types (the column of a rejected row is a name or a number)."""
     typed = frame.infer_objects()
     mixed = [name for name in typed.columns if typed[name].dtype == object]
     return typed.assign(**{str(name): typed[name].map(str, na_action="ignore") for name in mixed})

@@ -38,7 +38,7 @@ class Known:
         if self.params is not None and self.mtbf is not None:
             raise ArgumentError("PARAMS and --mtbf are both given", remedy="give one of them")
         if self.params is not None:
-            from relfit.planning.sparing_file import read_plan_file
+            from relfit.planning.sparing.plan_file import read_plan_file
 
             found = read_plan_file(self.params).parameters
             if found is None:
@@ -114,7 +114,7 @@ def checkpoint(known: Known, how: Checkpointing, to: Output) -> None:
     """Plan checkpoints and show the plan."""
     to.check()
     save = known.needed("--save", known.save)
-    from relfit.planning.checkpoint_plan import plan_checkpoints
+    from relfit.planning.checkpointing.checkpoint_plan import plan_checkpoints
 
     source, more = known.source(), known.common
     notes = _notes(source)
@@ -145,7 +145,7 @@ def migration(known: Known, how: Migrating, to: Output) -> None:
     """Plan migration and show the plan."""
     to.check()
     save, move = known.needed("--save", known.save), known.needed("--migration", how.migration)
-    from relfit.planning.migration_plan import plan_migration
+    from relfit.planning.migration.migration_plan import plan_migration
 
     source = known.source()
     notes = _notes(source)
@@ -158,7 +158,7 @@ def migration(known: Known, how: Migrating, to: Output) -> None:
     def map_of_strategies(ax: Any = None) -> Any:
         import numpy as np
 
-        from relfit.planning.strategies import compare_strategies
+        from relfit.planning.migration.strategies import compare_strategies
 
         sizes = np.unique(np.round(np.geomspace(64, max(16.0 * plan.nodes, 1e5), 50)).astype(np.int64))
         means = plan.node_mtbf * np.geomspace(0.03, 30.0, 50)
@@ -173,7 +173,7 @@ def replication(known: Known, replicas: int, overhead: float, to: Output) -> Non
     """Plan replication and show the plan."""
     to.check()
     save = known.needed("--save", known.save)
-    from relfit.planning.replication_plan import plan_replication
+    from relfit.planning.replication.replication_plan import plan_replication
 
     source = known.source()
     notes = _notes(source)
@@ -200,7 +200,7 @@ def _weibull(source: Any, known: Known, shape: float) -> Any:
 
     from relfit.families import Weibull
     from relfit.planning.arguments import positive
-    from relfit.planning.rates_of_job import rate_of_job
+    from relfit.planning.job_rate import rate_of_job
 
     if known.events is not None:
         raise ArgumentError("--events does not go with --shape", remedy="leave one of them out")

@@ -11,7 +11,7 @@ from relfit.cli import output
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.reproduction import Reproduction
+    from papers import Reproduction
 
 __all__ = ["reproduce"]
 
@@ -20,9 +20,9 @@ _ROWS = 12
 
 def reproduce(papers: Sequence[str], *, table: str | None, as_json: bool, out: Path | None) -> None:
     """Compute the tables of one paper or of all, show and write them."""
+    from papers import PAPERS
+    from papers import reproduce as of_paper
     from relfit.errors import ArgumentError
-    from relfit.reproduction import PAPERS
-    from relfit.reproduction import reproduce as of_paper
 
     if out is None or not out.is_dir():
         output.check_destination(out)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from relfit.calibration.schema import Parameters
-    from relfit.planning.sparing import SparingPlan
-    from relfit.planning.sparing_cluster import DeviceFailures
-    from relfit.planning.sparing_file import ClusterTable, PlanFile
-    from relfit.planning.sparing_maps import SparingMap, SparingSensitivity
+    from relfit.planning.sparing.cluster import DeviceFailures
+    from relfit.planning.sparing.maps import SparingMap, SparingSensitivity
+    from relfit.planning.sparing.plan_file import ClusterTable, PlanFile
+    from relfit.planning.sparing.planner import SparingPlan
 
 __all__ = ["Sparing", "sparing"]
 
@@ -71,7 +71,7 @@ class Sparing:
         """The file, and the cluster with the options over it."""
         from pydantic import ValidationError
 
-        from relfit.planning.sparing_file import ClusterTable, PlanFile, read_plan_file
+        from relfit.planning.sparing.plan_file import ClusterTable, PlanFile, read_plan_file
 
         file = PlanFile(None, None, None) if self.params is None else read_plan_file(self.params)
         known = {} if file.cluster is None else file.cluster.model_dump(exclude_unset=True)
@@ -102,8 +102,8 @@ class Sparing:
 
     def failures(self, file: PlanFile) -> tuple[DeviceFailures, DeviceFailures | None, tuple[str, ...]]:
         """Estimates, draws where they are uncertain, and what to say about them."""
-        from relfit.planning.sparing_cluster import DeviceFailures
-        from relfit.planning.sparing_uncertainty import device_failures
+        from relfit.planning.sparing.cluster import DeviceFailures
+        from relfit.planning.sparing.robust import device_failures
 
         known = file.parameters
         options = {"mtbf_tray": self.mtbf, "mtbf_rack": self.mtbf_rack, "mttr": self.mttr}
@@ -162,7 +162,7 @@ def sparing(asked: Sparing, to: Output) -> None:
         cluster, recovery, performance = table.cluster(), table.recovery(), table.performance()
         strategies = table.strategies()
         steps.next()
-        from relfit.planning.sparing import optimise_sparing
+        from relfit.planning.sparing.planner import optimise_sparing
 
         plan = optimise_sparing(cluster, estimate, recovery, performance, strategies=strategies)
         document: dict[str, Any] = {"plan": plan.to_dict()}
@@ -171,7 +171,7 @@ def sparing(asked: Sparing, to: Output) -> None:
         extra: list[str] = []
         tables: dict[str, pd.DataFrame] = {"plan": plan.to_frame()}
         if drawn is not None and table.spare_blocks is None:
-            from relfit.planning.sparing_uncertainty import plan_sparing
+            from relfit.planning.sparing.robust import plan_sparing
 
             sure = plan_sparing(
                 cluster, (estimate, drawn), recovery, performance, strategies=strategies, level=level, robust=robust
@@ -185,7 +185,7 @@ def sparing(asked: Sparing, to: Output) -> None:
         _more(asked, plan, file, document, sentences, extra, pictures, tables)
         steps.next()
         if asked.simulate is not None:
-            from relfit.simulation.sparing import DeviceLives, simulate_sparing
+            from relfit.simulation.sparing_simulation import DeviceLives, simulate_sparing
 
             best = int(plan.best)
             one = plan.evaluation.strategies.take(slice(best, best + 1))
@@ -205,7 +205,7 @@ def sparing(asked: Sparing, to: Output) -> None:
 
 def _assumptions(known: Parameters, document: dict[str, Any], extra: list[str]) -> None:
     """What the log behind the parameters says against the planner's assumptions, and what follows."""
-    from relfit.planning.sparing_assumptions import check_assumptions
+    from relfit.planning.sparing.assumptions import check_assumptions
 
     found = check_assumptions(known)
     document["assumptions"] = found.to_dict()
@@ -222,7 +222,7 @@ def _more(
     found = plan.evaluation
     best = int(plan.best)
     if asked.blocking is not None:
-        from relfit.planning.sparing_blocking import spare_blocks_needed
+        from relfit.planning.sparing.blocking import spare_blocks_needed
 
         needed = spare_blocks_needed(
             found.block_mtbf[best], found.failures.mttr, asked.blocking, blocks=int(found.blocks[best]),
@@ -233,7 +233,7 @@ def _more(
     if asked.required is not None and file.prices is None:
         raise ArgumentError("--required needs prices", remedy="write a table [prices] in the parameter file")
     if file.prices is not None:
-        from relfit.planning.sparing_prices import cheapest_sparing, sparing_costs
+        from relfit.planning.sparing.prices import cheapest_sparing, sparing_costs
 
         prices = file.prices.prices()
         costs = sparing_costs(found, prices).sort_values("cost_per_useful_hour", kind="stable").reset_index(drop=True)
@@ -259,14 +259,14 @@ def _more(
 
 
 def _sensitivity(plan: SparingPlan, some: Any) -> SparingSensitivity:
-    from relfit.planning.sparing_maps import sparing_sensitivity
+    from relfit.planning.sparing.maps import sparing_sensitivity
 
     found = plan.evaluation
     return sparing_sensitivity(found.cluster, some, found.failures, found.recovery, found.performance)
 
 
 def _map(plan: SparingPlan, some: Any) -> SparingMap:
-    from relfit.planning.sparing_maps import sparing_map
+    from relfit.planning.sparing.maps import sparing_map
 
     found = plan.evaluation
     tray, rack, repair = (float(getattr(found.failures, name)) for name in ("mtbf_tray", "mtbf_rack", "mttr"))

@@ -44,7 +44,7 @@ def validate(
     with Steps("reading", "fitting and replaying") as steps:
         log = reading.select(reading.read())
         steps.next()
-        from relfit.system import replay
+        from relfit.validation import _replay as replay
 
         found = replay(
             log, _split(split), sizes or _fitting_sizes(log), lengths or list(_LENGTHS), jobs, names,

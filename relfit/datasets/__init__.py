@@ -88,11 +88,11 @@ def load(name: str) -> FailureLog:
     Examples
     --------
     >>> log = load("white")
-    >>> log.n_nodes, log.window.start_known, len(log.refused)
+    >>> log.n_nodes, log.window.start_known, len(log.rejected)
     (512, True, 0)
     """
     from relfit.failurelog import Window
-    from relfit.readers import read
+    from relfit.io import read
 
     sample = _sample(name)
     log = read(_FILES / sample.events, "table")
@@ -116,7 +116,7 @@ def as_lanl(name: str = "white") -> pd.DataFrame:
     -------
     pandas.DataFrame
         A row an outage. Clocks are UTC, so read the file with ``timezone="UTC"``. Those columns have no rack,
-        and an outage that was still going on at the end has no end in them: the reader refuses it.
+        and an outage that was still going on at the end has no end in them: the reader rejects it.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def as_lanl(name: str = "white") -> pd.DataFrame:
     Examples
     --------
     >>> import tempfile
-    >>> from relfit.readers import read
+    >>> from relfit.io import read
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     as_lanl("white").to_csv(Path(folder, "white-lanl.csv"), index=False)
     ...     log = read(Path(folder, "white-lanl.csv"), timezone="UTC")

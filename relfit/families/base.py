@@ -61,10 +61,10 @@ class Family(Distribution):
                 bad |= value <= 0.0
             if domain == "fraction":
                 bad |= value >= 1.0
-            self._refuse(field.name, value, bad, _WANTED[domain])
+            self._reject(field.name, value, bad, _WANTED[domain])
             object.__setattr__(self, field.name, value)
 
-    def _refuse(self, name: str, value: FloatArray, bad: npt.NDArray[np.bool_], wanted: str) -> None:
+    def _reject(self, name: str, value: FloatArray, bad: npt.NDArray[np.bool_], wanted: str) -> None:
         if bad.any():
             where = int(np.flatnonzero(bad.ravel())[0])
             raise ArgumentError(

@@ -157,7 +157,7 @@ class Hyperexponential3(Mixture):
     def __post_init__(self) -> None:
         super().__post_init__()
         total = np.asarray(self.weight_1 + self.weight_2)
-        self._refuse("weight_1 + weight_2", total, total >= 1.0, "the shares must leave something for the third")
+        self._reject("weight_1 + weight_2", total, total >= 1.0, "the shares must leave something for the third")
 
     def phases(self) -> Sequence[tuple[FloatArray, Family]]:
         """Log weight and distribution of each phase."""

@@ -2,7 +2,6 @@
 
 from relfit.fitting.competing import CompetingFit
 from relfit.fitting.estimators import ShapeCorrection, bias_corrected_shape, moments, rank_regression
-from relfit.fitting.false_discovery import adjusted_p
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.goodness_of_fit import Goodness
 from relfit.fitting.intervals import KINDS as INTERVAL_KINDS
@@ -15,6 +14,7 @@ from relfit.fitting.results import Fits
 from relfit.fitting.spacings import maximum_product_of_spacings
 from relfit.fitting.status import MEANING as STATUS_MEANING
 from relfit.nonparametric import StepFunctions, kaplan_meier
+from relfit.numeric.false_discovery import adjusted_p
 
 __all__ = [
     "INTERVAL_KINDS",

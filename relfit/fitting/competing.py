@@ -111,12 +111,12 @@ def competing(fit: FamilyFit) -> CompetingFit:
     Raises
     ------
     ArgumentError
-        When the groups are not groups and causes, as ``log.lives(competing=...)`` gives them.
+        When the groups are not groups and causes, as ``log.ttf(competing=...)`` gives them.
     """
     index = fit.groups
     if index.nlevels < 2:
         raise ArgumentError(
-            "these fits are not by group and cause", remedy="fit log.lives(competing='cause'), or name groups so"
+            "these fits are not by group and cause", remedy="fit log.ttf(competing='cause'), or name groups so"
         )
     outer: pd.Index = index.droplevel([index.nlevels - 1])  # type: ignore[list-item]
     groups = outer.unique()

@@ -13,7 +13,6 @@ from relfit.errors import ArgumentError
 from relfit.families import CORE, Family
 from relfit.fitting import status
 from relfit.fitting.bootstrap import replicate, spread_out
-from relfit.fitting.false_discovery import adjusted_p
 from relfit.fitting.plain import Estimates
 from relfit.goodness import (
     DISTANCES,
@@ -25,6 +24,7 @@ from relfit.goodness import (
 )
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives, sort_lives
+from relfit.numeric.false_discovery import adjusted_p
 
 if TYPE_CHECKING:
     from relfit.fitting.family_fit import FamilyFit

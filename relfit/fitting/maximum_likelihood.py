@@ -71,7 +71,7 @@ def fit(
     Parameters
     ----------
     lives : LifeData, FailureLog, mapping of arrays, array, pandas.DataFrame or dask.dataframe.DataFrame
-        Durations in hours. An array of two dimensions has a group in each row; a log stands for ``log.lives()``; a
+        Durations in hours. An array of two dimensions has a group in each row; a log stands for ``log.ttf()``; a
         table needs `columns`. A Dask table is fitted partition by partition where it lies; see
         `relfit.fitting.partitioned.fit_partitioned`.
     families : str or sequence of str
@@ -127,7 +127,7 @@ def fit(
     if columns:
         raise ArgumentError(f"{next(iter(columns))}= names a column of a table, and the lives are no table")
     if isinstance(lives, FailureLog):
-        lives = lives.lives()
+        lives = lives.ttf()
     elif isinstance(lives, Mapping):
         lives = LifeData.from_groups(lives)
     elif not isinstance(lives, LifeData):

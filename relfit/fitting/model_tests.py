@@ -12,11 +12,11 @@ from scipy import special, stats
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting.bootstrap import replicate
-from relfit.fitting.false_discovery import adjusted_p
 from relfit.fitting.likelihood import log_interval
 from relfit.fitting.plain import Estimates
 from relfit.lifedata import LifeData
 from relfit.lifedata import key_columns as _key_columns
+from relfit.numeric.false_discovery import adjusted_p
 
 if TYPE_CHECKING:
     from relfit.fitting.family_fit import FamilyFit

@@ -223,7 +223,7 @@ def _fit_partition(
     """What Dask runs on each partition."""
     number = number_of(place)
     if divisions is not None:
-        _refuse_strangers(part.index, divisions, number)
+        _reject_strangers(part.index, divisions, number)
         part = part.reset_index()
     if not len(part):
         return empty.astype({key: part[key].dtype for key in keys})
@@ -255,7 +255,7 @@ def _fitted(
     return table if like is None else table.reindex(columns=like.columns)
 
 
-def _refuse_strangers(index: pd.Index, divisions: tuple[Any, ...], number: int) -> None:
+def _reject_strangers(index: pd.Index, divisions: tuple[Any, ...], number: int) -> None:
     """Each partition within its own division: together that keeps every group in one partition."""
     if not len(index):
         return

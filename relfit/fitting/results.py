@@ -14,7 +14,6 @@ from relfit.errors import ArgumentError
 from relfit.families import family_named
 from relfit.fitting.comparison import comparison, describe
 from relfit.fitting.competing import CompetingFit, competing
-from relfit.fitting.false_discovery import adjusted_p
 from relfit.fitting.family_fit import FamilyFit, records
 from relfit.fitting.goodness_of_fit import Goodness
 from relfit.fitting.model_tests import likelihood_ratio, ranking, vuong, weights
@@ -22,6 +21,7 @@ from relfit.fitting.pooling import PooledFit, pool
 from relfit.fitting.quantities import QUANTITIES
 from relfit.goodness import DISTANCES
 from relfit.lifedata import LifeData, key_columns
+from relfit.numeric.false_discovery import adjusted_p
 
 __all__ = ["FamilyFit", "Fits", "records"]
 
@@ -326,7 +326,7 @@ class Fits:
         return table.iloc[order].reset_index(drop=True)
 
     def competing(self, family: str = "weibull") -> CompetingFit:
-        """Causes of failure put together, for fits of ``log.lives(competing=...)``.
+        """Causes of failure put together, for fits of ``log.ttf(competing=...)``.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class Fits:
         Examples
         --------
         >>> import relfit as rf
-        >>> lives = rf.datasets.load("white").lives(per="system", competing="cause")
+        >>> lives = rf.datasets.load("white").ttf(per="system", competing="cause")
         >>> within = rf.fit(lives, "weibull").competing().incidence("24h")
         >>> {name: round(float(value), 3) for name, value in within.iloc[0, :3].items()}
         {'facilities': 0.033, 'hardware': 0.735, 'human error': 0.039}

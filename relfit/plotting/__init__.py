@@ -5,6 +5,7 @@ Every function takes ``ax=None`` (a new pyplot figure) and titles the axes with 
 
 from __future__ import annotations
 
+from relfit.plotting._registry import plot
 from relfit.plotting.checkpointing import schedule_intervals, waste_over_interval
 from relfit.plotting.clock import hour_of_day, weekday
 from relfit.plotting.dependence import (
@@ -17,12 +18,10 @@ from relfit.plotting.dependence import (
     durbin_watson_pooled,
     failing_together,
 )
-from relfit.plotting.eras import eras
 from relfit.plotting.events import causes, event_rate, events_over_time
 from relfit.plotting.fleet import fleet_scatter
 from relfit.plotting.hazard import hazard_plot
 from relfit.plotting.incidents import incident_sizes, incident_window, incidents_by_window
-from relfit.plotting.lemons import lemons
 from relfit.plotting.lifetimes import distributions, probability
 from relfit.plotting.likelihood import likelihood_contour, profile_likelihood
 from relfit.plotting.migration import strategy_map, yield_by_size, yield_of_replicas
@@ -34,7 +33,9 @@ from relfit.plotting.nodes_of_job import (
     completion_curve,
     speedup_curves,
 )
+from relfit.plotting.outlier_nodes import outlier_nodes
 from relfit.plotting.paper import pp_plot, probability_plot, qq_plot
+from relfit.plotting.periods import change_points
 from relfit.plotting.recurrence import availability_over_time, cumulative_difference, mean_cumulative, processes, trends
 from relfit.plotting.repairs import repair_classes, repair_times
 from relfit.plotting.sparing import decision_map, gpu_hours, sensitivity, simulated_hours, uncertain_spares
@@ -62,7 +63,7 @@ __all__ = [
     "distributions",
     "durbin_watson",
     "durbin_watson_pooled",
-    "eras",
+    "change_points",
     "event_rate",
     "events_over_time",
     "failing_together",
@@ -76,11 +77,12 @@ __all__ = [
     "incident_window",
     "incidents_by_window",
     "interval_band",
-    "lemons",
+    "outlier_nodes",
     "likelihood_contour",
     "look",
     "mean_cumulative",
     "means_by_group",
+    "plot",
     "pp_plot",
     "probability",
     "probability_plot",

@@ -12,8 +12,8 @@ from relfit.plotting import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.planning.checkpoint_plan import CheckpointPlan
-    from relfit.planning.intervals_of_checkpoints import Schedule
+    from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan
+    from relfit.planning.checkpointing.schedules import Schedule
 
 __all__ = ["schedule_intervals", "waste_over_interval"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relfit.plotting import style
-from relfit.tallies import WEEKDAYS, ClockTally, on_the_clock
+from relfit.screening.tallies import WEEKDAYS, ClockTally, on_the_clock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

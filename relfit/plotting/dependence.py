@@ -14,12 +14,12 @@ from scipy import stats
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting.clock import even_bars
-from relfit.wording import p_words
+from relfit.text import p_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.dependence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
+    from relfit.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
 
 __all__ = [
     "autocorrelation",
@@ -41,7 +41,7 @@ def correlations(found: Correlations, ax: Axes | None = None, *, bins: int = 40)
 
     Parameters
     ----------
-    found : relfit.dependence.Correlations
+    found : relfit.independence.Correlations
     ax : matplotlib Axes, optional
     bins : int
         Of the range -1 to 1.
@@ -85,7 +85,7 @@ def correlation_classes(found: Correlations, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    found : relfit.dependence.Correlations
+    found : relfit.independence.Correlations
     ax : matplotlib Axes, optional
 
     Returns
@@ -130,7 +130,7 @@ def durbin_watson(found: SerialTests, ax: Axes | None = None, *, alpha: float = 
 
     Parameters
     ----------
-    found : relfit.dependence.SerialTests
+    found : relfit.independence.SerialTests
     ax : matplotlib Axes, optional
     alpha : float
         Level of the test; series that cannot be rejected at it are drawn hollow.
@@ -183,7 +183,7 @@ def durbin_watson_pooled(found: PooledTests, ax: Axes | None = None, *, alpha: f
 
     Parameters
     ----------
-    found : relfit.dependence.PooledTests
+    found : relfit.independence.PooledTests
     ax : matplotlib Axes, optional
     alpha : float
         Level of the range.
@@ -238,7 +238,7 @@ def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = 
 
     Parameters
     ----------
-    found : relfit.dependence.SerialTests
+    found : relfit.independence.SerialTests
     ax : matplotlib Axes, optional
     group : hashable, optional
         Label of one node; when left out, the mean over all nodes, each weighing as many times as it has times to
@@ -312,7 +312,7 @@ def dispersion(found: Dispersion, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    found : relfit.dependence.Dispersion
+    found : relfit.independence.Dispersion
     ax : matplotlib Axes, optional
 
     Returns
@@ -449,7 +449,7 @@ def clock_cycle(found: Cycles, ax: Axes | None = None, *, cycle: str = "day") ->
 
     Parameters
     ----------
-    found : relfit.dependence.Cycles
+    found : relfit.independence.Cycles
     ax : matplotlib Axes, optional
     cycle : {"day", "week"}
 
@@ -462,7 +462,7 @@ def clock_cycle(found: Cycles, ax: Axes | None = None, *, cycle: str = "day") ->
     ArgumentError
         For another cycle.
     """
-    from relfit.tallies import WEEKDAYS
+    from relfit.screening.tallies import WEEKDAYS
 
     if cycle not in found.names:
         raise ArgumentError(f"no cycle {cycle!r}", remedy=f"use {' or '.join(found.names)}")
@@ -478,10 +478,10 @@ def clock_cycle(found: Cycles, ax: Axes | None = None, *, cycle: str = "day") ->
         message = f"Too few {cycle}s had a failure to judge a {word} cycle"
     elif found.p[i] <= 0.05:
         message = (
-            f"A {word} cycle ({p_words(float(found.p[i]))}): the rate swings by {style.percent(2 * found.strength[i])}"
+            f"A {word} cycle ({p_value(float(found.p[i]))}): the rate swings by {style.percent(2 * found.strength[i])}"
         )
     else:
-        message = f"No {word} cycle shows ({p_words(float(found.p[i]))})"
+        message = f"No {word} cycle shows ({p_value(float(found.p[i]))})"
     if cycle == "day":
         ax.set_xlim(0, 24)
         ax.set_xticks(range(0, 25, 6), [f"{hour:02d}:00" for hour in range(0, 25, 6)])

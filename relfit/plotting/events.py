@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.plotting import style
-from relfit.tallies import CauseTally, TimeTally, by_cause, over_time
+from relfit.screening.tallies import CauseTally, TimeTally, by_cause, over_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +105,7 @@ def event_rate(tally: TimeTally | FailureLog, ax: Axes | None = None, *, level: 
         ax.set_ylim(0, max(float(top), overall) * 1.3)
     return style.finish(
         ax,
-        _era_message(tally, rate, above, below),
+        _period_message(tally, rate, above, below),
         _zone(tally),
         "events per node and year",
         True,
@@ -217,7 +217,7 @@ def _when_message(tally: TimeTally) -> str:
     return f"{total.sum():,} events: {most}, {typical:,.0f} in a typical {tally.unit}"
 
 
-def _era_message(tally: TimeTally, rate: np.ndarray, above: np.ndarray, below: np.ndarray) -> str:
+def _period_message(tally: TimeTally, rate: np.ndarray, above: np.ndarray, below: np.ndarray) -> str:
     bins = rate.size
     if bins < 4 or not (above.any() or below.any()):
         return f"The rate per node is steady: no {tally.unit} leaves the average by more than chance"

@@ -11,7 +11,7 @@ from relfit.plotting import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.incidents import Incidents, WindowChoice
+    from relfit.screening import Incidents, WindowChoice
 
 __all__ = ["incident_sizes", "incident_window", "incidents_by_window"]
 
@@ -33,7 +33,7 @@ def incident_window(found: Incidents | WindowChoice, ax: Axes | None = None) -> 
     -------
     matplotlib.axes.Axes
     """
-    from relfit.incidents.window import EXCESS, words
+    from relfit.screening.incident_window import EXCESS, words
 
     ax = style.axes(ax)
     choice: Any = getattr(found, "choice", found)
@@ -87,7 +87,7 @@ def incidents_by_window(found: Incidents, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
-    from relfit.incidents.window import words
+    from relfit.screening.incident_window import words
 
     ax = style.axes(ax)
     choice, table = found.choice, found.choice.table

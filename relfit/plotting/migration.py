@@ -12,9 +12,9 @@ from relfit.plotting import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.planning.migration_plan import MigrationPlan
-    from relfit.planning.replication_plan import ReplicationPlan
-    from relfit.planning.strategies import StrategyMap
+    from relfit.planning.migration.migration_plan import MigrationPlan
+    from relfit.planning.migration.strategies import StrategyMap
+    from relfit.planning.replication.replication_plan import ReplicationPlan
 
 __all__ = ["strategy_map", "yield_by_size", "yield_of_replicas"]
 
@@ -76,7 +76,7 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
-    from relfit.planning.replication import replicated_yield
+    from relfit.planning.replication.replicas import replicated_yield
 
     ax = style.axes(ax)
     middle = plan.break_even if np.isfinite(plan.break_even) else float(plan.nodes)
@@ -127,7 +127,7 @@ def strategy_map(found: StrategyMap, ax: Axes | None = None) -> Axes:
     from matplotlib.colors import BoundaryNorm, ListedColormap
     from matplotlib.patches import Patch
 
-    from relfit.planning.strategies import STRATEGIES
+    from relfit.planning.migration.strategies import STRATEGIES
 
     ax = style.axes(ax)
     if min(found.winner.shape) < 2:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.plotting import style
-from relfit.tallies import NodeTally, by_node
+from relfit.screening.tallies import NodeTally, by_node
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,15 +164,15 @@ def _fleet(table: pd.DataFrame) -> float:
 
 def _message(tally: NodeTally) -> str:
     table = tally.table
-    lemons = tally.lemons()
+    outliers = tally.outlier_nodes()
     nodes = len(table)
     if nodes == 1:
         return f"The one node had {int(table['events'].iloc[0]):,} events"
-    if not lemons.empty:
-        share = lemons["events"].sum() / table["events"].sum()
-        be = "nodes have" if len(lemons) > 1 else "node has"
+    if not outliers.empty:
+        share = outliers["events"].sum() / table["events"].sum()
+        be = "nodes have" if len(outliers) > 1 else "node has"
         return (
-            f"{len(lemons):,} of {nodes:,} {be} at least twice the events of equal nodes, beyond chance: "
+            f"{len(outliers):,} of {nodes:,} {be} at least twice the events of equal nodes, beyond chance: "
             f"{style.percent(share)} of all events"
         )
     count, share = tally.share_of_top()

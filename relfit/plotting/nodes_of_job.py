@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from relfit.system import BestSize, CompletionTime
+    from relfit.jobs import BestSize, CompletionTime
 
 __all__ = ["best_size_by_work", "completion_by_shape", "completion_by_size", "completion_curve", "speedup_curves"]
 
@@ -109,7 +109,7 @@ def completion_by_shape(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     table : DataFrame
-        ``shape``, ``scale``, ``nodes``, ``expected``, as `relfit.reproduction.allocation.figure_6_3` gives.
+        ``shape``, ``scale``, ``nodes``, ``expected``, as `papers.allocation.figure_6_3` gives.
     ax : matplotlib Axes, optional
 
     Returns
@@ -138,7 +138,7 @@ def speedup_curves(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     table : DataFrame
-        ``law``, ``parallel_fraction``, ``nodes``, ``length``, as `relfit.reproduction.allocation.figure_6_4` gives.
+        ``law``, ``parallel_fraction``, ``nodes``, ``length``, as `papers.allocation.figure_6_4` gives.
     ax : matplotlib Axes, optional
 
     Returns
@@ -167,7 +167,7 @@ def best_size_by_work(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ----------
     table : DataFrame
         ``work``, ``nodes``, ``expected``, ``random_nodes``, ``random_expected``, as
-        `relfit.reproduction.allocation.figure_6_7b` gives.
+        `papers.allocation.figure_6_7b` gives.
     ax : matplotlib Axes, optional
 
     Returns

@@ -11,11 +11,11 @@ from scipy import stats
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting.nodes import group_name
+from relfit.screening import RepairKinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.repairs import Repairs
 
 __all__ = ["repair_classes", "repair_times"]
 
@@ -23,12 +23,12 @@ _MOST_ROWS = 14
 _FITTED = ("ok", "one_class", "no_split")
 
 
-def repair_times(found: Repairs, ax: Axes | None = None, *, group: Any = None) -> Axes:
+def repair_times(found: RepairKinds, ax: Axes | None = None, *, group: Any = None) -> Axes:
     """Repair times of one group on a log axis, with the quick and slow repairs fitted to them and the split.
 
     Parameters
     ----------
-    found : relfit.repairs.Repairs
+    found : relfit.screening.RepairKinds
     ax : matplotlib Axes, optional
     group : hashable, optional
         Such as a cause; the group with the most repairs when left out.
@@ -45,7 +45,7 @@ def repair_times(found: Repairs, ax: Axes | None = None, *, group: Any = None) -
     ax = style.axes(ax)
     lives = found.lives
     if lives is None:
-        raise ArgumentError("this result does not hold its repairs", remedy="make it with relfit.repairs")
+        raise ArgumentError("this result does not hold its repairs", remedy="make it with rf.repair_kinds")
     rows = found.best()
     if not len(rows) or not rows["repairs"].sum():
         return style.empty(ax, "No repair was observed to its end, so there are no repair times to show")
@@ -116,12 +116,12 @@ def _density(row: pd.Series, kind: str, at: np.ndarray) -> np.ndarray:
     return np.asarray(share * np.exp(-share))
 
 
-def repair_classes(found: Repairs, ax: Axes | None = None) -> Axes:
+def repair_classes(found: RepairKinds, ax: Axes | None = None) -> Axes:
     """Means of quick and slow repairs of every group with their intervals, and the share of quick ones.
 
     Parameters
     ----------
-    found : relfit.repairs.Repairs
+    found : relfit.screening.RepairKinds
     ax : matplotlib Axes, optional
 
     Returns

@@ -11,10 +11,10 @@ from relfit.plotting import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.planning.sparing_evaluation import SparingEvaluation
-    from relfit.planning.sparing_maps import SparingMap, SparingSensitivity
-    from relfit.planning.sparing_uncertainty import RobustSparing
-    from relfit.simulation.sparing import SparingSimulation
+    from relfit.planning.sparing.evaluation import SparingEvaluation
+    from relfit.planning.sparing.maps import SparingMap, SparingSensitivity
+    from relfit.planning.sparing.robust import RobustSparing
+    from relfit.simulation.sparing_simulation import SparingSimulation
 
 __all__ = ["decision_map", "gpu_hours", "sensitivity", "simulated_hours", "uncertain_spares"]
 

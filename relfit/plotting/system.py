@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 from relfit.plotting import style
-from relfit.wording import p_words
+from relfit.text import p_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.system.calibration_curve import CalibrationCurve
-    from relfit.system.chi_square import SystemChiSquare
-    from relfit.system.replay_results import Replay
     from relfit.system.system import System
     from relfit.system.uncertainty import SystemInterval
-    from relfit.system.validation import Validation
+    from relfit.validation._calibration_curve import CalibrationCurve
+    from relfit.validation._validate import Validation
+    from relfit.validation.replay_results import Replay
+    from relfit.validation.system_chi_square import SystemChiSquare
 
 __all__ = ["calibration", "chi_square_bins", "interval_band", "reliability_curve", "uniform_plot"]
 
@@ -182,14 +182,14 @@ def calibration(
     --------
     >>> import numpy as np
     >>> from matplotlib.figure import Figure
-    >>> from relfit.system import calibration_curve
+    >>> from relfit.validation import _calibration_curve as calibration_curve
     >>> p = np.linspace(0.05, 0.95, 500)
     >>> found = calibration_curve(p, np.random.default_rng(1).random(500) < p, bins=5)
     >>> calibration(found, ax=Figure().add_subplot()).get_xlabel()
     'predicted reliability'
     """
     ax = style.axes(ax, (5.4, 5.2))
-    from relfit.system.replay_results import Replay
+    from relfit.validation.replay_results import Replay
 
     if isinstance(result, Replay):
         names = list(result.families) if families is None else [families] if isinstance(families, str) else families
@@ -248,7 +248,7 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     --------
     >>> import relfit as rf
     >>> from matplotlib.figure import Figure
-    >>> from relfit.system import chi_square
+    >>> from relfit.validation import system_chi_square as chi_square
     >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
     >>> found = chi_square(system.sample(100, rng=1), system)
     >>> chi_square_bins(found, ax=Figure().add_subplot()).get_ylabel()
@@ -273,7 +273,7 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     p = result.p if result.p_fit is None else result.p_fit
     message = (
         f"{'disagrees' if result.rejected else 'agrees'}: chi-square {result.statistic:.3f} (shares above the bars), "
-        f"critical {result.critical:.3f} at {result.degrees} degrees of freedom, {p_words(p)}"
+        f"critical {result.critical:.3f} at {result.degrees} degrees of freedom, {p_value(p)}"
     )
     return style.finish(ax, message, "time to failure (hours)", "failures", True)
 
@@ -290,7 +290,7 @@ def uniform_plot(result: Validation, ax: Axes | None = None) -> Axes:
     --------
     >>> import relfit as rf
     >>> from matplotlib.figure import Figure
-    >>> from relfit.system import validate
+    >>> from relfit.validation import validate
     >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
     >>> uniform_plot(validate(system.sample(100, rng=1), system), ax=Figure().add_subplot()).get_ylabel()
     'share of times to failure'
@@ -314,7 +314,7 @@ def uniform_plot(result: Validation, ax: Axes | None = None) -> Axes:
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, 1.0)
     message = (
-        f"K-S {p_words(result.ks_p)}, A-D {p_words(result.ad_p)}; {result.failures:,} failures where "
+        f"K-S {p_value(result.ks_p)}, A-D {p_value(result.ad_p)}; {result.failures:,} failures where "
         f"{style.figures(result.expected)} are expected"
     )
     return style.finish(

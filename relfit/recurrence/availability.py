@@ -17,13 +17,13 @@ import pandas as pd
 from scipy import special
 
 from relfit.errors import ArgumentError, DataError
-from relfit.gaps import outages_of_log
 from relfit.lifedata import key_columns
 from relfit.nonparametric.steps import normal_quantile
+from relfit.outages import outages_of_log
 from relfit.recurrence.histories import BoolArray, FloatArray, IntArray, sums
-from relfit.tallies import over_time
+from relfit.screening.tallies import over_time
+from relfit.text import percent
 from relfit.units import NANOSECONDS_PER_HOUR
-from relfit.wording import percent
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog

@@ -13,7 +13,8 @@ from scipy import sparse, stats
 
 from relfit.errors import ArgumentError
 from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping, label_text
-from relfit.wording import json_ready, p_words
+from relfit.results import json_ready
+from relfit.text import p_value
 
 __all__ = ["GroupComparison", "compare_groups"]
 
@@ -73,10 +74,10 @@ class GroupComparison:
             return f"The groups cannot be compared: {_WHY.get(self.status, self.status)}."
         order = np.argsort(np.nan_to_num(self.ratio, nan=1.0))
         if self.p >= 0.05:
-            return f"The {len(self.groups)} groups fail alike as far as one can tell ({p_words(self.p)}): pool them."
+            return f"The {len(self.groups)} groups fail alike as far as one can tell ({p_value(self.p)}): pool them."
         most, least = (label_text(self.groups[place]) for place in (order[-1], order[0]))
         return (
-            f"The {len(self.groups)} groups do not fail alike ({p_words(self.p)}): {most} has "
+            f"The {len(self.groups)} groups do not fail alike ({p_value(self.p)}): {most} has "
             f"{self.ratio[order[-1]]:.2f} times and {least} {self.ratio[order[0]]:.2f} times the "
             "events expected of equal groups; fit them apart."
         )
@@ -105,7 +106,7 @@ class GroupComparison:
         )
 
     def __repr__(self) -> str:
-        test = f"chi2 {self.statistic:.4g}, {p_words(self.p)}, " if np.isfinite(self.p) else ""
+        test = f"chi2 {self.statistic:.4g}, {p_value(self.p)}, " if np.isfinite(self.p) else ""
         return f"GroupComparison of {len(self.groups)} groups: {test}{self.status}"
 
     def _repr_html_(self) -> str:

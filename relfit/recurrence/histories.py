@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
-from relfit.gaps import outages_of_log
 from relfit.lifedata import LifeData, key_columns
+from relfit.outages import outages_of_log
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from relfit.nonparametric.steps import Steps, normal_quantile
 from relfit.numeric.batches import over_groups
 from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping, label_text, unit_of
 from relfit.recurrence.kernels import mean_cumulative_steps
-from relfit.wording import number, percent
+from relfit.text import number, percent
 
 __all__ = ["CumulativeDifference", "MeanCumulative", "mean_cumulative"]
 

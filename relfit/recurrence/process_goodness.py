@@ -20,7 +20,7 @@ from relfit.lifedata import LifeData, key_columns
 from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray
 from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw
 from relfit.recurrence.processes import ProcessFit, fit_process
-from relfit.wording import p_words
+from relfit.text import p_value
 
 __all__ = ["GOODNESS_STATUS", "ProcessGoodness", "process_goodness"]
 
@@ -76,7 +76,7 @@ class ProcessGoodness:
         if made.sum() == 1:
             p = float(self.p[made][0])
             how = "does not describe" if p < 0.05 else "may describe"
-            return f"A {self.model} process {how} the events (Cramer-von Mises {p_words(p)})."
+            return f"A {self.model} process {how} the events (Cramer-von Mises {p_value(p)})."
         return (
             f"The {self.model} process is rejected at 5 % in {int((self.p[made] < 0.05).sum())} of {int(made.sum())} "
             f"groups; chance alone gives {0.05 * made.sum():.3g}."

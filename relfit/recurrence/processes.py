@@ -23,7 +23,7 @@ from relfit.nonparametric.steps import normal_quantile
 from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, grouping, label_text, sums
 from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw, Renewal, differs
 from relfit.recurrence.virtual_age import fit_virtual_age
-from relfit.wording import percent
+from relfit.text import percent
 
 __all__ = ["MODELS", "PROCESS_STATUS", "ProcessFit", "fit_process"]
 
@@ -345,7 +345,7 @@ def _existence(copies: Copies, model: str) -> npt.NDArray[np.object_]:
 
 
 def _constant(copies: Copies, model: str, level: float, z: float) -> dict[str, Any]:
-    from relfit.tallies import poisson_interval
+    from relfit.screening.tallies import poisson_interval
 
     n = copies.events.astype(np.float64)
     hours = sums(copies.codes, copies.histories.length, copies.n_groups)

@@ -17,12 +17,12 @@ import pandas as pd
 from scipy import special, stats
 
 from relfit.errors import ArgumentError
-from relfit.fitting import adjusted_p
 from relfit.lifedata import key_columns
 from relfit.numeric.batches import over_groups
+from relfit.numeric.false_discovery import adjusted_p
 from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, grouping, sums
 from relfit.recurrence.kernels import inversions
-from relfit.wording import p_words
+from relfit.text import p_value
 
 __all__ = ["TESTS", "TREND_STATUS", "TrendTests", "trend_tests"]
 
@@ -135,27 +135,27 @@ class TrendTests:
                 )
                 return (
                     f"The rate of failures changes over the observation, but not one way: {ways} (5 %, "
-                    f"adjusted for {len(chosen)} tests). Look at the eras: a fit of one lifetime distribution to all "
+                    f"adjusted for {len(chosen)} tests). Look at the periods: a fit of one lifetime distribution to all "
                     "of it mixes different times."
                 )
             if p < 0.05:
                 way = "rises" if self.direction[0, best] > 0 else "falls"
                 return (
                     f"The rate of failures {way} over the observation ({TEST_WORDS[self.tests[best]]}, "
-                    f"{p_words(p)} adjusted for {len(chosen)} tests): a fit of one lifetime distribution to all of it "
+                    f"{p_value(p)} adjusted for {len(chosen)} tests): a fit of one lifetime distribution to all of it "
                     "mixes different times."
                 )
             if renewal and poisson and float(self.p[0, poisson].min()) < 0.025:
                 return (
                     "Failures do not come as those of a Poisson process of constant rate, but no trend of the gaps is "
-                    f"seen either ({p_words(p)}): a lifetime distribution other than the exponential may do."
+                    f"seen either ({p_value(p)}): a lifetime distribution other than the exponential may do."
                 )
             if self.events[0] < _FEW:
                 return (
-                    f"No trend of the rate of failures is seen ({p_words(p)}), but {int(self.events[0])} failures are "
+                    f"No trend of the rate of failures is seen ({p_value(p)}), but {int(self.events[0])} failures are "
                     "too few to find one: even a rate that doubles half way would be missed more often than found."
                 )
-            return f"No trend of the rate of failures is seen ({p_words(p)}): one lifetime distribution may do."
+            return f"No trend of the rate of failures is seen ({p_value(p)}): one lifetime distribution may do."
         parts = []
         for i, test in enumerate(self.tests):
             tested = int((self.status[:, i] == "ok").sum())

@@ -7,9 +7,9 @@
 ['hot']
 """
 
+from relfit.regression._regress import regress
 from relfit.regression.covariates import regression_table
 from relfit.regression.models import MODELS, regression
-from relfit.regression.of_log import regression_of_log
 from relfit.regression.results import Regression, Test
 
-__all__ = ["MODELS", "Regression", "Test", "regression", "regression_of_log", "regression_table"]
+__all__ = ["MODELS", "Regression", "Test", "regress", "regression", "regression_table"]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
-from relfit.gaps import lives_with_rows
+from relfit.outages import lives_with_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

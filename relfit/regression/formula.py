@@ -194,7 +194,7 @@ class Design:
 
 
 def design_of(frame: pd.DataFrame, right: str, observed: npt.NDArray[np.bool_], weights: FloatArray) -> Design:
-    """Build the matrix and refuse what cannot be estimated.
+    """Build the matrix and reject what cannot be estimated.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def design_of(frame: pd.DataFrame, right: str, observed: npt.NDArray[np.bool_], 
     if failures == 0:
         raise ArgumentError(f"none of the {len(frame)} lives ended in a failure", remedy="there is nothing to estimate")
     try:
-        with np.errstate(all="ignore"):  # what is not finite is refused below
+        with np.errstate(all="ignore"):  # what is not finite is rejected below
             made = formulaic.Formula(right).get_model_matrix(frame, na_action="ignore")
     except Exception as error:  # formulaic evaluates what the user wrote: anything can come out of it
         reason = _ANSI.sub("", str(error)).strip().splitlines()
@@ -228,12 +228,12 @@ def design_of(frame: pd.DataFrame, right: str, observed: npt.NDArray[np.bool_], 
     values = np.asarray(pd.DataFrame(made), dtype=np.float64).reshape(len(frame), -1)
     names = [str(name) for name in spec.column_names]
     levels = _levels(frame, right, observed, weights)
-    _refuse_without_failure(levels)
+    _reject_without_failure(levels)
     keep = [i for i, name in enumerate(names) if name != INTERCEPT]
     if not keep:
         raise ArgumentError(f"the formula {right!r} has no covariate")
     matrix, columns = values[:, keep], tuple(names[i] for i in keep)
-    _refuse_dependent(matrix, columns, intercept=True)
+    _reject_dependent(matrix, columns, intercept=True)
     if failures <= len(columns):
         raise ArgumentError(
             f"{failures:g} failures are too few for {len(columns)} coefficients",
@@ -273,7 +273,7 @@ def _levels(frame: pd.DataFrame, right: str, observed: npt.NDArray[np.bool_], we
     return pd.concat(rows, ignore_index=True) if rows else empty
 
 
-def _refuse_without_failure(levels: pd.DataFrame) -> None:
+def _reject_without_failure(levels: pd.DataFrame) -> None:
     for covariate, part in levels.groupby("covariate", sort=False):
         silent = part[part["failures"] == 0]
         if len(part) == 1:
@@ -290,7 +290,7 @@ def _refuse_without_failure(levels: pd.DataFrame) -> None:
             )
 
 
-def _refuse_dependent(matrix: FloatArray, columns: tuple[str, ...], *, intercept: bool) -> None:
+def _reject_dependent(matrix: FloatArray, columns: tuple[str, ...], *, intercept: bool) -> None:
     finite = np.isfinite(matrix).all(axis=0)
     if not finite.all():
         name = columns[int(np.flatnonzero(~finite)[0])]

@@ -15,9 +15,10 @@ from scipy import stats
 
 from relfit.errors import ArgumentError, DataError
 from relfit.lifedata import LifeData, key_columns
+from relfit.numeric.false_discovery import adjusted_p
 from relfit.regression.covariates import suggestion
 from relfit.regression.formula import INTERCEPT, Design, design_of, prepare, split
-from relfit.regression.results import Regression, Test, adjusted_p, coefficient_table
+from relfit.regression.results import Regression, Test, coefficient_table
 from relfit.regression.risk_sets import proportional_hazards_test, risk_sets
 from relfit.regression.scores import aft_scores, sandwich
 

@@ -14,11 +14,12 @@ from scipy import stats
 from relfit.errors import ArgumentError
 from relfit.families import Lognormal, Weibull
 from relfit.fitting.results import records
+from relfit.numeric.false_discovery import adjusted_p
 from relfit.regression.formula import INTERCEPT
+from relfit.text import p_value
 from relfit.units import hours
-from relfit.wording import p_words
 
-__all__ = ["Regression", "Test", "adjusted_p", "coefficient_table"]
+__all__ = ["Regression", "Test", "coefficient_table"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,21 +33,6 @@ class Test:
     statistic: float
     degrees: int
     p: float
-
-
-def adjusted_p(p: FloatArray) -> FloatArray:
-    """P-values after Benjamini and Hochberg; NaN stays.
-
-    Examples
-    --------
-    >>> adjusted_p(np.array([0.01, np.nan, 0.03])).tolist()
-    [0.02, nan, 0.03]
-    """
-    adjusted = np.full(p.shape, np.nan)
-    known = np.isfinite(p)
-    if known.any():
-        adjusted[known] = stats.false_discovery_control(np.clip(p[known], 0.0, 1.0))
-    return adjusted
 
 
 def coefficient_table(
@@ -162,7 +148,7 @@ class Regression:
             )
         verdict = "contradict" if p < 1.0 - self.level else "do not contradict"
         return (
-            f"The residuals {verdict} constant hazard ratios (scaled Schoenfeld residuals, all together {p_words(p)})."
+            f"The residuals {verdict} constant hazard ratios (scaled Schoenfeld residuals, all together {p_value(p)})."
         )
 
     @property

@@ -14,7 +14,16 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.plotting.nodes import group_name
 from relfit.reporting.questions import Questions
-from relfit.tallies import CauseTally, ClockTally, NodeTally, TimeTally, by_cause, by_node, on_the_clock, over_time
+from relfit.screening.tallies import (
+    CauseTally,
+    ClockTally,
+    NodeTally,
+    TimeTally,
+    by_cause,
+    by_node,
+    on_the_clock,
+    over_time,
+)
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -133,10 +142,10 @@ def gather(
     options: dict[str, Any] = {"level": level}
     if families is not None:
         options["families"] = tuple(families)
-    lives = log.lives("ttf", per, censor=censor)
-    system_lives = lives if per == "system" else log.lives("ttf", "system", censor=censor)
-    repairs = log.lives("ttr", per, censor=censor)
-    system_repairs = repairs if per == "system" else log.lives("ttr", "system", censor=censor)
+    lives = log.ttf(per, censor=censor)
+    system_lives = lives if per == "system" else log.ttf("system", censor=censor)
+    repairs = log.ttr(per, censor=censor)
+    system_repairs = repairs if per == "system" else log.ttr("system", censor=censor)
     fits = fit(lives, **options)
     return Material(
         log=log,

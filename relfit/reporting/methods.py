@@ -56,10 +56,10 @@ def methods(m: Material) -> Section:
             "several nodes are not independent, so true bands are wider.",
         ),
         (
-            "Eras",
-            "Incidents in bins of a day are taken as a Poisson process whose rate is constant within an era. The "
+            "ChangePoints",
+            "Incidents in bins of a day are taken as a Poisson process whose rate is constant within a period. The "
             "segmentation is exact (PELT: Killick, Fearnhead and Eckley 2012), with a penalty that finds a change in "
-            "5 % of logs that have none. The era to use is the most recent one with a sixth of the node-hours or more.",
+            "5 % of logs that have none. The period to use is the most recent one with a sixth of the node-hours or more.",
         ),
         (
             "Trend and processes",
@@ -80,7 +80,7 @@ def methods(m: Material) -> Section:
             "time come from shuffling, exact whatever the distribution. Each test is at 5 %.",
         ),
         (
-            "Lemons",
+            "OutlierNodes",
             "If all nodes of a system were equal and failed independently, a node would have a binomial number of the "
             "system's failures. The p-value is the exact chance of so many or more, adjusted by the false discovery "
             "rate over all nodes (Benjamini and Hochberg 1995). A small one says that a node differs, not why: load "
@@ -95,7 +95,7 @@ def methods(m: Material) -> Section:
             "Distribution functions",
             "The black steps are the Kaplan-Meier estimate (1958), which takes censoring into account. Fitted "
             "curves are maximum likelihood with censoring. Lives of one group are taken as independent and alike; "
-            "trends and eras break that, so look at the rate over time first.",
+            "trends and periods break that, so look at the rate over time first.",
         ),
         (
             "Probability plots",

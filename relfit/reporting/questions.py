@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from relfit.errors import DataError, RelfitError
 
 if TYPE_CHECKING:
-    from relfit.dependence import Dependence
-    from relfit.eras import Eras
     from relfit.failurelog import FailureLog
-    from relfit.incidents import Incidents
-    from relfit.lemons import Lemons
+    from relfit.independence import Dependence
     from relfit.recurrence import (
         Availability,
         AvailabilityOverTime,
@@ -23,7 +20,9 @@ if TYPE_CHECKING:
         ProcessComparison,
         TrendTests,
     )
-    from relfit.repairs import Repairs
+    from relfit.screening import ChangePoints, Incidents
+    from relfit.screening._outlier_nodes import OutlierNodes
+    from relfit.screening._repair_kinds import RepairKinds
 
 __all__ = ["Answer", "Questions"]
 
@@ -55,7 +54,7 @@ class Questions:
     ----------
     log : FailureLog
     systems : tuple
-        Systems to cut into eras, each by itself.
+        Systems to cut into periods, each by itself.
     level : float
         Of the intervals.
     """
@@ -67,19 +66,19 @@ class Questions:
     @cached_property
     def dependence(self) -> Answer[Dependence]:
         """Do failures depend on each other."""
-        from relfit.dependence import dependence
+        from relfit.independence import dependence
 
         return ask(lambda: dependence(self.log))
 
     @cached_property
-    def eras(self) -> dict[Any, Answer[Eras]]:
-        """The eras of each system."""
-        from relfit.eras import eras
+    def change_points(self) -> dict[Any, Answer[ChangePoints]]:
+        """The periods of each system."""
+        from relfit.screening import change_points
 
         single = len(self.log.systems) <= 1
 
-        def of(system: Any) -> Eras:
-            return eras(self.log if single else self.log.where(system=system), level=self.level)
+        def of(system: Any) -> ChangePoints:
+            return change_points(self.log if single else self.log.where(system=system), level=self.level)
 
         return {system: ask(partial(of, system)) for system in self.systems}
 
@@ -132,25 +131,26 @@ class Questions:
     @cached_property
     def incidents(self) -> Answer[Incidents]:
         """What the records amount to when those of one incident are joined."""
-        from relfit.incidents import incidents
+        from relfit.screening import incidents
 
         return ask(lambda: incidents(self.log, level=self.level))
 
     @cached_property
-    def lemons(self) -> Answer[Lemons]:
+    def outlier_nodes(self) -> Answer[OutlierNodes]:
         """Nodes that fail too often."""
-        from relfit.lemons import lemons
+        from relfit.screening._outlier_nodes import outlier_nodes
 
-        return ask(lambda: lemons(self.log, level=self.level))
+        return ask(lambda: outlier_nodes(self.log, level=self.level))
 
     @cached_property
-    def repairs(self) -> Answer[Repairs]:
+    def repairs(self) -> Answer[RepairKinds]:
         """Quick and slow repairs by cause; of the system where no cause is stated."""
-        from relfit.repairs import repairs
 
-        def work() -> Repairs:
+        from relfit.screening import repair_kinds
+
+        def work() -> RepairKinds:
             stated = bool(self.log.events["cause"].notna().any())
-            found = repairs(self.log, "cause" if stated else "system", level=self.level)
+            found = repair_kinds(self.log, "cause" if stated else "system", level=self.level)
             if not found.table["repairs"].sum():
                 raise DataError("no repair was observed to its end")
             return found

@@ -22,7 +22,7 @@ from relfit.reporting.pieces import (
     probability_words,
     share,
 )
-from relfit.reporting.sections_of_time import era_verdict
+from relfit.reporting.sections_of_time import period_verdict
 
 __all__ = ["by_time", "causes", "clock", "data", "heading", "key_figures", "summary"]
 
@@ -107,7 +107,7 @@ def _findings(m: Material) -> list[str]:
     if not m.whole_lives and np.isfinite(repair["mean"]):
         median = float(np.median(m.system_repairs.durations[m.system_repairs.observed]))
         sentences.append(f"A repair took {_interval(repair, level)}; half of them were over in {duration(median)}.")
-    sentences.append(_lemon_sentence(m))
+    sentences.append(_outlier_sentence(m))
     if m.causes.stated:
         first = m.causes.table.iloc[0]
         text = f"Most records are put down to {m.causes.table.index[0]}: {share(first['events_share'])}"
@@ -118,10 +118,10 @@ def _findings(m: Material) -> list[str]:
     return sentences
 
 
-def _lemon_sentence(m: Material) -> str:
+def _outlier_sentence(m: Material) -> str:
     if m.nodes.table["events"].max() < 2:
         return "No node failed more than once."
-    found = m.questions.lemons.found
+    found = m.questions.outlier_nodes.found
     if found is None or not len(found.found):
         return "No node failed so often that chance among equal nodes would not explain it."
     part = found.found["events"].sum() / max(found.nodes["events"].sum(), 1)
@@ -161,9 +161,9 @@ def _family_sentence(m: Material) -> list[str]:
 def _cautions(m: Material) -> list[str]:
     log = m.log
     cautions = _of_questions(m)
-    if len(log.refused):
+    if len(log.rejected):
         cautions.append(
-            f"{count(len(log.refused), 'row')} of {log.source.rows_read:,} could not be used and were refused."
+            f"{count(len(log.rejected), 'row')} of {log.source.rows_read:,} could not be used and were rejected."
         )
     counts = {} if m.system_lives.counts is None else {str(k): int(v) for k, v in m.system_lives.counts.sum().items()}
     zeros = counts.get("zero_gaps", 0)
@@ -213,9 +213,9 @@ def _of_questions(m: Material) -> list[str]:
     if not m.failures:
         return []
     cautions = []
-    eras = [answer.found for answer in m.questions.eras.values() if answer.found is not None]
-    if any(len(found.eras) > 1 for found in eras):
-        cautions.append(era_verdict(m))
+    periods = [answer.found for answer in m.questions.periods.values() if answer.found is not None]
+    if any(len(found.periods) > 1 for found in periods):
+        cautions.append(period_verdict(m))
     found = m.questions.dependence.found
     if found is not None:
         parts = ("correlation", "cofailure", "place", "serial")
@@ -224,9 +224,9 @@ def _of_questions(m: Material) -> list[str]:
     joined = m.questions.incidents.found
     if joined is not None and joined.records > 1.1 * len(joined):
         cautions.append(joined.sentence)
-    lemons = m.questions.lemons.found
-    if lemons is not None and m.nodes.table["events"].max() > 1 and len(lemons.found):
-        cautions.append(f"{lemons.sentence.split('. ')[0].rstrip('.')}.")
+    outliers = m.questions.outlier_nodes.found
+    if outliers is not None and m.nodes.table["events"].max() > 1 and len(outliers.found):
+        cautions.append(f"{outliers.sentence.split('. ')[0].rstrip('.')}.")
     return cautions
 
 
@@ -318,7 +318,7 @@ def clock(m: Material) -> Section:
 
 
 def data(m: Material) -> Section:
-    """Where the data came from and what was refused."""
+    """Where the data came from and what was rejected."""
     log, source = m.log, m.log.source
     facts: list[tuple[str, str]] = [("files", ", ".join(Path(p).name for p in source.paths) or "none: made in memory")]
     facts.append(("format", source.format))
@@ -326,7 +326,7 @@ def data(m: Material) -> Section:
     facts += [
         ("rows read", f"{source.rows_read:,}"),
         ("rows kept", f"{source.rows_kept:,}"),
-        ("rows refused", f"{len(log.refused):,}"),
+        ("rows rejected", f"{len(log.rejected):,}"),
         ("events in this report", f"{len(log):,}"),
     ]
     if log.lifetimes is not None:
@@ -345,19 +345,19 @@ def data(m: Material) -> Section:
     facts.append(("nodes", _known_nodes(log.n_nodes, declared)))
     facts += [("note", note) for note in source.notes]
     tables = [Table("source", "Source", pd.DataFrame(facts, columns=["what", "value"]), shown=60)]
-    if len(log.refused):
-        reasons = log.refused["reason"].astype(str).str.replace(r"'[^']*'", "'…'", regex=True)
+    if len(log.rejected):
+        reasons = log.rejected["reason"].astype(str).str.replace(r"'[^']*'", "'…'", regex=True)
         counted = reasons.value_counts().rename_axis("reason").reset_index(name="rows")
-        examples = log.refused.assign(text=log.refused["text"].astype(str).str.slice(0, 200))
+        examples = log.rejected.assign(text=log.rejected["text"].astype(str).str.slice(0, 200))
         examples["file"] = [Path(str(f)).name for f in examples["file"]]
-        tables.append(Table("refused-by-reason", "Refused rows by reason", counted))
-        tables.append(Table("refused-rows", "Refused rows", examples, shown=8))
+        tables.append(Table("rejected-by-reason", "Rejected rows by reason", counted))
+        tables.append(Table("rejected-rows", "Rejected rows", examples, shown=8))
     words = (
-        f"{source.rows_read:,} rows were read: {source.rows_kept:,} kept and {len(log.refused):,} refused."
+        f"{source.rows_read:,} rows were read: {source.rows_kept:,} kept and {len(log.rejected):,} rejected."
         if source.rows_read
         else "The log was made in memory, not read from a file."
     )
-    empty = "" if len(log.refused) else "No row was refused."
+    empty = "" if len(log.rejected) else "No row was rejected."
     return Section("data", "Where the data came from", (words,), tables=tuple(tables), empty=empty)
 
 

@@ -110,13 +110,15 @@ def nodes_section(m: Material) -> Section:
     most = int(m.nodes.table["events"].max()) if len(m.nodes.table) else 0
     if most < 2:
         empty = (
-            "No record names a node that failed." if not most else "No node failed more than once: there is no lemon."
+            "No record names a node that failed."
+            if not most
+            else "No node failed more than once: there is no outlier node."
         )
         return Section(key, title, empty=empty)
-    found = m.questions.lemons.found
+    found = m.questions.outlier_nodes.found
     if found is None:
-        return Section(key, title, empty=m.questions.lemons.problem)
-    figure = draw("nodes", plotting.lemons, found, note=(
+        return Section(key, title, empty=m.questions.outlier_nodes.problem)
+    figure = draw("nodes", plotting.outlier_nodes, found, note=(
         "If all nodes of a system were equal and failed independently, their numbers of failures would follow the "
         "orange line."
     ))  # fmt: skip
@@ -126,10 +128,10 @@ def nodes_section(m: Material) -> Section:
         "Nodes that stand out most",
         found.nodes,
         {**own, "node": "node", "events": "failures", "expected": "expected if equal", "ratio": "ratio",
-         "p_adjusted": "adjusted p", "lemon": "lemon"},
+         "p_adjusted": "adjusted p", "outlier node": "outlier node"},
         note=(
             "Adjusted p: exact chance of so many failures or more, adjusted for looking at all nodes "
-            f"(Benjamini-Hochberg). A lemon has an adjusted p of at most {found.alpha:g}."
+            f"(Benjamini-Hochberg). A outlier node has an adjusted p of at most {found.alpha:g}."
         ),
     )  # fmt: skip
     tables = [nodes]

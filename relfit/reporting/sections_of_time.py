@@ -13,29 +13,29 @@ from relfit.plotting.recurrence import TEST_NAMES
 from relfit.reporting.drawing import draw
 from relfit.reporting.material import Material
 from relfit.reporting.pieces import Figure, Section, Table, probability_words
-from relfit.tallies import HOURS_PER_YEAR
+from relfit.screening.tallies import HOURS_PER_YEAR
 
-__all__ = ["availability_section", "era_verdict", "repairs_section", "steady"]
+__all__ = ["availability_section", "period_verdict", "repairs_section", "steady"]
 
 _SMALL = (5.4, 3.2)
 
 
 def steady(m: Material) -> Section:
-    """Eras, tests of trend, point processes and mean cumulative failures."""
+    """ChangePoints, tests of trend, point processes and mean cumulative failures."""
     key, title = "steady", "Is the failure rate steady?"
-    asked = m.questions.eras
-    eras = {system: answer.found for system, answer in asked.items() if answer.found is not None}
+    asked = m.questions.periods
+    periods = {system: answer.found for system, answer in asked.items() if answer.found is not None}
     figures: list[Figure] = []
     tables: list[Table] = []
     problems = list(dict.fromkeys(answer.problem for answer in asked.values() if answer.problem))
-    for number, (system, found) in enumerate(eras.items()):
-        figure = draw(f"eras{number}", plotting.eras, found, size=_SMALL)
+    for number, (system, found) in enumerate(periods.items()):
+        figure = draw(f"periods{number}", plotting.change_points, found, size=_SMALL)
         if m.several_systems:
             shown = figure.title[:1].lower() + figure.title[1:]
             figure = Figure(f"System {group_name(system)}: {shown}", figure.svg, figure.note)
         figures.append(figure)
-    if eras:
-        tables.append(_era_table(m, eras))
+    if periods:
+        tables.append(_period_table(m, periods))
     questions = m.questions
     sentences = []
     trend, each, processes = questions.trend.found, questions.trend_by_node.found, questions.processes.found
@@ -76,31 +76,31 @@ def steady(m: Material) -> Section:
         )
     return Section(
         key, title, tuple(sentences), tuple(figures), tuple(tables),
-        empty=" ".join(dict.fromkeys(problems)), verdict=era_verdict(m),
+        empty=" ".join(dict.fromkeys(problems)), verdict=period_verdict(m),
     )  # fmt: skip
 
 
-def era_verdict(m: Material) -> str:
+def period_verdict(m: Material) -> str:
     """Which period a fit should use, in one sentence; of several systems, of each."""
-    found = {s: answer.found for s, answer in m.questions.eras.items() if answer.found is not None}
+    found = {s: answer.found for s, answer in m.questions.periods.items() if answer.found is not None}
     if not found:
         return ""
     if len(found) == 1 and not m.several_systems:
         return next(iter(found.values())).sentence
-    if all(len(eras.eras) == 1 for eras in found.values()):
+    if all(len(periods.periods) == 1 for periods in found.values()):
         return "The failure rate of no system shown here changes beyond chance: fits can use the whole log."
     parts = []
-    for system, eras in found.items():
-        era = eras.stable_era
-        whole = len(eras.eras) == 1
-        when = "the whole log" if whole else f"{era.start:%Y-%m-%d} to {era.end:%Y-%m-%d}"
+    for system, periods in found.items():
+        period = periods.stable_period
+        whole = len(periods.periods) == 1
+        when = "the whole log" if whole else f"{period.start:%Y-%m-%d} to {period.end:%Y-%m-%d}"
         parts.append(f"{when} of system {group_name(system)}")
     return f"Fits should use {', '.join(parts)}; the failure rate was another at other times."
 
 
-def _era_table(m: Material, eras: dict[Any, Any]) -> Table:
+def _period_table(m: Material, periods: dict[Any, Any]) -> Table:
     parts = []
-    for system, found in eras.items():
+    for system, found in periods.items():
         frame = found.to_frame()
         frame.insert(0, "system", group_name(system))
         for name in ("rate", "low", "high"):
@@ -117,8 +117,8 @@ def _era_table(m: Material, eras: dict[Any, Any]) -> Table:
     if m.several_systems:
         names = {"system": "system", **names}
     return Table(
-        "eras", "Eras of the failure rate", pd.concat(parts, ignore_index=True), names,
-        note=f"Low and high: {level} limits of the rate, and of the day on which the era began.", shown=20,
+        "change_points", "Periods of the failure rate", pd.concat(parts, ignore_index=True), names,
+        note=f"Low and high: {level} limits of the rate, and of the day on which the period began.", shown=20,
     )  # fmt: skip
 
 

@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import Any
 
 _HOME: dict[str, str] = {
-    "DeviceLives": "relfit.simulation.sparing",
-    "SparingSimulation": "relfit.simulation.sparing",
-    "simulate_sparing": "relfit.simulation.sparing",
+    "DeviceLives": "relfit.simulation.sparing_simulation",
+    "SparingSimulation": "relfit.simulation.sparing_simulation",
+    "simulate_sparing": "relfit.simulation.sparing_simulation",
 }
 
 __all__ = sorted(_HOME)

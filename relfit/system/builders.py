@@ -66,7 +66,7 @@ class SystemBuilders:
         by : str
             Criterion, as for ``Fits.best``.
         missing : {"error", "drop", "pool"}
-            What to do with nodes whose fit has no estimate: refuse and name them, leave them out, or give them what is
+            What to do with nodes whose fit has no estimate: reject and name them, leave them out, or give them what is
             expected of a node of the fleet given its own failure-free time (``Fits.pool``). For intervals on pooled
             nodes, build the system from ``fits.pool()``.
         unit, longest_age, **options
@@ -82,7 +82,7 @@ class SystemBuilders:
         Examples
         --------
         >>> import relfit as rf
-        >>> fits = rf.fit(rf.datasets.load("white").lives(), families=["weibull", "lognormal"])
+        >>> fits = rf.fit(rf.datasets.load("white").ttf(), families=["weibull", "lognormal"])
         >>> rf.System.from_fits(fits, nodes=["n000", "n001", "n002"], ages="10 days").n_nodes
         3
         """
@@ -110,7 +110,7 @@ class SystemBuilders:
     ) -> System:
         """A system from a file that ``relfit fit --out`` or ``relfit fit --json`` wrote (.csv, .json, .parquet).
 
-        Parameters are those of `from_fits`, but nodes without an estimate can only be refused or dropped, and there is
+        Parameters are those of `from_fits`, but nodes without an estimate can only be rejected or dropped, and there is
         no uncertainty to carry on, since a file of fits does not hold the lives.
 
         Raises
@@ -189,7 +189,7 @@ class SystemBuilders:
 
         ages = ages_of_log(log, at)
         names = _families_to_fit(families, family, pooled)
-        fits = fit(log.lives(since=since, until=at), families=names)
+        fits = fit(log.ttf(since=since, until=at), families=names)
         table = ages.reindex(fits.groups)
         present = table["present"].fillna(False).to_numpy(dtype=bool)
         if nodes is None:
@@ -212,7 +212,7 @@ class SystemBuilders:
 
 
 def longest_allowed(value: Any) -> float | None:
-    """Hours above which an age is refused; None for no limit."""
+    """Hours above which an age is rejected; None for no limit."""
     return None if value is None else float(duration_array(value))
 
 

@@ -80,7 +80,7 @@ def chosen_nodes(fits: Any, nodes: Any, family: str, by: str, missing: str) -> C
     pooled = None
     if not known.all():
         if missing == "error":
-            _refuse(fits, names, sources, known)
+            _reject(fits, names, sources, known)
         elif missing == "drop":
             sources, names = sources[known], names[known]
             if not sources.size:
@@ -162,7 +162,7 @@ def _short(groups: pd.Index) -> pd.Index:
     return last if last.is_unique else groups
 
 
-def _refuse(fits: Any, names: pd.Index, sources: IntArray, known: BoolArray) -> None:
+def _reject(fits: Any, names: pd.Index, sources: IntArray, known: BoolArray) -> None:
     lost = np.flatnonzero(~known)
     status = getattr(fits, "status", None)
     if status is None and hasattr(fits, "results"):
@@ -245,12 +245,12 @@ def ages_of_log(log: FailureLog, at: Any = None) -> pd.DataFrame:
     >>> ages_of_log(rf.datasets.load("white"))["age"].iloc[:3].round(1).tolist()
     [4866.5, 2241.0, 76.0]
     """
-    from relfit.gaps import outages_of_log
+    from relfit.outages import outages_of_log
 
     if log.lifetimes is not None:
         raise ArgumentError(
             "this log holds whole lives, so the age of a node at an instant is not known",
-            remedy="fit it and give the ages: rf.System.from_fits(rf.fit(log.lives()), ages=...)",
+            remedy="fit it and give the ages: rf.System.from_fits(rf.fit(log.ttf()), ages=...)",
         )
     moment = log.window.end if at is None else instant(at, log.source.timezone)
     if not log.window.start < moment <= log.window.end:

@@ -26,8 +26,8 @@ from relfit.system.components import Component
 from relfit.system.engines import Sets
 from relfit.system.hazards import NodeHazards, in_threads
 from relfit.system.marching import MARCH_TOLERANCE, HazardMarch
-from relfit.system.quadrature import COARSE, ENDS, LEGENDRE_POINTS, TOLERANCE, WEIGHTS
 from relfit.system.quantities import finite_hours
+from relfit.system.reliability_integrals import COARSE, ENDS, LEGENDRE_POINTS, TOLERANCE, WEIGHTS
 from relfit.system.tails import tail_index
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from relfit.system import kernels, rate_kernels
 from relfit.system.components import Component
 from relfit.system.excess import excess_log_rate
 from relfit.system.hazards import NodeHazards, in_threads
-from relfit.system.quadrature import ENDS, LEGENDRE_POINTS, WEIGHTS
+from relfit.system.reliability_integrals import ENDS, LEGENDRE_POINTS, WEIGHTS
 
 __all__ = ["MARCH_TOLERANCE", "HazardMarch"]
 

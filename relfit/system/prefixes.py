@@ -41,7 +41,7 @@ def along_time(hazard: Callable[[FloatArray], FloatArray], length: float) -> Cal
         table = np.log(hazard(x))[None, :]
 
     def quick(time: FloatArray) -> FloatArray:
-        from relfit.system.size_kernels import interpolate
+        from relfit.jobs.size_kernels import interpolate
 
         asked = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore"):
@@ -63,7 +63,7 @@ def node_hazards_along(system: System, x: FloatArray) -> FloatArray:
     count = max(int(np.ceil(np.log(float(x.max()) / least) / _STEP)) + 2, 12)
     if plain or x.size < 2 * count:
         return node_cumulative_hazards(system.components, system.ages, x)
-    from relfit.system.size_kernels import interpolate
+    from relfit.jobs.size_kernels import interpolate
 
     first = float(np.log(least))
     with np.errstate(divide="ignore"):
@@ -170,7 +170,7 @@ class Prefixes:
         return float(first), table
 
     def _interpolated(self, rows: IntArray, x: FloatArray) -> FloatArray:
-        from relfit.system.size_kernels import interpolate
+        from relfit.jobs.size_kernels import interpolate
 
         first, table = self._grid
         with np.errstate(divide="ignore"):

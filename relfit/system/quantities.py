@@ -12,7 +12,7 @@ from relfit.errors import ArgumentError
 from relfit.system.components import Component, duration_array
 from relfit.system.engines import Engine, Series, Sets, Tolerant
 from relfit.system.hazards import NodeHazards
-from relfit.system.quadrature import integrate_reliability
+from relfit.system.reliability_integrals import integrate_reliability
 from relfit.system.solving import time_of_log_hazard
 from relfit.system.tails import tail_index
 

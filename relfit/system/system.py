@@ -62,7 +62,7 @@ class System(Quantities, SystemBuilders):
     unit : str
         Unit of ages that are plain numbers.
     longest_age : float or duration, optional
-        An age above it, a hundred years if left out, is refused as one in other units; None allows any.
+        An age above it, a hundred years if left out, is rejected as one in other units; None allows any.
 
     Raises
     ------

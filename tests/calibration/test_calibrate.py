@@ -13,8 +13,8 @@ import relfit as rf
 from relfit.calibration import PARTS, Parameters
 from relfit.calibration.rates import excess_scatter
 from relfit.calibration.repair_times import _hall, mean_of_repairs
-from relfit.calibration.simulating import simulate_log
 from relfit.errors import ArgumentError
+from relfit.simulation.simulated_logs import simulate_log
 from tests.factories import make_log
 
 QUICK = ("mtbf", "mttr")
@@ -31,7 +31,7 @@ def small_log() -> rf.FailureLog:
 
 
 def test_counts_and_exposure_by_scope() -> None:
-    found = rf.calibrate(small_log(), era="all", parts=QUICK, window=0)
+    found = rf.calibrate(small_log(), period="all", parts=QUICK, window=0)
     scopes = {name: (q.events, q.exposure) for name, q in found.quantities() if name.startswith("mtbf")}
     down = 2 + 4 + 6 + 4 * 10 + 12 * 20
     assert scopes == {
@@ -45,13 +45,13 @@ def test_counts_and_exposure_by_scope() -> None:
     assert found.mtbf.node is not None
     assert found.mtbf.node.value == (12000.0 - down) / 3
     assert found.fleet.model_dump() == {"nodes": 12, "racks": 3, "systems": 1}
-    all_hours = rf.calibrate(small_log(), era="all", parts=QUICK, window=0, exposure="observed").mtbf.node
+    all_hours = rf.calibrate(small_log(), period="all", parts=QUICK, window=0, exposure="observed").mtbf.node
     assert all_hours is not None
     assert all_hours.exposure == 12000.0
 
 
 def test_one_repair_for_each_incident() -> None:
-    found = rf.calibrate(small_log(), era="all", parts=("mttr",), window=0).mttr.mean
+    found = rf.calibrate(small_log(), period="all", parts=("mttr",), window=0).mttr.mean
     assert found is not None
     assert (found.events, found.exposure, found.value) == (5, 42.0, 42.0 / 5)
     assert found.low == pytest.approx(42.0 / stats.gamma(5).ppf(0.975))
@@ -59,13 +59,13 @@ def test_one_repair_for_each_incident() -> None:
 
 
 def test_outages_come_in_batches() -> None:
-    found = rf.calibrate(small_log(), era="all", parts=("mtbf",), window=0).mtbf.outage
+    found = rf.calibrate(small_log(), period="all", parts=("mtbf",), window=0).mtbf.outage
     assert found is not None
     assert found.dispersion == pytest.approx((3 * 1 + 16 + 144) / 19)
 
 
 def test_what_the_log_does_not_say_is_absent_with_a_reason() -> None:
-    found = rf.calibrate(make_log([{"node": "a", "start": 5}], window=(0, 100)), era="all", parts=PARTS[1:])
+    found = rf.calibrate(make_log([{"node": "a", "start": 5}], window=(0, 100)), period="all", parts=PARTS[1:])
     assert found.mtbf.rack is None
     assert found.absent["mtbf.rack"] == "the log does not say in which rack a node stands"
     assert found.absent["mttr.mean"] == "the log has no completed repair"
@@ -87,7 +87,7 @@ def test_no_failure_gives_a_one_sided_limit() -> None:
 
 def test_events_without_nodes_have_no_node_rate() -> None:
     log = make_log([{"node": None, "start": 5, "end": 6}, {"node": None, "start": 50, "end": 60}], [], window=(0, 100))
-    found = rf.calibrate(log, era="all", parts=QUICK)
+    found = rf.calibrate(log, period="all", parts=QUICK)
     assert found.mtbf.node is None
     assert found.absent["mtbf.node"] == "the log does not say how long nodes were under observation"
     assert found.mtbf.any is not None
@@ -106,21 +106,21 @@ def test_whole_lives_give_a_node_rate_and_a_family_only() -> None:
     assert set(found.absent) >= {"mtbf.rack", "mttr.mean", "repair", "checks.dependence", "checks.trend"}
 
 
-def test_the_era_is_used_and_told() -> None:
+def test_the_period_is_used_and_told() -> None:
     white = rf.datasets.load("white")
-    stable = white.stable_era()
-    found = rf.calibrate(white, parts=("era", "mtbf"), rng=0)
-    assert found.era is not None
-    assert found.era.name == "steady"
-    assert found.era.start is not None
-    assert abs((found.era.start - stable.start.to_pydatetime()).total_seconds()) < 1.0
-    given = rf.calibrate(white, era=("2003-01-01", "2004-01-01"), parts=("mtbf",))
-    assert given.era is not None
-    assert (given.era.name, given.era.hours) == ("given", 8760.0)
+    stable = rf.stable_period(white)
+    found = rf.calibrate(white, parts=("period", "mtbf"), rng=0)
+    assert found.period is not None
+    assert found.period.name == "steady"
+    assert found.period.start is not None
+    assert abs((found.period.start - stable.start.to_pydatetime()).total_seconds()) < 1.0
+    given = rf.calibrate(white, period=("2003-01-01", "2004-01-01"), parts=("mtbf",))
+    assert given.period is not None
+    assert (given.period.name, given.period.hours) == ("given", 8760.0)
     assert given.mtbf.any is not None
-    assert given.mtbf.any.events == len(white.between("2003-01-01", "2004-01-01").incidents(0))
+    assert given.mtbf.any.events == len(rf.incidents(white.between("2003-01-01", "2004-01-01"), 0))
     two = make_log([{"system": s, "node": s, "start": 5} for s in "ab"])
-    assert rf.calibrate(two, parts=("era", "mtbf")).absent["era"].startswith("the log has several systems")
+    assert rf.calibrate(two, parts=("period", "mtbf")).absent["period"].startswith("the log has several systems")
 
 
 def test_all_of_white() -> None:
@@ -143,7 +143,7 @@ def test_all_of_white() -> None:
 
 def test_the_same_seed_gives_the_same() -> None:
     log = rf.datasets.load("white").where(rack="frame01")
-    parts = ("era", "mtbf", "bad_nodes")
+    parts = ("period", "mtbf", "bad_nodes")
     one, two = (rf.calibrate(log, parts=parts, rng=4).to_dict() for _ in range(2))
     assert {k: v for k, v in one.items() if k != "provenance"} == {k: v for k, v in two.items() if k != "provenance"}
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_asked_for() -> None:
     log = small_log()
     for options, message in [
         ({"parts": ("mtbf", "x")}, "part 'x' is not known"),
-        ({"era": "best"}, "era 'best' is not known"),
+        ({"period": "best"}, "period 'best' is not known"),
         ({"exposure": "down"}, "exposure 'down' is not known"),
         ({"level": 95}, "level 95 is not between 0 and 1"),
         ({"families": ()}, "no family was given"),
@@ -271,11 +271,11 @@ def test_quick_and_slow_repairs() -> None:
 def test_lanl_systems(shared: Path) -> None:
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
     for system in (2, 13, 17, 21):
-        found = rf.calibrate(log.where(system=system), parts=("era", *QUICK))
+        found = rf.calibrate(log.where(system=system), parts=("period", *QUICK))
         assert Parameters.of_text(found.to_text()) == found
         assert found.name == str(system)
-    whole = rf.calibrate(log.where(system=2), era="all", parts=("mtbf",), exposure="observed", window="10min")
-    rates = log.where(system=2).incidents("10min").rates().set_index("scope")
+    whole = rf.calibrate(log.where(system=2), period="all", parts=("mtbf",), exposure="observed", window="10min")
+    rates = rf.incidents(log.where(system=2), "10min").rates().set_index("scope")
     assert whole.mtbf.node is not None
     assert whole.mtbf.node.events == rates.loc["node", "incidents"]
     assert whole.mtbf.node.value == pytest.approx(rates.loc["node", "mtbf"])
@@ -283,18 +283,18 @@ def test_lanl_systems(shared: Path) -> None:
 
 def test_titan_lives_have_no_repairs(shared: Path) -> None:
     log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
-    found = rf.calibrate(log, parts=("era", "mtbf", "mttr", "families"), families=("weibull",))
+    found = rf.calibrate(log, parts=("period", "mtbf", "mttr", "families"), families=("weibull",))
     assert found.failure is not None
     assert found.failure.parameters["shape"] > 2.0
-    assert {"era", "mttr.mean", "repair"} <= set(found.absent)
+    assert {"period", "mttr.mean", "repair"} <= set(found.absent)
     assert found.mtbf.node is not None
 
 
 def test_grid5000(shared: Path) -> None:
     log = rf.read(shared / "data" / "grid5000-fta")
-    found = rf.calibrate(log, era="all", parts=QUICK)
+    found = rf.calibrate(log, period="all", parts=QUICK)
     assert found.mtbf.outage is not None
-    down = log.lives("ttr").total_time.sum()
+    down = log.ttr().total_time.sum()
     hours = (log.population["left"] - log.population["entered"]).dt.total_seconds().sum() / 3600.0
     assert found.mtbf.outage.exposure == pytest.approx(hours - down)
     assert found.mttr.mean is not None

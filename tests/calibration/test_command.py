@@ -12,7 +12,7 @@ import relfit as rf
 from relfit.calibration import write_scipy
 from relfit.cli.main import main
 
-FAST = ("--parts", "mtbf,mttr,families", "--era", "all")
+FAST = ("--parts", "mtbf,mttr,families", "--period", "all")
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +36,8 @@ def test_a_log_becomes_parameters(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_dates_choose_the_part_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "white", "--since", "2003-01-01", "--parts", "mtbf", "--json"]) == 0
-    era = json.loads(capsys.readouterr().out)["era"]
-    assert (era["name"], era["start"]) == ("all", "2003-01-01T00:00:00+00:00")
+    period = json.loads(capsys.readouterr().out)["period"]
+    assert (period["name"], period["start"]) == ("all", "2003-01-01T00:00:00+00:00")
 
 
 def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +65,7 @@ def test_exports_take_the_job_and_the_pools(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_scipy_module_has_the_fitted_laws() -> None:
-    known = rf.calibrate(rf.datasets.load("white"), era="all", parts=("mtbf", "mttr", "families"))
+    known = rf.calibrate(rf.datasets.load("white"), period="all", parts=("mtbf", "mttr", "families"))
     names: dict[str, Any] = {}
     exec(write_scipy(known, "laws.py").read_text(encoding="utf-8"), names)
     assert known.failure is not None

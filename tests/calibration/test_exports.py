@@ -15,9 +15,9 @@ from relfit.calibration import FittedFamily, Parameters
 from relfit.calibration.exports import AIRESIM_KEYS, airesim, airesim_values, batsim, batsim_values
 from relfit.calibration.fta_folder import write_fta
 from relfit.calibration.scipy_laws import SCIPY_FAMILIES
-from relfit.calibration.simulating import simulate_log
 from relfit.errors import ArgumentError, DataError
 from relfit.families import FAMILIES, family_named
+from relfit.simulation.simulated_logs import simulate_log
 from tests.factories import make_log
 
 yaml = pytest.importorskip("yaml")
@@ -108,7 +108,7 @@ def test_a_log_comes_back_from_a_trace(tmp_path: Path) -> None:
     assert again.n_nodes == log.n_nodes == int(again.population["declared"].sum())
     assert again.population["location"].astype(str).tolist() == log.population["rack"].astype(str).tolist()
     assert again.systems == ("white",)
-    assert again.lives("ttr").total_time == pytest.approx(log.lives("ttr").total_time)
+    assert again.ttr().total_time == pytest.approx(log.ttr().total_time)
 
 
 def test_a_simulated_log_comes_back_from_a_trace(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_simulated_log_comes_back_from_a_trace(tmp_path: Path) -> None:
     one, two = outages(log), outages(again)
     assert (one["start"] == two["start"]).all()
     assert int(again.events["end_cut"].sum()) == int(log.events["end_cut"].sum())
-    mean = rf.calibrate(again, era="all", parts=("mttr",)).mttr.mean
+    mean = rf.calibrate(again, period="all", parts=("mttr",)).mttr.mean
     assert mean is not None
     assert mean.value == pytest.approx(20.0, rel=0.2)
 
@@ -192,7 +192,7 @@ def test_families_that_scipy_does_not_have() -> None:
 def test_simulated_rates_are_those_asked_for() -> None:
     known = Parameters(mtbf={"node": 1000, "rack": 1500, "system": 700}, mttr=3, fleet={"nodes": 256, "racks": 16})
     log = simulate_log(known, 8766.0, rng=2)
-    scopes = log.incidents(0).table["scope"].value_counts()
+    scopes = rf.incidents(log, 0).table["scope"].value_counts()
     for scope, expected in (("node", 256 * 8766 / 1003), ("rack", 16 * 8766 / 1500), ("system", 8766 / 700)):
         assert abs(scopes[scope] - expected) < 4 * np.sqrt(expected)
     table = log.events.sort_values(["node", "start"])

@@ -1,4 +1,4 @@
-"""What people write by hand is read, and what cannot be is refused in one line with its place."""
+"""What people write by hand is read, and what cannot be is rejected in one line with its place."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ def test_files_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.json", "a.toml"]
 
 
-def refused(text: str, kind: str) -> None:
-    """Read, or refused in one line; nothing else."""
+def rejected(text: str, kind: str) -> None:
+    """Read, or rejected in one line; nothing else."""
     said = ""
     try:
         Parameters.of_text(text, kind)
@@ -110,7 +110,7 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 NAMES = st.sampled_from(
-    ["version", "name", "mtbf", "mttr", "failure", "repair", "bad_nodes", "fleet", "era", "censoring", "checks",
+    ["version", "name", "mtbf", "mttr", "failure", "repair", "bad_nodes", "fleet", "period", "censoring", "checks",
      "absent", "provenance", "self", "", "mtbf.node"]
 )  # fmt: skip
 
@@ -120,14 +120,14 @@ NAMES = st.sampled_from(
 def test_no_json_leads_to_a_traceback(document: dict[str, Any]) -> None:
     import json
 
-    refused(json.dumps(document), "json")
+    rejected(json.dumps(document), "json")
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=60))
 def test_no_text_leads_to_a_traceback(text: str) -> None:
-    refused(text, "toml")
-    refused(text, "json")
+    rejected(text, "toml")
+    rejected(text, "json")
 
 
 @settings(max_examples=100, deadline=None)
@@ -136,7 +136,7 @@ def test_no_damage_to_a_file_leads_to_a_traceback(document: dict[str, Any], data
     text = Parameters(**document).to_text("toml")
     at = data.draw(st.integers(0, len(text)))
     other = data.draw(st.sampled_from(["", "-", '"', "[", "]", "\n", "=", "9" * 400, "nan", "{", "true", "\\"]))
-    refused(text[:at] + other + text[at + data.draw(st.integers(0, 9)) :], "toml")
+    rejected(text[:at] + other + text[at + data.draw(st.integers(0, 9)) :], "toml")
 
 
 def test_deep_nesting_and_long_numbers() -> None:

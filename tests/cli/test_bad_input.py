@@ -1,4 +1,4 @@
-"""Every mistake gives one clear line and exit code 2, or a result that says what was refused."""
+"""Every mistake gives one clear line and exit code 2, or a result that says what was rejected."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_rows_that_cannot_be_used_are_counted(log_file: Path, capsys: pytest.Cap
         file.write(BAD_ROWS[name] + "\n")
     assert main(["info", str(log_file)]) == 0
     caught = capsys.readouterr()
-    assert "49 read = 48 kept + 1 refused" in caught.out
+    assert "49 read = 48 kept + 1 rejected" in caught.out
     assert "line 50" in caught.out
     assert "line 50" in complaint(capsys, "fit", log_file, "--strict", "--out", "fits.csv")
 
@@ -109,7 +109,7 @@ def test_durations_that_cannot_be(here: Path, capsys: pytest.CaptureFixture[str]
     Path("lives.csv").write_text("\n".join(["node,duration,observed", *rows]) + "\n")
     assert main(["info", "lives.csv"]) == 0
     text = capsys.readouterr().out
-    assert "4 read = 3 kept + 1 refused" in text
+    assert "4 read = 3 kept + 1 rejected" in text
     assert "line 5" in text
     assert "line 5" in complaint(capsys, "info", "lives.csv", "--strict")
 

@@ -13,20 +13,20 @@ from tests.cli.conftest import relfit
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict:
-    """The one JSON document that a command prints; NaN and the like are refused."""
+    """The one JSON document that a command prints; NaN and the like are rejected."""
     assert main([*map(str, arguments), "--json"]) == 0
     caught = capsys.readouterr()
     assert caught.err == ""
 
-    def refuse(constant: str) -> None:
+    def reject(constant: str) -> None:
         raise AssertionError(f"bare {constant} in JSON")
 
-    return json.loads(caught.out, parse_constant=refuse)
+    return json.loads(caught.out, parse_constant=reject)
 
 
 def test_info_counts_rows(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     about = document(capsys, "info", log_file)
-    assert about["rows_read"] == 48 == about["rows_kept"] + about["rows_refused"]
+    assert about["rows_read"] == 48 == about["rows_kept"] + about["rows_rejected"]
     assert (about["events"], about["nodes"], about["systems"]) == (48, 4, ["9", "20"])
     assert about["causes"] == {"hardware": 24, "software": 12, "network": 12}
 
@@ -34,7 +34,7 @@ def test_info_counts_rows(log_file: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_info_in_words(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", str(log_file)]) == 0
     text = capsys.readouterr().out
-    assert "48 read = 48 kept + 0 refused" in text
+    assert "48 read = 48 kept + 0 rejected" in text
     assert "systems   2: 9, 20" in text
     assert "nodes     4" in text
 
@@ -42,17 +42,17 @@ def test_info_in_words(log_file: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_info_writes_the_refused_rows(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with log_file.open("a") as file:
         file.write("20,1,2003-13-45 00:00,2003-12-30 02:00,hardware,r1\n")
-    assert main(["info", str(log_file), "--out", "refused.csv"]) == 0
+    assert main(["info", str(log_file), "--out", "rejected.csv"]) == 0
     text = capsys.readouterr().out
-    assert "49 read = 48 kept + 1 refused" in text
+    assert "49 read = 48 kept + 1 rejected" in text
     assert "(first in line 50)" in text
-    refused = pd.read_csv("refused.csv")
-    assert refused["line"].tolist() == [50]
-    assert main(["info", str(log_file), "--out", "refused.parquet"]) == 0
-    assert pd.read_parquet("refused.parquet")["reason"].tolist() == refused["reason"].tolist()
+    rejected = pd.read_csv("rejected.csv")
+    assert rejected["line"].tolist() == [50]
+    assert main(["info", str(log_file), "--out", "rejected.parquet"]) == 0
+    assert pd.read_parquet("rejected.parquet")["reason"].tolist() == rejected["reason"].tolist()
     assert main(["info", str(log_file), "--out", "about.json"]) == 0
     about = json.loads(Path("about.json").read_text())
-    assert [row["line"] for row in about["refused"]] == [50]
+    assert [row["line"] for row in about["rejected"]] == [50]
     assert about["rows_read"] == 49
 
 
@@ -76,7 +76,7 @@ def test_fit_is_the_library_s_fit(log_file: Path, capsys: pytest.CaptureFixture[
     import relfit as rf
 
     fits = document(capsys, "fit", log_file, "--families", "gamma,weibull", "--level", "0.9")
-    expected = rf.fit(rf.read(log_file).lives(), families=["gamma", "weibull"], level=0.9)
+    expected = rf.fit(rf.read(log_file).ttf(), families=["gamma", "weibull"], level=0.9)
     assert fits["families"] == ["gamma", "weibull"]
     assert fits["level"] == 0.9
     shapes = [row["shape"] for row in fits["fits"] if row["family"] == "weibull"]
@@ -151,7 +151,7 @@ def test_data_lists_and_exports(here: Path, capsys: pytest.CaptureFixture[str]) 
         {k: sample[k] for k in ("events", "nodes", "window", "causes")}
     )
     table = document(capsys, "info", "white.csv")
-    assert (table["events"], table["rows_refused"]) == (sample["events"], 0)
+    assert (table["events"], table["rows_rejected"]) == (sample["events"], 0)
 
 
 def test_report_prints_its_path(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

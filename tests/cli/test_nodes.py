@@ -7,7 +7,7 @@ import pytest
 
 import relfit as rf
 from relfit.cli.main import main
-from relfit.system import Amdahl, best_size
+from relfit.jobs import Amdahl, best_size
 
 JOB = ["nodes", "white", "--families", "weibull", "--k-max", "40", "--work", "500h"]
 

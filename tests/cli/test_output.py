@@ -50,7 +50,7 @@ def test_tables_align_and_keep_to_a_line_each() -> None:
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
 def test_columns_of_mixed_types_can_be_written(tmp_path: Path, ending: str) -> None:
     frame = pd.DataFrame({"column": [3, "start", None], "line": [1, 2, 3]})
-    path = tmp_path / f"refused.{ending}"
+    path = tmp_path / f"rejected.{ending}"
     output.write_table(frame, path)
     readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "json": pd.read_json}
     assert readers[ending](path)["column"].astype(str).tolist()[:2] == ["3", "start"]

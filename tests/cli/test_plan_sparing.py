@@ -1,4 +1,4 @@
-"""`relfit plan sparing`: what it prints, writes and refuses."""
+"""`relfit plan sparing`: what it prints, writes and rejects."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_all_planners_read_one_file(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_assumptions_that_fail_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "white.toml"
     cluster = ("--racks", "32", "--trays", "16", "--draws", "50")
-    assert main(["calibrate", "white", "--parts", "mtbf,mttr,families", "--era", "all", "-o", str(path)]) == 0
+    assert main(["calibrate", "white", "--parts", "mtbf,mttr,families", "--period", "all", "-o", str(path)]) == 0
     capsys.readouterr()
     assert main(["plan", "sparing", str(path), *cluster]) == 0
     said = capsys.readouterr().out

@@ -38,7 +38,7 @@ def written(text: str, here: Path, name: str = "hard.csv") -> Path:
 def test_dependence_in_json_is_the_library_s(
     log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from relfit.dependence import dependence
+    from relfit.independence import dependence
 
     said = document(capsys, "dependence", "white", *PART, "--window", "2h", "--correlation", "kendall", "--seed", 3)
     found = dependence(log, window="2h", method="kendall", rng=3)
@@ -56,14 +56,14 @@ def test_dependence_in_json_is_the_library_s(
 
 
 def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from relfit.eras import eras
-    from relfit.lemons import lemons
     from relfit.recurrence import availability, compare_groups, fit_process, histories_of_log, mean_cumulative
-    from relfit.repairs import repairs
+    from relfit.screening import change_points
+    from relfit.screening._outlier_nodes import outlier_nodes
+    from relfit.screening._repair_kinds import repair_kinds
 
     said = document(capsys, "trend", "white", *PART, "--by", "rack", "--level", "0.9", "--alpha", "0.01", "--seed", 5)
     assert said["problems"] == {}
-    assert said["eras"] == json.loads(json.dumps(eras(log, size=0.01, level=0.9, rng=5).to_dict()))
+    assert said["periods"] == json.loads(json.dumps(change_points(log, size=0.01, level=0.9, rng=5).to_dict()))
     histories = histories_of_log(log)
     racks = log.population.set_index("node")["rack"].astype(str)
     labels = [racks[label[1]] for label in histories.groups]
@@ -75,8 +75,8 @@ def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: 
     shape = fit_process(histories, "power_law", "all", level=0.9).estimates[0, 0]
     assert said["processes"]["fits"]["power_law"][0]["shape"] == pytest.approx(shape)
     assert len(said["tables"]["trend_tests"]) == histories.n_histories
-    assert len(said["lemons"]["lemons"]) == len(lemons(log, alpha=0.01, level=0.9, rng=5).found)
-    assert said["repairs"]["sentence"] == repairs(log, level=0.9).sentence
+    assert len(said["outlier_nodes"]["outlier_nodes"]) == len(outlier_nodes(log, alpha=0.01, level=0.9, rng=5).found)
+    assert said["repairs"]["sentence"] == repair_kinds(log, level=0.9).sentence
     up = availability(log, level=0.9)
     assert said["tables"]["availability"][0]["operational_low"] == pytest.approx(up.operational_low[0])
 
@@ -84,7 +84,7 @@ def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: 
 def test_incidents_in_json_are_the_library_s(
     log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from relfit.incidents import incidents
+    from relfit.screening import incidents
 
     said = document(capsys, "incidents", "white", *PART, "--window", "5min", "--place", "rack", "--level", "0.8")
     found = incidents(log, "5min", "rack", level=0.8)
@@ -145,7 +145,7 @@ def test_words_and_tables_on_the_terminal(here: Path, capsys: pytest.CaptureFixt
     assert main(["trend", "white", *PART, "--by", "rack"]) == 0
     text = capsys.readouterr().out
     for words in (
-        "Eras (rates a node-year)",
+        "ChangePoints (rates a node-year)",
         "lewis_robinson",
         "power_law",
         "By rack",
@@ -244,6 +244,6 @@ def test_los_alamos(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]
     said = document(capsys, "incidents", lanl, "--where", "system=2", "--until", "2000-01-01")
     assert (said["incidents"]["records"], said["incidents"]["incidents"]) == (3983, 2025)
     said = document(capsys, "trend", lanl, "--where", "system=20")
-    assert "fits from before" in said["eras"]["sentence"]
-    assert "%" in said["lemons"]["sentence"]
+    assert "fits from before" in said["periods"]["sentence"]
+    assert "%" in said["outlier_nodes"]["sentence"]
     assert any(row["status"] == "ok" for row in said["repairs"]["rows"])

@@ -1,4 +1,4 @@
-"""``relfit validate``: what it prints, writes and refuses."""
+"""``relfit validate``: what it prints, writes and rejects."""
 
 from __future__ import annotations
 

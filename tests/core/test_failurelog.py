@@ -83,13 +83,13 @@ def test_what_selects_nothing_is_an_error(fleet: FailureLog, condition: dict[str
         fleet.where(condition)
 
 
-def test_adjoining_eras_add_up(fleet: FailureLog) -> None:
+def test_adjoining_periods_add_up(fleet: FailureLog) -> None:
     for hour in (10, 11, 20, 40, 99):
         early, late = fleet.between(until=at(hour)), fleet.between(since=at(hour))
         assert (~early.events["start_cut"]).sum() + (~late.events["start_cut"]).sum() == len(fleet)
         assert early.window.hours + late.window.hours == fleet.window.hours
-        assert early.lives(per="node").total_time.sum() + late.lives(per="node", first="always").total_time.sum() == (
-            pytest.approx(fleet.lives(per="node").total_time.sum())
+        assert early.ttf(per="node").total_time.sum() + late.ttf(per="node", first="always").total_time.sum() == (
+            pytest.approx(fleet.ttf(per="node").total_time.sum())
         )
 
 
@@ -135,7 +135,7 @@ def test_impossible_dates(fleet: FailureLog) -> None:
 
 def test_info_counts(fleet: FailureLog) -> None:
     info = json.loads(json.dumps(fleet.info(), allow_nan=False))
-    assert info["rows_read"] == info["rows_kept"] + info["rows_refused"]
+    assert info["rows_read"] == info["rows_kept"] + info["rows_rejected"]
     assert (info["events"], info["events_without_node"]) == (4, 1)
     assert (info["nodes"], info["nodes_declared"], info["nodes_without_failure"]) == (4, 4, 1)
     assert info["systems"] == ["2", "10"]
@@ -145,7 +145,7 @@ def test_info_counts(fleet: FailureLog) -> None:
 
 
 def test_rows_refused_alike_are_one_kind() -> None:
-    refused = pd.DataFrame(
+    rejected = pd.DataFrame(
         {
             "file": "a.csv",
             "line": [7, 9, 12],
@@ -154,12 +154,12 @@ def test_rows_refused_alike_are_one_kind() -> None:
             "text": "",
         }
     )
-    log = replace(make_log([]), refused=refused)
-    assert log.refusals().reset_index().to_numpy().tolist() == [
+    log = replace(make_log([]), rejected=rejected)
+    assert log.rejections().reset_index().to_numpy().tolist() == [
         ["... is not a date", 2, 9],
         ["duplicate of line ...", 1, 7],
     ]
-    assert log.info()["refused_by_reason"] == {"... is not a date": 2, "duplicate of line ...": 1}
+    assert log.info()["rejected_by_reason"] == {"... is not a date": 2, "duplicate of line ...": 1}
 
 
 def test_an_empty_log_can_be_asked_everything() -> None:

@@ -1,4 +1,4 @@
-"""LifeData with intervals, truncation, weights and limits: what is refused, and that nothing is lost on the way."""
+"""LifeData with intervals, truncation, weights and limits: what is rejected, and that nothing is lost on the way."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def grid5000(shared: Path) -> FailureLog:
 
 def every_event_is_accounted_for(log: FailureLog, per: str, overlaps: str) -> None:
     """Group by group: failures that end a gap, and those left out for a reason, are all the failures there are."""
-    lives = log.lives(per=per, overlaps=overlaps)
+    lives = log.ttf(per=per, overlaps=overlaps)
     assert lives.counts is not None
     accounted = lives.n_failures + lives.counts[["zero_gaps", "overlapping", "first_gap_unknown"]].sum(axis=1)
     keys = ["system", "node"] if per == "node" else [per]
@@ -50,7 +50,7 @@ def test_every_grid5000_event_is_a_life_or_counted(grid5000: FailureLog, per: st
 def test_zero_gaps_of_lanl_system_2_before_2000(lanl: FailureLog, overlaps: str) -> None:
     """42 % under either rule: the zeros are failures of different nodes at one minute."""
     early = lanl.where(system=2).between(until="2000-01-01")
-    lives = early.lives(per="system", overlaps=overlaps)
+    lives = early.ttf(per="system", overlaps=overlaps)
     assert lives.counts is not None
     zeros = lives.counts["zero_gaps"].sum()
     assert 100 * zeros / (zeros + lives.n_failures.sum()) == pytest.approx(42.0, abs=0.2)
@@ -58,7 +58,7 @@ def test_zero_gaps_of_lanl_system_2_before_2000(lanl: FailureLog, overlaps: str)
 
 def test_gaps_of_a_lanl_system_fill_its_time(lanl: FailureLog) -> None:
     part = lanl.where(system=20)
-    lives = part.lives(per="system", first="never")
+    lives = part.ttf(per="system", first="never")
     first = part.events["start"].min()
     last = part.population["left"].max()
     assert lives.total_time.tolist() == pytest.approx([(last - first).total_seconds() / 3600])

@@ -41,7 +41,7 @@ def test_listing_agrees_with_the_files(white: rf.FailureLog) -> None:
 
 
 def test_nothing_is_refused_and_the_window_is_declared(white: rf.FailureLog) -> None:
-    assert white.refused.empty
+    assert white.rejected.empty
     assert (white.window.start, white.window.end) == (
         pd.Timestamp("2000-07-01", tz="UTC"),
         pd.Timestamp("2004-10-01", tz="UTC"),
@@ -96,7 +96,7 @@ def test_early_life_has_more_failures_than_late_life(white: rf.FailureLog) -> No
 
 
 def test_repairs_are_lognormal_with_a_median_by_cause(white: rf.FailureLog) -> None:
-    repairs = white.lives("ttr", per="cause")
+    repairs = white.ttr(per="cause")
     logs = {g: np.log(repairs.group(g).durations) for g in repairs.groups}
     assert np.exp(np.median(logs["hardware"])) == pytest.approx(1.9, rel=0.05)
     assert np.exp(np.median(logs["software"])) == pytest.approx(0.7, rel=0.10)
@@ -118,7 +118,7 @@ def test_the_sample_in_the_columns_of_lanl_is_the_same_log(tmp_path: Path) -> No
     assert log.source.format == "lanl"
     assert log.n_nodes == own.n_nodes
     kept = own.events[own.events["end"].notna()]  # that file has no word for an outage that goes on
-    assert len(log.refused) == len(own) - len(kept) == 1
+    assert len(log.rejected) == len(own) - len(kept) == 1
     assert len(kept) == len(log)
     for column in ("start", "end"):
         assert sorted(log.events[column]) == sorted(kept[column])

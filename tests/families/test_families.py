@@ -100,7 +100,7 @@ def test_the_far_tail_does_not_underflow():
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_impossible_parameters_are_refused(name):
+def test_impossible_parameters_are_rejected(name):
     count = len(FAMILIES[name].parameter_names())
     with pytest.raises(ArgumentError, match="finite"):
         FAMILIES[name](*[-1.0] * count)
@@ -113,7 +113,7 @@ def test_impossible_parameters_are_refused(name):
             FAMILIES[name](*bad)
 
 
-def test_probabilities_outside_are_refused():
+def test_probabilities_outside_are_rejected():
     with pytest.raises(ArgumentError, match="between 0 and 1"):
         Exponential(1.0).quantile(1.1)
 

@@ -116,8 +116,8 @@ def test_a_phase_of_two_close_lives_is_no_estimate():
 
 def test_competing_causes_add_up():
     log = rf.datasets.load("white")
-    lives = log.lives(per="system", competing="cause")
-    whole = log.lives(per="system")
+    lives = log.ttf(per="system", competing="cause")
+    whole = log.ttf(per="system")
     assert lives.n_failures.sum() == whole.n_failures.sum()
     risks = rf.fit(lives, "exponential").competing("exponential")
     together = rf.fit(whole, "exponential")["exponential"]
@@ -129,11 +129,11 @@ def test_competing_causes_add_up():
     np.testing.assert_allclose(shares["hardware"], lives.n_failures[1] / lives.n_failures.sum(), rtol=1e-6)
 
 
-def test_eras_partition_the_time_and_the_failures():
+def test_periods_partition_the_time_and_the_failures():
     log = rf.datasets.load("white")
-    whole = log.lives()
+    whole = log.ttf()
     cuts = [None, "2001-07-01", "2003-01-15 13:00", None]
-    parts = [log.lives(since=a, until=b) for a, b in pairwise(cuts)]
+    parts = [log.ttf(since=a, until=b) for a, b in pairwise(cuts)]
     assert sum(p.n_failures.sum() for p in parts) == whole.n_failures.sum()
     np.testing.assert_allclose(sum(p.total_time.sum() for p in parts), whole.total_time.sum(), rtol=1e-12)
     # the likelihood of the parts is the likelihood of the whole, life by life

@@ -245,7 +245,7 @@ def test_no_lives_at_all():
             assert codes.shape == (0,)
 
 
-def test_what_is_refused():
+def test_what_is_rejected():
     lives = LifeData.from_array([1.0, 2.0])
     for estimator in ESTIMATORS:
         with pytest.raises(ArgumentError, match="weibull"):

@@ -240,7 +240,7 @@ def test_bad_arguments_are_told_at_once(options: dict[str, Any], text: str) -> N
         fit_partitioned(dd.from_pandas(table(5), npartitions=2), **{**COLUMNS, **options})
 
 
-def test_a_pandas_table_is_refused() -> None:
+def test_a_pandas_table_is_rejected() -> None:
     with pytest.raises(rf.ArgumentError, match="no Dask DataFrame"):
         fit_partitioned(table(5), **COLUMNS)
 

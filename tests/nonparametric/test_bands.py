@@ -115,7 +115,7 @@ def test_groups_without_a_band_say_so():
     assert not kaplan_meier(LifeData.from_groups([[]])).band().defined.any()
 
 
-def test_what_is_refused():
+def test_what_is_rejected():
     curves = kaplan_meier(LifeData.from_array([1.0, 2.0, 3.0]))
     for wrong in ({"kind": "nair"}, {"level": 95}, {"between": (3, 1)}, {"interval": "logit"}):
         with pytest.raises(ArgumentError):

@@ -161,7 +161,7 @@ def test_quantile_where_the_curve_is_level_at_it():
         assert curves.quantile(p)["time"].iloc[0] == place + 1.0
 
 
-def test_what_is_refused():
+def test_what_is_rejected():
     lives = LifeData.from_intervals([1.0], [2.0])
     with pytest.raises(DataError, match="turnbull"):
         kaplan_meier(lives)

@@ -67,7 +67,7 @@ def test_edges():
     assert points.to_dict()["failures"] == 2
 
 
-def test_what_is_refused():
+def test_what_is_rejected():
     with pytest.raises(ArgumentError, match="method"):
         plotting_positions(LifeData.from_array([1.0]), "bernard")
     with pytest.raises(DataError, match="kaplan-meier"):

@@ -12,15 +12,15 @@ from scipy import integrate, optimize
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
-from relfit.planning import checkpointing as exact
 from relfit.planning import plan_checkpoints
-from relfit.planning.ageing_nodes import simulate_ageing_nodes
-from relfit.planning.checkpoint_simulation import simulate_checkpoints
-from relfit.planning.intervals_of_checkpoints import best_schedule, schedule_by_hazard
-from relfit.planning.rates_of_job import rate_of_job
-from relfit.planning.renewal import best_fixed_interval, job_time, renewal_waste
-from relfit.planning.stretches import lattice_sum, stretch_of
-from relfit.planning.two_level import best_two_levels, two_level_waste, two_level_waste_of
+from relfit.planning.checkpointing import exponential_failures as exact
+from relfit.planning.checkpointing.ageing_nodes import simulate_ageing_nodes
+from relfit.planning.checkpointing.checkpoint_simulation import simulate_checkpoints
+from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, job_time, renewal_waste
+from relfit.planning.checkpointing.schedules import best_schedule, schedule_by_hazard
+from relfit.planning.checkpointing.time_to_failure import lattice_sum, stretch_of
+from relfit.planning.checkpointing.two_level import best_two_levels, two_level_waste, two_level_waste_of
+from relfit.planning.job_rate import rate_of_job
 
 EXPOSED = [("save", "restore"), (), ("save",), ("restore",)]
 LIVES = [Weibull(0.6, 24.0), Weibull(3.0, 24.0), Lognormal(2.0, 1.5), Loglogistic(3.0, 10.0)]
@@ -502,7 +502,8 @@ def test_area_is_the_integral() -> None:
 @pytest.mark.parametrize("costs", [(0.0, 0.0, 0.0), (0.1, 0.5, 0.0), (0.1, 0.5, 0.3)])
 def test_agrees_with_the_completion_time_of_systems(shape: float, costs: tuple[float, float, float]) -> None:
     """Two implementations: a job that writes no checkpoint at its end, on nodes that are new after every failure."""
-    from relfit.system import Checkpoint, System, completion_time
+    from relfit.jobs import Checkpoint, completion_time
+    from relfit.system import System
 
     save, restore, downtime = costs
     lives, ages = Weibull(np.full(3, shape), np.array([24.0, 60.0, 200.0])), np.array([5.0, 0.0, 40.0])

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from papers.migration import table, tables
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Weibull
 from relfit.planning import Predictor, Scenario, plan_migration
-from relfit.planning.checkpointing import best_interval, best_waste, waste
-from relfit.planning.migration import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
-from relfit.planning.prediction import (
+from relfit.planning.checkpointing.exponential_failures import best_interval, best_waste, waste
+from relfit.planning.migration.break_even import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
+from relfit.planning.migration.prediction import (
     benefit_of_prediction,
     best_predicted_interval,
     break_even_recall,
     predicted_waste,
     simulate_prediction,
 )
-from relfit.planning.strategies import STRATEGIES, compare_strategies
-from relfit.reproduction.migration import table, tables
+from relfit.planning.migration.strategies import STRATEGIES, compare_strategies
 
 # ------------------------------------------------------------ the paper's tables
 

@@ -12,9 +12,9 @@ from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.families import Lognormal, Weibull
 from relfit.planning import plan_replication
-from relfit.planning.checkpointing import best_waste, waste
-from relfit.planning.renewal import renewal_waste
-from relfit.planning.replication import (
+from relfit.planning.checkpointing.exponential_failures import best_waste, waste
+from relfit.planning.checkpointing.renewal_failures import renewal_waste
+from relfit.planning.replication.replicas import (
     best_restart_interval,
     break_even_nodes,
     failures_to_interruption,

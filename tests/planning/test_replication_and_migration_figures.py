@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from relfit.cli.main import main
 from relfit.families import Weibull
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
-from relfit.planning.strategies import compare_strategies
+from relfit.planning.migration.strategies import compare_strategies
 from relfit.plotting.checkpointing import schedule_intervals
 
 

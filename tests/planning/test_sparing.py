@@ -11,16 +11,7 @@ import pytest
 from scipy import optimize, stats
 
 import relfit as rf
-from relfit.errors import ArgumentError
-from relfit.planning.sparing import evaluate_sparing, optimise_sparing
-from relfit.planning.sparing_assumptions import check_assumptions
-from relfit.planning.sparing_cluster import Cluster, DeviceFailures, Strategies
-from relfit.planning.sparing_maps import sparing_map, sparing_sensitivity
-from relfit.planning.sparing_performance import Performance, PowerHeadroom, TensorParallel
-from relfit.planning.sparing_prices import Prices, RepairService, cheapest_sparing, sparing_costs
-from relfit.planning.sparing_recovery import Recovery, SemiSynchronous, Situation, synchronous
-from relfit.planning.sparing_uncertainty import plan_sparing
-from relfit.reproduction.sparing import (
+from papers.sparing import (
     paper_cluster,
     paper_failures,
     paper_performance,
@@ -28,6 +19,15 @@ from relfit.reproduction.sparing import (
     paper_strategies,
     table_1,
 )
+from relfit.errors import ArgumentError
+from relfit.planning.sparing.assumptions import check_assumptions
+from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
+from relfit.planning.sparing.maps import sparing_map, sparing_sensitivity
+from relfit.planning.sparing.performance import Performance, PowerHeadroom, TensorParallel
+from relfit.planning.sparing.planner import evaluate_sparing, optimise_sparing
+from relfit.planning.sparing.prices import Prices, RepairService, cheapest_sparing, sparing_costs
+from relfit.planning.sparing.recovery import Recovery, SemiSynchronous, Situation, synchronous
+from relfit.planning.sparing.robust import plan_sparing
 
 
 def test_every_cell_of_table_1_comes_out() -> None:

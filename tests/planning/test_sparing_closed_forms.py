@@ -10,8 +10,8 @@ import pytest
 from scipy import optimize, stats
 
 from relfit.errors import ArgumentError
-from relfit.planning.sparing_block import block_mtbf, time_to_exhaust
-from relfit.planning.sparing_blocking import (
+from relfit.planning.sparing.block import block_mtbf, time_to_exhaust
+from relfit.planning.sparing.blocking import (
     blocking_probability,
     job_blocked,
     log_blocking_probability,
@@ -19,7 +19,7 @@ from relfit.planning.sparing_blocking import (
     spare_blocks_needed,
     unavailability,
 )
-from relfit.planning.sparing_recovery import Recovery, SemiSynchronous, Situation, best_period, synchronous
+from relfit.planning.sparing.recovery import Recovery, SemiSynchronous, Situation, best_period, synchronous
 
 
 @pytest.mark.parametrize(("trays", "spares"), [(4, 0), (6, 1), (9, 3), (36, 4)])

@@ -12,13 +12,13 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from relfit.planning.sparing import evaluate_sparing, optimise_sparing
-from relfit.planning.sparing_cluster import Cluster, DeviceFailures, Strategies
-from relfit.planning.sparing_maps import sparing_map, sparing_sensitivity
-from relfit.planning.sparing_recovery import Recovery
-from relfit.planning.sparing_uncertainty import plan_sparing
+from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
+from relfit.planning.sparing.maps import sparing_map, sparing_sensitivity
+from relfit.planning.sparing.planner import evaluate_sparing, optimise_sparing
+from relfit.planning.sparing.recovery import Recovery
+from relfit.planning.sparing.robust import plan_sparing
 from relfit.plotting.sparing import sensitivity
-from relfit.simulation.sparing import simulate_sparing
+from relfit.simulation.sparing_simulation import simulate_sparing
 
 CLUSTER, FAILURES = Cluster(2, 32, 8, 4), DeviceFailures(5000, 40_000, 24)
 RECOVERY = Recovery("10min", "20s", "1min", "5min")

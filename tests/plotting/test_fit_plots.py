@@ -500,7 +500,7 @@ def test_names_are_taken_literally() -> None:
 @pytest.fixture(scope="module")
 def lanl(shared: Path) -> dict[str, Fits]:
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
-    return {system: rf.fit(log.where(system=system).lives()) for system in ("18", "20")}
+    return {system: rf.fit(log.where(system=system).ttf()) for system in ("18", "20")}
 
 
 @pytest.mark.parametrize("system", ["18", "20"])

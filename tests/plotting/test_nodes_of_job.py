@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from papers import allocation
 from relfit import plotting
 from relfit.families import Weibull
-from relfit.reproduction import allocation
-from relfit.system import Amdahl, System, best_size, completion_time
+from relfit.jobs import Amdahl, best_size, completion_time
+from relfit.system import System
 
 
 def test_best_size_is_marked() -> None:

@@ -18,7 +18,7 @@ import relfit as rf
 from relfit import plotting
 from relfit.fitting import mean_time
 from relfit.plotting import style
-from relfit.tallies import adjust_p_values, by_cause, by_node, on_the_clock, over_time, poisson_interval
+from relfit.screening.tallies import adjust_p_values, by_cause, by_node, on_the_clock, over_time, poisson_interval
 from tests.reporting.logs import log_of
 
 EVENT_FIGURES = [
@@ -45,7 +45,7 @@ def white() -> rf.FailureLog:
 
 @pytest.fixture(scope="module")
 def fits(white: rf.FailureLog) -> rf.Fits:
-    return rf.fit(white.where(node=["n003", "n391"]).lives())
+    return rf.fit(white.where(node=["n003", "n391"]).ttf())
 
 
 def title(ax: Axes) -> str:
@@ -77,9 +77,9 @@ def test_titles_say_what_the_data_say(white: rf.FailureLog) -> None:
     peak = int(tally.total.argmax())
     assert title(plotting.events_over_time(tally)).startswith(f"{len(white):,} events: most in Q3 2000")
     assert peak == 0
-    lemons = by_node(white).lemons()
-    share = lemons["events"].sum() / by_node(white).table["events"].sum()
-    assert f"{len(lemons)} of 512 nodes" in title(plotting.failures_by_node(white))
+    outliers = by_node(white).outlier_nodes()
+    share = outliers["events"].sum() / by_node(white).table["events"].sum()
+    assert f"{len(outliers)} of 512 nodes" in title(plotting.failures_by_node(white))
     assert f"{100 * share:.0f} %" in title(plotting.failures_by_node(white))
     assert title(plotting.causes(white)).startswith("Hardware is behind 72 % of the events")
     assert "fell" in title(plotting.event_rate(white))
@@ -97,7 +97,7 @@ def test_names_from_the_log_are_taken_literally() -> None:
     log = log_of(rows * 2)
     for figure in EVENT_FIGURES:
         drawn(figure(log))
-    fits = rf.fit(log.lives(overlaps="keep", zeros="keep"), families=["exponential"])
+    fits = rf.fit(log.ttf(overlaps="keep", zeros="keep"), families=["exponential"])
     drawn(plotting.distributions(fits))
 
 
@@ -111,7 +111,7 @@ def test_thirty_thousand_groups_stay_light() -> None:
 
 
 def test_few_groups_are_named(white: rf.FailureLog) -> None:
-    ax = plotting.means_by_group(mean_time(white.lives(per="rack")), what="MTTF")
+    ax = plotting.means_by_group(mean_time(white.ttf(per="rack")), what="MTTF")
     labels = [tick.get_text() for tick in ax.get_yticklabels()]
     assert len(labels) == 32
     assert "frame07" in labels
@@ -166,21 +166,21 @@ def test_importing_relfit_does_not_load_matplotlib() -> None:
 # --------------------------------------------------------------------- tallies
 
 
-def test_equal_nodes_have_no_lemons() -> None:
+def test_equal_nodes_have_no_outlier_nodes() -> None:
     rng = np.random.default_rng(11)
     flagged = []
     for _ in range(20):
         start = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.sort(rng.uniform(0, 365 * 24, 3000)), unit="h")
         nodes = rng.integers(0, 100, 3000)
         log = log_of([(f"n{n}", t, t, None) for n, t in zip(nodes, start.astype(str), strict=True)])
-        flagged.append(len(by_node(log).lemons()))
+        flagged.append(len(by_node(log).outlier_nodes()))
     assert sum(flagged) == 0
 
 
 def test_a_lemon_is_found() -> None:
     rows = [(f"n{i % 20}", f"2020-01-{1 + i % 28:02d} {i % 24:02d}:00", None, None) for i in range(100)]
     rows += [("bad", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", None, None) for i in range(40)]
-    assert by_node(log_of(rows)).lemons()["node"].tolist() == ["bad"]
+    assert by_node(log_of(rows)).outlier_nodes()["node"].tolist() == ["bad"]
 
 
 def test_expected_histogram_counts_every_node(white: rf.FailureLog) -> None:

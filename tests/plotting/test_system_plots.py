@@ -12,7 +12,8 @@ from relfit.errors import ArgumentError
 from relfit.families import Weibull
 from relfit.plotting import system as plots
 from relfit.plotting.system_sizes import by_size
-from relfit.system import System, calibration_curve, chi_square, interval_of, validate
+from relfit.system import System, interval_of
+from relfit.validation import calibration_curve, chi_square, validate
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Figures of dependence, eras, incidents, lemons, repairs and repairable systems draw what their results say."""
+"""Figures of dependence, periods, incidents, outlier nodes, repairs and repairable systems draw what their results say."""
 
 from __future__ import annotations
 
@@ -16,11 +16,8 @@ from scipy import stats
 
 import relfit as rf
 from relfit import plotting
-from relfit.dependence import Dependence, dependence, gaps_of, serial_tests
-from relfit.eras import Eras, eras
 from relfit.errors import ArgumentError
-from relfit.incidents import Incidents, choose_window, incidents
-from relfit.lemons import Lemons, lemons
+from relfit.independence import Dependence, dependence, gaps_of, serial_tests
 from relfit.recurrence import (
     EventHistories,
     availability_over_time,
@@ -29,7 +26,9 @@ from relfit.recurrence import (
     mean_cumulative,
     trend_tests,
 )
-from relfit.repairs import Repairs, repairs
+from relfit.screening import ChangePoints, Incidents, change_points, choose_window, incidents
+from relfit.screening._outlier_nodes import OutlierNodes, outlier_nodes
+from relfit.screening._repair_kinds import RepairKinds, repair_kinds
 from tests.reporting.logs import log_of
 
 
@@ -61,22 +60,22 @@ def joined(log: rf.FailureLog) -> Incidents:
 
 
 @pytest.fixture(scope="module")
-def cut() -> Eras:
-    return eras(rf.datasets.load("white"))
+def cut() -> ChangePoints:
+    return change_points(rf.datasets.load("white"))
 
 
 @pytest.fixture(scope="module")
-def bad(log: rf.FailureLog) -> Lemons:
-    return lemons(log, bootstrap=19)
+def bad(log: rf.FailureLog) -> OutlierNodes:
+    return outlier_nodes(log, bootstrap=19)
 
 
 @pytest.fixture(scope="module")
-def split() -> Repairs:
-    """Repairs that are quick or slow, and repairs that are not."""
+def split() -> RepairKinds:
+    """RepairKinds that are quick or slow, and repairs that are not."""
     rng = np.random.default_rng(1)
     quick, slow, one = rng.lognormal(-1.0, 0.5, 600), rng.lognormal(3.0, 0.7, 200), rng.lognormal(0.5, 1.0, 300)
     lives = rf.LifeData.from_groups({"disk": np.concatenate([quick, slow]), "fan": one, "rare": [1.0, 2.0]})
-    return repairs(lives, models=("lognormal2",))
+    return repair_kinds(lives, models=("lognormal2",))
 
 
 def new() -> Axes:
@@ -243,23 +242,25 @@ def test_cycles_show_the_instants(asked: Dependence, cycle: str) -> None:
         plotting.clock_cycle(found, new(), cycle="month")
 
 
-# --------------------------------------------------------- eras, incidents, nodes
+# --------------------------------------------------------- periods, incidents, nodes
 
 
-def test_eras_are_drawn_at_their_rates(cut: Eras) -> None:
-    ax = plotting.eras(cut, new())
+def test_periods_are_drawn_at_their_rates(cut: ChangePoints) -> None:
+    ax = plotting.change_points(cut, new())
     segments = [np.asarray(path) for c in ax.collections if hasattr(c, "get_segments") for path in c.get_segments()]
-    assert [float(path[0, 1]) for path in segments] == pytest.approx([era.rate * 8766.0 for era in cut.eras], rel=2e-3)
-    days = [stamp.value / 86.4e12 for stamp in (cut.stable_era.start, cut.stable_era.end)]
+    assert [float(path[0, 1]) for path in segments] == pytest.approx(
+        [period.rate * 8766.0 for period in cut.periods], rel=2e-3
+    )
+    days = [stamp.value / 86.4e12 for stamp in (cut.stable_period.start, cut.stable_period.end)]
     assert segments[cut.stable][:, 0] == pytest.approx(days)
-    assert f"{cut.stable_era.start:%B %Y} to {cut.stable_era.end:%B %Y}" in title(ax)
+    assert f"{cut.stable_period.start:%B %Y} to {cut.stable_period.end:%B %Y}" in title(ax)
     assert "Infancy until" in title(ax)
     assert {"infancy", "use this (steady)"} <= set(labelled(ax))
     drawn(ax)
 
 
-def test_an_observed_rate_has_all_failures(cut: Eras) -> None:
-    ax = plotting.eras(cut, new())
+def test_an_observed_rate_has_all_failures(cut: ChangePoints) -> None:
+    ax = plotting.change_points(cut, new())
     values, edges, _ = ax.patches[0].get_data()
     hours = np.interp(edges * 86.4e12, cut.edges, np.concatenate([[0.0], np.cumsum(cut.exposure)]))
     assert np.sum(values / 8766.0 * np.diff(hours)) == pytest.approx(cut.counts.sum(), rel=2e-3)
@@ -306,25 +307,25 @@ def test_sizes_by_scope(joined: Incidents) -> None:
     drawn(ax)
 
 
-def test_lemons_are_stacked_on_the_others(bad: Lemons) -> None:
-    ax = plotting.lemons(bad, new())
+def test_lemons_are_stacked_on_the_others(bad: OutlierNodes) -> None:
+    ax = plotting.outlier_nodes(bad, new())
     good, worst = (sum(bar.get_height() for bar in bars) for bars in ax.containers[:2])
-    assert (good, worst) == (int((~bad.nodes["lemon"]).sum()), int(bad.nodes["lemon"].sum()))
+    assert (good, worst) == (int((~bad.nodes["outlier node"]).sum()), int(bad.nodes["outlier node"].sum()))
     equal = labelled(ax)["if all were equal"].get_data()
     mean = bad.nodes["events"].sum() / len(bad.nodes)
     k = np.arange(int(equal.edges[-1] + 1))
     width = round(equal.edges[1] - equal.edges[0])
     expected = np.add.reduceat(len(bad.nodes) * stats.poisson.pmf(k, mean), np.arange(0, k.size, width))
     assert equal[0] == pytest.approx(expected, abs=1e-6)
-    assert title(ax).startswith(f"{int(bad.nodes['lemon'].sum())} of {len(bad.nodes)} nodes")
+    assert title(ax).startswith(f"{int(bad.nodes['outlier node'].sum())} of {len(bad.nodes)} nodes")
     drawn(ax)
 
 
 def test_two_classes_add_up_to_all_nodes() -> None:
     rows = [(f"n{i:03d}", f"2020-{1 + j % 12:02d}-{1 + (7 * i + 3 * j) % 27:02d} {j:02d}:00", None, None)
             for i in range(60) for j in range(20 if i < 6 else 2)]  # fmt: skip
-    found = lemons(log_of(rows), bootstrap=0)
-    ax = plotting.lemons(found, new())
+    found = outlier_nodes(log_of(rows), bootstrap=0)
+    ax = plotting.outlier_nodes(found, new())
     handles = labelled(ax)
     row = found.classes.iloc[0]
     mean = row["rate"] * found.nodes["hours"].iloc[0]
@@ -338,7 +339,7 @@ def test_two_classes_add_up_to_all_nodes() -> None:
 # ------------------------------------------------------------------------ repairs
 
 
-def test_repair_times_with_their_split(split: Repairs) -> None:
+def test_repair_times_with_their_split(split: RepairKinds) -> None:
     ax = plotting.repair_times(split, new(), group="disk")
     row = split.best().set_index("group").loc["disk"] if "group" in split.best() else split.best().iloc[0]
     handles = labelled(ax)
@@ -358,7 +359,7 @@ def test_repair_times_with_their_split(split: Repairs) -> None:
     drawn(ax)
 
 
-def test_repairs_of_one_kind_and_of_none(split: Repairs) -> None:
+def test_repairs_of_one_kind_and_of_none(split: RepairKinds) -> None:
     ax = plotting.repair_times(split, new(), group="fan")
     assert "one kind of repair" in title(ax)
     drawn(ax)
@@ -369,19 +370,19 @@ def test_repairs_of_one_kind_and_of_none(split: Repairs) -> None:
         plotting.repair_times(split, new(), group="absent")
 
 
-def test_classes_of_repairs(split: Repairs) -> None:
+def test_classes_of_repairs(split: RepairKinds) -> None:
     ax = plotting.repair_classes(split, new())
     best = split.best()
     two = best[best["status"] == "ok"]
     points = labelled(ax)["mean of quick ones"].get_offsets()
     assert sorted(points[:, 0]) == pytest.approx(sorted(two["mean_quick"]))
     assert ax.get_yticklabels()[0].get_text() == "disk (800)"
-    assert title(ax) == "Repairs are of two kinds in 1 of 3 groups"
+    assert title(ax) == "RepairKinds are of two kinds in 1 of 3 groups"
     drawn(ax)
 
 
 def test_groups_with_one_kind_of_repair(log: rf.FailureLog) -> None:
-    found = repairs(log)
+    found = repair_kinds(log)
     one = found.best()
     one = one[one["status"] == "one_class"]
     ax = plotting.repair_classes(found, new())
@@ -473,18 +474,18 @@ def of_everything(log: rf.FailureLog) -> list[tuple[Callable[..., Axes], Any]]:
         (plotting.dispersion, asked.dispersion),
         (plotting.failing_together, asked.cofailure),
         (plotting.clock_cycle, asked.cycles),
-        (plotting.eras, eras(log, replications=99)),
+        (plotting.change_points, change_points(log, replications=99)),
         (plotting.incident_window, joined),
         (plotting.incidents_by_window, joined),
         (plotting.incident_sizes, joined),
-        (plotting.lemons, lemons(log, bootstrap=0)),
+        (plotting.outlier_nodes, outlier_nodes(log, bootstrap=0)),
         (plotting.mean_cumulative, mean_cumulative(histories)),
         (plotting.trends, trend_tests(histories)),
         (plotting.trends, trend_tests(histories, "all")),
         (plotting.processes, compare_processes(histories, "all")),
         (plotting.availability_over_time, availability_over_time(log)),
-        (plotting.repair_classes, repairs(log)),
-        (plotting.repair_times, repairs(log)),
+        (plotting.repair_classes, repair_kinds(log)),
+        (plotting.repair_times, repair_kinds(log)),
     ]
     return [(function, result) for function, result in found if result is not None]
 
@@ -507,7 +508,12 @@ def test_hard_logs_are_figures_too(case: str) -> None:
 
 
 def test_results_draw_themselves(
-    asked: Dependence, histories: EventHistories, joined: Incidents, cut: Eras, bad: Lemons, split: Repairs
+    asked: Dependence,
+    histories: EventHistories,
+    joined: Incidents,
+    cut: ChangePoints,
+    bad: OutlierNodes,
+    split: RepairKinds,
 ) -> None:
     curve = mean_cumulative(histories, ["a", "b"] * (histories.n_histories // 2))
     results = [

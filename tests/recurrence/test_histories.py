@@ -53,7 +53,7 @@ def test_overlapping_records_are_one_outage_or_several():
 def test_gaps_take_and_lives_agree():
     log = rf.datasets.load("white")
     found = histories_of_log(log)
-    lives = log.lives(first="always", zeros="keep", censor=False)
+    lives = log.ttf(first="always", zeros="keep", censor=False)
     np.testing.assert_allclose(np.sort(found.gaps()), np.sort(lives.durations), rtol=1e-9)
     part = found.take([3, 1])
     assert part.sizes.tolist() == found.sizes[[3, 1]].tolist()
@@ -91,7 +91,7 @@ def test_grouping():
     ("times", "end", "begin"),
     [([[5.0]], 4.0, 0.0), ([[1.0]], 4.0, 2.0), ([[np.nan]], 4.0, 0.0), ([[1.0]], np.inf, 0.0), ([[]], -1.0, 0.0)],
 )
-def test_what_cannot_be_is_refused(times, end, begin):
+def test_what_cannot_be_is_rejected(times, end, begin):
     with pytest.raises(DataError):
         EventHistories.from_groups(times, end, begin=begin)
 

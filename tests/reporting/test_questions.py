@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.dependence import dependence
-from relfit.eras import eras
-from relfit.incidents import incidents
-from relfit.lemons import lemons
+from relfit.independence import dependence
 from relfit.recurrence import availability, availability_over_time
-from relfit.repairs import repairs
+from relfit.screening import change_points, incidents
+from relfit.screening._outlier_nodes import outlier_nodes
+from relfit.screening._repair_kinds import repair_kinds
 from tests.reporting.logs import log_of
 from tests.reporting.test_report import FAST, Page, page_of
 
@@ -47,11 +46,11 @@ def figures(page: Page, key: str) -> int:
 def test_every_question_ends_in_its_sentence(log: rf.FailureLog, page: Page) -> None:
     over = availability_over_time(log)
     for key, sentence in (
-        ("steady", eras(log).sentence),
+        ("steady", change_points(log).sentence),
         ("independence", dependence(log).sentence),
         ("incidents", incidents(log).sentence),
-        ("nodes", lemons(log).sentence),
-        ("kinds-of-repair", repairs(log).sentence),
+        ("nodes", outlier_nodes(log).sentence),
+        ("kinds-of-repair", repair_kinds(log).sentence),
         ("availability", over.sentence),
     ):
         assert section(page, key).strip().endswith(" ".join(sentence.split())), key
@@ -71,9 +70,9 @@ def test_findings_stand_in_their_section(log: rf.FailureLog, page: Page) -> None
 def test_the_summary_takes_up_the_warnings(log: rf.FailureLog, page: Page) -> None:
     start = page.source.index('<aside class="warnings"')
     warnings = Page(page.source[start : page.source.index("</aside>", start)]).text
-    assert eras(log).sentence in warnings
+    assert change_points(log).sentence in warnings
     assert dependence(log).sentence in warnings
-    bad = lemons(log)
+    bad = outlier_nodes(log)
     assert f"{len(bad.found)} of {len(bad.nodes)} nodes fail more often than chance explains" in warnings
 
 
@@ -81,12 +80,14 @@ def test_tables_hold_what_was_found(log: rf.FailureLog, page: Page) -> None:
     def table(name: str) -> pd.DataFrame:
         return pd.read_csv(io.StringIO(page.table(name).lstrip("\ufeff")))
 
-    found = eras(log)
-    assert table("eras")["rate"].tolist() == pytest.approx([era.rate * 8766.0 for era in found.eras], rel=1e-5)
-    assert table("eras")["use"].tolist() == [i == found.stable for i in range(len(found.eras))]
+    found = change_points(log)
+    assert table("periods")["rate"].tolist() == pytest.approx(
+        [period.rate * 8766.0 for period in found.periods], rel=1e-5
+    )
+    assert table("periods")["use"].tolist() == [i == found.stable for i in range(len(found.periods))]
     assert len(table("incidents")) == len(incidents(log))
-    assert table("failures-by-node")["lemon"].sum() == len(lemons(log).found)
-    assert len(table("kinds-of-repair")) == len(repairs(log).best())
+    assert table("failures-by-node")["outlier node"].sum() == len(outlier_nodes(log).found)
+    assert len(table("kinds-of-repair")) == len(repair_kinds(log).best())
     assert table("availability-over-time")["operational"].tolist() == pytest.approx(
         availability_over_time(log).operational[0].tolist(), rel=1e-5
     )
@@ -107,7 +108,7 @@ def test_an_early_period_is_warned_of(tmp_path: Path) -> None:
     assert "infancy" in section(page, "steady")
 
 
-def test_several_systems_get_an_era_each(tmp_path: Path) -> None:
+def test_several_systems_get_an_period_each(tmp_path: Path) -> None:
     one = log_of([("a", f"2020-{m:02d}-{d:02d} 0{d % 9}:00", None, None) for m in range(1, 13) for d in (3, 11, 24)])
     other = log_of(
         [("a", f"2020-{m:02d}-{d:02d} 0{d % 9}:00", None, None) for m in range(1, 13) for d in (5, 19)], system="t"

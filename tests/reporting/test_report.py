@@ -1,4 +1,4 @@
-"""The report as a file: what it holds, what it refuses to do, and that hard logs still give one."""
+"""The report as a file: what it holds, what it rejects to do, and that hard logs still give one."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def test_figures_of_the_summary_are_those_of_the_library(white_page: Page) -> No
     log = rf.datasets.load("white")
     from relfit.fitting import mean_time
 
-    mtbf = mean_time(log.lives(per="system")).iloc[0]
+    mtbf = mean_time(log.ttf(per="system")).iloc[0]
     assert f"{mtbf['mean']:.3g} hours" in white_page.text
-    mttr = mean_time(log.lives("ttr", per="system")).iloc[0]
+    mttr = mean_time(log.ttr(per="system")).iloc[0]
     assert f"{mttr['low']:.3g} to {mttr['high']:.3g} hours" in white_page.text
     assert f"{len(log):,} records of outages" in white_page.text
 
@@ -111,7 +111,7 @@ def test_downloads_are_whole(white_page: Page) -> None:
     assert table["events"].sum() == log.events["node"].notna().sum()
     means = pd.read_csv(io.StringIO(white_page.table("mttf-and-mttr")))
     assert len(means) == 512
-    assert means["failures"].sum() == log.lives().n_failures.sum()
+    assert means["failures"].sum() == log.ttf().n_failures.sum()
     fits = pd.read_csv(io.StringIO(white_page.table("fits-by-node")))
     assert len(fits) == 4 * 512
 
@@ -133,10 +133,10 @@ def hostile_log() -> rf.FailureLog:
         for i in range(9)
     ]
     log = log_of(rows, system="</title>" + HOSTILE)
-    refused = pd.DataFrame(
+    rejected = pd.DataFrame(
         {"file": ["</script>.csv"], "line": [3], "column": ["start"], "reason": [HOSTILE], "text": ["<img onerror=a>"]}
     )
-    return rf.FailureLog(log.events, log.population, log.window, refused, log.source)
+    return rf.FailureLog(log.events, log.population, log.window, rejected, log.source)
 
 
 def test_text_from_the_log_is_never_markup(tmp_path: Path) -> None:

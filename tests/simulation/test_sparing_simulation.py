@@ -11,10 +11,10 @@ from scipy import stats
 
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Gamma, Lognormal, Weibull
-from relfit.planning.sparing_cluster import Cluster, DeviceFailures, Strategies
-from relfit.planning.sparing_evaluation import SHARES
-from relfit.planning.sparing_recovery import Recovery, SemiSynchronous
-from relfit.simulation.sparing import DeviceLives, SparingSimulation, simulate_sparing
+from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
+from relfit.planning.sparing.evaluation import SHARES
+from relfit.planning.sparing.recovery import Recovery, SemiSynchronous
+from relfit.simulation.sparing_simulation import DeviceLives, SparingSimulation, simulate_sparing
 from relfit.simulation.sparing_tables import LOW, STEP, life_table, remaining_table
 
 RECOVERY = Recovery("15min", "10s", "60s", "6min")

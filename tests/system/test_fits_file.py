@@ -15,8 +15,8 @@ from relfit.cli.main import main
 @pytest.fixture(scope="module")
 def fits():
     log = rf.datasets.load("white")
-    labels = log.lives().groups[:6]
-    return rf.fit(log.lives().take(range(len(labels))), families=["weibull", "exponential"])
+    labels = log.ttf().groups[:6]
+    return rf.fit(log.ttf().take(range(len(labels))), families=["weibull", "exponential"])
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])

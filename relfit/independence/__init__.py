@@ -1,0 +1,32 @@
+"""Whether failures depend on each other: between nodes, along time. `dependence` asks all questions of one log."""
+
+from relfit.independence.cofailure import Cofailures, cofailures
+from relfit.independence.correlation import Correlations, correlations
+from relfit.independence.cycles import Cycles, cycles
+from relfit.independence.dispersion import Dispersion, dispersion
+from relfit.independence.durbin_watson import durbin_watson_p
+from relfit.independence.pooled import PooledTests, pooled_tests
+from relfit.independence.serial import SerialTests, serial_tests
+from relfit.independence.series import Failures, failures_of, gaps_of
+from relfit.independence.summary import Dependence, dependence
+
+__all__ = [
+    "Cofailures",
+    "Correlations",
+    "Cycles",
+    "Dependence",
+    "Dispersion",
+    "Failures",
+    "PooledTests",
+    "SerialTests",
+    "cofailures",
+    "correlations",
+    "cycles",
+    "dependence",
+    "dispersion",
+    "durbin_watson_p",
+    "failures_of",
+    "gaps_of",
+    "pooled_tests",
+    "serial_tests",
+]

@@ -1,0 +1,196 @@
+"""What the tests of dependence look at: the instants of failure of every node, and its gaps in the order of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import DataError
+from relfit.lifedata import LifeData
+from relfit.numeric.ordering import order_in_groups
+from relfit.outages import lives_with_rows
+from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+
+__all__ = ["CONSTANT", "MEANING", "OK", "TOO_FEW", "Failures", "complete_series", "failures_of", "gaps_of", "words"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+OK = 0
+TOO_FEW = 1
+CONSTANT = 2
+_WORDS = np.array(["ok", "too_few", "constant"], dtype=object)
+
+MEANING = {
+    "ok": "the test was made",
+    "too_few": "fewer values than the test needs",
+    "constant": "all values are equal, so nothing can vary with anything",
+}
+
+
+def words(codes: npt.NDArray[np.int8]) -> npt.NDArray[np.object_]:
+    """Status words for codes, same shape.
+
+    Examples
+    --------
+    >>> words(np.array([0, 2], dtype=np.int8)).tolist()
+    ['ok', 'constant']
+    """
+    found: npt.NDArray[np.object_] = _WORDS[codes]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Failures:
+    """When each node failed; node ``j`` owns ``times[offsets[j]:offsets[j + 1]]``.
+
+    Attributes
+    ----------
+    times : ndarray of int, shape (n,)
+        Nanoseconds since the log's observation began, rising within a node.
+    offsets : ndarray of int, shape (nodes + 1,)
+    groups : pandas.MultiIndex
+        System and node.
+    entered, left : ndarray of int, shape (nodes,)
+        From when to when each node was watched, nanoseconds on the same clock.
+    span : int
+        Length of the log's observation, nanoseconds.
+    """
+
+    times: IntArray
+    offsets: IntArray
+    groups: pd.Index
+    entered: IntArray
+    left: IntArray
+    span: int
+
+    @property
+    def sizes(self) -> IntArray:
+        """Failures of each node, shape (nodes,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def nodes(self) -> IntArray:
+        """Number of the node of each failure, shape (n,)."""
+        return np.repeat(np.arange(self.sizes.size, dtype=np.int64), self.sizes)
+
+    @property
+    def hours(self) -> FloatArray:
+        """Instants in hours since the observation began, shape (n,)."""
+        return self.times / NANOSECONDS_PER_HOUR
+
+    def take(self, positions: IntArray) -> Failures:
+        """The nodes at these positions, in this order."""
+        sizes = self.sizes[positions]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        rows = np.repeat(self.offsets[positions] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return Failures(
+            self.times[rows],
+            offsets,
+            self.groups[positions],
+            self.entered[positions],
+            self.left[positions],
+            self.span,
+        )
+
+
+def failures_of(log: FailureLog) -> Failures:
+    """When each node failed, by the rules of `FailureLog.lives`.
+
+    A record that begins while its node is already down belongs to the outage that is going on; an outage that was
+    going on when observation began is no failure of this log; records without a node are left out.
+
+    Raises
+    ------
+    DataError
+        For a log of lives without dates, or one that was observed for no time at all.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> failures_of(rf.datasets.load("white")).sizes.size
+    512
+    """
+    if log.lifetimes is not None:
+        raise DataError("this log holds lives without dates", remedy="instants of failure need a log of events")
+    start, end = log.window.start, log.window.end
+    if pd.isna(start) or pd.isna(end) or not start < end:
+        raise DataError("this log was observed for no time at all", remedy="declare when observation began and ended")
+    lives, begun = lives_with_rows(
+        log, "ttf", "node", censor=True, origin="failure", first="always", overlaps="merge", zeros="keep"
+    )
+    zero = start.as_unit("ns").value
+    when = nanoseconds(log.events["start"]) - zero
+    entered, left = _watched(log, lives.groups, zero)
+    code = lives.group_codes()
+    known = begun >= 0
+    opening = np.where(known, when[np.maximum(begun, 0)] if when.size else 0, entered[code])
+    # a failure begins a life, but for one at the very end of the observation, which only ends one
+    last = np.zeros(code.size, dtype=np.bool_)
+    last[lives.offsets[1:][lives.sizes > 0] - 1] = True
+    closing = last & lives.observed
+    times = np.concatenate(
+        [opening[known], opening[closing] + np.rint(lives.durations[closing] * NANOSECONDS_PER_HOUR).astype(np.int64)]
+    )
+    node = np.concatenate([code[known], code[closing]])
+    order = order_in_groups(node, times)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=lives.n_groups))]).astype(np.int64)
+    span = end.as_unit("ns").value - zero
+    return Failures(times[order], offsets, lives.groups, entered, left, span)
+
+
+def gaps_of(log: FailureLog) -> LifeData:
+    """The complete times to failure of every node in the order of time, gaps of zero included.
+
+    Where the source gives lives whole, they stand in the order of the source.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> bool(gaps_of(rf.datasets.load("white")).observed.all())
+    True
+    """
+    return log.ttf(censor=False, zeros="keep")
+
+
+def complete_series(series: LifeData) -> LifeData:
+    """`series` without its censored lives: what follows the last failure of a node is no value of a series.
+
+    Raises
+    ------
+    DataError
+        When lives are known to lie in intervals only, are truncated or have weights.
+    """
+    if not series.plain:
+        raise DataError(
+            "a series needs times to failure that are exactly known", remedy="leave out intervals, entries and weights"
+        )
+    if series.observed.all():
+        return series
+    kept = series.observed
+    sizes = np.bincount(series.group_codes()[kept], minlength=series.n_groups)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return LifeData(series.durations[kept], kept[kept], offsets, series.groups, series.measure)
+
+
+def _watched(log: FailureLog, groups: pd.Index, zero: int) -> tuple[IntArray, IntArray]:
+    """From when to when each node was watched; the whole observation for nodes the population does not list."""
+    first, last = 0, log.window.end.as_unit("ns").value - zero
+    people = log.population
+    table = pd.DataFrame({"entered": nanoseconds(people["entered"]) - zero, "left": nanoseconds(people["left"]) - zero})
+    table.index = pd.MultiIndex.from_arrays([people["system"].astype(object), people["node"].astype(object)])
+    table = table[~table.index.duplicated()]
+    row = table.index.get_indexer(groups)
+    known = (row >= 0) & (len(table) > 0)
+    entered = np.full(len(groups), first, dtype=np.int64)
+    left = np.full(len(groups), last, dtype=np.int64)
+    entered[known] = np.clip(table["entered"].to_numpy()[row[known]], first, last)
+    left[known] = np.clip(table["left"].to_numpy()[row[known]], first, last)
+    return entered, left

@@ -1,0 +1,107 @@
+"""Readers and writers: one module per format, `read`, which finds the format out, and `write`."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from relfit.errors import ArgumentError, ReadError
+from relfit.failurelog import FailureLog
+from relfit.io import fta, lanl, relfit_parquet, table, titan
+from relfit.io.opening import open_content
+from relfit.io.relfit_parquet import write
+
+__all__ = ["FORMATS", "read", "write"]
+
+FORMATS = ("lanl", "fta", "titan", "table", "relfit")
+_ONE_FILE = {"lanl": lanl, "titan": titan}
+
+
+def read(
+    path: str | Path,
+    format: str | None = None,  # the word that users of pandas and pyarrow expect
+    *,
+    strict: bool = False,
+    timezone: str | None = None,
+    mapping: str | Path | dict[str, Any] | None = None,
+    **options: Any,
+) -> FailureLog:
+    r"""Read a failure log.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, plain or compressed with gz, bz2, xz or zst, or the folder of a Failure Trace Archive trace.
+    format : {"lanl", "fta", "titan", "table", "relfit"}, optional
+        Found out from the content when left out.
+    strict : bool
+        A row that would be rejected is an error.
+    timezone : str, optional
+        Zone of times that carry none, such as ``"America/Denver"``; UTC for tables when left out.
+    mapping : str, Path or dict, optional
+        For tables: a TOML file, or its content, with the same keys as `options`.
+    **options
+        For tables: ``node="hostname"``, ``start="down_at"`` and so on; see `relfit.io.table.TableMapping`.
+
+    Returns
+    -------
+    FailureLog
+        ``log.source.rows_read`` is ``rows_kept`` plus the rows in ``log.rejected``.
+
+    Raises
+    ------
+    ReadError
+        When the file cannot be read as what it is said or found to be.
+    ArgumentError
+        For an unknown format or option.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "log.csv")
+    ...     _ = path.write_text("node,start,end\nn1,2024-01-01 10:00,2024-01-01 12:30\nn1,not a date,\n")
+    ...     log = read(path)
+    >>> len(log), log.rejected[["line", "column", "reason"]].values.tolist()
+    (1, [[3, 'start', "'not a date' is not a date or time"]])
+    """
+    if format is not None and format not in FORMATS:
+        near = get_close_matches(str(format), FORMATS, n=1)
+        raise ArgumentError(
+            f"unknown format {format!r}",
+            remedy=f"did you mean {near[0]}?" if near else f"use one of {', '.join(FORMATS)}",
+        )
+    if not isinstance(path, (str, Path)):
+        raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file or folder")
+    place = Path(path)
+    tabular = mapping is not None or bool(options)
+    if format in (None, "fta") and place.is_dir():
+        _no_options(tabular, "fta")
+        return fta.read_folder(place, strict=strict, timezone=timezone)
+    content = open_content(place)
+    if format is None:
+        format = _found(content, tabular)
+    if format == "table":
+        return table.read(content, strict=strict, timezone=timezone, mapping=mapping, **options)
+    _no_options(tabular, format)
+    if format == "relfit":
+        return relfit_parquet.read(content)
+    if format == "fta":
+        return fta.read_file(content, strict=strict, timezone=timezone)
+    return _ONE_FILE[format].read(content, strict=strict, timezone=timezone)
+
+
+def _found(content: Any, tabular: bool) -> str:
+    if relfit_parquet.recognises(content):
+        return "relfit"
+    if not tabular:
+        for name, module in (("lanl", lanl), ("titan", titan), ("fta", fta)):
+            if module.recognises(content):
+                return name
+    return "table"
+
+
+def _no_options(given: bool, format: str) -> None:
+    if given:
+        raise ReadError(f"columns can be named for tables only, and this is {format}", remedy="leave them out")

@@ -1,0 +1,380 @@
+"""Failure Trace Archive traces: a folder of tables, or its ``event_trace`` file alone.
+
+Tables are separated by tabs and padded with blanks; the header starts with ``#`` and is separated by blanks. An event
+is an interval in which a node was available (1) or not (0), in Unix seconds. Unavailable intervals become events of the
+log; available ones say that the node was watched. An outage that begins or ends with the node's trace is cut off there.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog, Source, Window
+from relfit.io.building import events_frame, population_frame
+from relfit.io.opening import Content, as_text, open_content
+from relfit.io.rows import Rejections
+from relfit.io.times import check_zone
+
+__all__ = ["read_file", "read_folder", "recognises"]
+
+_TABLES = ("event_trace", "component", "node", "platform")
+_KEYS = ("platform_id", "node_id", "component_id")
+_NEEDED = ("node_id", "platform_id", "node_name", "event_type", "event_start_time", "event_stop_time")
+_NOT_ATTRIBUTES = {"node_id", "platform_id", "node_name", "node_ip", "timezone", "metric_id"}
+_RENAMED = {"node_location": "location", "num_procs": "processors", "mem_size": "memory"}
+_LARGEST = 8.8e9  # seconds; the year 2248, well within what nanoseconds reach
+_UTC: Any = "datetime64[ns, UTC]"
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first line is the header of an event trace."""
+    line = content.first_line()
+    return line.startswith("#") and "event_start_time" in line and "event_type" in line
+
+
+def read_folder(folder: Path, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+    """Read a trace from its folder.
+
+    Raises
+    ------
+    ReadError
+        When there is no ``event_trace`` table in it.
+    """
+    trace = _companion(folder, "event_trace")
+    if trace is None:
+        raise ReadError(
+            "this folder holds no event_trace table", path=folder, remedy="name a file, or the folder of an FTA trace"
+        )
+    return read_file(open_content(trace), strict=strict, timezone=timezone)
+
+
+def read_file(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+    """Read an event trace, with the node, component and platform tables beside it where there are any.
+
+    Parameters
+    ----------
+    content : Content
+    strict : bool
+        A rejected row is an error.
+    timezone : str, optional
+        Zone in which hours and weekdays are shown; the nodes' own offset when left out.
+
+    Raises
+    ------
+    ReadError
+        When this is no event trace or, when strict, for a rejected row.
+    """
+    text = as_text(content)
+    header = _header(text.data, content.path)
+    missing = [name for name in _NEEDED if name not in header]
+    if missing:
+        raise ReadError(f"no column {missing[0]!r}", path=content.path, line=1, remedy="an FTA event_trace has it")
+    table, rejections = _intervals(text.data, header, content.path)
+    if strict:
+        rejections.raise_first()
+    if table.num_rows == 0:
+        reasons = rejections.frame()["reason"]
+        raise ReadError(
+            "every row was rejected" if len(reasons) else "there is a header but no row",
+            path=content.path,
+            line=1,
+            remedy=str(reasons.iloc[0]) if len(reasons) else "check how the file was written",
+        )
+    companions = {name: _small_table(content.path.parent, name) for name in _TABLES[1:]}
+    log = _assemble(table, companions, content, rejections, timezone, text.notes)
+    return log
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def _companion(folder: Path, name: str) -> Path | None:
+    found = sorted(p for p in folder.iterdir() if p.is_file() and p.name.split(".")[0] == name)
+    return found[0] if found else None
+
+
+def _header(data: bytes, path: Path) -> list[str]:
+    line = data[: data.find(b"\n") % (len(data) + 1)].decode()
+    if not line.startswith("#"):
+        raise ReadError("the header does not start with #", path=path, line=1, remedy="this is not an FTA table")
+    return line.lstrip("#").split()
+
+
+def _parse(data: bytes, header: list[str], types: dict[str, Any], bad: list[tuple[int | None, str, str]]) -> pa.Table:
+    def invalid(row: Any) -> str:
+        bad.append(
+            (row.number, f"{row.actual_columns} fields where the header has {row.expected_columns}", row.text or "")
+        )
+        return "skip"
+
+    wanted = [name for name in (*_KEYS, *_NEEDED[2:]) if name in header]
+    return csv.read_csv(
+        pa.BufferReader(data),
+        read_options=csv.ReadOptions(
+            column_names=header, skip_rows=1, use_threads=not bad and bool(types), block_size=1 << 22
+        ),
+        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False, invalid_row_handler=invalid),
+        convert_options=csv.ConvertOptions(
+            include_columns=list(dict.fromkeys(wanted)),
+            column_types=types or {name: pa.string() for name in wanted},
+            strings_can_be_null=False,
+        ),
+    )
+
+
+def _intervals(data: bytes, header: list[str], path: Path) -> tuple[pa.Table, Rejections]:
+    """Valid intervals, with their lines; a fast parse first, and a careful one where that meets something odd."""
+    types: dict[str, Any] = {
+        "event_type": pa.int8(),
+        "event_start_time": pa.int64(),
+        "event_stop_time": pa.int64(),
+        "node_name": pa.dictionary(pa.int32(), pa.string()),
+        **{name: pa.int64() for name in _KEYS if name in header},
+    }
+    bad: list[tuple[int | None, str, str]] = []
+    rows = data.count(b"\n") - (1 if data.endswith(b"\n") else 0)
+    if rows == 0:
+        empty = Rejections(path, np.empty(0, dtype=np.int64), [])
+        return pa.table({}), empty
+    try:
+        table = _parse(data, header, types, bad)
+        clean = not bad and table.num_rows == rows
+    except pa.ArrowInvalid:
+        clean = False
+    if clean:
+        kind = table["event_type"].to_numpy()
+        start, stop = table["event_start_time"].to_numpy(), table["event_stop_time"].to_numpy()
+        clean = bool(
+            np.isin(kind, (0, 1)).all()
+            and (stop >= start).all()
+            and (np.abs(start) < _LARGEST).all()
+            and (stop < _LARGEST).all()
+            and not _repeats(table, kind, start, stop)
+        )
+    if clean:
+        lines = pa.array(np.arange(2, rows + 2))
+        return table.append_column("line", lines), Rejections(path, np.empty(0, dtype=np.int64), [])
+    return _carefully(data, header, path)
+
+
+def _repeats(table: pa.Table, kind: Any, start: Any, stop: Any) -> bool:
+    """Whether an interval may stand twice; sure of its "no" only."""
+    node = table["node_id"].to_numpy() + (table["platform_id"].to_numpy() << 32)
+    same = node[1:] == node[:-1]
+    in_one_piece = np.unique(node).size == int((~same).sum()) + 1
+    if not in_one_piece or bool((same & (start[1:] < start[:-1])).any()):
+        return True
+    # within a node starts rise, so equal rows lie next to each other or around an interval of no length
+    twice = (start[1:] == start[:-1]) & (stop[1:] == stop[:-1]) & (kind[1:] == kind[:-1]) & same
+    around = (start[2:] == start[:-2]) & (stop[2:] == stop[:-2]) & (kind[2:] == kind[:-2]) & same[1:] & same[:-1]
+    return bool(twice.any() or around.any())
+
+
+def _carefully(data: bytes, header: list[str], path: Path) -> tuple[pa.Table, Rejections]:
+    lines = data.decode().split("\n")[1:]
+    numbered = [(i + 2, line) for i, line in enumerate(lines) if line.strip()]
+    split = [(number, line, line.split("\t")) for number, line in numbered]
+    good = [item for item in split if len(item[2]) == len(header)]
+    rejections = Rejections(
+        path, np.array([item[0] for item in good], dtype=np.int64), [item[1].strip() for item in good]
+    )
+    for number, line, fields in split:
+        if len(fields) != len(header):
+            rejections.reject_line(number, f"{len(fields)} fields where the header has {len(header)}", line.strip())
+    frame = pd.DataFrame([[field.strip() for field in item[2]] for item in good], columns=header, dtype=object)
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for name in (*(k for k in _KEYS if k in header), "event_type", "event_start_time", "event_stop_time"):
+        numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
+        wrong = ~np.isfinite(numbers) | (np.abs(numbers) >= _LARGEST)
+        rejections.reject(wrong, "not a number of a plausible size", name)
+        columns[name] = np.where(wrong, -1, numbers).astype(np.int64)
+    rejections.reject(~np.isin(columns["event_type"], (0, 1)), "event_type is neither 0 nor 1", "event_type")
+    rejections.reject(
+        columns["event_stop_time"] < columns["event_start_time"], "ends before it starts", "event_stop_time"
+    )
+    places = [frame[name] for name in (*_KEYS, "node_name") if name in header]
+    repeated = pd.DataFrame(dict(enumerate([*places, *list(columns.values())[-3:]]))).duplicated()
+    rejections.reject(repeated.to_numpy(), "duplicate of an earlier row")
+    kept = rejections.kept
+    table = pa.table(
+        {
+            **{name: values[kept] for name, values in columns.items()},
+            "node_name": pa.array(frame["node_name"][kept].astype(str).tolist(), pa.string()).dictionary_encode(),
+            "line": rejections.lines[kept],
+        }
+    )
+    return table, rejections
+
+
+def _small_table(folder: Path, name: str) -> pd.DataFrame | None:
+    place = _companion(folder, name)
+    if place is None:
+        return None
+    text = as_text(open_content(place))
+    header = _header(text.data, place)
+    frame = pd.read_csv(
+        io.BytesIO(text.data),
+        sep="\t",
+        names=header,
+        skiprows=1,
+        dtype=str,
+        keep_default_na=False,
+        skipinitialspace=True,
+        quoting=3,
+        on_bad_lines="skip",
+    )
+    stripped = frame.apply(lambda column: column.str.strip())
+    numbers = [key for key in (*_KEYS, "trace_start", "trace_end") if key in stripped]
+    for key in numbers:
+        stripped[key] = pd.to_numeric(stripped[key], errors="coerce")
+    return stripped.dropna(subset=[key for key in ("platform_id", "node_id") if key in numbers])
+
+
+# ------------------------------------------------------------------- assembling
+
+
+def _assemble(
+    table: pa.Table,
+    companions: dict[str, pd.DataFrame | None],
+    content: Content,
+    rejections: Rejections,
+    timezone: str | None,
+    notes: tuple[str, ...],
+) -> FailureLog:
+    encoded = pc.cast(table["node_name"], pa.dictionary(pa.int32(), pa.string())).unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0)
+    names = np.array([str(value).strip() for value in encoded.dictionary.to_pylist()], dtype=object)
+    code = encoded.indices.to_numpy()
+    platform_id = table["platform_id"].to_numpy()
+    node_id = table["node_id"].to_numpy()
+    start, stop = table["event_start_time"].to_numpy(), table["event_stop_time"].to_numpy()
+
+    # a node is a platform and a node name; its number joins the other tables
+    _, platform_code = np.unique(platform_id, return_inverse=True)
+    key = platform_code * len(names) + code
+    present, first_row, node_code = np.unique(key, return_index=True, return_inverse=True)
+    size = present.size
+    seen_start = np.full(size, np.iinfo(np.int64).max)
+    seen_end = np.full(size, np.iinfo(np.int64).min)
+    np.minimum.at(seen_start, node_code, start)
+    np.maximum.at(seen_end, node_code, stop)
+    nodes = pd.DataFrame(
+        {
+            "platform_id": platform_id[first_row],
+            "node_id": node_id[first_row],
+            "node": names[present % len(names)],
+            "seen_start": seen_start,
+            "seen_end": seen_end,
+            "declared": False,
+        }
+    )
+    nodes = _with_components(nodes, companions["component"])
+    attributes, zone = _attributes(nodes, companions["node"])
+    systems = _system_names(nodes["platform_id"].to_numpy(), companions["platform"])
+
+    down = np.flatnonzero(table["event_type"].to_numpy() == 0)
+    owner = node_code[down]
+    category = pd.CategoricalDtype(list(dict.fromkeys(nodes["node"])))
+    names_of = pd.Categorical(nodes["node"], dtype=category)
+    system_of = pd.Categorical(systems)
+    began = start[down] <= nodes["entered"].to_numpy()[owner]
+    ended = stop[down] >= nodes["left"].to_numpy()[owner]
+    events = events_frame(
+        system=pd.Series(pd.Categorical.from_codes(system_of.codes[owner], dtype=system_of.dtype)),
+        node=pd.Series(pd.Categorical.from_codes(names_of.codes[owner], dtype=category)),
+        start=_instants(start[down]),
+        end=_instants(stop[down]),
+        start_cut=began,
+        end_cut=ended,
+        line=table["line"].to_numpy()[down],
+    )
+    population = population_frame(
+        system=systems,
+        node=nodes["node"].to_numpy(),
+        entered=_instants(nodes["entered"].to_numpy()),
+        left=_instants(nodes["left"].to_numpy()),
+        entered_known=True,
+        left_known=True,
+        declared=nodes["declared"].to_numpy(),
+        attributes=attributes,
+    )
+    window = Window(population["entered"].min(), population["left"].max(), True, True)
+    available = table.num_rows - down.size
+    said = [*notes, f"{available} rows say that a node was available; they are kept as its time under observation"]
+    cut = int((began | ended).sum())
+    if cut:
+        said.append(f"{cut} outages are cut off by the beginning or end of their node's trace")
+    source = Source(
+        (str(content.path),),
+        "fta",
+        table.num_rows + len(rejections.frame()),
+        table.num_rows,
+        (content.sha256,),
+        check_zone(timezone, zone),
+        tuple(said),
+    )
+    return FailureLog(events, population, window, rejections.frame(), source)
+
+
+def _with_components(nodes: pd.DataFrame, components: pd.DataFrame | None) -> pd.DataFrame:
+    """When each node's trace starts and ends: as the component table declares, else as seen; silent nodes are added."""
+    if components is None or not {"trace_start", "trace_end", "node_id", "platform_id"} <= set(components.columns):
+        return nodes.assign(entered=nodes["seen_start"], left=nodes["seen_end"])
+    spans = components.dropna(subset=["trace_start", "trace_end"])
+    table = (
+        spans.groupby(["platform_id", "node_id"])
+        .agg(trace_start=("trace_start", "min"), trace_end=("trace_end", "max"), node_name=("node_name", "first"))
+        .reset_index()
+    )
+    joined = nodes.merge(table, on=["platform_id", "node_id"], how="left")
+    joined["declared"] = joined["trace_start"].notna()
+    silent = table.merge(nodes[["platform_id", "node_id"]], how="left", indicator=True)
+    silent = silent[silent["_merge"] == "left_only"].drop(columns="_merge").assign(declared=True)
+    silent["node"] = silent["node_name"]
+    everyone = pd.concat([joined, silent], ignore_index=True) if len(silent) else joined
+    entered = everyone[["trace_start", "seen_start"]].min(axis=1)
+    left = everyone[["trace_end", "seen_end"]].max(axis=1)
+    everyone["declared"] = everyone["declared"].astype(bool)
+    return everyone.assign(entered=entered.astype(np.int64), left=left.astype(np.int64))
+
+
+def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[str, Any], str]:
+    """Columns of the node table that say something, and the zone that all nodes share."""
+    if table is None or not {"platform_id", "node_id"} <= set(table.columns):
+        return {}, "UTC"
+    joined = nodes[["platform_id", "node_id"]].merge(
+        table.drop_duplicates(["platform_id", "node_id"]), on=["platform_id", "node_id"], how="left"
+    )
+    told: dict[str, Any] = {}
+    for name in joined.columns:
+        values = joined[name].where(~joined[name].astype(str).isin(["NULL", ""]))
+        if name not in _NOT_ATTRIBUTES and values.notna().any():
+            told[_RENAMED.get(name, name)] = values.to_numpy(dtype=object)
+    offsets = pd.to_numeric(joined.get("timezone", pd.Series(dtype=object)), errors="coerce").dropna().unique()
+    if len(offsets) == 1 and offsets[0] % 3600 == 0 and abs(offsets[0]) <= 12 * 3600:
+        return told, f"Etc/GMT{-int(offsets[0] // 3600):+d}" if offsets[0] else "UTC"
+    return told, "UTC"
+
+
+def _system_names(platform_id: npt.NDArray[np.int64], table: pd.DataFrame | None) -> npt.NDArray[np.object_]:
+    known: dict[int, str] = {}
+    if table is not None and {"platform_id", "platform_name"} <= set(table.columns):
+        numbers = pd.to_numeric(table["platform_id"], errors="coerce")
+        known = {int(n): str(name) for n, name in zip(numbers, table["platform_name"], strict=True) if n == n and name}
+    return np.array([known.get(int(p), f"platform {int(p)}") for p in platform_id], dtype=object)
+
+
+def _instants(seconds: npt.NDArray[Any]) -> pd.Series:
+    nanoseconds = np.asarray(seconds, dtype=np.int64) * 1_000_000_000
+    return pd.Series(nanoseconds.view("datetime64[ns]")).dt.tz_localize("UTC").astype(_UTC)

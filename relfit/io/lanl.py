@@ -1,0 +1,228 @@
+"""The failure data of Los Alamos National Laboratory, 1996-2005 (LA-UR-05-7318).
+
+One row an outage of one node. Times are local to the laboratory, in whole minutes; ``Down Time`` in minutes tells which
+of the two readings is meant in the night when clocks go back. The dates of installation, production and
+decommissioning were mangled by a spreadsheet (``5-Apr`` is April 2005, ``Nov-96`` November 1996) and are whole months.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog, Source, Window
+from relfit.io.building import events_frame, population_frame
+from relfit.io.opening import Content, as_text
+from relfit.io.rows import TextTable, read_text_table
+from relfit.io.times import check_zone, spans
+
+__all__ = ["TIMEZONE", "read", "recognises"]
+
+TIMEZONE = "America/Denver"
+_CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
+_NEEDED = ("System", "nodes", "nodenum", "node install", "node prod", "node decom", "Prob Started", "Prob Fixed",
+           "Down Time", *_CAUSES)  # fmt: skip
+_ATTRIBUTES = {
+    "machine type": "machine_type",
+    "procsinnode": "processors",
+    "mem": "memory",
+    "num intercon": "interconnects",
+    "purpose": "purpose",
+}
+_MOST_NODES = 1e7  # a larger count or number is a damaged cell
+_MOSTLY = 0.9  # share of a system's node numbers that must fit its numbering
+_UTC: Any = "datetime64[ns, UTC]"
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first line is this format's header."""
+    return all(name in content.first_line() for name in ("Prob Started", "Prob Fixed", "nodenum"))
+
+
+def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+    """Read the LANL failure CSV.
+
+    Rows without a node stay: they count for their system. Exact repetitions of a row, impossible times and repairs
+    before their failure are rejected. A node is watched from the start of its month of production, or of installation
+    if it failed before, to the end of its month of decommissioning. Nodes that never failed are named from the number
+    of nodes that their system is said to have.
+
+    Parameters
+    ----------
+    content : Content
+    strict : bool
+        A rejected row is an error.
+    timezone : str, optional
+        Zone of the times; ``America/Denver`` when left out.
+
+    Raises
+    ------
+    ReadError
+        For a missing column or, when strict, a rejected row.
+    """
+    text = as_text(content)
+    table = read_text_table(text, ",")
+    missing = [name for name in _NEEDED if name not in table.columns]
+    if missing:
+        raise ReadError(
+            f"no column {missing[0]!r}",
+            path=content.path,
+            line=1,
+            remedy="this is not the LANL failure CSV; leave out format",
+        )
+    zone = check_zone(timezone, TIMEZONE)
+    rejections = table.rejections
+    table.reject_duplicates()
+    down = pd.to_numeric(pd.Series(table["Down Time"], dtype=object), errors="coerce").to_numpy(dtype=float)
+    start, end, shifted, disagree = spans(_naive(table["Prob Started"]), _naive(table["Prob Fixed"]), zone, 60.0 * down)
+    rejections.reject(table["System"] == "", "no system", "System")
+    rejections.reject(start.isna().to_numpy(), "not a date and time", "Prob Started")
+    rejections.reject(end.isna().to_numpy(), "not a date and time", "Prob Fixed")
+    rejections.reject((end < start).to_numpy(), "fixed before it started", "Prob Fixed")
+    if strict:
+        rejections.raise_first()
+    kept = rejections.kept
+    filled = np.stack([table[name] != "" for name in _CAUSES])
+    which = filled.argmax(axis=0)
+    any_cause = filled.any(axis=0)
+    cause = np.where(any_cause, np.array([c.lower() for c in _CAUSES], dtype=object)[which], None)
+    detail = np.where(any_cause, np.stack([table[name] for name in _CAUSES])[which, np.arange(which.size)], None)
+    events = events_frame(
+        system=table["System"][kept],
+        node=table["nodenum"][kept],
+        start=start[kept],
+        end=end[kept],
+        cause=cause[kept],
+        detail=detail[kept],
+        line=rejections.lines[kept],
+    )
+    notes = list(text.notes)
+    if events.empty:
+        raise ReadError("every row was rejected", path=content.path, remedy=rejections.frame()["reason"].iloc[0])
+    first, last = events["start"].min(), events[["start", "end"]].max().max()
+    population, added = _population(table, kept, events, first, last, zone)
+    counts = (
+        (int(events["node"].isna().sum()), "events name no node: they count for their system only"),
+        (added, "nodes that never failed were added from the number of nodes of their system"),
+        (int((disagree & kept).sum()), "rows give a Down Time that differs from their two times; the times were used"),
+        (int((shifted & kept).sum()), "times fall into the hour that a change of clocks leaves out; moved to its end"),
+        (int((~any_cause & kept).sum()), "events have no cause"),
+    )
+    notes += [f"{number} {what}" for number, what in counts if number]
+    notes.append("production and decommissioning dates are known to the month")
+    source = Source(
+        (str(content.path),), "lanl", table.rows_read, int(kept.sum()), (content.sha256,), zone, tuple(notes)
+    )
+    return FailureLog(events, population, Window(first, last), rejections.frame(), source)
+
+
+def _naive(values: npt.NDArray[np.object_]) -> pd.Series:
+    return pd.to_datetime(pd.Series(values, dtype=object), format="%m/%d/%Y %H:%M", errors="coerce")
+
+
+def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Series:
+    """First (or last) instant of a mangled month; NaT where there is none."""
+    text = pd.Series(values, dtype=object).astype(str)
+    late = text.str.extract(r"^(\d{1,2})-([A-Za-z]{3})$")
+    early = text.str.extract(r"^([A-Za-z]{3})-(\d{2})$")
+    year = pd.to_numeric(late[0], errors="coerce") + 2000
+    year = year.fillna(pd.to_numeric(early[1], errors="coerce") + 1900)
+    month = late[1].where(late[1].notna(), early[0])
+    stamp = year.map(lambda y: "" if pd.isna(y) else str(int(y))).astype(object) + "-" + month.where(month.notna(), "")
+    begin = pd.to_datetime(stamp, format="%Y-%b", errors="coerce")
+    if end:
+        begin = begin + pd.offsets.MonthBegin(1)
+    return begin.dt.tz_localize(zone).dt.tz_convert("UTC").astype(_UTC)
+
+
+def _population(
+    table: TextTable,
+    kept: npt.NDArray[np.bool_],
+    events: pd.DataFrame,
+    first: pd.Timestamp,
+    last: pd.Timestamp,
+    zone: str,
+) -> tuple[pd.DataFrame, int]:
+    named = kept & (table["nodenum"] != "")
+    rows = pd.DataFrame({name: table[name][named] for name in table.header})
+    rows["install"] = _months(table["node install"][named], zone, end=False).dt.tz_convert(None).to_numpy()
+    rows["prod"] = _months(table["node prod"][named], zone, end=False).dt.tz_convert(None).to_numpy()
+    rows["decom"] = _months(table["node decom"][named], zone, end=True).dt.tz_convert(None).to_numpy()
+    rows.loc[rows["node decom"] == "current", "decom"] = last.tz_convert(None).to_datetime64()
+    has_node = events["node"].notna()
+    rows["start"] = events.loc[has_node, "start"].dt.tz_convert(None).to_numpy()
+    rows["end"] = events.loc[has_node, "end"].dt.tz_convert(None).to_numpy()
+    kinds: dict[str, tuple[str, Any]] = {old: (old, "first") for old in _ATTRIBUTES if old in rows.columns}
+    spans = {
+        "install": ("install", "min"),
+        "prod": ("prod", "min"),
+        "decom": ("decom", "max"),
+        "start": ("start", "min"),
+        "end": ("end", "max"),
+    }
+    nodes = rows.groupby(["System", "nodenum"], sort=False).agg(**spans, **kinds).reset_index()
+    silent = _silent_nodes(rows)
+    everyone = pd.concat([nodes, silent], ignore_index=True) if len(silent) else nodes
+    failed = everyone["start"].fillna(pd.Timestamp.max)
+    entered = everyone["prod"].where(
+        everyone["prod"] <= failed, everyone["install"].where(everyone["install"] <= failed)
+    )
+    known = entered.notna()
+    of_system = rows.groupby("System")["start"].min()
+    entered = entered.fillna(everyone["System"].map(of_system))
+    end_seen = everyone["end"].fillna(pd.Timestamp.min)
+    left = everyone["decom"].fillna(last.tz_convert(None))
+    left = left.where(left >= end_seen, end_seen)
+    declared_end = left < last.tz_convert(None)
+    left = left.where(declared_end, last.tz_convert(None))
+    there = entered < left
+    everyone, entered, left, known = everyone[there], entered[there], left[there], known[there]
+    population = population_frame(
+        system=everyone["System"].to_numpy(),
+        node=everyone["nodenum"].to_numpy(),
+        entered=entered.dt.tz_localize("UTC"),
+        left=left.dt.tz_localize("UTC"),
+        entered_known=known.to_numpy(),
+        left_known=declared_end[there].to_numpy(),
+        declared=True,
+        attributes={new: everyone[old].to_numpy() for old, new in _ATTRIBUTES.items() if old in everyone.columns},
+    )
+    return population, int(there[len(nodes) :].sum())
+
+
+def _silent_nodes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Nodes without a record, where the numbering of their system tells their names; dates are its most common ones."""
+    found = []
+    for system, part in rows.groupby("System", sort=False):  # a system a turn: 22 of them
+        size = pd.to_numeric(part["nodes"], errors="coerce").max()
+        numbers = pd.to_numeric(part["nodenum"], errors="coerce")
+        if pd.isna(size) or not 1.0 <= size < _MOST_NODES or not numbers.abs().lt(_MOST_NODES).all():
+            continue
+        offset = 0 if "nodenumz" not in part else _offset(numbers, part["nodenumz"])
+        distinct = numbers.unique()
+        blocks = (offset, int(distinct.min() // size * size))
+        begin = next((b for b in blocks if ((distinct >= b) & (distinct < b + size)).mean() > _MOSTLY), None)
+        if begin is None:
+            continue
+        expected = np.arange(begin, begin + int(size))
+        absent = np.setdiff1d(expected, distinct)
+        common: Any = part.groupby(["install", "prod", "decom"], dropna=False).size().idxmax()
+        kinds = {
+            old: part[old].mode().iloc[0] for old in _ATTRIBUTES if old in part.columns and part[old].notna().any()
+        }
+        frame = pd.DataFrame({"System": system, "nodenum": absent.astype(str), **kinds})
+        for name, value in zip(("install", "prod", "decom"), common, strict=True):
+            frame[name] = pd.Series(value, index=frame.index, dtype="datetime64[ns]")
+        frame["start"] = frame["end"] = pd.Series(pd.NaT, index=frame.index, dtype="datetime64[ns]")
+        found.append(frame)
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["System", "nodenum"])
+
+
+def _offset(numbers: pd.Series, from_zero: pd.Series) -> int:
+    """By how much a system's node numbers exceed those counted from zero; 0 where the latter are no numbers."""
+    gaps = (numbers - pd.to_numeric(from_zero, errors="coerce")).replace([np.inf, -np.inf], np.nan).mode()
+    return int(gaps.iloc[0]) if len(gaps) and abs(gaps.iloc[0]) < _MOST_NODES else 0

@@ -1,0 +1,173 @@
+"""The lifetimes of Titan's GPUs, 2013-2019 (Ostrouchov et al., SC20).
+
+One row a stay of a GPU in a slot; ``duration`` in seconds is exact, the times are local and twice a year ambiguous.
+A further event of a stay has a row of its own, without ``insert``, ``duration`` and ``out``. A GPU's life is the sum of
+its stays; it failed if it was taken out for good or had an event, otherwise it is censored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog, Source, Window
+from relfit.io.building import events_frame, lifetimes_frame, population_frame
+from relfit.io.opening import Content, as_text
+from relfit.io.rows import TextTable, read_text_table
+from relfit.io.times import check_zone, spans
+
+__all__ = ["TIMEZONE", "read", "recognises"]
+
+TIMEZONE = "America/New_York"
+_NEEDED = ("SN", "location", "insert", "remove", "duration", "out", "event")
+_PLACE = r"^c(?P<column>\d+)-(?P<row>\d+)c(?P<cage>\d+)s(?P<slot>\d+)n(?P<position>\d+)$"
+_SECONDS_PER_HOUR = 3600.0
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first line is this format's header."""
+    return [name.strip() for name in content.first_line().split(",")] == list(_NEEDED)
+
+
+def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+    """Read the Titan GPU lifetimes CSV.
+
+    The log holds one life a GPU and its events (``dbe`` double-bit error, ``otb`` off the bus, ``removed`` taken out
+    without either), at the time when the stay ended. The place (cabinet column and row, cage, slot, position) of a life
+    is that of the GPU's longest stay; that of an event is where it happened.
+
+    Parameters
+    ----------
+    content : Content
+    strict : bool
+        A rejected row is an error.
+    timezone : str, optional
+        Zone of the times; ``America/New_York`` when left out.
+
+    Raises
+    ------
+    ReadError
+        For a missing column or, when strict, a rejected row.
+    """
+    text = as_text(content)
+    table = read_text_table(text, ",")
+    missing = [name for name in _NEEDED if name not in table.columns]
+    if missing:
+        raise ReadError(
+            f"no column {missing[0]!r}",
+            path=content.path,
+            line=1,
+            remedy="this is not the Titan GPU CSV; leave out format",
+        )
+    zone = check_zone(timezone, TIMEZONE)
+    rejections = table.rejections
+    table.reject_duplicates()
+    further = table["insert"] == ""
+    seconds = pd.to_numeric(pd.Series(table["duration"], dtype=object), errors="coerce").to_numpy(dtype=float)
+    insert, remove, _, _ = spans(_naive(table["insert"]), _naive(table["remove"]), zone, seconds)
+    rejections.reject(table["SN"] == "", "no serial number", "SN")
+    rejections.reject(remove.isna().to_numpy(), "not a date and time", "remove")
+    rejections.reject(~further & insert.isna().to_numpy(), "not a date and time", "insert")
+    rejections.reject(~further & ~np.isfinite(seconds), "no duration", "duration")
+    rejections.reject(~further & (seconds < 0), "a negative duration", "duration")
+    rejections.reject(~further & ~np.isin(table["out"], ("TRUE", "FALSE")), "neither TRUE nor FALSE", "out")
+    rejections.reject(~np.isin(table["event"], ("", "DBE", "OTB")), "neither DBE nor OTB", "event")
+    rejections.reject(further & (table["event"] == ""), "neither a stay nor an event", "event")
+    serial, owner = np.unique(np.where(rejections.kept, table["SN"], ""), return_inverse=True)
+    stays = np.bincount(owner[rejections.kept & ~further], minlength=serial.size)
+    rejections.reject(rejections.kept & (stays[owner] == 0), "an event of a GPU without a stay", "SN")
+    if strict:
+        rejections.raise_first()
+    kept = rejections.kept
+    if not kept.any():
+        raise ReadError("every row was rejected", path=content.path, remedy=rejections.frame()["reason"].iloc[0])
+    return _assemble(table, content, kept, further, insert, remove, seconds, zone, text.notes)
+
+
+def _assemble(
+    table: TextTable,
+    content: Content,
+    kept: npt.NDArray[np.bool_],
+    further: npt.NDArray[np.bool_],
+    insert: pd.Series,
+    remove: pd.Series,
+    seconds: npt.NDArray[np.float64],
+    zone: str,
+    text_notes: tuple[str, ...],
+) -> FailureLog:
+    rows = pd.DataFrame(
+        {
+            "node": table["SN"],
+            "location": table["location"],
+            "insert": insert,
+            "remove": remove,
+            "hours": np.where(further, 0.0, seconds / _SECONDS_PER_HOUR),
+            "failed": (table["out"] == "TRUE") | (table["event"] != ""),
+            "cause": np.select(
+                [table["event"] == "DBE", table["event"] == "OTB", table["out"] == "TRUE"],
+                ["dbe", "otb", "removed"],
+                "",
+            ),
+            "line": table.rejections.lines,
+            "further": further,
+        }
+    )[kept].reset_index(drop=True)
+    place = rows["location"].str.extract(_PLACE).astype(float)
+    whole = {name: int for name in place.columns if place[name].notna().all()}
+    rows = pd.concat([rows, place.astype(whole)], axis=1)
+    places = list(place.columns)
+    failures = rows[rows["cause"] != ""].sort_values(["remove", "line"], kind="stable")
+    events = events_frame(
+        system=["titan"] * len(failures),
+        node=failures["node"].to_numpy(),
+        start=failures["remove"],
+        cause=failures["cause"].to_numpy(),
+        line=failures["line"].to_numpy(),
+        attributes={name: failures[name].reset_index(drop=True) for name in places},
+    )
+    stays = rows[~rows["further"]]
+    lives = rows.groupby("node", sort=True).agg(
+        duration=("hours", "sum"), observed=("failed", "any"), line=("line", "min"), left=("remove", "max")
+    )
+    longest = stays.sort_values("hours", kind="stable").drop_duplicates("node", keep="last").set_index("node")
+    entered = stays.groupby("node")["insert"].min()
+    where = {name: longest[name].reindex(lives.index).to_numpy() for name in places}
+    count = len(lives)
+    lifetimes = lifetimes_frame(
+        system=["titan"] * count,
+        node=lives.index.to_numpy(),
+        duration=lives["duration"].to_numpy(),
+        observed=lives["observed"].to_numpy(),
+        line=lives["line"].to_numpy(),
+        attributes=where,
+    )
+    population = population_frame(
+        system=["titan"] * count,
+        node=lives.index.to_numpy(),
+        entered=entered.reindex(lives.index).reset_index(drop=True),
+        left=lives["left"].reset_index(drop=True),
+        entered_known=True,
+        left_known=True,
+        declared=True,
+        attributes=where,
+    )
+    ordered = stays.sort_values(["node", "insert"], kind="stable")
+    same = (ordered["node"] == ordered["node"].shift()).to_numpy()
+    overlapping = int((same & (ordered["insert"] < ordered["remove"].shift()).to_numpy()).sum())
+    notes = [*text_notes, "a life is the sum of its GPU's stays; its place is that of the longest stay"]
+    if overlapping:
+        notes.append(f"{overlapping} stays begin before an earlier stay of the same GPU ends; durations stand")
+    unplaced = int(place["column"].isna().sum())
+    if unplaced:
+        notes.append(f"{unplaced} rows have a location that could not be taken apart")
+    source = Source(
+        (str(content.path),), "titan", table.rows_read, int(kept.sum()), (content.sha256,), zone, tuple(notes)
+    )
+    window = Window(population["entered"].min(), population["left"].max(), True, True)
+    return FailureLog(events, population, window, table.rejections.frame(), source, lifetimes)
+
+
+def _naive(values: npt.NDArray[np.object_]) -> pd.Series:
+    return pd.to_datetime(pd.Series(values, dtype=object), format="%Y-%m-%d %H:%M:%S", errors="coerce")

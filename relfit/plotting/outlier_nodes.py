@@ -1,0 +1,140 @@
+"""OutlierNodes: how many nodes had how many failures, against equal nodes and against two classes of nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from relfit.plotting import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from relfit.screening._outlier_nodes import OutlierNodes
+
+__all__ = ["outlier_nodes"]
+
+_BARS = 45
+_KINDS = 60  # of hours under observation told apart
+
+
+def outlier_nodes(found: OutlierNodes, ax: Axes | None = None) -> Axes:
+    """Nodes by their number of failures, the outlier nodes marked; what equal nodes would give, and what describes them best:
+    two classes of nodes, or rates that differ by degrees.
+
+    Parameters
+    ----------
+    found : relfit.screening._outlier_nodes.OutlierNodes
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    ax = style.axes(ax)
+    nodes = found.nodes
+    events = nodes["events"].to_numpy(np.int64)
+    if not events.sum():
+        return style.empty(ax, "No node failed, as far as the records name nodes, so none stands out")
+    flagged = nodes["outlier node"].to_numpy(bool)
+    most = int(events.max())
+    width = max(-(-(most + 1) // _BARS), 1)
+    bins = most // width + 1
+    edges = np.arange(bins + 1) * width - 0.5
+    good = np.bincount(events[~flagged] // width, minlength=bins)
+    bad = np.bincount(events[flagged] // width, minlength=bins)
+    look: Any = {"align": "edge", "edgecolor": "white", "linewidth": 0.4}
+    ax.bar(edges[:-1], good, width, color=style.SKY, label="nodes", **look)
+    if flagged.any():
+        ax.bar(edges[:-1], bad, width, bottom=good, color=style.VERMILION, label="outlier_nodes", **look)
+    equal, best, worse, two, words = _expected(found, bins * width, width)
+    ax.stairs(equal, edges, color=style.ORANGE, linewidth=2.0, baseline=None, label="if all were equal")
+    if words:
+        ax.stairs(best, edges, color=style.INK, linewidth=1.6, baseline=None, label=words)
+    if two.any():
+        ax.stairs(
+            two, edges, color=style.GREY, linewidth=1.2, linestyle="--", baseline=None, label="two classes (worse)"
+        )
+    if worse.any():
+        ax.stairs(worse, edges, color=style.INK, linewidth=1.2, linestyle=":", baseline=None, label="the bad class")
+    top = max(float((good + bad).max()), float(equal.max()))
+    if top > 40:
+        ax.set_yscale("symlog", linthresh=1)
+        ax.set_yticks([y for y in (0, 1, 10, 100, 1000, 10_000, 100_000) if y <= top * 3], minor=False)
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+        ax.set_ylim(0, top * 9)
+    else:
+        ax.set_ylim(0, top * 1.45)
+    ax.set_xlim(-0.5 - 0.01 * bins * width, (bins * width - 0.5) * 1.02)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    count = int(flagged.sum())
+    if count:
+        share = events[flagged].sum() / events.sum()
+        be = "fail" if count > 1 else "fails"
+        message = (
+            f"{count:,} of {len(nodes):,} nodes {be} more often than chance explains, with {style.percent(share)} of "
+            "the failures"
+        )
+    else:
+        message = f"None of {len(nodes):,} nodes fails more often than chance explains"
+    unit = "failures of a node" if width == 1 else f"failures of a node (in steps of {width})"
+    return style.finish(ax, message, unit, "nodes", True, loc="upper right", ncols=2, columnspacing=1.0)
+
+
+def _expected(
+    found: OutlierNodes, count: int, width: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, str]:
+    """Expected nodes in each bar.
+
+    All equal within a system; by what describes each best; the bad class of that; two classes where they are not the
+    best; a name for the second.
+    """
+    equal, best, worse, two = (np.zeros(count) for _ in range(4))
+    at = np.arange(count)
+    rows = {str(row["system"]): row for _, row in found.classes.iterrows()}
+    used = set()
+    for system, part in found.nodes.groupby("system", observed=True, sort=False):
+        hours = part["hours"].to_numpy(float)
+        watched = hours > 0.0
+        if not watched.any():
+            continue
+        rate = part["events"].to_numpy(float)[watched].sum() / hours[watched].sum()
+        time, weight = _kinds(hours[watched])
+        alike = weight @ stats.poisson.pmf(at, rate * time[:, None])
+        equal += alike
+        row = rows.get(str(system))
+        how = None if row is None else row["description"]
+        one = other = np.zeros(count)
+        fitted = row is not None and bool(np.isfinite(row["fraction"]))
+        if row is not None and fitted:
+            one = (1.0 - row["fraction"]) * (weight @ stats.poisson.pmf(at, row["rate"] * time[:, None]))
+            other = row["fraction"] * (weight @ stats.poisson.pmf(at, row["rate"] * row["ratio"] * time[:, None]))
+        if fitted and how in ("two_classes", "either"):
+            used.add("two classes of nodes")
+            best += one + other
+            worse += other
+        elif row is not None and how == "spread" and row["spread"] > 0.0:
+            used.add("rates that differ by degrees")
+            shape = 1.0 / row["spread"] ** 2  # of the gamma law of the rates
+            two += one + other
+            best += weight @ stats.nbinom.pmf(at, shape, shape / (shape + rate * time[:, None]))
+        else:
+            best += alike
+    starts = np.arange(0, count, width)
+    equal, best, worse, two = (np.add.reduceat(values, starts) for values in (equal, best, worse, two))
+    name = used.pop() if len(used) == 1 else "rates that differ" if used else ""
+    return equal, best, worse, two if name.endswith("degrees") else np.zeros(starts.size), name
+
+
+def _kinds(hours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Different times under observation, similar ones joined where there are many, and how many nodes have each."""
+    time, weight = np.unique(hours, return_counts=True)
+    if time.size > _KINDS:
+        place = np.arange(time.size) * _KINDS // time.size
+        total = np.bincount(place, weight, _KINDS)
+        return np.bincount(place, weight * time, _KINDS) / total, total
+    return time, weight.astype(np.float64)

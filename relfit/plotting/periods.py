@@ -1,0 +1,112 @@
+"""Periods of the failure rate: each with its rate and interval over the observed rate, the one to use marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relfit.plotting import style
+from relfit.screening.tallies import HOURS_PER_YEAR
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from relfit.screening import ChangePoints
+
+__all__ = ["change_points"]
+
+_MOST_BINS = 90
+_COLOURS = {"steady": style.GREEN, "infancy": style.VERMILION, "wear-out": style.PURPLE}
+
+
+def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
+    """The failure rate over time, cut into periods; infancy, wear-out and the period that a fit should use are shaded.
+
+    Parameters
+    ----------
+    found : relfit.periods.ChangePoints
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    from matplotlib import dates
+
+    ax = style.axes(ax)
+    if not found.counts.sum() or not found.exposure.sum():
+        return style.empty(ax, "No failure under observation, so there is no rate to cut into periods")
+    observed, edges = _observed(found)
+    days = edges / 86.4e12
+    ax.stairs(observed, days, color=style.GREY, linewidth=1.0, baseline=None, label="observed")
+    named: set[str] = set()
+    for number, period in enumerate(found.periods):
+        left, right = (stamp.as_unit("ns").value / 86.4e12 for stamp in (period.start, period.end))
+        use = number == found.stable
+        colour = style.GREEN if use else _COLOURS.get(period.name, style.BLUE)
+        if use or period.name in ("infancy", "wear-out"):
+            words = f"use this ({period.name})" if use else period.name
+            ax.axvspan(left, right, color=colour, alpha=0.16 if use else 0.09, linewidth=0,
+                       label=None if words in named else words)  # fmt: skip
+            named.add(words)
+        low, value, high = (HOURS_PER_YEAR * x for x in (period.low, period.rate, period.high))
+        if np.isfinite(value):
+            line = style.INK if use else style.BLUE
+            ax.fill_between([left, right], low, high, color=line, alpha=0.25, linewidth=0)
+            ax.hlines(value, left, right, color=line, linewidth=3.0 if use else 2.0,
+                      label=f"rate of a period, {style.percent(found.level)} limits" if not number else "_")  # fmt: skip
+    rates = HOURS_PER_YEAR * np.array([period.rate for period in found.periods])
+    highs = HOURS_PER_YEAR * np.array([period.high for period in found.periods])
+    positive = np.concatenate([rates[rates > 0], observed[observed > 0]])
+    top = max(float(np.nanmax(highs)), float(np.nanquantile(observed, 0.99)))
+    if positive.size and top > 12.0 * float(np.median(positive)):
+        bottom = max(float(positive.min()), float(np.median(positive)) / 200.0) / 1.6
+        ax.set_yscale("log")
+        ax.set_ylim(bottom, top * (top / bottom) ** 0.42)
+        style.decades(ax.yaxis, bottom, top * 1.3)
+    else:
+        ax.set_ylim(0, top * 1.5)
+    made: Any = dates
+    locator = made.AutoDateLocator(minticks=3, maxticks=7)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(made.ConciseDateFormatter(locator))
+    ax.set_xlim(days[0], days[-1])
+    per = "node and year" if _nodes_known(found) else "year"
+    return style.finish(
+        ax, _message(found), "time (UTC)", f"{found.of} per {per}", True, ncols=2, loc="upper right",
+        columnspacing=1.0, handlelength=1.6,
+    )  # fmt: skip
+
+
+def _observed(found: ChangePoints) -> tuple[np.ndarray, np.ndarray]:
+    """Rate a year in at most some ninety bins, and their edges."""
+    count = found.counts.size
+    # several events a bin, or the rate is all gaps and spikes
+    wanted = int(np.clip(found.counts.sum() / 4, 8, _MOST_BINS))
+    step = max(-(-count // wanted), 1)
+    starts = np.arange(0, count, step)
+    hours = np.add.reduceat(found.exposure, starts)
+    events = np.add.reduceat(found.counts, starts)
+    rate = HOURS_PER_YEAR * np.where(hours > 0.0, events / np.where(hours > 0.0, hours, 1.0), np.nan)
+    return rate, np.append(found.edges[starts], found.edges[-1]).astype(np.float64)
+
+
+def _nodes_known(found: ChangePoints) -> bool:
+    hours = float(found.edges[-1] - found.edges[0]) / 3.6e12
+    return bool(abs(found.exposure.sum() / hours - 1.0) > 1e-6)
+
+
+def _message(found: ChangePoints) -> str:
+    if found.status == "too_few":
+        return f"{int(found.counts.sum())} {found.of} are too few to tell periods apart"
+    if len(found.periods) == 1:
+        return "The failure rate shows no change beyond chance: all of it may be used"
+    period = found.stable_period
+    names = [one.name for one in found.periods]
+    early = ""
+    if names[0] == "infancy":
+        last = max(i for i, name in enumerate(names) if name == "infancy")
+        early = f"Infancy until {found.periods[last].end:%B %Y}; "
+    text = f"{early}a fit should use {period.start:%B %Y} to {period.end:%B %Y} ({len(found.periods)} periods)"
+    return text

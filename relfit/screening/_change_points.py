@@ -1,0 +1,345 @@
+"""ChangePoints: change points in the failure rate of a log, and the period that a fit should use.
+
+Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation is
+exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (PELT: Killick,
+Fearnhead and Eckley 2012). The penalty is such that a log with a constant rate stays whole with probability 95 %, by
+simulation on the log's own exposure. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
+from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for periods. ChangePoints
+whose rates differ too little to matter are joined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.screening.periods import ChangePoints, Period
+from relfit.screening.segmentation import excess, gain_of, merged, null_gains, segments, thinned
+from relfit.screening.tallies import poisson_interval
+from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
+
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+
+__all__ = ["change_points", "stable_period"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_SHARE = 1.0 / 6.0  # of the exposure: a period that is long enough
+_FEWEST = 10  # failures that a fit needs
+
+
+def change_points(
+    log: FailureLog,
+    *,
+    of: str = "incidents",
+    window: Any = None,
+    bin_width: Any = "1D",
+    shortest: Any = "30D",
+    size: float = 0.05,
+    penalty: float | None = None,
+    least_change: float = 1.25,
+    level: float = 0.95,
+    replications: int = 499,
+    rng: int | np.random.Generator | None = 0,
+) -> ChangePoints:
+    """Cut the observation of a log into periods of constant failure rate.
+
+    The period to use is the most recent one that holds a sixth of the exposure or more and at least ten failures; if none
+    does, the one with the most exposure of those with ten failures, else the one with the most failures. ChangePoints before it
+    are ``infancy`` where all from the beginning on have a higher rate than it has, else ``earlier``; those after it are
+    ``wear-out`` where they have a higher rate by `least_change`, else ``later``. The period to use is ``wear-out`` too
+    where it ends the log, and the one before it was long enough and had a lower rate.
+
+    Parameters
+    ----------
+    log : FailureLog
+        Select a system first (``log.where(system=...)``): the rate of all is taken as one.
+    of : {"incidents", "records"}
+        Count incidents (`relfit.screening`) or every record.
+    window : float or duration, optional
+        Of the incidents.
+    bin_width, shortest : duration
+        Of a bin, and the least length of a period (at most a tenth of the log).
+    size : float
+        Probability to find a change where there is none; sets the penalty.
+    penalty : float, optional
+        What a change must add to the log-likelihood, instead of `size`.
+    least_change : float
+        Neighbouring periods whose rates differ by a smaller factor are one; 1 keeps all. By a quarter: the rate of a period
+        with sixty failures is known no better, and a large log makes any change significant.
+    level : float
+        Level of the limits of rates and beginnings.
+    replications : int
+        Simulated logs behind the penalty, 99 or more.
+    rng : int or numpy.random.Generator, optional
+
+    Returns
+    -------
+    ChangePoints
+
+    Raises
+    ------
+    ArgumentError
+        For a log without a span of time or of whole lives, or an option outside its range.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> found = change_points(rf.datasets.load("white"))
+    >>> [period.name for period in found.periods][-1], found.stable_period.start.year
+    ('steady', 2002)
+    """
+    for name, value in (("size", size), ("level", level)):
+        if not 0.0 < value < 1.0:
+            raise ArgumentError(f"{name} {value} is not between 0 and 1", remedy="5 % is 0.05")
+    if of not in ("incidents", "records"):
+        raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")
+    if penalty is not None and not penalty > 0.0:
+        raise ArgumentError(f"a penalty of {penalty} cannot be", remedy="give a number above zero, or size=0.05")
+    if not least_change >= 1.0:
+        raise ArgumentError(f"least_change={least_change} cannot be", remedy="give a factor of 1 or more")
+    if replications < 99:
+        raise ArgumentError(f"{replications} replications are too few", remedy="use 99 or more")
+    if log.lifetimes is not None and not len(log.events):
+        raise ArgumentError("this log holds whole lives without dates; it has no periods")
+    first, last = log.window.start, log.window.end
+    if pd.isna(first) or pd.isna(last) or not first < last:
+        raise ArgumentError("this log covers no span of time")
+    width, least = hours(bin_width), hours(shortest)
+    if not (np.isfinite(width) and width > 0.0 and least >= 0.0):
+        raise ArgumentError(f"bins of {bin_width!r} and periods of at least {shortest!r} cannot be")
+    count = int(np.clip(round(log.window.hours / width), 1, 20_000))
+    edges = np.linspace(first.as_unit("ns").value, last.as_unit("ns").value, count + 1).astype(np.int64)
+    exposure = np.diff(_exposure(log, edges))
+    counts, outside = _counts(_instants(log, of, window), edges, exposure)
+    smallest = max(1, min(round(least / (log.window.hours / count)), count // 10))
+    total = int(counts.sum())
+    dispersion = excess(counts, exposure, smallest)
+    strongest = np.nan
+    if total < _FEWEST or exposure.sum() <= 0.0:
+        cuts = np.array([0, count], dtype=np.int64)
+        used = np.nan if penalty is None else penalty
+    else:
+        gains = null_gains(counts, exposure, smallest, replications, rng)
+        used = float(np.quantile(gains, 1.0 - size, method="higher")) if penalty is None else penalty
+        cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
+        best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
+        strongest = float((1 + np.sum(gains >= best)) / (1 + gains.size))
+    return _named(
+        log,
+        of,
+        cuts,
+        edges,
+        counts,
+        exposure,
+        used,
+        dispersion,
+        strongest,
+        level,
+        outside,
+        "ok" if total >= _FEWEST else "too_few",
+        least_change,
+    )
+
+
+def stable_period(log: FailureLog, **options: Any) -> Period:
+    """The period that a fit should use; options as for `periods`.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> period = stable_period(log)
+    >>> log.between(period.start, period.end).ttf().n_groups
+    512
+    """
+    return change_points(log, **options).stable_period
+
+
+# ------------------------------------------------------------------------ counts
+
+
+def _instants(log: FailureLog, of: str, window: Any) -> IntArray:
+    if of == "incidents":
+        from relfit.screening import incidents
+
+        return nanoseconds(incidents(log, window).table["start"]) if len(log.events) else np.zeros(0, np.int64)
+    return nanoseconds(log.events["start"][~log.events["start_cut"].to_numpy(dtype=bool)])
+
+
+def _exposure(log: FailureLog, edges: IntArray) -> FloatArray:
+    """Node-hours from the beginning to each edge; hours of the log where it knows no nodes."""
+    at = (edges - edges[0]) / NANOSECONDS_PER_HOUR
+    people = log.population
+    known = people["entered"].notna() & people["left"].notna()
+    if not known.any():
+        return np.asarray(at, dtype=np.float64)
+    entered = np.maximum((nanoseconds(people.loc[known, "entered"]) - edges[0]) / NANOSECONDS_PER_HOUR, 0.0)
+    left = np.maximum((nanoseconds(people.loc[known, "left"]) - edges[0]) / NANOSECONDS_PER_HOUR, entered)
+    return _since(entered, at) - _since(left, at)
+
+
+def _since(instants: FloatArray, at: FloatArray) -> FloatArray:
+    """Sum over the instants of the time from each of them to `at`, where that is positive."""
+    order = np.sort(instants)
+    running = np.concatenate([[0.0], np.cumsum(order)])
+    number = np.searchsorted(order, at)
+    return np.asarray(number * at - running[number], dtype=np.float64)
+
+
+def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntArray, int]:
+    """Failures in each bin, and those at times when nobody was under observation."""
+    place = np.searchsorted(edges, when, side="right") - 1
+    place[when == edges[-1]] = edges.size - 2
+    inside = (place >= 0) & (place < edges.size - 1)
+    inside[inside] &= exposure[place[inside]] > 0.0
+    return np.bincount(place[inside], minlength=edges.size - 1).astype(np.int64), int((~inside).sum())
+
+
+# ------------------------------------------------------------------------ names
+
+
+def _named(
+    log: FailureLog, of: str, cuts: IntArray, edges: IntArray, counts: IntArray, exposure: FloatArray, penalty: float,
+    dispersion: float, p: float, level: float, outside: int, status: str, least_change: float,
+) -> ChangePoints:  # fmt: skip
+    number = np.add.reduceat(counts, cuts[:-1])
+    time = np.add.reduceat(exposure, cuts[:-1])
+    low, high = poisson_interval(number / dispersion, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        watched = np.where(time > 0.0, time, np.nan)
+        rate, low, high = number / watched, dispersion * low / watched, dispersion * high / watched
+    long = time >= _SHARE * time.sum()
+    stable = _to_use(long, time, number)
+    names = _names(rate, stable, bool(stable > 0 and long[stable - 1]), least_change)
+    bounds = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
+    stamps = [_stamp(edges[cut]) for cut in cuts]
+    stamps[0], stamps[-1] = log.window.start, log.window.end
+    people = log.population
+    per = "node-year" if (people["entered"].notna() & people["left"].notna()).any() else "year"
+    made = [
+        Period(
+            stamps[i],
+            stamps[i + 1],
+            _stamp(edges[bounds[i][0]]) if i else stamps[0],
+            _stamp(edges[bounds[i][1]]) if i else stamps[0],
+            names[i],
+            int(number[i]),
+            float(time[i]),
+            float(rate[i]),
+            float(low[i]),
+            float(high[i]),
+            per=per,
+        )
+        for i in range(cuts.size - 1)
+    ]
+    words = _sentence(made, stable, status, outside, of)
+    made[stable] = replace(made[stable], sentence=words)
+    return ChangePoints(
+        tuple(made), stable, of, penalty, dispersion, p, level, edges, counts, exposure, status, least_change
+    )
+
+
+def _stamp(nanoseconds: Any) -> pd.Timestamp:
+    return pd.Timestamp(int(nanoseconds), unit="ns", tz="UTC")
+
+
+def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: npt.NDArray[Any]) -> int:
+    """The period that a fit should use: recent, long enough, and with failures to fit to."""
+    many = number >= _FEWEST
+    both = np.flatnonzero(long & many)
+    if both.size:
+        return int(both[-1])
+    if many.any():
+        return int(np.argmax(np.where(many, time, -1.0)))
+    return int(np.lexsort((time, number))[-1])
+
+
+def _names(rate: FloatArray, stable: int, before_long: bool, least_change: float) -> list[str]:
+    worse = rate > rate[stable]
+    names = ["infancy" if worse[: i + 1].all() else "earlier" for i in range(stable)]
+    risen = stable == rate.size - 1 and before_long and rate[stable - 1] < rate[stable]
+    names.append("wear-out" if risen else "steady")
+    worn = worse & (rate >= least_change * rate[stable])
+    return names + ["wear-out" if worn[i] else "later" for i in range(stable + 1, rate.size)]
+
+
+def _limits_of_cuts(
+    cuts: IntArray, counts: IntArray, exposure: FloatArray, dispersion: float, level: float
+) -> list[tuple[int, int]]:
+    """First and last bin at which each period can have begun, the other cuts given.
+
+    Twice the fall of the log-likelihood is held against the quantile of (1 - exp(-x/2))**2, its law for a small change
+    (Siegmund 1988; Hansen 2000).
+    """
+    allowed = -np.log1p(-np.sqrt(level)) * dispersion  # half of the quantile
+    running = np.concatenate([[0.0], np.cumsum(counts)])
+    time = np.concatenate([[0.0], np.cumsum(exposure)])
+    found = [(0, 0)]
+    for left, right in zip(cuts[:-2], cuts[2:], strict=True):
+        inner = np.arange(left + 1, right)
+        n, t = running[inner] - running[left], time[inner] - time[left]
+        m, u = running[right] - running[inner], time[right] - time[inner]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first = np.where((n > 0) & (t > 0), n * np.log(n / t), 0.0)
+            second = np.where((m > 0) & (u > 0), m * np.log(m / u), 0.0)
+        near = inner[first + second >= (first + second).max() - allowed]
+        found.append((int(near[0]), int(near[-1])))
+    return found
+
+
+def _sentence(made: list[Period], stable: int, status: str, outside: int, of: str) -> str:
+    period = made[stable]
+    tail = f" {outside} failures at times without exposure were left out." if outside else ""
+    if status == "too_few":
+        count = "is only 1 failure" if period.failures == 1 else f"are only {period.failures} failures"
+        return f"There {count}, too few to tell periods apart: use the whole log." + tail
+    if len(made) == 1:
+        return (
+            f"The failure rate shows no change that matters: a fit can use the whole log ({period.rates(of)})." + tail
+        )
+    text = f"A fit should use {period.start:%Y-%m-%d} to {period.end:%Y-%m-%d} ({period.rates(of)})"
+    if stable:
+        before = made[stable - 1]
+        text += f"; fits from before {period.start:%Y-%m-%d} should not be used: the failure rate "
+        text += f"just before was {_times(before, period)} that of this period"
+    text += _since_then(made, stable)
+    return text + "." + tail
+
+
+def _times(other: Period, period: Period) -> str:
+    if not period.rate > 0.0:
+        return "above zero"
+    ratio = other.rate / period.rate
+    return f"{ratio:.2g} times" if abs(ratio - 1.0) > 0.05 else "about"
+
+
+def _since_then(made: list[Period], stable: int) -> str:
+    """What the rate did after the period to use: as far as two periods each, the last one of more."""
+    period, later = made[stable], made[stable + 1 :]
+    parts = []
+    for i, other in enumerate(later if len(later) <= 2 else later[-1:]):
+        last = other is later[-1]
+        when = f"since {other.start:%Y-%m-%d}" if last else f"from {other.start:%Y-%m-%d} to {other.end:%Y-%m-%d}"
+        was = "has been" if last else "was"
+        if not other.failures:
+            parts.append(f"{when} there {was} no failure at all")
+        elif not parts or not later[i - 1].failures:
+            parts.append(f"{when} the failure rate {was} {_times(other, period)} that of this period")
+        else:
+            parts.append(f"{when} {_times(other, period)} that")
+    text = f"; {', '.join(parts)}" if parts else ""
+    spent = sum(one.exposure for one in made)
+    passed = [one for one in later if one.exposure >= _SHARE * spent and one.failures < _FEWEST]
+    if passed:
+        number = passed[-1].failures
+        few = f"{number} in that time are too few for a fit" if number else "nothing to fit to"
+        text += f" ({few}; was the log kept up?)"
+    return text

@@ -1,0 +1,233 @@
+"""Exact segmentation of Poisson counts, and the penalty that keeps a constant rate whole.
+
+PELT (Killick, Fearnhead and Eckley 2012) drops beginnings of segments that can never win again and stays exact. The
+penalty comes from simulated counts with a constant rate on the exposure at hand; what a rate does from month to month
+anyhow counts as scatter, not as change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from relfit.errors import ArgumentError
+
+__all__ = ["coarse", "excess", "gain_of", "merged", "null_gains", "scatter", "segments", "thinned"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_CALIBRATION_BINS = 300
+_LEAST_MONTHS = 12  # from whose differences the wandering of a rate is told
+_KEPT = 0.8  # of these differences, the smaller ones
+_MEAN_OF_KEPT = 0.4375  # mean of the smaller four fifths of a chi-square variate with one degree of freedom
+
+
+def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, shortest: int = 1) -> IntArray:
+    """Exact segmentation of Poisson counts: what maximises the log-likelihood less `penalty` for each change.
+
+    Parameters
+    ----------
+    counts, exposure : array_like, shape (bins,)
+    penalty : float
+    shortest : int
+        Least number of bins in a segment.
+
+    Returns
+    -------
+    ndarray of int, shape (segments + 1,)
+        Bins at which segments begin, and the number of bins.
+
+    Raises
+    ------
+    ArgumentError
+        For arrays of different length, fewer bins than `shortest`, or negative numbers.
+
+    Examples
+    --------
+    >>> segments([2, 1, 2, 9, 8, 9], [1.0] * 6, penalty=3.0).tolist()
+    [0, 3, 6]
+    """
+    number = np.asarray(counts, dtype=np.float64)
+    watched = np.asarray(exposure, dtype=np.float64)
+    if number.ndim != 1 or number.shape != watched.shape or not 1 <= shortest <= max(number.size, 1) or not number.size:
+        raise ArgumentError("counts and exposure need one length, of at least the shortest segment")
+    if np.any(number < 0) or np.any(watched < 0) or not np.isfinite(number + watched).all() or not penalty >= 0.0:
+        raise ArgumentError("counts, exposure and penalty cannot be negative or infinite")
+    if np.any((number > 0) & (watched == 0)):
+        raise ArgumentError("there are counts without exposure")
+    running = np.concatenate([[0.0], np.cumsum(number)])
+    time = np.concatenate([[0.0], np.cumsum(watched)])
+    return np.asarray(_pelt(running, time, float(penalty), int(shortest)), dtype=np.int64)
+
+
+def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least_change: float) -> IntArray:
+    """Segments without the changes of rate that are smaller than by the factor `least_change`.
+
+    Of all neighbours whose rates differ by less, those are joined whose joining costs the least likelihood; then again.
+
+    Examples
+    --------
+    >>> merged(np.array([0, 2, 4, 6]), [10, 10, 11, 11, 40, 40], np.ones(6), 1.25).tolist()
+    [0, 4, 6]
+    """
+    kept = np.asarray(cuts, dtype=np.int64)
+    while kept.size > 2:
+        number = np.add.reduceat(np.asarray(counts, dtype=np.float64), kept[:-1])
+        time = np.add.reduceat(np.asarray(exposure, dtype=np.float64), kept[:-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = number / time
+            change = np.maximum(rate[1:] / rate[:-1], rate[:-1] / rate[1:])
+        near = np.flatnonzero(change < least_change)
+        if not near.size:
+            break
+        cost = [
+            _value(number[i], time[i]) + _value(number[i + 1], time[i + 1])
+            - _value(number[i] + number[i + 1], time[i] + time[i + 1])
+            for i in near.tolist()
+        ]  # fmt: skip
+        kept = np.delete(kept, near[int(np.argmin(cost))] + 1)
+    return kept
+
+
+@numba.njit(cache=True, nogil=True)
+def _value(number: float, time: float) -> float:
+    """Largest Poisson log-likelihood of a segment, up to a term that all segmentations share."""
+    return number * np.log(number / time) if number > 0.0 and time > 0.0 else 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _pelt(running: np.ndarray, time: np.ndarray, penalty: float, shortest: int) -> np.ndarray:
+    size = running.size - 1
+    best = np.full(size + 1, -np.inf)
+    best[0] = penalty
+    previous = np.zeros(size + 1, dtype=np.int64)
+    alive = np.empty(size + 1, dtype=np.int64)
+    gone = np.empty(size + 1, dtype=np.int64)  # the end at which a start was found to be beaten
+    values = np.empty(size + 1)
+    living = 0
+    for end in range(shortest, size + 1):
+        start = end - shortest
+        if best[start] > -np.inf:
+            alive[living] = start
+            gone[living] = -1
+            living += 1
+        top = -np.inf
+        for i in range(living):
+            s = alive[i]
+            values[i] = best[s] + _value(running[end] - running[s], time[end] - time[s])
+            if values[i] - penalty > top:
+                top = values[i] - penalty
+                previous[end] = s
+        best[end] = top
+        # a start whose value falls behind `top` can win again only before `shortest` more bins have gone by
+        kept = 0
+        for i in range(living):
+            mark = gone[i]
+            if mark < 0 and values[i] < top:
+                mark = end
+            if mark < 0 or end - mark < shortest:
+                alive[kept] = alive[i]
+                gone[kept] = mark
+                kept += 1
+        living = kept
+    count = 1
+    end = size
+    while previous[end] > 0:
+        end = previous[end]
+        count += 1
+    cuts = np.empty(count + 1, dtype=np.int64)
+    end = size
+    for i in range(count, -1, -1):
+        cuts[i] = end
+        end = previous[end] if i > 0 else 0
+    return cuts
+
+
+def coarse(counts: IntArray, exposure: FloatArray, total: int) -> tuple[FloatArray, FloatArray]:
+    """Bins joined until some five failures fall into each, as far as forty bins."""
+    parts = int(np.clip(total // 5, min(40, counts.size), counts.size))
+    starts = (np.arange(parts) * counts.size) // parts
+    return np.add.reduceat(counts.astype(np.float64), starts), np.add.reduceat(exposure, starts)
+
+
+def scatter(number: FloatArray, time: FloatArray) -> float:
+    """Mean square difference of neighbouring bins relative to Poisson; expects 1 under any slow rate."""
+    square = squares(number, time)
+    return float(square.mean()) if square.size else 0.0
+
+
+def squares(number: FloatArray, time: FloatArray) -> FloatArray:
+    """Square differences of neighbouring bins relative to Poisson, where there is anything to compare."""
+    x, y, a, b = number[..., :-1], number[..., 1:], time[..., :-1], time[..., 1:]
+    usable = (x + y > 0) & (a > 0) & (b > 0)
+    x, y, a, b = x[usable], y[usable], a[usable], b[usable]
+    return np.asarray((x * b - y * a) ** 2 / (a * b * (x + y)), dtype=np.float64)
+
+
+def excess(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> float:
+    """Scatter relative to Poisson, at least 1: the larger of that of neighbouring bins and that from month to month.
+
+    "Month" is `shortest` bins, or as many as hold some five failures. Of its differences the largest fifth is left out,
+    so that changes from period to period do not count as scatter while a rate that wanders all the time does.
+    """
+    total = int(counts.sum())
+    near = float(scatter(*coarse(counts, exposure, total)))
+    parts = min(counts.size // max(shortest, 1), total // 5)
+    if parts < _LEAST_MONTHS:
+        return max(1.0, near)
+    starts = (np.arange(parts) * counts.size) // parts
+    number, time = np.add.reduceat(counts.astype(np.float64), starts), np.add.reduceat(exposure, starts)
+    square = np.sort(squares(number, time))
+    kept = square[: max(int(_KEPT * square.size), 1)]
+    return max(1.0, near, float(kept.mean()) / _MEAN_OF_KEPT if square.size else 1.0)
+
+
+def thinned(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> tuple[FloatArray, FloatArray, int]:
+    """At most some hundreds of bins, and the least segment in them."""
+    step = -(-counts.shape[-1] // _CALIBRATION_BINS)
+    starts = np.arange(0, counts.shape[-1], step)
+    number = np.add.reduceat(counts.astype(np.float64), starts, axis=-1)
+    return number, np.add.reduceat(exposure, starts), max(1, round(shortest / step))
+
+
+def gain_of(number: FloatArray, time: FloatArray, shortest: int) -> float:
+    """The least penalty at which neither one change nor two are a gain."""
+    running = np.concatenate([[0.0], np.cumsum(number)])
+    return float(_largest_gain(running, np.concatenate([[0.0], np.cumsum(time)]), shortest))
+
+
+def null_gains(
+    counts: IntArray, exposure: FloatArray, shortest: int, replications: int, rng: int | np.random.Generator | None
+) -> FloatArray:
+    """What the best change, or each of the best two, adds to the log-likelihood where the rate is constant."""
+    generator = np.random.default_rng(rng)
+    total = int(counts.sum())
+    drawn = generator.multinomial(total, exposure / exposure.sum(), size=replications)
+    gains = np.empty(replications)
+    for i in range(replications):
+        gains[i] = gain_of(*thinned(drawn[i], exposure, shortest)) / excess(drawn[i], exposure, shortest)
+    return gains
+
+
+@numba.njit(cache=True, nogil=True)
+def _largest_gain(running: np.ndarray, time: np.ndarray, shortest: int) -> float:
+    """The least penalty at which one or two changes are no gain."""
+    size = running.size - 1
+    whole = _value(running[size], time[size])
+    head = np.empty(size + 1)
+    tail = np.empty(size + 1)
+    for i in range(size + 1):
+        head[i] = _value(running[i], time[i])
+        tail[i] = _value(running[size] - running[i], time[size] - time[i])
+    top = 0.0
+    for i in range(shortest, size - shortest + 1):
+        top = max(top, head[i] + tail[i] - whole)
+    for i in range(shortest, size - 2 * shortest + 1):
+        for j in range(i + shortest, size - shortest + 1):
+            gain = head[i] + tail[j] + _value(running[j] - running[i], time[j] - time[i]) - whole
+            top = max(top, 0.5 * gain)
+    return top

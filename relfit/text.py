@@ -1,0 +1,99 @@
+"""Numbers as sentences say them: durations, shares, counts, p-values, intervals."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["count", "duration", "interval", "number", "p_value", "percent"]
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number to `digits` figures, with thousands separated.
+
+    Examples
+    --------
+    >>> number(4.8149), number(1389.2), number(0.00012), number(float("inf")), number(float("nan"))
+    ('4.81', '1,389', '0.00012', 'infinite', 'unknown')
+    """
+    if math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    return f"{value:,.0f}" if 10.0 ** (digits - 1) <= abs(value) < 1e9 else f"{value:.{digits}g}"
+
+
+def count(value: int, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> count(1, "node"), count(1200, "node"), count(2, "battery", "batteries")
+    ('1 node', '1,200 nodes', '2 batteries')
+    """
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def percent(share: float, digits: int | None = None, sign: str = "") -> str:
+    """A share in percent: with as many decimals as asked for, or as it needs, and never 100 % unless it is.
+
+    Examples
+    --------
+    >>> percent(0.583), percent(0.0123), percent(0.99987), percent(0.9995, 2), percent(0.123, 0, "+"), percent(1.0)
+    ('58 %', '1.2 %', '99.987 %', '99.95 %', '+12 %', '100 %')
+    """
+    if math.isnan(share):
+        return "unknown"
+    value = 100.0 * share
+    if digits is None:
+        if 99.0 < value < 100.0:
+            digits = min(max(1, math.ceil(-math.log10(100.0 - value)) + 1), 12)
+        elif 0.0 < abs(value) < 9.5:
+            return f"{value:{sign}.2g} %"
+        else:
+            digits = 0
+    return f"{value:{sign}.{digits}f} %"
+
+
+def duration(hours: float) -> str:
+    """A duration in the unit in which it reads best.
+
+    Examples
+    --------
+    >>> duration(0.001), duration(0.25), duration(1.77), duration(200.0), duration(30000.0), duration(1.0)
+    ('3.6 seconds', '15 minutes', '1.77 hours', '8.33 days', '3.42 years', '1 hour')
+    """
+    if not math.isfinite(hours):
+        return number(hours)
+    units = ((1.0 / 60.0, "second", 3600.0), (1.0, "minute", 60.0), (72.0, "hour", 1.0), (17_532.0, "day", 1.0 / 24.0))
+    unit, scale = next(((name, scale) for limit, name, scale in units if abs(hours) < limit), ("year", 1.0 / 8766.0))
+    shown = number(hours * scale)
+    return f"{shown} {unit if shown == '1' else unit + 's'}"
+
+
+def p_value(p: float, least: float = 0.001) -> str:
+    """A p-value, two digits, and never less than what the test can show.
+
+    Parameters
+    ----------
+    p : float
+        Between 0 and 1.
+    least : float
+        The smallest value that can be told from zero: 1 / (resamples + 1) of a resampling test, 0.001 otherwise.
+
+    Examples
+    --------
+    >>> p_value(0.0341), p_value(0.00099), p_value(0.0), p_value(1.0), p_value(0.005, 0.005)
+    ('p = 0.034', 'p < 0.001', 'p < 0.001', 'p = 1', 'p = 0.005')
+    """
+    return f"p < {least:g}" if p < least else f"p = {p:.2g}"
+
+
+def interval(value: str, low: str, high: str) -> str:
+    """A value and its limits in one bracket, as in ``3.07 h (3.02-3.13)``.
+
+    Examples
+    --------
+    >>> interval("3.07 h", "3.02", "3.13")
+    '3.07 h (3.02-3.13)'
+    """
+    return f"{value} ({low}-{high})"

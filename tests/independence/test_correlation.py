@@ -1,0 +1,189 @@
+"""Correlation of the TTFs of all pairs: agreement with SciPy, the null distributions, size, planted effects."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from relfit.errors import ArgumentError, DataError
+from relfit.independence import correlations
+from relfit.independence.rank_nulls import null_of
+from relfit.independence.series import words
+from relfit.lifedata import LifeData
+
+SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr, "kendall": stats.kendalltau}
+
+
+def some_series(sizes, rng, ties=False):
+    parts = [rng.weibull(0.8, n) * 100 for n in sizes]
+    return LifeData.from_groups([np.ceil(p / 40) for p in parts] if ties else parts)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("method", list(SCIPY))
+def test_coefficients_are_scipys(method, ties):
+    rng = np.random.default_rng(3)
+    lives = some_series(rng.integers(0, 30, 25), rng, ties)
+    found = correlations(lives, method)
+    table = found.matrix()
+    assert len(table) == (lives.sizes >= 3).sum()
+    for i, j in itertools.combinations(table.index, 2):
+        common = min(lives.sizes[i], lives.sizes[j])
+        x, y = (lives.durations[lives.offsets[k] :][:common] for k in (i, j))
+        if np.ptp(x) == 0 or np.ptp(y) == 0:
+            assert np.isnan(table.loc[i, j])
+            continue
+        assert table.loc[i, j] == pytest.approx(SCIPY[method](x, y).statistic, abs=1e-12)
+
+
+def test_p_values_are_scipys_where_it_is_exact_or_uses_t():
+    rng = np.random.default_rng(4)
+    lives = some_series([40, 35, 30, 25], rng)
+    for method in ("spearman", "pearson", "kendall"):
+        found = correlations(lives, method)
+        assert found.node.tolist() == [0, 1, 2, 3]
+        for number, (a, b) in enumerate([(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]):
+            n = lives.sizes[a]
+            x, y = (lives.durations[lives.offsets[k] :][:n] for k in (a, b))
+            options = {"method": "exact"} if method == "kendall" else {}
+            assert found.p[number] == pytest.approx(SCIPY[method](x, y, **options).pvalue, rel=1e-8)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7])
+@pytest.mark.parametrize("method", ["spearman", "kendall"])
+def test_the_null_distribution_counts_all_permutations(method, n):
+    first = np.arange(n)
+    seen = np.array([SCIPY[method](first, order).statistic for order in itertools.permutations(range(n))])
+    null = null_of(method, n)
+    assert null.mass.sum() == pytest.approx(1.0, abs=1e-12)
+    values, counts = np.unique(np.round(seen, 9), return_counts=True)
+    np.testing.assert_allclose(null.support[null.mass > 0], values, atol=1e-8)
+    np.testing.assert_allclose(null.mass[null.mass > 0], counts / seen.size, atol=1e-12)
+    for r in values:
+        assert null.two_sided(np.array([r]))[0] == pytest.approx((np.abs(seen) >= abs(r) - 1e-9).mean())
+        assert null.below(r) == pytest.approx((seen < r - 1e-9).mean())
+
+
+def test_exact_and_approximate_nulls_meet():
+    for method, last in (("spearman", 12), ("kendall", 60)):
+        r = np.linspace(0.05, 0.6, 12)
+        exact, near = null_of(method, last).two_sided(r), null_of(method, last + 1).two_sided(r)
+        np.testing.assert_allclose(exact, near, atol=0.03)
+
+
+@pytest.mark.parametrize(("method", "n"), [("spearman", 20), ("pearson", 20), ("kendall", 20), ("spearman", 10)])
+def test_size_on_independent_nodes(method, n):
+    lives = LifeData.from_array(np.random.default_rng(n).exponential(100.0, (200, n)))
+    p = correlations(lives, method).p
+    assert p.size == 19_900
+    assert 0.04 < (p <= 0.05).mean() < 0.06
+
+
+@pytest.mark.parametrize("method", list(SCIPY))
+def test_classes_and_histogram_of_independent_nodes_are_as_expected(method):
+    rng = np.random.default_rng(7)
+    lives = LifeData.from_groups([rng.normal(1000, 100, n) for n in rng.integers(3, 15, 250)])
+    found = correlations(lives, method)
+    table = found.classes
+    assert table["pairs"].sum() == found.n_pairs == 250 * 249 / 2
+    assert table["expected_share"].sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(table["observed_share"], table["expected_share"], atol=0.02)
+    histogram = found.histogram(40)
+    assert histogram["pairs"].sum() == found.n_pairs
+    assert histogram["expected"].sum() == pytest.approx(found.n_pairs)
+    np.testing.assert_allclose(histogram["pairs"], histogram["expected"], rtol=0.35, atol=150)
+    # with a handful of TTFs a pair, high |r| is what chance gives
+    assert table["expected_share"].iloc[2:].sum() > 0.2
+    assert found.n_significant() <= 3
+    assert "independent nodes" in found.sentence
+
+
+def test_values_on_the_edges_of_the_classes_are_high():
+    # four values: r = 0.8 or 0.4 exactly
+    lives = LifeData.from_groups([[1, 2, 3, 4], [1, 2, 4, 3], [1, 3, 4, 2]])
+    found = correlations(lives)
+    assert sorted(found.r.round(9)) == [0.4, 0.8, 0.8]
+    assert found.classes["pairs"].tolist() == [0, 0, 3, 0]
+    # of the 24 orders: |r| = 1 in 2, 0.8 in 6, 0.6 in 2, 0.4 in 8, 0.2 in 4, 0 in 2
+    assert found.classes["expected_share"].round(4).tolist() == [0.0833, 0.1667, 0.6667, 0.0833]
+
+
+def test_all_nodes_together_keep_their_size_and_find_a_shared_shock():
+    rng = np.random.default_rng(1)
+    rejected = np.zeros(2)
+    for _ in range(2000):
+        found = correlations(LifeData.from_array(rng.weibull(0.8, (8, 12))), permutations=39, rng=rng)
+        rejected += [found.mean_r_p <= 0.05, found.mean_square_p <= 0.05]
+    assert ((rejected >= 80) & (rejected <= 120)).all()  # 100 expected
+    shock = rng.lognormal(0, 1, 30)
+    found = correlations(LifeData.from_array(rng.lognormal(0, 1, (40, 30)) * shock), permutations=99, rng=2)
+    assert found.mean_r_p == found.mean_square_p == 0.01
+    assert found.n_significant() > 200
+    assert found.depends
+    assert "As a whole the nodes depend on each other" in found.sentence
+
+
+def test_one_correlated_pair_is_found_among_many():
+    rng = np.random.default_rng(5)
+    x = rng.exponential(100, (300, 25))
+    x[17] = x[201] * rng.uniform(0.9, 1.1, 25)
+    found = correlations(LifeData.from_array(x))
+    assert found.n_significant() == 1
+    top = found.pairs(3)
+    assert set(top.iloc[0][["group_1", "group_2"]]) == {17, 201}
+    assert len(top) == 3
+    assert len(found.pairs(None)) == found.n_pairs
+
+
+def test_few_constant_and_no_values():
+    lives = LifeData.from_groups({"none": [], "two": [1, 2], "flat": [5, 5, 5, 5], "a": [1, 2, 3], "b": [3, 1, 2, 9]})
+    found = correlations(lives, permutations=5, rng=0)
+    assert words(found.status).tolist() == ["too_few", "too_few", "constant", "ok", "ok"]
+    assert (found.n_pairs, found.constant_pairs) == (1, 2)
+    assert found.to_dict()["status"] == {"too_few": 2, "constant": 1, "ok": 2}
+    for empty in (lives.take([0, 1]), lives.take([3]), lives.take([])):
+        none = correlations(empty, permutations=5)
+        assert none.n_pairs == 0
+        assert none.depends is None
+        assert "cannot be judged" in none.sentence
+        assert none.classes["pairs"].sum() == none.histogram()["pairs"].sum() == 0
+        assert none.to_dict()["pairs"] == 0
+        assert len(none.pairs()) == 0
+
+
+def test_at_most_so_many_values_and_censored_ones_left_out():
+    rng = np.random.default_rng(8)
+    x = rng.exponential(1, (5, 30))
+    short = correlations(LifeData.from_array(x[:, :10])).r
+    np.testing.assert_allclose(correlations(LifeData.from_array(x), most=10).r, short)
+    seen = np.arange(30) < 10
+    np.testing.assert_allclose(correlations(LifeData.from_array(x, np.broadcast_to(seen, x.shape))).r, short)
+
+
+def test_arguments():
+    lives = LifeData.from_array(np.ones((2, 4)))
+    with pytest.raises(ArgumentError, match="use spearman"):
+        correlations(lives, "spearmint")
+    with pytest.raises(ArgumentError, match="must rise"):
+        correlations(lives, edges=(0.4, 0.1, 0.8))
+    with pytest.raises(ArgumentError, match="too few"):
+        correlations(lives, most=2)
+    with pytest.raises(ArgumentError, match="zero or more"):
+        correlations(lives, permutations=-1)
+    with pytest.raises(DataError, match="exactly known"):
+        correlations(LifeData.from_array(np.ones((2, 4)), weights=2))
+
+
+def test_four_thousand_nodes():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(0, 40, 4000)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    lives = LifeData(rng.weibull(0.7, offsets[-1]), np.ones(offsets[-1], bool), offsets, pd.RangeIndex(4000))
+    found = correlations(lives)
+    assert found.n_pairs > 6_000_000
+    assert 0.04 < (found.p <= 0.05).mean() < 0.06
+    np.testing.assert_allclose(found.classes["observed_share"], found.classes["expected_share"], atol=0.003)

@@ -1,0 +1,183 @@
+"""Tests along time: agreement with statsmodels, exact distributions, size on independent data, planted effects."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import integrate
+from statsmodels.sandbox.stats.runs import runstest_1samp
+from statsmodels.stats.diagnostic import acorr_ljungbox
+from statsmodels.stats.stattools import durbin_watson
+from statsmodels.tsa.stattools import acf
+
+from relfit.errors import ArgumentError
+from relfit.independence import durbin_watson_p, serial_tests
+from relfit.independence.durbin_watson import permutation_variance
+from relfit.independence.runs import runs_mid_p
+from relfit.independence.series import words
+from relfit.lifedata import LifeData
+
+
+def autoregressive(rng, rows, n, phi=0.6):
+    noise = rng.normal(0, 1, (rows, n + 50))
+    for t in range(1, n + 50):
+        noise[:, t] += phi * noise[:, t - 1]
+    return np.exp(0.7 * noise[:, 50:]) * 100
+
+
+@pytest.mark.parametrize("n", [12, 31, 100])
+def test_statistics_are_those_of_statsmodels(n):
+    x = np.random.default_rng(n).weibull(0.8, (10, n)) * 1000
+    found = serial_tests(LifeData.from_array(x), shuffles=0)
+    lags = int(np.clip(n // 5, 1, 10))
+    for row, series in enumerate(x):
+        assert found.durbin_watson[row] == pytest.approx(durbin_watson(series - series.mean()), rel=1e-12)
+        box = acorr_ljungbox(series, lags=[lags])
+        assert found.ljung_box[row] == pytest.approx(box["lb_stat"].iloc[0], rel=1e-10)
+        assert found.ljung_box_p_chi_square[row] == pytest.approx(box["lb_pvalue"].iloc[0], rel=1e-9)
+        np.testing.assert_allclose(found.autocorrelation[row], acf(series, nlags=lags)[1:], atol=1e-12)
+        assert found.runs_z[row] == pytest.approx(runstest_1samp(series, cutoff="median", correction=False)[0])
+
+
+@pytest.mark.parametrize("n", [3, 4, 7, 12, 20])
+def test_the_normal_p_value_is_imhofs_integral(n):
+    for d in np.linspace(2 - 2 * np.cos(np.pi / n) + 0.01, 2.0, 6):
+        weight = 2 - 2 * np.cos(np.pi * np.arange(1, n) / n) - d
+
+        def value(x, weight=weight):
+            u = np.exp(x)
+            return np.sin(0.5 * np.arctan(weight * u).sum()) * np.exp(-0.25 * np.log1p((weight * u) ** 2).sum())
+
+        below = 0.5 - integrate.quad(value, -40, 80, limit=2000, epsabs=1e-12)[0] / np.pi
+        assert durbin_watson_p(d, n) == pytest.approx(2 * below, abs=1e-7)
+        assert durbin_watson_p(4 - d, n) == pytest.approx(2 * below, abs=1e-7)
+
+
+def test_the_normal_p_value_beyond_twenty_is_close_to_simulation():
+    rng = np.random.default_rng(1)
+    x = rng.normal(0, 1, (100_000, 21))
+    e = x - x.mean(axis=1, keepdims=True)
+    d = (np.diff(e, axis=1) ** 2).sum(axis=1) / (e**2).sum(axis=1)
+    for level in (0.01, 0.05, 0.2):
+        assert (durbin_watson_p(d, 21) <= level).mean() == pytest.approx(level, abs=4 * np.sqrt(level / 100_000))
+
+
+def test_variance_over_all_orders():
+    x = np.array([1.0, 5, 2, 9, 30, 4, 4.5])
+    e = x - x.mean()
+    every = [(np.diff(o) ** 2).sum() / (e**2).sum() for o in itertools.permutations(x)]
+    assert permutation_variance(7, (e**4).sum() / (e**2).sum() ** 2) == pytest.approx(np.var(every), rel=1e-10)
+
+
+@pytest.mark.parametrize(("above", "below"), [(3, 4), (5, 5), (1, 6), (2, 2)])
+def test_runs_are_counted_over_all_orders(above, below):
+    orders = set(itertools.permutations([1] * above + [0] * below))
+    seen = np.array([1 + (np.diff(order) != 0).sum() for order in orders])
+    for r in np.unique(seen):
+        lower = (seen < r).mean() + 0.5 * (seen == r).mean()
+        expected = min(2 * min(lower, 1 - lower), 1)
+        assert runs_mid_p([r], [above], [below])[0] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("shape", [1.0, 0.6])
+@pytest.mark.parametrize("n", [10, 50, 220])
+def test_size_on_independent_lives(n, shape):
+    x = np.random.default_rng(100 + n).weibull(shape, (20_000 if n < 20 else 5_000, n)) * 500
+    found = serial_tests(LifeData.from_array(x), shuffles=999, rng=0)
+    for name in ("durbin_watson_p", "ljung_box_p"):
+        assert 0.04 <= (getattr(found, name) <= 0.05).mean() <= 0.06, name
+    # runs are whole numbers: the size swings with the length
+    assert 0.02 <= (found.runs_p <= 0.05).mean() <= 0.09
+
+
+def test_size_of_the_runs_test_over_many_lengths():
+    rng = np.random.default_rng(9)
+    lives = LifeData.from_groups([rng.exponential(1, n) for n in rng.integers(30, 90, 2000)])
+    assert 0.04 <= (serial_tests(lives, shuffles=0).runs_p <= 0.05).mean() <= 0.06
+
+
+def test_p_values_by_shuffling_are_uniform():
+    x = np.random.default_rng(2).weibull(0.6, (2000, 25))
+    found = serial_tests(LifeData.from_array(x), rng=1)
+    for p in (found.durbin_watson_p, found.ljung_box_p):
+        for level in (0.01, 0.1, 0.3, 0.6):
+            assert (p <= level).mean() == pytest.approx(level, abs=4 * np.sqrt(level / 2000) + 0.002)
+
+
+def test_autoregressive_series_are_found_and_the_others_are_not():
+    rng = np.random.default_rng(3)
+    x = np.concatenate([autoregressive(rng, 30, 60), rng.weibull(0.8, (270, 60)) * 100])
+    found = serial_tests(LifeData.from_array(x), rng=0)
+    planted = np.arange(300) < 30
+    p = found.durbin_watson_p
+    assert (p[planted] <= 0.05).mean() > 0.85
+    assert found.autocorrelation[planted, 0].mean() > 0.35
+    assert (found.ljung_box_p[planted] <= 0.05).mean() > 0.7
+    assert (found.runs_p[planted] <= 0.05).mean() > 0.6
+    assert (p[~planted] <= 0.05).mean() < 0.09
+    assert found.rejected().loc["durbin_watson", "rejected_adjusted"] >= 20
+    assert found.depends
+    assert "not independent" in found.sentence
+
+
+def test_independent_series_are_left_in_peace():
+    found = serial_tests(LifeData.from_array(np.random.default_rng(12).weibull(0.8, (300, 30))), rng=0)
+    assert found.depends is False
+    assert "as independent" in found.sentence
+
+
+def test_short_constant_and_huge_values():
+    lives = LifeData.from_groups(
+        {
+            "none": [],
+            "two": [1, 2],
+            "flat": [5.0] * 9,
+            "zeros": [0.0] * 5,
+            "three": [1, 2, 4],
+            "big": [1e300, 3e300] * 5,
+        }
+    )
+    found = serial_tests(lives, rng=0)
+    assert words(found.status).tolist() == ["too_few", "too_few", "constant", "constant", "ok", "ok"]
+    good = found.status == 0
+    for name in ("durbin_watson", "durbin_watson_p", "durbin_watson_p_normal", "ljung_box", "ljung_box_p", "runs_p"):
+        np.testing.assert_array_equal(np.isfinite(getattr(found, name)), good)
+    assert found.durbin_watson[-1] == pytest.approx(3.6)
+    # three values cannot be significant, and do not count as tested
+    assert found.rejected()["tested"].tolist() == [1, 1, 1]
+    assert len(found.to_frame()) == 6
+    none = serial_tests(lives.take([0, 1]))
+    assert none.depends is None
+    assert "nothing can be said" in none.sentence
+    assert none.to_dict()["tests"]["runs"]["tested"] == 0
+    assert serial_tests(lives.take([])).n_tested == 0
+
+
+def test_the_seed_alone_decides_not_the_threads():
+    x = np.random.default_rng(0).weibull(0.8, (1500, 20))
+    one, two = (serial_tests(LifeData.from_array(x), rng=4, workers=w) for w in (1, 2))
+    np.testing.assert_array_equal(one.durbin_watson_p, two.durbin_watson_p)
+    np.testing.assert_array_equal(one.ljung_box_p, two.ljung_box_p)
+
+
+def test_a_screen_shuffles_only_small_p_values():
+    lives = LifeData.from_array(np.random.default_rng(21).weibull(0.6, (2000, 30)))
+    law, all_of_them = serial_tests(lives, shuffles=0), serial_tests(lives, shuffles=999, rng=1)
+    some = serial_tests(lives, shuffles=999, screen=0.05, rng=1)
+    small = (law.durbin_watson_p <= 0.05) | (law.ljung_box_p <= 0.05)
+    np.testing.assert_array_equal(some.durbin_watson_p[small], all_of_them.durbin_watson_p[small])
+    np.testing.assert_array_equal(some.durbin_watson_p[~small], law.durbin_watson_p[~small])
+    with pytest.raises(ArgumentError, match="screen"):
+        serial_tests(lives, screen=2.0)
+
+
+def test_arguments():
+    lives = LifeData.from_array(np.arange(5.0))
+    with pytest.raises(ArgumentError, match="lags"):
+        serial_tests(lives, 0)
+    with pytest.raises(ArgumentError, match="shuffles"):
+        serial_tests(lives, shuffles=-1)
+    with pytest.raises(ArgumentError, match="alpha"):
+        serial_tests(lives).rejected(2.0)

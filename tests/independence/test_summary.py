@@ -1,0 +1,115 @@
+"""All questions at once: a real log, planted independence and dependence, logs that leave parts without an answer."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from relfit.independence import dependence
+from tests.factories import make_log
+
+
+def simulated(times, **options):
+    events = [{"node": f"{i:03d}", "start": float(t)} for i, part in enumerate(times) for t in np.sort(part)]
+    nodes = [{"node": f"{i:03d}"} for i in range(len(times))]
+    return make_log(events, nodes, window=(0, 8760), **options)
+
+
+def test_independent_nodes_are_called_independent():
+    rng = np.random.default_rng(1)
+    found = dependence(simulated([rng.uniform(0, 8760, 20) for _ in range(40)]))
+    assert not found.problems
+    assert found.to_frame()["depends"].tolist() == [False] * 6
+    assert found.sentence == (
+        "Nodes may be taken as independent of each other; times to failure of a node may be fitted as independent "
+        "lives; the failures of the system come as at a steady rate."
+    )
+
+
+def test_shocks_are_called_dependence():
+    rng = np.random.default_rng(2)
+    shocks = rng.uniform(0, 8760, 15)
+    found = dependence(simulated([np.concatenate([rng.uniform(0, 8760, 10), shocks]) for _ in range(40)]))
+    assert "not k independent" in found.sentence
+    assert found.cofailure.depends
+    assert found.dispersion.depends
+
+
+def test_the_results_go_into_json_tables_and_text():
+    log = rf.datasets.load("white").where(system="white").between("2002-01-01", "2002-07-01")
+    found = dependence(log)
+    assert set(json.loads(json.dumps(found.to_dict()))) >= {"correlation", "serial", "cycles", "sentence"}
+    assert len(found.to_frame()) == len(found.sentences) == 7
+    assert found.place.per == "rack"
+    assert "between nodes" in repr(found)
+    for part in (found, found.correlation, found.serial, found.pooled, found.cofailure, found.dispersion, found.cycles):
+        assert "<table" in part._repr_html_()
+        assert len(part.to_frame())
+        assert part.sentence.endswith(".")
+        assert part.sentence in repr(part)
+
+
+def test_a_window_of_zero_leaves_the_rest():
+    rng = np.random.default_rng(3)
+    found = dependence(simulated([rng.uniform(0, 8760, 10) for _ in range(5)]), window=0)
+    assert list(found.problems) == ["cofailure"]
+    assert "expects no failures together" in found.problems["cofailure"]
+    assert found.correlation.n_pairs == 10
+    assert found.cycles is not None
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        make_log([{"node": "a", "start": h} for h in (1, 5, 9)]),
+        make_log([{"node": f"{i}", "start": 7} for i in range(50)]),
+        make_log([{"node": "a", "start": float(h)} for h in range(10, 90, 10)], nodes=[{"node": "a"}, {"node": "b"}]),
+        make_log([], nodes=[{"node": "a"}]),
+        make_log([], nodes=[]),
+        make_log([{"node": "a", "start": 3}], window=(3, 3)),
+        make_log(lifetimes=[{"node": "a", "duration": d, "observed": True} for d in (1.0, 5.0, 2.0, 8.0)]),
+    ],
+    ids=["one node", "one instant", "constant", "no failures", "no nodes", "no time", "lives"],
+)
+def test_poor_logs_give_sentences_and_no_error(log):
+    found = dependence(log)
+    assert all(found.sentences.values())
+    assert found.sentence.endswith(".")
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert "nan" not in repr(found)
+    assert found._repr_html_()
+
+
+def test_lanl_system_18_in_time(shared):
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=18)
+    start = time.perf_counter()
+    found = dependence(log)
+    assert time.perf_counter() - start < 10
+    # the dissertation's "30 % strong" is what chance gives with four TTFs a pair
+    table = found.correlation.classes
+    np.testing.assert_allclose(table["observed_share"], table["expected_share"], atol=0.01)
+    assert found.correlation.n_pairs == 184_528
+    assert found.cofailure.p_shuffled == 0.005
+    assert found.cycles.peak[0] == pytest.approx(12.8, abs=0.2)
+    assert dependence(log).to_dict() == found.to_dict()
+
+
+def test_lanl_system_2_fails_in_bursts(shared):
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=2).between(until="2000-01-01")
+    found = dependence(log)
+    last = found.pooled.to_frame().iloc[-1]
+    assert last["zeros"] / last["gaps"] > 0.4
+    assert found.cofailure.together / found.cofailure.expected > 20
+    assert "gaps are zero" in found.pooled.sentence
+
+
+@pytest.mark.parametrize("starts", [[1, 700, 340], [5, 5, 5]], ids=["apart", "one instant"])
+def test_a_handful_of_failures_is_never_called_independent(starts: list[int]) -> None:
+    found = dependence(make_log([{"node": f"n{i}", "start": start} for i, start in enumerate(starts)]))
+    assert "may be" not in found.sentence
+    assert "as at a steady rate" not in found.sentence
+    assert not any(depends is False for depends in found.to_frame()["depends"])

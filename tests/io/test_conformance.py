@@ -1,0 +1,135 @@
+"""What every reader keeps: counts that add up, UTC, columns, a Parquet copy without loss, and strictness."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import relfit as rf
+from relfit.failurelog import EVENT_COLUMNS, POPULATION_COLUMNS, REJECTED_COLUMNS
+from relfit.io import FORMATS
+from tests.io.made import good_files
+
+TEXT_FORMATS = ("lanl", "fta", "titan", "table")
+REAL = {
+    "lanl": ("lanl-failures-1996-2005.csv.xz", 23_739, 23_714),
+    "fta": ("grid5000-fta", 588_463, 588_463),
+    "titan": ("titan-gpu-lifetimes.csv.xz", 37_343, 37_340),
+}
+
+
+def keeps_the_contract(log: rf.FailureLog) -> None:
+    assert log.source.rows_read == log.source.rows_kept + len(log.rejected)
+    assert tuple(log.events.columns[: len(EVENT_COLUMNS)]) == EVENT_COLUMNS
+    assert tuple(log.population.columns[: len(POPULATION_COLUMNS)]) == POPULATION_COLUMNS
+    assert tuple(log.rejected.columns) == REJECTED_COLUMNS
+    for column in (log.events["start"], log.events["end"], log.population["entered"], log.population["left"]):
+        assert str(column.dtype) == "datetime64[ns, UTC]"
+    assert log.events["start"].notna().all()
+    assert (log.events["end"].isna() | (log.events["end"] >= log.events["start"])).all()
+    assert (log.population["left"] >= log.population["entered"]).all()
+    assert not log.population.duplicated(["system", "node"]).any()
+    assert len(log.source.sha256[0]) == 64
+
+
+def same(one: rf.FailureLog, two: rf.FailureLog) -> None:
+    for name in ("events", "population", "rejected", "lifetimes"):
+        a, b = getattr(one, name), getattr(two, name)
+        assert (a is None) == (b is None)
+        if a is not None:
+            pd.testing.assert_frame_equal(a, b)
+    assert one.window == two.window
+    assert one.source == two.source
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_every_reader_keeps_the_contract_and_survives_parquet(name, tmp_path):
+    log = rf.read(good_files(tmp_path)[name])
+    assert log.source.format == name
+    keeps_the_contract(log)
+    copy = rf.write(log, tmp_path / "log.parquet")
+    same(log, rf.read(copy))
+    same(log, rf.read(copy, format="relfit"))
+    assert list(tmp_path.glob(".relfit*")) == []
+    lives = log.ttf()
+    rf.fit(lives)
+    assert lives.n_groups == len(log.population)
+
+
+@pytest.mark.parametrize("name", list(REAL))
+def test_real_logs_keep_the_contract(name, shared, tmp_path):
+    file, read, kept = REAL[name]
+    log = rf.read(shared / "data" / file)
+    keeps_the_contract(log)
+    assert (log.source.format, log.source.rows_read, log.source.rows_kept) == (name, read, kept)
+    same(log, rf.read(rf.write(log, tmp_path / "log.parquet")))
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_format_can_be_given(name, tmp_path):
+    path = good_files(tmp_path)[name]
+    same(rf.read(path), rf.read(path, format=name))
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+@pytest.mark.parametrize("compression", ["gz", "bz2", "xz", "zst"])
+def test_compressed_files_give_the_same(name, compression, tmp_path):
+    plain = good_files(tmp_path)[name]
+    data = plain.read_bytes()
+    pack = {
+        "gz": gzip.compress,
+        "bz2": bz2.compress,
+        "xz": lzma.compress,
+        "zst": lambda d: pa.compress(d, codec="zstd", asbytes=True),
+    }[compression]
+    if compression == "zst":
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, "zstd") as stream:
+            stream.write(data)
+        packed = sink.getvalue().to_pybytes()
+    else:
+        packed = pack(data)
+    path = tmp_path / "without_an_ending"
+    path.write_bytes(packed)
+    pd.testing.assert_frame_equal(rf.read(plain).events, rf.read(path).events)
+    cut = tmp_path / "cut"
+    cut.write_bytes(packed[: len(packed) * 2 // 3])
+    with pytest.raises(rf.ReadError, match="cut short or damaged"):
+        rf.read(cut)
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_strict_names_file_and_line(name, tmp_path):
+    path = good_files(tmp_path)[name]
+    assert len(rf.read(path, strict=True).rejected) == 0
+    lines = path.read_text().splitlines()
+    bad = {
+        "lanl": lines[1].replace("6/21/2003 10:54", "13/45/2003 10:54"),
+        "titan": lines[1].replace("2678400", "-5"),
+        "fta": lines[1].replace("1000003600", " 999999999"),
+        "table": "n9,yesterday-ish,,,",
+    }[name]
+    path.write_text("\n".join([*lines, bad]) + "\n")
+    log = rf.read(path)
+    assert len(log.rejected) == 1
+    assert int(log.rejected["line"].iloc[0]) == len(lines) + 1
+    assert log.source.rows_read == log.source.rows_kept + 1
+    with pytest.raises(rf.ReadError, match=rf"{path.name}, line {len(lines) + 1}"):
+        rf.read(path, strict=True)
+
+
+def test_a_misspelt_format_suggests_the_nearest(tmp_path):
+    with pytest.raises(rf.ArgumentError, match="did you mean titan"):
+        rf.read(tmp_path / "x", format="titn")
+    assert set(TEXT_FORMATS) < set(FORMATS)
+
+
+@pytest.mark.parametrize("name", ["lanl", "fta", "titan", "relfit"])
+def test_the_wrong_format_is_said(name, tmp_path):
+    with pytest.raises(rf.ReadError):
+        rf.read(good_files(tmp_path)["table"], format=name)

@@ -1,0 +1,271 @@
+"""What each format means, on small files."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import relfit as rf
+from tests.io.made import fta, fta_row, good_files, lanl, lanl_row, titan
+
+
+def utc(text: str) -> pd.Timestamp:
+    return pd.Timestamp(text, tz="UTC")
+
+
+# ------------------------------------------------------------------------ LANL
+
+
+def read_lanl(tmp_path, *rows: str) -> rf.FailureLog:
+    path = tmp_path / "lanl.csv"
+    path.write_text(lanl(*rows))
+    return rf.read(path)
+
+
+def test_lanl_times_are_local_and_down_time_decides_the_double_hour(tmp_path):
+    log = read_lanl(
+        tmp_path,
+        lanl_row("0", "10/31/2004 0:16", "10/31/2004 2:35", "199"),
+        lanl_row("0", "10/31/2004 1:10", "10/31/2004 1:20", "70", hardware="second"),
+        lanl_row("1", "1/15/2004 12:00", "1/15/2004 13:00", "60"),
+    )
+    assert log.events["start"].tolist() == [utc("2004-10-31 06:16"), utc("2004-10-31 07:10"), utc("2004-01-15 19:00")]
+    assert log.events["end"].tolist() == [utc("2004-10-31 09:35"), utc("2004-10-31 08:20"), utc("2004-01-15 20:00")]
+
+
+def test_lanl_causes_rows_without_node_and_duplicates(tmp_path):
+    log = read_lanl(tmp_path, lanl_row(hardware="Disk"), lanl_row(hardware="Disk"), lanl_row("", hardware=""))
+    assert log.events["cause"].astype(object).tolist()[0] == "hardware"
+    assert log.events["detail"].astype(object).tolist()[0] == "Disk"
+    assert log.events["node"].isna().tolist() == [False, True]
+    assert log.events["scope"].astype(str).tolist() == ["node", "system"]
+    assert log.events["cause"].isna().tolist() == [False, True]
+    assert log.rejected[["line", "reason"]].to_numpy().tolist() == [[3, "duplicate of an earlier row"]]
+
+
+def test_lanl_population_from_mangled_months(tmp_path):
+    log = read_lanl(
+        tmp_path,
+        lanl_row("0", install="Nov-96", production="Jan-97", decommissioned="3-Dec", nodes="4"),
+        lanl_row(
+            "1", "11/5/2001 1:00", "11/5/2001 2:00", "60", nodes="4"
+        ),  # failed before production, after installation
+        lanl_row("2", production="before tracking", install="before tracking", nodes="4"),
+    )
+    people = log.population.set_index("node")
+    assert people.loc["0", "entered"] == pd.Timestamp("1997-01-01", tz="America/Denver")
+    assert people.loc["0", "left"] == log.window.end  # December 2003 ends after the log does
+    assert people.loc["1", "entered"] == pd.Timestamp("2001-10-01", tz="America/Denver")
+    assert people["entered_known"].to_dict() == {"0": True, "1": True, "2": False, "3": True}
+    # node 3 has no record: it is named from the number of nodes of its system
+    assert len(people) == 4
+    lives = log.ttf()
+    assert lives.group(("20", "3")).observed.tolist() == [False]
+
+
+def test_lanl_fixed_before_it_started_is_rejected(tmp_path):
+    log = read_lanl(tmp_path, lanl_row(), lanl_row("1", "6/21/2003 10:54", "6/21/2003 9:00", "6"))
+    assert log.rejected["reason"].tolist() == ["fixed before it started"]
+
+
+# ------------------------------------------------------------------------- FTA
+
+
+def test_fta_joins_companions_and_cuts_at_the_trace(tmp_path):
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    good_files(tmp_path)["fta"].rename(folder / "event_trace.tab")
+    (folder / "platform.tab").write_text("# platform_id platform_name platform_location\n 7\t  Grid\tFrance\n")
+    (folder / "node.tab").write_text(
+        "# node_id platform_id node_name node_location timezone num_procs proc_model\n"
+        "  3\t 7\t site/node3\t s1\t +3600\t 2\t NULL\n  4\t 7\t site/node4\t s2\t +3600\t 4\t NULL\n"
+    )
+    (folder / "component.tab").write_text(
+        "# component_id node_id platform_id node_name trace_start trace_end\n"
+        "  0\t 3\t 7\t site/node3\t 1000000000\t 1000020000\n"
+        "  0\t 4\t 7\t site/node4\t 1000000000\t 1000020000\n"
+        "  0\t 5\t 7\t site/node5\t 1000000000\t 1000020000\n"
+    )
+    log = rf.read(folder)
+    assert log.systems == ("Grid",)
+    assert log.population["node"].astype(str).tolist() == ["site/node3", "site/node4", "site/node5"]
+    assert log.population["location"].astype(object).tolist()[:2] == ["s1", "s2"]
+    assert "proc_model" not in log.population
+    assert log.source.timezone == "Etc/GMT-1"
+    assert log.events["start_cut"].tolist() == [True, False]
+    assert log.source.rows_read == log.source.rows_kept == 5
+    # from the second outage to the trace's end; the first outage is cut off, so its beginning is no failure
+    lives = log.ttf(origin="repair").group(("Grid", "site/node3"))
+    assert lives.durations.tolist() == pytest.approx([7200 / 3600, 7400 / 3600])
+    assert lives.observed.tolist() == [True, False]
+    repairs = log.ttr().group(("Grid", "site/node3"))
+    assert dict(zip(repairs.observed.tolist(), repairs.durations.tolist(), strict=True)) == {False: 1.0, True: 0.5}
+
+
+def test_fta_refuses_odd_rows_and_keeps_their_lines(tmp_path):
+    path = tmp_path / "event_trace.tab"
+    path.write_text(
+        fta(
+            fta_row(0, 3, 0, 1_000_000_000, 1_000_003_600),
+            fta_row(1, 3, 2, 1_000_003_600, 1_000_010_800),
+            fta_row(2, 3, 1, 1_000_010_800, 1_000_003_600),
+            fta_row(3, 3, 1, "soon", 1_000_020_000),
+            "1\t2\t3",
+            fta_row(4, 3, 1, 1_000_003_600, 1_000_020_000),
+        )
+    )
+    log = rf.read(path)
+    assert log.rejected[["line", "reason"]].to_numpy().tolist() == [
+        [3, "event_type is neither 0 nor 1"],
+        [4, "ends before it starts"],
+        [5, "not a number of a plausible size"],
+        [6, "3 fields where the header has 9"],
+    ]
+    assert log.source.rows_read == 6
+    assert log.source.rows_kept == 2
+
+
+def test_fta_folder_without_a_trace(tmp_path):
+    with pytest.raises(rf.ReadError, match="no event_trace"):
+        rf.read(tmp_path)
+
+
+# ----------------------------------------------------------------------- Titan
+
+
+def test_titan_lives_are_sums_of_stays(tmp_path):
+    log = rf.read(good_files(tmp_path)["titan"])
+    assert log.lifetimes is not None
+    lives = log.lifetimes.set_index("node")
+    assert lives["duration"].to_dict() == pytest.approx({"A1": 768.0, "B2": 176018853 / 3600})
+    assert lives["observed"].to_dict() == {"A1": True, "B2": False}
+    assert lives.loc["A1", ["column", "row", "cage", "slot", "position"]].tolist() == [11, 2, 1, 4, 1]
+    assert sorted(log.events["cause"].astype(str)) == ["dbe", "otb"]
+    assert log.ttf(per="cage").n_groups == 2
+    assert log.ttr().durations.size == 0
+
+
+def test_titan_refuses_what_cannot_be(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        titan(
+            "A1,c11-2c1s4n1,2014-01-01 10:00:00,2014-02-01 10:00:00,2678400,FALSE,",
+            "A1,c11-2c1s4n1,2014-02-02 10:00:00,2014-02-03 10:00:00,86400,MAYBE,DBE",
+            "A1,c11-2c1s4n1,,2014-02-03 10:00:00,,,XYZ",
+            "Z9,c11-2c1s4n1,,2014-02-03 10:00:00,,,OTB",
+            ",c11-2c1s4n1,2014-02-02 10:00:00,2014-02-03 10:00:00,86400,TRUE,",
+        )
+    )
+    log = rf.read(path)
+    assert log.rejected["column"].tolist() == ["out", "event", "SN", "SN"]
+    assert log.source.rows_kept == 1
+
+
+def test_titan_real_counts(shared):
+    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+    assert log.lifetimes is not None
+    assert len(log.lifetimes) == log.n_nodes == 30_207
+
+
+# ----------------------------------------------------------------------- tables
+
+
+def write(tmp_path, text: str, name: str = "log.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_delimiters(tmp_path, delimiter):
+    text = "host,begin,fixed,reason\na,2024-03-01 00:00,2024-03-01 01:00,power\n".replace(",", delimiter)
+    log = rf.read(write(tmp_path, text))
+    assert log.events["cause"].astype(str).tolist() == ["power"]
+    assert log.ttr().durations.tolist() == [1.0]
+
+
+def test_named_columns_formats_zones_and_units(tmp_path):
+    path = write(tmp_path, "h;when;down;why\na;31.10.2021 02:30;90;x\n")
+    log = rf.read(
+        path, node="h", start="when", duration="down", cause="why", time_format="%d.%m.%Y %H:%M",
+        timezone="Europe/Berlin", duration_unit="minutes",
+    )  # fmt: skip
+    assert log.events["start"].tolist() == [utc("2021-10-31 00:30")]
+    assert log.events["end"].tolist() == [utc("2021-10-31 02:00")]
+
+
+def test_mapping_from_toml_and_its_errors(tmp_path):
+    path = write(tmp_path, "h,when\na,2024-01-01\nb,2024-01-02\n")
+    mapping = write(tmp_path, 'node = "h"\nstart = "when"\nsystem_name = "alpha"\n', "map.toml")
+    assert rf.read(path, mapping=mapping).systems == ("alpha",)
+    assert rf.read(path, mapping={"node": "h", "start": "when"}, system_name="beta").systems == ("beta",)
+    mapping.write_text('nod = "h"\n')
+    with pytest.raises(rf.ArgumentError, match="did you mean node"):
+        rf.read(path, mapping=mapping)
+    mapping.write_text("node = \n")
+    with pytest.raises(rf.ReadError, match="not TOML"):
+        rf.read(path, mapping=mapping)
+    with pytest.raises(rf.ReadError, match="did you mean when"):
+        rf.read(path, start="whne")
+    with pytest.raises(rf.ArgumentError, match="unknown time zone"):
+        rf.read(path, start="when", timezone="Mars/Olympus")
+    with pytest.raises(rf.ArgumentError, match="unknown unit"):
+        rf.read(write(tmp_path, "node,duration\na,3\n"), duration_unit="fortnights")
+
+
+def test_json_lines_and_parquet(tmp_path):
+    frame = pd.DataFrame({"node": ["a", "b"], "start": pd.to_datetime(["2024-01-01", "2024-01-03"]), "n": [1, 2]})
+    lines = write(
+        tmp_path, '{"node": "a", "start": "2024-01-01", "n": 1}\nnot json\n{"node": "b", "start": "2024-01-03"}\n'
+    )
+    log = rf.read(lines)
+    assert log.rejected[["line", "reason"]].to_numpy().tolist() == [[2, "not a JSON object"]]
+    assert log.events["line"].tolist() == [1, 3]
+    frame.to_parquet(tmp_path / "x.parquet")
+    other = rf.read(tmp_path / "x.parquet")
+    assert other.events["start"].tolist() == log.events["start"].tolist()
+    assert other.events["n"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1700000000", "1700003600"], "2023-11-14 22:13:20"),
+        (["1700000000000", "1700003600000"], "2023-11-14 22:13:20"),
+        (["2023-11-14T22:13:20Z", "2023-11-15T00:00:00+01:00"], "2023-11-14 22:13:20"),
+        (["2023-11-14 22:13:20", "2023-11-15"], "2023-11-14 22:13:20"),
+        (["11/14/2023 22:13:20", "11/15/2023 00:00:00"], "2023-11-14 22:13:20"),
+    ],
+)
+def test_times_in_many_forms(tmp_path, values, expected):
+    log = rf.read(write(tmp_path, "time,note\n" + "".join(f"{v},x\n" for v in values)))
+    assert log.events["start"].iloc[0] == utc(expected)
+
+
+def test_instants_alone_and_durations_alone(tmp_path):
+    instants = rf.read(write(tmp_path, "time\n2024-01-01 00:00\n2024-01-01 05:00\n"))
+    assert instants.ttf().durations.tolist() == [5.0]
+    lives = rf.read(write(tmp_path, "hours,censored\n10,0\n20,1\n"))
+    assert lives.lifetimes is not None
+    assert lives.lifetimes["observed"].tolist() == [True, False]
+    assert lives.ttf(per="system").durations.tolist() == [10.0, 20.0]
+
+
+def test_declared_population_and_window(tmp_path):
+    write(tmp_path, "node,entered,left,rack\na,2024-01-01,,r1\nb,2024-01-05,2024-01-20,r1\nc,,,r2\n", "nodes.csv")
+    path = write(tmp_path, "node,start\na,2024-01-03\na,2024-01-09\n")
+    log = rf.read(path, population=tmp_path / "nodes.csv", window_start="2024-01-01", window_end="2024-02-01")
+    assert log.n_nodes == 3
+    lives = log.ttf()
+    assert lives.group(("system", "a")).durations.tolist() == [48.0, 144.0, 552.0]
+    assert lives.group(("system", "b")).durations.tolist() == [360.0]
+    assert lives.group(("system", "c")).observed.tolist() == [False]
+    write(tmp_path, "node\nz\n", "nodes.csv")
+    with pytest.raises(rf.ReadError, match="not listed"):
+        rf.read(path, population=tmp_path / "nodes.csv")
+
+
+def test_scope_lets_a_row_do_without_a_node(tmp_path):
+    log = rf.read(write(tmp_path, "node,start,scope\na,2024-01-01,node\n,2024-01-02,system\n,2024-01-03,\n"))
+    assert log.events["scope"].astype(str).tolist() == ["node", "system"]
+    assert log.rejected["line"].tolist() == [4]

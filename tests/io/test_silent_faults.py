@@ -1,0 +1,137 @@
+"""Input that is easy to read wrongly without a word."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pandas as pd
+import pytest
+
+import relfit as rf
+from tests.io.made import fta, fta_row, good_files
+
+
+def table(tmp_path, text, name="log.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_ties_among_plain_durations_are_kept(tmp_path):
+    assert len(rf.read(table(tmp_path, "hours,censored\n10,0\n10,0\n20,1\n")).lifetimes) == 3
+
+
+def test_day_and_month_are_read_one_way_in_a_column(tmp_path):
+    log = rf.read(table(tmp_path, "node,start\na,13/02/2024\nb,02/03/2024\n"))
+    assert log.events["start"].dt.month.tolist() == [2, 3]
+    log = rf.read(table(tmp_path, "node,start\na,02/13/2024\nb,02/03/2024\n"))
+    assert log.events["start"].dt.day.tolist() == [13, 3]
+    log = rf.read(table(tmp_path, "node,start\na,13/02/2024\nb,02/13/2024\n"))
+    assert log.rejected["line"].tolist() == [3]
+
+
+@pytest.mark.parametrize("stop", [99_999_999_999, 9_300_000_000])
+def test_fta_stop_beyond_nanoseconds_is_rejected(tmp_path, stop):
+    path = table(tmp_path, fta(fta_row(0, 3, 0, 10**9, stop), fta_row(1, 3, 1, 1_000_003_600, 1_000_010_000)))
+    assert rf.read(path).rejected["line"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("time", "zone"), [("2262-04-11 23:47:00", "America/Denver"), ("1677-09-21 00:12:44", "Asia/Tokyo")]
+)
+def test_times_at_the_edge_do_not_wrap(tmp_path, time, zone):
+    log = rf.read(table(tmp_path, f"node,start\na,2024-01-01\nb,{time}\n"), timezone=zone)
+    assert log.rejected["line"].tolist() == [3]
+
+
+def test_an_unclosed_quote_does_not_swallow_the_rest(tmp_path):
+    rest = "".join(f"b,2024-02-{day:02d},x\n" for day in range(1, 20))
+    assert rf.read(table(tmp_path, 'node,start,note\na,2024-01-01,"oops\n' + rest)).source.rows_read == 20
+
+
+def test_fta_repeated_rows_are_rejected(tmp_path):
+    row = fta_row(0, 3, 0, 10**9, 1_000_003_600)
+    assert len(rf.read(table(tmp_path, fta(row, row, fta_row(1, 3, 1, 1_000_003_600, 1_000_010_000)))).rejected) == 1
+
+
+def test_reversed_window_is_an_error(tmp_path):
+    with pytest.raises(rf.RelfitError):
+        rf.read(table(tmp_path, "node,start\na,2024-01-05\n"), window_start="2024-02-01", window_end="2024-01-01")
+
+
+def test_titan_double_hour_is_decided_by_duration(shared):
+    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+    person = log.population.set_index("node").loc["0323812008761"]
+    assert (person["left"] - person["entered"]).total_seconds() == 88_096_065
+
+
+def test_titan_note_does_not_call_years_an_inventory_interval(shared):
+    notes = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz").source.notes
+    assert not any("by an inventory interval" in note for note in notes)
+
+
+# ------------------------------------------------- errors of relfit, and no others
+
+
+@pytest.mark.parametrize("name", ["line", "start_cut", "end_cut", "entered", "left", "declared", "entered_known"])
+def test_columns_named_like_our_own(tmp_path, name):
+    log = rf.read(table(tmp_path, f"node,start,{name}\na,2024-01-01,1\nb,2024-01-02,1\n"))
+    json.dumps(log.info(), default=str)
+    log.ttf()
+
+
+@pytest.mark.parametrize(
+    "text", ["node,start,duration\na,2100-01-01,2400000\nb,2024-01-01,1\n", "node,duration\na,2000000\na,2000001\n"]
+)
+def test_long_durations(tmp_path, text):
+    with contextlib.suppress(rf.RelfitError):
+        rf.read(table(tmp_path, text)).ttf()
+
+
+def test_lone_surrogates_can_be_kept(tmp_path):
+    log = rf.read(table(tmp_path, '{"node":"\\ud800","start":"2024-01-01"}\n'))
+    assert rf.read(rf.write(log, tmp_path / "x.parquet")).events["node"].astype(str).tolist() == ["?"]
+
+
+@pytest.mark.parametrize("name", ["lanl", "fta", "titan"])
+def test_unknown_zone(tmp_path, name):
+    with pytest.raises(rf.RelfitError):
+        rf.read(good_files(tmp_path)[name], timezone="Mars/Olympus")
+
+
+@pytest.mark.parametrize("arguments", [{"path": None}, {"mapping": [1]}])
+def test_wrong_types(tmp_path, arguments):
+    with pytest.raises(rf.RelfitError):
+        rf.read(**{"path": table(tmp_path, "node,start\na,2024-01-05\n"), **arguments})
+
+
+def test_parquet_copy_has_ordinary_permissions(tmp_path):
+    plain = table(tmp_path, "node,start\na,2024-01-05\n")
+    copy = rf.write(rf.read(plain), tmp_path / "x.parquet")
+    assert copy.stat().st_mode == plain.stat().st_mode
+
+
+def test_a_row_of_delimiters_is_counted(tmp_path):
+    assert rf.read(table(tmp_path, "node,start,c\n,,\na,2024-01-01,x\n")).source.rows_read == 2
+
+
+def test_lanl_system_14_nodes_are_named(shared):
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+    assert (log.population["system"].astype(str) == "14").sum() == 128
+
+
+def test_lanl_system_17_is_a_system(shared):
+    assert "17" in rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").systems
+
+
+def test_a_population_can_be_a_table_in_memory(tmp_path):
+    people = pd.DataFrame({"node": ["a", "b"], "rack": ["r1", "r2"]})
+    log = rf.read(table(tmp_path, "node,start\na,2024-01-05\na,2024-01-07\n"), population=people)
+    assert log.population["rack"].astype(str).tolist() == ["r1", "r2"]
+
+
+@pytest.mark.parametrize("factor", [1, 10**3, 10**6, 10**9])
+def test_unix_times_of_every_unit(tmp_path, factor):
+    log = rf.read(table(tmp_path, f"time,note\n{1_700_000_000 * factor},x\n{1_700_003_600 * factor},x\n"))
+    assert log.ttf().durations.tolist() == [1.0]

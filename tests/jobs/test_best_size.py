@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from papers.allocation import PRINTED_EXPECTED, ra_opt_of_table_6_1, table_6_1
+from relfit.errors import ArgumentError
+from relfit.families import Exponential, Lognormal, Weibull
+from relfit.system import (
+    Amdahl,
+    Checkpoint,
+    Gustafson,
+    System,
+    best_nodes,
+    best_size,
+    completion_time,
+    hazards_ordered_alike,
+    prefixes,
+    ra_opt,
+)
+
+
+def fleet(n: int, seed: int, **options) -> System:
+    rng = np.random.default_rng(seed)
+    return System(Weibull(rng.uniform(0.5, 2.0, n), rng.uniform(200.0, 2000.0, n)), rng.uniform(0, 300, n), **options)
+
+
+def test_table_6_1() -> None:
+    table = table_6_1()
+    assert int(table.loc[table["best"], "nodes"].item()) == 14
+    assert round(float(table["expected"][13]), 1) == 392.9
+    error = np.abs(table["expected"] / np.array(PRINTED_EXPECTED) - 1.0)
+    assert error.max() < 0.0025
+    assert error.drop(18).max() < 0.0015
+    life = table["mttf"]
+    assert np.allclose(table["expected_exact"], life * np.expm1(table["length"] / life), rtol=1e-9)
+    assert ra_opt_of_table_6_1().best == 14
+    assert ra_opt_of_table_6_1("exact").best == 11
+
+
+@pytest.mark.parametrize("convention", ["exact", "paper"])
+def test_each_size_is_its_own_completion_time(convention: str) -> None:
+    system = fleet(9, 1, common=Weibull(0.7, 5000.0), racks=list("aabbbccca"), rack_lives=Weibull(1.4, 4000.0))
+    found = best_size(system, "500h", Amdahl(0.9), restart="1h", convention=convention)
+    for k in (1, 4, 9):
+        one = completion_time(system.take(found.order[:k]), "500h", Amdahl(0.9), restart="1h", convention=convention)
+        assert found.expected[k - 1] == pytest.approx(one.expected, rel=1e-8)
+        assert found.success[k - 1] == pytest.approx(one.success, rel=1e-9)
+    assert found.best_expected == found.expected.min()
+
+
+def test_as_new_and_checkpoints() -> None:
+    system = fleet(6, 2)
+    plan = Checkpoint(3.0, 0.1, 0.2)
+    for settings in ({"after_failure": "as_new"}, {"checkpoint": plan}, {"checkpoint": plan, "convention": "paper"}):
+        found = best_size(system, "200h", Amdahl(0.9), restart="1h", **settings)
+        one = completion_time(system.take(found.order[:3]), "200h", Amdahl(0.9), restart="1h", **settings)
+        assert found.expected[found.sizes == 3] == pytest.approx(one.expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("law", [Amdahl(0.99), Gustafson(0.9)])
+def test_interpolation_agrees_with_sums(law, monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    n = 100
+    system = System(
+        Weibull(rng.uniform(0.1, 4.0, n), rng.uniform(300, 3000, n) * n), rng.uniform(0, 800, n) * rng.integers(0, 2, n)
+    )
+    exact = best_size(system, 3000.0, law, order="given")
+    monkeypatch.setattr(prefixes, "DIRECT", 0)
+    quick = best_size(system, 3000.0, law, order="given")
+    assert quick.log_expected == pytest.approx(exact.log_expected, abs=1e-7)
+    assert np.allclose(quick.success, exact.success, rtol=1e-7)
+
+
+def test_equal_nodes_and_many() -> None:
+    system = System(Weibull(0.8, np.full(3000, 1e5)))
+    found = best_size(system, 500_000.0, Amdahl(0.9999), restart=0.5)
+    k = found.sizes
+    a = best_size(System(Weibull(0.8, 1e5 * 700 ** -(1 / 0.8))), 1.0).system
+    one = completion_time(a, float(found.lengths[699]), restart=0.5)  # 700 of them are one of a shorter scale
+    assert found.expected[699] == pytest.approx(one.expected, rel=1e-9)
+    assert k[found.place] == found.best
+    assert 1 < found.best < 3000
+
+
+def test_rules_and_ties() -> None:
+    times = {1: 1.0, 2: 0.9, 3: 3.0}  # two nodes slow the job down
+    system = System(Exponential([1e-6] * 3))
+    assert best_size(system, 10.0, times).best == 3
+    assert ra_opt(system, 10.0, times).best == 1
+    same = best_size(System(Weibull(0.8, [500.0] * 5)), 10.0, Amdahl(0.5), order="reliability")
+    assert same.order.tolist() == [0, 1, 2, 3, 4]
+
+
+def brute_force(b, a, t, law, work, restart) -> tuple[float, tuple[int, ...]]:
+    """Every set, by Gauss-Legendre on dyadic panels: no code of the package but the law."""
+    n = b.size
+    x0, w0 = np.polynomial.legendre.leggauss(12)
+    ends = np.concatenate([[0.0], 0.5 ** np.arange(14, -1, -1)])
+    u = (ends[:-1, None] + np.diff(ends)[:, None] * 0.5 * (1 + x0)).ravel()
+    w = (np.diff(ends)[:, None] * 0.5 * w0).ravel()
+    best: tuple[float, tuple[int, ...]] = (np.inf, ())
+    bits = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
+    for k in range(1, n + 1):
+        length = float(law.time(work, [k])[0])
+        sets = bits[bits.sum(axis=1) == k].astype(float)
+        at = lambda x: ((t[:, None] + x) / a[:, None]) ** b[:, None] - (t[:, None] / a[:, None]) ** b[:, None]  # noqa: E731
+        end = at(np.array([length]))
+        with np.errstate(over="ignore", invalid="ignore"):  # sets that as good as never finish
+            value = np.exp(sets @ (end - at(length * u))) @ (w * length) + restart * np.expm1(sets @ end[:, 0])
+        value = np.where(np.isfinite(value), value, np.inf)
+        place = int(np.argmin(value))
+        if value[place] < best[0] * (1 - 1e-12):
+            best = (float(value[place]), tuple(np.flatnonzero(sets[place]).tolist()))
+    return best
+
+
+def test_search_equals_brute_force_for_twelve_nodes() -> None:
+    rng = np.random.default_rng(3)
+    sorted_is_best = 0
+    for case in range(1000):
+        b = (rng.uniform(0.4, 3.0, 12), np.full(12, rng.uniform(0.5, 2.0)), rng.choice([0.5, 1.0, 4.0], 12))[case % 3]
+        a = rng.uniform(100.0, 1000.0, 12)
+        t = rng.uniform(0.0, 500.0, 12) * (rng.random(12) < 0.7) * (case % 3 != 1)
+        law, work, restart = Amdahl(rng.uniform(0.6, 1.0)), 10 ** rng.uniform(1, 3), float(rng.choice([0.0, 1.0, 20.0]))
+        wanted, chosen = brute_force(b, a, t, law, work, restart)
+        found = best_nodes(System(Weibull(b, a), t), work, law, restart=restart)
+        assert found.optimal
+        assert found.best_expected == pytest.approx(wanted, rel=1e-9)
+        assert tuple(found.positions.tolist()) == chosen
+        sorted_is_best += found.gain < 1e-9
+        if found.ordered:
+            assert found.gain < 1e-9
+    assert sorted_is_best < 990  # the cases are not all easy
+
+
+@pytest.mark.parametrize("convention", ["exact", "paper"])
+def test_search_with_other_families_and_common_causes(convention: str) -> None:
+    rng = np.random.default_rng(5)
+    nodes = [Lognormal(m, 1.0) for m in rng.uniform(4, 7, 3)] + [Weibull(b, 400.0) for b in (0.5, 1.5, 4.0)]
+    system = System(nodes, rng.uniform(0, 100, 6), common=Weibull(0.7, 900.0))
+    found = best_nodes(system, 300.0, Amdahl(0.9), restart=1.0, convention=convention)
+    every = [
+        completion_time(system.take(np.array(s)), 300.0, Amdahl(0.9), restart=1.0, convention=convention).expected
+        for k in range(1, 7)
+        for s in combinations(range(6), k)
+    ]
+    assert found.best_expected == pytest.approx(min(every), rel=1e-9)
+
+
+def test_sorted_is_not_always_best() -> None:
+    system = System(Weibull([0.3, 4.0], [30000.0, 160.0]))
+    found = best_nodes(system, 100.0, lambda k: np.ones_like(k))
+    assert found.positions.tolist() == [0]
+    assert found.sorted.positions.tolist() == [1]
+    assert not found.ordered
+    assert found.gain > 0.0
+    assert hazards_ordered_alike(System(Weibull(0.7, [900.0, 500.0, 700.0])), 100.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"k_max": 13}, "k_max is 13, but there are only 6 nodes"),
+        ({"k_max": 0}, "k_max is 0"),
+        ({"order": "size"}, "'reliability', 'given' or positions"),
+        ({"order": [0, 0]}, "names node 0 twice"),
+        ({"order": [0, 6]}, "order names node 6"),
+        ({"rule": "last"}, "'least' or 'first'"),
+        ({"horizon": -1.0}, "horizon is -1 hours"),
+        ({"after_failure": "ageing"}, "not compared by simulation"),
+        ({"interval": 0.9}, "given parameters"),
+    ],
+)
+def test_bad_input(settings, text) -> None:
+    with pytest.raises(ArgumentError, match=text):
+        best_size(fleet(6, 2), 100.0, Amdahl(0.9), **settings)
+
+
+def test_systems_that_tolerate_failures_are_rejected() -> None:
+    with pytest.raises(ArgumentError, match="tolerates 1"):
+        best_size(fleet(6, 2, tolerance=1), 100.0)

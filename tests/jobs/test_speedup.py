@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from relfit.errors import ArgumentError, ReadError
+from relfit.jobs import Amdahl, FunctionSpeedup, Gustafson, MeasuredSpeedup, as_speedup, read_speedup
+
+
+def test_laws() -> None:
+    k = np.array([1, 2, 7, 20])
+    assert Amdahl(0.895).speedup(k) == pytest.approx([1.0, 1.809955, 4.294479, 6.677796], rel=1e-6)  # Table 6.1
+    assert Gustafson(0.9).time(100.0, k) == pytest.approx(100.0 / (0.1 + 0.9 * k))
+    assert as_speedup(None).speedup(8) == 8.0
+
+
+def test_measured_inside_and_outside() -> None:
+    law = MeasuredSpeedup.of_times([16, 2, 4], ["10h", "60h", "32h"])
+    assert law.work == 120.0
+    assert law.time(None, [2, 4, 16]) == pytest.approx([60.0, 32.0, 10.0])
+    assert law.time(None, [8])[0] == pytest.approx(np.sqrt(32.0 * 10.0))  # a straight line in the logs
+    assert law.time(None, [1, 100]) == pytest.approx([120.0, 10.0])
+    with pytest.raises(ArgumentError, match="on 100 nodes"):
+        MeasuredSpeedup([1, 2], [1.0, 1.5], outside="reject").speedup([2, 100])
+
+
+def test_functions() -> None:
+    assert FunctionSpeedup(lambda k: np.sqrt(k)).speedup([4, 9]).tolist() == [2.0, 3.0]
+    assert FunctionSpeedup(lambda k: 3.0 if k > 2 else 1.0).speedup([1, 5]).tolist() == [1.0, 3.0]  # not for arrays
+    with pytest.raises(ArgumentError, match="gives -1 for 3 nodes"):
+        FunctionSpeedup(lambda k: np.where(np.asarray(k) == 3, -1.0, 1.0)).speedup([1, 3])
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Amdahl(1.2), "did you mean 0.012"),
+        (lambda: Gustafson(-0.1), "between 0 and 1"),
+        (lambda: Amdahl(0.5).speedup([0]), "0 is no number of nodes"),
+        (lambda: Amdahl(0.5).time(-3.0, [1]), "work is -3 hours"),
+        (lambda: Amdahl(0.5).time(None, [1]), "work is missing"),
+        (lambda: MeasuredSpeedup([1, 1], [1.0, 2.0]), "listed twice"),
+        (lambda: MeasuredSpeedup([1, 2], [1.0, 0.0]), "speed-up on 2 nodes is 0"),
+        (lambda: as_speedup("fast"), "no law of speed-up"),
+    ],
+)
+def test_bad_input(make, text) -> None:
+    with pytest.raises(ArgumentError, match=text):
+        make()
+
+
+def test_table_from_file(tmp_path) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text("# measured in May\nnodes,time\n1,100h\n\n4,30h\n16,12\n")
+    law = read_speedup(file)
+    assert law.time(None, [1, 4, 16]) == pytest.approx([100.0, 30.0, 12.0])
+    file.write_text("k;speedup\n1;1\n8;5.5\n")
+    assert read_speedup(file).speedup(8) == pytest.approx(5.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nodes,time\n1,100h\n4,soon\n", r"line 3, column time: 'soon' is not a duration"),
+        ("nodes,time\n1,100h\n0,3h\n", r"line 3, column nodes: '0' is not a number of one"),
+        ("nodes,time\n2,100h\n2,3h\n", r"line 3, column nodes: 2 nodes are listed twice"),
+        ("nodes,time\n2\n", r"line 2: 1 values under 2 columns"),
+        ("who,time\n2,3\n", r"line 1: no column nodes"),
+        ("nodes,time\n", "has a heading and no lines"),
+        ("", "is empty"),
+    ],
+)
+def test_bad_table(tmp_path, text, said) -> None:
+    file = tmp_path / "times.csv"
+    file.write_text(text)
+    with pytest.raises(ReadError, match=said) as caught:
+        read_speedup(file)
+    assert "times.csv" in str(caught.value)

@@ -1,0 +1,214 @@
+"""ChangePoints: exactness of the segmentation, size, power, names."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.errors import ArgumentError
+from relfit.screening import change_points, segments, stable_period
+from relfit.screening.segmentation import excess, merged, null_gains
+from tests.factories import make_log
+
+
+def best_value(counts: np.ndarray, exposure: np.ndarray, penalty: float, shortest: int) -> float:
+    """The largest penalised log-likelihood, by trying every last segment."""
+    running, time = np.r_[0, np.cumsum(counts)], np.r_[0, np.cumsum(exposure)]
+    best = np.full(counts.size + 1, -np.inf)
+    best[0] = penalty
+    for end in range(shortest, counts.size + 1):
+        for start in range(end - shortest + 1):
+            number = running[end] - running[start]
+            value = number * np.log(number / (time[end] - time[start])) if number else 0.0
+            best[end] = max(best[end], best[start] + value - penalty)
+    return float(best[-1])
+
+
+def test_segmentation_is_exact() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        size, shortest, penalty = int(rng.integers(5, 60)), int(rng.integers(1, 6)), rng.uniform(0.2, 3.0)
+        counts, exposure = rng.poisson(rng.choice([0.5, 3.0, 6.0], size)), rng.uniform(0.5, 1.5, size)
+        cuts = segments(counts, exposure, penalty, shortest)
+        assert np.diff(cuts).min() >= shortest
+        value = penalty
+        for start, end in pairwise(cuts.tolist()):
+            number = counts[start:end].sum()
+            value += (number * np.log(number / exposure[start:end].sum()) if number else 0.0) - penalty
+        assert value == pytest.approx(best_value(counts, exposure, penalty, shortest), abs=1e-9)
+
+
+def simulated(rng: np.random.Generator, per_day: np.ndarray) -> rf.FailureLog:
+    days = np.repeat(np.arange(per_day.size), rng.poisson(per_day))
+    hours = np.sort(24.0 * (days + rng.random(days.size)))
+    log = make_log([{"start": 0.5}], [{"node": "n"}], window=(0, 24.0 * per_day.size))
+    events = log.events.iloc[np.zeros(hours.size, int)].reset_index(drop=True)
+    events["start"] = log.window.start + pd.to_timedelta((hours * 3600).round(), unit="s")
+    return rf.FailureLog(events, log.population, log.window)
+
+
+def test_a_constant_rate_is_one_period() -> None:
+    rng = np.random.default_rng(7)
+    exposure, total, shortest = rng.uniform(0.5, 1.5, 120), 300, 6
+    start = rng.multinomial(total, exposure / exposure.sum())
+    penalty = np.quantile(null_gains(start, exposure, shortest, 1999, 1), 0.95, method="higher")
+    several = [
+        segments(counts, exposure, penalty * excess(counts, exposure, shortest), shortest).size > 2
+        for counts in rng.multinomial(total, exposure / exposure.sum(), 2000)
+    ]
+    assert 0.04 <= np.mean(several) <= 0.06
+
+
+def test_logs_of_a_constant_rate_are_one_period() -> None:
+    rng = np.random.default_rng(7)
+    found = [change_points(simulated(rng, np.full(720, 0.4)), of="records", bin_width="4D", rng=i, replications=99)
+             for i in range(100)]  # fmt: skip
+    assert np.mean([len(one) > 1 for one in found]) <= 0.12  # 0.05 with a standard error of 0.022
+    assert np.mean([one.p for one in found]) == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_rate_that_doubles_is_found_where_it_does() -> None:
+    rng = np.random.default_rng(8)
+    covered, right = [], []
+    for i in range(40):
+        found = change_points(simulated(rng, np.repeat([0.5, 1.0], 400)), of="records", replications=99, rng=i)
+        right.append(len(found) == 2)
+        if len(found) == 2:
+            true = found.periods[0].start + pd.Timedelta(days=400)
+            covered.append(found.periods[1].start_low <= true <= found.periods[1].start_high)
+            assert found.periods[1].name == "wear-out"
+            assert found.p <= 0.05
+    assert np.mean(right) > 0.85
+    assert np.mean(covered) > 0.85
+
+
+def test_bathtub_is_named() -> None:
+    rng = np.random.default_rng(9)
+    found = change_points(
+        simulated(rng, np.repeat([6.0, 3.0, 1.0, 3.0], [150, 150, 600, 80])), of="records", replications=99
+    )
+    assert [period.name for period in found.periods] == ["infancy", "infancy", "steady", "wear-out"]
+    assert found.stable == 2
+    assert "should not be used" in found.sentence
+    assert found.to_frame()["failures"].sum() == found.counts.sum()
+
+
+def test_bursts_are_no_periods() -> None:
+    rng = np.random.default_rng(10)
+    several = []
+    for i in range(60):
+        parents = simulated(rng, np.full(720, 0.3)).events["start"]
+        copies = parents.repeat(rng.geometric(0.25, len(parents))).reset_index(drop=True)
+        log = simulated(rng, np.full(720, 0.3))
+        events = log.events.iloc[np.zeros(len(copies), int)].reset_index(drop=True).assign(start=copies)
+        clustered = rf.FailureLog(events, log.population, log.window)
+        several.append(len(change_points(clustered, of="records", bin_width="2D", replications=99, rng=i)) > 1)
+    assert np.mean(several) < 0.2
+
+
+def test_a_rate_that_wanders_from_month_to_month_is_no_string_of_periods() -> None:
+    rng = np.random.default_rng(12)
+    wandering, changed = [], []
+    for i in range(30):
+        monthly = rng.lognormal(0.0, 0.35, 48)
+        wandering.append(
+            change_points(simulated(rng, np.repeat(3.0 * monthly, 30)), of="records", replications=99, rng=i)
+        )
+        monthly[24:] *= 3.0
+        changed.append(
+            change_points(simulated(rng, np.repeat(3.0 * monthly, 30)), of="records", replications=99, rng=i)
+        )
+    assert np.mean([len(found) for found in wandering]) < 2.0
+    assert np.median([found.dispersion for found in wandering]) > 3.0
+    number = [len(found) for found in changed]
+    assert min(number) >= 2
+    assert np.median(number) == 2
+    covered = [found.periods[0].low <= 3.0 * np.exp(0.35**2 / 2) / 24.0 <= found.periods[0].high for found in changed]
+    assert np.mean(covered) > 0.8
+
+
+def test_changes_that_are_too_small_to_matter_are_joined() -> None:
+    rng = np.random.default_rng(13)
+    log = simulated(rng, np.repeat([50.0, 55.0, 110.0], 300))
+    all_of_them = change_points(log, of="records", least_change=1.0)
+    found = change_points(log, of="records")
+    assert len(all_of_them) >= 3
+    assert len(found) == 2
+    assert abs(found.periods[1].start - (log.window.start + pd.Timedelta(days=600))) < pd.Timedelta(days=2)
+    assert found.least_change == found.to_dict()["least_change"] == 1.25
+    assert "a node-year" in found.sentence
+    joined = merged(np.array([0, 1, 2, 3, 4]), [0, 0, 10, 10], np.array([1.0, 0.0, 1.0, 1.0]), 1.25)
+    assert joined[-1] == 4
+
+
+def test_white_has_its_infancy_and_its_steady_period() -> None:
+    log = rf.datasets.load("white")
+    period = stable_period(log)
+    assert period.name == "steady"
+    assert abs(period.start - pd.Timestamp("2002-10-01", tz="UTC")) < pd.Timedelta(days=30)
+    assert period.end == log.window.end
+    assert period.start_low <= period.start <= period.start_high
+    assert all(one.name == "infancy" for one in change_points(log).periods[:-1])
+
+
+def test_the_period_to_use_has_failures() -> None:
+    rng = np.random.default_rng(14)
+    found = change_points(simulated(rng, np.repeat([1.0, 0.3, 0.0], [100, 300, 400])), of="records", replications=99)
+    assert [period.name for period in found.periods] == ["infancy", "steady", "later"]
+    assert found.stable_period.failures > 50
+    assert found.periods[-1].failures == 0
+    assert "no failure at all (nothing to fit to; was the log kept up?)" in found.sentence
+    sparse = change_points(simulated(rng, np.repeat([1.0, 0.01], [300, 500])), of="records", replications=99)
+    assert sparse.stable == 0
+    assert f"{sparse.periods[1].failures} in that time are too few for a fit" in sparse.sentence
+    brief = change_points(simulated(rng, np.repeat([0.004, 3.0, 0.004], [400, 60, 400])), of="records", replications=99)
+    assert brief.stable_period.failures > 100  # no period has both a sixth of the time and ten failures
+
+
+def test_what_came_after_the_period_to_use_is_said() -> None:
+    rng = np.random.default_rng(15)
+    per_day = np.repeat([3.0, 1.0, 4.0, 1.0], [100, 600, 60, 60])
+    found = change_points(simulated(rng, per_day), of="records", replications=99)
+    assert [period.name for period in found.periods][1:3] == ["steady", "wear-out"]
+    assert found.periods[3].name == "later"  # back to where it was
+    assert found.sentence.count("that of this period, since") == 1
+    assert f"{found.periods[2].rate / found.stable_period.rate:.2g} times that of this period" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("system", "since", "until", "failures"),
+    [(17, "1997-05", "2000-04", 91), (21, "2001-09", "2001-11", 45), (20, "2004-04", "2005-09", 382)],
+)
+def test_lanl_systems(shared: Path, system: int, since: str, until: str, failures: int) -> None:
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=system)
+    period = stable_period(log)
+    assert (f"{period.start:%Y-%m}", f"{period.end:%Y-%m}") == (since, until)
+    assert period.failures == pytest.approx(failures, abs=5)
+
+
+def test_edges() -> None:
+    few = change_points(make_log([{"start": 1}, {"start": 90}]))
+    assert few.status == "too_few"
+    assert len(few) == 1
+    assert change_points(make_log([], [{"node": "n"}])).stable_period.rate == 0.0
+    together = change_points(make_log([{"node": f"n{i}", "start": 50} for i in range(40)], window=(0, 2400)))
+    assert len(together) == 1  # forty records of one instant are one incident
+    with pytest.raises(ArgumentError, match="whole lives"):
+        change_points(make_log([], [{"node": "a"}], lifetimes=[{"node": "a", "duration": 3.0, "observed": True}]))
+    for options in (
+        {"size": 5},
+        {"of": "nodes"},
+        {"penalty": -1.0},
+        {"replications": 3},
+        {"bin_width": 0},
+        {"least_change": 0.5},
+    ):
+        with pytest.raises(ArgumentError):
+            change_points(make_log([{"start": 1}]), **options)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="without exposure"):
+        segments([1, 2], [1.0, 0.0], 1.0)

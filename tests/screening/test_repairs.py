@@ -1,0 +1,111 @@
+"""Quick and slow repairs: recovery, coverage, agreement with the hyperexponential of `relfit.fitting`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import relfit as rf
+from relfit.errors import ArgumentError
+from relfit.families import Exponential, Family, Gamma, Lognormal, Weibull
+from relfit.fitting import fit
+from relfit.lifedata import LifeData
+from relfit.screening._repair_kinds import repair_kinds
+from tests.factories import make_log
+
+
+def sample(kind: str, groups: int, size: int) -> tuple[LifeData, np.ndarray]:
+    rng = np.random.default_rng(11)
+    quick = rng.random((groups, size)) < 0.7
+    if kind == "lognormal2":
+        life = np.where(quick, rng.lognormal(-1.0, 0.6, quick.shape), rng.lognormal(2.5, 0.8, quick.shape))
+    else:
+        life = np.where(quick, rng.exponential(0.5, quick.shape), rng.exponential(20.0, quick.shape))
+    limit = rng.exponential(100.0, quick.shape)
+    offsets = np.arange(groups + 1) * size
+    index = pd.RangeIndex(groups, name="group")
+    return LifeData(np.minimum(life, limit).ravel(), (life <= limit).ravel(), offsets, index), quick
+
+
+@pytest.mark.parametrize(
+    ("model", "quick", "slow"), [("lognormal2", np.exp(-0.82), np.exp(2.82)), ("hyperexponential2", 0.5, 20.0)]
+)
+def test_planted_classes_are_recovered(model: str, quick: float, slow: float) -> None:
+    lives, _ = sample(model, 100, 300)
+    table = repair_kinds(lives, models=(model,)).table
+    assert (table["status"] == "ok").all()
+    true = {"share_quick": 0.7, "mean_quick": quick, "mean_slow": slow, "mean": 0.7 * quick + 0.3 * slow}
+    for name, value in true.items():
+        covers = (table[f"{name}_low"] <= value) & (value <= table[f"{name}_high"])
+        assert 0.87 <= covers.mean() <= 1.0
+        assert table[name].mean() == pytest.approx(value, rel=0.05)
+
+
+def test_the_hyperexponential_is_that_of_fitting() -> None:
+    lives, _ = sample("hyperexponential2", 20, 200)
+    table = repair_kinds(lives, models=("hyperexponential2",)).table
+    theirs = fit(lives, "hyperexponential2", bootstrap=0)["hyperexponential2"]
+    assert table["loglik"].to_numpy() == pytest.approx(theirs.loglik, abs=1e-7)
+    assert (1.0 / table["mean_quick"]).to_numpy() == pytest.approx(theirs.parameters["rate_1"], rel=1e-4)
+
+
+def test_at_the_split_both_classes_are_equally_likely() -> None:
+    rng = np.random.default_rng(5)
+    life = np.where(rng.random(4000) < 0.6, rng.lognormal(0.0, 0.5, 4000), rng.lognormal(3.0, 0.5, 4000))
+    row = repair_kinds(LifeData.from_array(life), models=("lognormal2",)).table.iloc[0]
+
+    def weighed(place: float) -> tuple[float, float]:
+        return 0.6 * stats.lognorm.pdf(place, 0.5), 0.4 * stats.lognorm.pdf(place, 0.5, scale=np.exp(3.0))
+
+    before, after = weighed(row["split_low"]), weighed(row["split_high"])
+    assert before[0] > before[1]
+    assert after[0] < after[1]
+
+
+def test_one_kind_of_repair_is_one_class() -> None:
+    rng = np.random.default_rng(6)
+    groups = LifeData.from_groups({i: rng.lognormal(1.0, 1.0, 200) for i in range(60)})
+    status = repair_kinds(groups, models=("lognormal2",)).table["status"]
+    assert status.isin(["one_class", "hollow", "not_found"]).mean() >= 0.93
+
+
+@pytest.mark.parametrize(
+    "law", [Exponential(0.5), Lognormal(0.5, 1.0), Weibull(0.7, 3.0), Gamma(0.6, 2.0)], ids=lambda law: law.name
+)
+def test_any_single_law_is_one_class(law: Family) -> None:
+    life = law.sample((30, 300), rng=7)
+    table = repair_kinds(LifeData.from_groups(dict(enumerate(life)))).table
+    assert (table["status"] == "ok").sum() <= 2
+    best = table.drop_duplicates(table.columns[0])
+    assert set(best["one"]) <= {"exponential", "lognormal", "weibull", "gamma"}
+    single = fit(LifeData.from_groups(dict(enumerate(life))), law.name, bootstrap=0)[law.name]
+    assert (best["aic_one"].to_numpy() <= single.aic + 2.0 * np.log(300)).all()
+
+
+def test_by_cause_of_a_log() -> None:
+    found = repair_kinds(rf.datasets.load("white"))
+    assert set(found.table["cause"]) == {"facilities", "hardware", "human error", "network", "software"}
+    assert len(found.best()) == 5
+    assert (found.best()["status"] == "one_class").sum() >= 4  # they were drawn from one lognormal a cause
+
+
+def test_edges() -> None:
+    log = make_log(
+        [{"start": 3 * i, "end": 3 * i + 1, "cause": "a"} for i in range(20)]
+        + [{"start": 70, "end": 71, "cause": "b"}, {"start": 80, "end": 80, "cause": "b"}]
+    )
+    found = repair_kinds(log)
+    assert found.zero == 1
+    assert found.table.loc[found.table["cause"] == "b", "status"].tolist() == ["too_few", "too_few"]
+    constant = found.table[found.table["cause"] == "a"]
+    assert constant["status"].isin(["one_class", "hollow", "not_found"]).all()
+    assert "No group" in found.sentence
+    assert found.to_dict()["zero"] == 1
+    with pytest.raises(ArgumentError):
+        repair_kinds(log, models=("normal",))
+    with pytest.raises(ArgumentError):
+        repair_kinds(log, models=())
+    with pytest.raises(ArgumentError):
+        repair_kinds(log, level=2.0)
