@@ -76,7 +76,7 @@ def calibrate(
         Attribute that says in which rack a node stands; rack, frame, cabinet or chassis when left out.
     exposure : {"up", "observed"}
         Whether the hours of a node count while it is down. Planners take the mean time between failures of a node as
-        the time that it works, which is ``"up"``; `relfit.incidents.Incidents.rates` counts all hours.
+        the time that it works, which is ``"up"``; `relfit.screening.Incidents.rates` counts all hours.
     level : float
         Level of the intervals.
     name : str, optional

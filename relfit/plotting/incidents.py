@@ -26,7 +26,7 @@ def incident_window(found: Incidents | WindowChoice, ax: Axes | None = None) -> 
 
     Parameters
     ----------
-    found : relfit.incidents.Incidents or WindowChoice
+    found : relfit.screening.Incidents or WindowChoice
     ax : matplotlib Axes, optional
 
     Returns
@@ -80,7 +80,7 @@ def incidents_by_window(found: Incidents, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    found : relfit.incidents.Incidents
+    found : relfit.screening.Incidents
     ax : matplotlib Axes, optional
 
     Returns
@@ -138,7 +138,7 @@ def incident_sizes(found: Incidents, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    found : relfit.incidents.Incidents
+    found : relfit.screening.Incidents
     ax : matplotlib Axes, optional
 
     Returns

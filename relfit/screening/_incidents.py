@@ -46,7 +46,7 @@ def incidents(
     log : FailureLog
     window : float or duration, optional
         Longest gap within an incident, hours or text such as "5min"; 0 joins what began at one instant. Chosen from the
-        gaps when left out, see `relfit.incidents.choose_window`.
+        gaps when left out, see `relfit.screening.choose_window`.
     place : str
         Where records must be together: ``"system"``, ``"node"``, or an attribute such as ``"rack"``.
     group : str, optional

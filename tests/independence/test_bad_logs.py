@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import relfit.incidents
 import relfit.periods
 
 import relfit.independence
 import relfit.recurrence
+import relfit.screening
 from relfit import FailureLog
 from relfit.errors import RelfitError
 from relfit.independence import (
@@ -158,7 +158,7 @@ def test_a_status_or_a_clear_error(name: str, kind: str) -> None:
 
 def test_every_public_function_is_tried() -> None:
     tried = {name.split(",")[0] for name in FUNCTIONS} | {"durbin_watson_p", "grouping"}
-    rooms = (relfit.independence, relfit.recurrence, relfit.incidents, relfit.periods)
+    rooms = (relfit.independence, relfit.recurrence, relfit.screening)
     public = {name for room in rooms for name in room.__all__ if inspect.isfunction(getattr(room, name))}
     assert public - tried - {"segments"} == set()
 

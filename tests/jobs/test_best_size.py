@@ -8,18 +8,17 @@ import pytest
 from papers.allocation import PRINTED_EXPECTED, ra_opt_of_table_6_1, table_6_1
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Lognormal, Weibull
-from relfit.system import (
+from relfit.jobs import (
     Amdahl,
     Checkpoint,
     Gustafson,
-    System,
     best_nodes,
     best_size,
     completion_time,
     hazards_ordered_alike,
-    prefixes,
     ra_opt,
 )
+from relfit.system import System, prefixes
 
 
 def fleet(n: int, seed: int, **options) -> System:

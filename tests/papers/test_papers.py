@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from relfit import reproduction
+import papers as reproduction
 from relfit.cli.main import main
 from relfit.errors import ArgumentError
 from relfit.planning import block_mtbf

@@ -17,8 +17,9 @@ from matplotlib.axes import Axes
 import relfit as rf
 from relfit import plotting
 from relfit.fitting import mean_time
+from relfit.numeric.false_discovery import adjusted_p
 from relfit.plotting import style
-from relfit.screening.tallies import adjust_p_values, by_cause, by_node, on_the_clock, over_time, poisson_interval
+from relfit.screening.tallies import by_cause, by_node, on_the_clock, over_time, poisson_interval
 from tests.reporting.logs import log_of
 
 EVENT_FIGURES = [
@@ -201,7 +202,7 @@ def test_adjusted_p_values_against_scipy() -> None:
     from scipy.stats import false_discovery_control
 
     p = np.random.default_rng(5).uniform(size=200) ** 3
-    np.testing.assert_allclose(adjust_p_values(p), false_discovery_control(p))
+    np.testing.assert_allclose(adjusted_p(p), false_discovery_control(p))
 
 
 def test_node_hours_follow_the_population() -> None:
