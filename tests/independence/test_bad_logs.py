@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import relfit.periods
 
 import relfit.independence
 import relfit.recurrence
