@@ -1,0 +1,81 @@
+"""What all plans have in common: the failure rate they rest on, how certain it is, and the table of alternatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.results import Result
+
+__all__ = ["Plan", "limits"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Plan(Result):
+    """Base of plans.
+
+    A plan is a dataclass with fields of its own, `headline`, and where there is more to say `remarks`. `to_frame` is the
+    field that `_table` names.
+
+    Attributes
+    ----------
+    mtbf : float
+        Mean hours between failures of what is planned for.
+    source : str
+        Where the failure rate comes from.
+    level : float
+        Of all limits.
+    n_draws : int
+        Draws of the parameters behind the limits; 0 where nothing is known of their uncertainty.
+    assumptions : tuple of str
+        What the plan takes for granted, or what speaks against it.
+    """
+
+    mtbf: float
+    source: str
+    level: float = 0.95
+    n_draws: int = 0
+    assumptions: tuple[str, ...] = ()
+
+    _table: ClassVar[str] = "alternatives"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Findings after the headline."""
+        return ()
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """All sentences, the headline first."""
+        return (self.headline, *self.remarks)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table of alternatives, one row each."""
+        table: pd.DataFrame = getattr(self, self._table)
+        return table
+
+
+def limits(drawn: npt.ArrayLike | None, level: float, *, whole: bool = False) -> tuple[float, float]:
+    """Central limits of a quantity over draws of the parameters; NaN without draws.
+
+    Parameters
+    ----------
+    drawn : array_like, shape (n_draws,), or None
+    level : float
+    whole : bool
+        The quantity is a whole number: its limits are values that were drawn.
+
+    Examples
+    --------
+    >>> limits(range(101), 0.9), limits(None, 0.9)
+    ((5.0, 95.0), (nan, nan))
+    """
+    if drawn is None or np.size(drawn) == 0:
+        return float("nan"), float("nan")
+    ends = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    low, high = np.quantile(np.asarray(drawn), ends, method="inverted_cdf" if whole else "linear")
+    return float(low), float(high)
