@@ -11,7 +11,7 @@ from scipy import stats
 
 from relfit.calibration.quantities import Duration
 from relfit.calibration.schema import Check, Mtbf
-from relfit.screening.tallies import poisson_interval
+from relfit.numeric.poisson import poisson_interval
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from scipy import optimize
 from relfit.families import Family
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.regions import whitening
-from relfit.fitting.search import maximise
 from relfit.lifedata import LifeData
+from relfit.numeric.newton import maximise
 
 __all__ = ["Fleet", "fit_fleet"]
 

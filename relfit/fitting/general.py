@@ -11,9 +11,9 @@ from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.mixtures import MIXTURES, hollow, mixture_starts
 from relfit.fitting.plain import Estimates, fit_plain
 from relfit.fitting.regions import whitening
-from relfit.fitting.search import Maximum, maximise
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import over_groups, sort_lives
+from relfit.numeric.newton import Maximum, maximise
 
 __all__ = ["existence", "fit_general", "log_moments", "to_estimates"]
 
@@ -94,7 +94,7 @@ def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray
     Never NaN: where there is no such fit, the lives' own moments serve.
     """
     plain = imputed(lives)
-    shape = fit_plain("weibull", sort_lives(plain, workers), workers=workers).parameters[:, 0]
+    shape = fit_plain("weibull", sort_lives(plain.durations, plain.observed, plain.offsets, workers), workers=workers).parameters[:, 0]
     codes = lives.group_codes()
     weights = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
     positive = plain.durations > 0.0

@@ -116,7 +116,7 @@ def statistics_of(
     by_distance = [i for i, test in enumerate(tests) if test in DISTANCES]
     places = [DISTANCES.index(tests[i]) for i in by_distance]
     if core:
-        ordered = sort_lives(lives, workers) if ordered is None else ordered
+        ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers) if ordered is None else ordered
         if by_distance:
             out[:, by_distance] = distances(family.name, parameters, fitted, ordered, workers)[:, places]
         if "chi2" in tests:

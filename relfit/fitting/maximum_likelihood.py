@@ -136,7 +136,7 @@ def fit(
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
     how, estimator = method_named(method, bias_correction)
-    ordered = sort_lives(lives, workers) if lives.plain else None
+    ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers) if lives.plain else None
     given = _Given(lives, ordered, workers)
     results: dict[str, FamilyFit] = {}
     for name in names:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.fitting.search import maximise
+from relfit.numeric.newton import maximise
 
 __all__ = ["bent", "ridge_limits"]
 

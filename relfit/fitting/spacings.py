@@ -21,8 +21,8 @@ from relfit.fitting.estimators import (
     settled,
 )
 from relfit.fitting.general import log_moments
-from relfit.fitting.search import maximise
 from relfit.lifedata import LifeData
+from relfit.numeric.newton import maximise
 
 __all__ = ["Spacings", "log_spacing", "maximum_product_of_spacings"]
 

@@ -24,7 +24,7 @@ def runs_above_median(lives: LifeData, chosen: npt.NDArray[np.bool_]) -> tuple[F
     median has one run and a p-value of 1.
     """
     groups, code, sizes = lives.n_groups, lives.group_codes(), lives.sizes
-    ordered = np.append(sort_lives(lives).durations, np.nan)
+    ordered = np.append(sort_lives(lives.durations, lives.observed, lives.offsets).durations, np.nan)
     lower = np.minimum(lives.offsets[:-1] + (np.maximum(sizes, 1) - 1) // 2, ordered.size - 1)
     upper = np.minimum(lives.offsets[:-1] + sizes // 2, ordered.size - 1)
     # the mean of two numbers written so that it does not overflow and lies between them

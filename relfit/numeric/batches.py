@@ -16,8 +16,6 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from relfit.lifedata import LifeData
-
 __all__ = ["SortedLives", "over_groups", "sort_lives"]
 
 _CHUNKS_PER_WORKER = 4
@@ -75,13 +73,17 @@ class SortedLives:
         return int(self.offsets.size - 1)
 
 
-def sort_lives(lives: LifeData, workers: int | None = None) -> SortedLives:
-    """Sort every group of `lives`; the input stays as it is."""
-    durations = lives.durations.copy()
-    observed = lives.observed.copy()
+def sort_lives(
+    durations: npt.NDArray[np.float64],
+    observed: npt.NDArray[np.bool_],
+    offsets: npt.NDArray[np.int64],
+    workers: int | None = None,
+) -> SortedLives:
+    """Sort durations within every group; the input stays as it is."""
+    durations, observed = durations.copy(), observed.copy()
     log = np.empty_like(durations)
-    over_groups(lives.offsets, lambda a, b: _sort(durations, observed, log, lives.offsets, a, b), workers)
-    return SortedLives(durations, log, observed, lives.offsets)
+    over_groups(offsets, lambda a, b: _sort(durations, observed, log, offsets, a, b), workers)
+    return SortedLives(durations, log, observed, offsets)
 
 
 @numba.njit(cache=True, nogil=True)

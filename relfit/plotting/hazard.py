@@ -77,7 +77,7 @@ def observed_rates(lives: LifeData, bins: int | None = None, level: float = 0.95
     >>> rates.rate.tolist()
     [0.25]
     """
-    from relfit.screening.tallies import poisson_interval
+    from relfit.numeric.poisson import poisson_interval
 
     if lives.upper is not None or lives.exit is not None:
         return None

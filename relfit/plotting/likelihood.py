@@ -314,7 +314,7 @@ def _held(chosen: Chosen, asked: Quantity, roots: FloatArray) -> tuple[FloatArra
     """
     from relfit.fitting.general import jacobian
     from relfit.fitting.likelihood import LogLikelihood
-    from relfit.fitting.search import maximise
+    from relfit.numeric.newton import maximise
 
     fit = chosen.fit
     centre = fit.family.to_free(fit.parameter_array)[0]

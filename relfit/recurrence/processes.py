@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.errors import ArgumentError
-from relfit.fitting.search import Maximum, maximise
+from relfit.numeric.newton import Maximum, maximise
 from relfit.lifedata import key_columns
 from relfit.nonparametric.steps import normal_quantile
 from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, grouping, label_text, sums
@@ -345,7 +345,7 @@ def _existence(copies: Copies, model: str) -> npt.NDArray[np.object_]:
 
 
 def _constant(copies: Copies, model: str, level: float, z: float) -> dict[str, Any]:
-    from relfit.screening.tallies import poisson_interval
+    from relfit.numeric.poisson import poisson_interval
 
     n = copies.events.astype(np.float64)
     hours = sums(copies.codes, copies.histories.length, copies.n_groups)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from relfit.fitting.search import maximise
+from relfit.numeric.newton import maximise
 from relfit.nonparametric.steps import normal_quantile
 from relfit.recurrence.histories import BoolArray, FloatArray, sums
 from relfit.recurrence.likelihoods import Copies, Kijima

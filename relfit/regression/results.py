@@ -13,7 +13,7 @@ from scipy import stats
 
 from relfit.errors import ArgumentError
 from relfit.families import Lognormal, Weibull
-from relfit.fitting.results import records
+from relfit.results import records
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.regression.formula import INTERCEPT
 from relfit.text import p_value

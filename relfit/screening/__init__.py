@@ -10,14 +10,14 @@ from relfit.screening.periods import ChangePoints, Period
 from relfit.screening.segmentation import segments
 
 __all__ = [
-    "Period",
     "ChangePoints",
     "Incidents",
     "OutlierNodes",
+    "Period",
     "RepairKinds",
     "WindowChoice",
-    "choose_window",
     "change_points",
+    "choose_window",
     "incidents",
     "outlier_nodes",
     "repair_kinds",

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
+from relfit.numeric.poisson import poisson_interval
 from relfit.screening.periods import ChangePoints, Period
 from relfit.screening.segmentation import excess, gain_of, merged, null_gains, segments, thinned
-from relfit.screening.tallies import poisson_interval
 from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import pandas as pd
 from scipy import special, stats
 
 from relfit.errors import ArgumentError
-from relfit.fitting.search import maximise
 from relfit.numeric.false_discovery import adjusted_p
+from relfit.numeric.newton import maximise
 from relfit.screening.rate_spread import describe, fit_spread
 from relfit.screening.rate_table import RateTable, coarse_hours
 

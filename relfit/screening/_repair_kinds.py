@@ -16,8 +16,8 @@ import pandas as pd
 from scipy import special, stats
 
 from relfit.errors import ArgumentError
-from relfit.fitting.search import derivatives, maximise
 from relfit.lifedata import LifeData, key_columns
+from relfit.numeric.newton import derivatives, maximise
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog

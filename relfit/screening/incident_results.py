@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
+from relfit.numeric.poisson import poisson_interval
 from relfit.results import json_ready
 from relfit.screening.incident_window import WindowChoice, words
-from relfit.screening.tallies import poisson_interval
 
 __all__ = ["Incidents"]
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from relfit.screening.tallies import HOURS_PER_YEAR
 
-__all__ = ["Period", "ChangePoints"]
+__all__ = ["ChangePoints", "Period"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

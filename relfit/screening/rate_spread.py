@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.fitting.search import maximise
 from relfit.nonparametric.steps import normal_quantile
+from relfit.numeric.newton import maximise
 from relfit.screening.rate_table import RateTable
 
 __all__ = ["DESCRIPTIONS", "describe", "fit_spread"]

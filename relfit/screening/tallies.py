@@ -29,7 +29,6 @@ __all__ = [
     "by_node",
     "on_the_clock",
     "over_time",
-    "poisson_interval",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -45,23 +44,6 @@ _UNITS = (  # longest span in days that is still shown in this unit, and pandas'
     (8000, "quarter", "QS"),
     (float("inf"), "year", "YS"),
 )
-
-
-def poisson_interval(counts: npt.ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Exact (Garwood) interval of the mean of a Poisson count.
-
-    Examples
-    --------
-    >>> low, high = poisson_interval([0, 10])
-    >>> low.round(2).tolist(), high.round(2).tolist()
-    ([0.0, 4.8], [3.69, 18.39])
-    """
-    from scipy.special import chdtri
-
-    count = np.asarray(counts, dtype=np.float64)
-    tail = (1.0 - level) / 2.0
-    low = np.where(count > 0, chdtri(2.0 * np.maximum(count, 0.5), 1.0 - tail) / 2.0, 0.0)
-    return np.asarray(low, np.float64), np.asarray(chdtri(2.0 * (count + 1.0), tail) / 2.0, np.float64)
 
 
 # ------------------------------------------------------------------- along time

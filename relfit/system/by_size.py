@@ -113,7 +113,7 @@ class SystemsBySize:
 
     def to_dict(self) -> dict[str, Any]:
         """Rows of `to_frame`, ready for JSON."""
-        from relfit.fitting.family_fit import records
+        from relfit.results import records
 
         return {"horizon": self.horizon.tolist(), "sizes": records(self.to_frame())}
 

@@ -434,7 +434,7 @@ class System(Quantities, SystemBuilders):
 
     def to_dict(self) -> dict[str, Any]:
         """The nodes and what else can end a job, ready for JSON."""
-        from relfit.fitting.family_fit import records
+        from relfit.results import records
 
         return {
             "nodes": records(self.to_frame()),

@@ -92,7 +92,7 @@ class SystemInterval:
 
     def to_dict(self) -> dict[str, Any]:
         """What was asked, and the rows of `to_frame`, ready for JSON."""
-        from relfit.fitting.family_fit import records
+        from relfit.results import records
 
         asked = {"quantity": self.quantity, "kind": self.kind, "level": self.level, "unit": _UNITS.get(self.quantity)}
         return {**asked, "values": records(self.to_frame())}

@@ -16,7 +16,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
 from relfit.goodness import kolmogorov_p
-from relfit.screening.tallies import poisson_interval
+from relfit.numeric.poisson import poisson_interval
 from relfit.system.excess import excess_hazard
 from relfit.text import p_value
 from relfit.units import NANOSECONDS_PER_HOUR, instant

@@ -255,7 +255,7 @@ class Replay:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the single jobs, ready for JSON."""
-        from relfit.fitting.family_fit import records
+        from relfit.results import records
 
         return {
             "sentence": self.sentence,

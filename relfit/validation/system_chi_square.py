@@ -113,7 +113,7 @@ class SystemChiSquare:
 
     def to_dict(self) -> dict[str, Any]:
         """Verdict and bins, ready for JSON."""
-        from relfit.fitting.family_fit import records
+        from relfit.results import records
 
         names = ("statistic", "estimated", "degrees", "p", "p_upper", "p_fit", "critical", "alpha", "zeros")
         return {

@@ -18,8 +18,9 @@ import relfit as rf
 from relfit import plotting
 from relfit.fitting import mean_time
 from relfit.numeric.false_discovery import adjusted_p
+from relfit.numeric.poisson import poisson_interval
 from relfit.plotting import style
-from relfit.screening.tallies import by_cause, by_node, on_the_clock, over_time, poisson_interval
+from relfit.screening.tallies import by_cause, by_node, on_the_clock, over_time
 from tests.reporting.logs import log_of
 
 EVENT_FIGURES = [
