@@ -23,5 +23,7 @@ def estimate(family: type[Family], lives: LifeData, workers: int | None = None) 
         Threads; does not change the numbers.
     """
     if lives.plain and family.name in CORE:
-        return fit_plain(family.name, sort_lives(lives.durations, lives.observed, lives.offsets, workers), workers=workers)
+        return fit_plain(
+            family.name, sort_lives(lives.durations, lives.observed, lives.offsets, workers), workers=workers
+        )
     return fit_general(family, lives, workers=workers)

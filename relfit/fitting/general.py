@@ -94,7 +94,9 @@ def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray
     Never NaN: where there is no such fit, the lives' own moments serve.
     """
     plain = imputed(lives)
-    shape = fit_plain("weibull", sort_lives(plain.durations, plain.observed, plain.offsets, workers), workers=workers).parameters[:, 0]
+    shape = fit_plain(
+        "weibull", sort_lives(plain.durations, plain.observed, plain.offsets, workers), workers=workers
+    ).parameters[:, 0]
     codes = lives.group_codes()
     weights = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
     positive = plain.durations > 0.0

@@ -17,9 +17,9 @@ import pandas as pd
 from scipy import special
 
 from relfit.errors import ArgumentError
-from relfit.numeric.newton import Maximum, maximise
 from relfit.lifedata import key_columns
 from relfit.nonparametric.steps import normal_quantile
+from relfit.numeric.newton import Maximum, maximise
 from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, grouping, label_text, sums
 from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw, Renewal, differs
 from relfit.recurrence.virtual_age import fit_virtual_age

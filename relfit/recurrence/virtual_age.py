@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from relfit.numeric.newton import maximise
 from relfit.nonparametric.steps import normal_quantile
+from relfit.numeric.newton import maximise
 from relfit.recurrence.histories import BoolArray, FloatArray, sums
 from relfit.recurrence.likelihoods import Copies, Kijima
 

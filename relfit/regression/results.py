@@ -13,9 +13,9 @@ from scipy import stats
 
 from relfit.errors import ArgumentError
 from relfit.families import Lognormal, Weibull
-from relfit.results import records
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.regression.formula import INTERCEPT
+from relfit.results import records
 from relfit.text import p_value
 from relfit.units import hours
 

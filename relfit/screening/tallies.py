@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.numeric.false_discovery import adjusted_p
+from relfit.numeric.poisson import poisson_interval
 from relfit.units import nanoseconds
 
 if TYPE_CHECKING:
