@@ -18,8 +18,8 @@ __all__ = ["Plan", "limits"]
 class Plan(Result):
     """Base of plans.
 
-    A plan is a dataclass with fields of its own, `headline`, and where there is more to say `remarks`. `to_frame` is the
-    field that `_table` names.
+    A plan is a dataclass with fields of its own, a `headline`, and where there is more to say `remarks`. Its table is
+    the field that `_table` names.
 
     Attributes
     ----------
@@ -71,8 +71,8 @@ def limits(drawn: npt.ArrayLike | None, level: float, *, whole: bool = False) ->
 
     Examples
     --------
-    >>> limits(range(101), 0.9), limits(None, 0.9)
-    ((5.0, 95.0), (nan, nan))
+    >>> limits(range(101), 0.5), limits(None, 0.5)
+    ((25.0, 75.0), (nan, nan))
     """
     if drawn is None or np.size(drawn) == 0:
         return float("nan"), float("nan")
