@@ -198,8 +198,8 @@ def _weibull(source: Any, known: Known, shape: float) -> Any:
     """Lives between failures of the job with the mean of its exponential ones."""
     from scipy.special import gamma
 
+    from relfit.arguments import positive
     from relfit.families import Weibull
-    from relfit.planning.arguments import positive
     from relfit.planning.job_rate import rate_of_job
 
     if known.events is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relfit.arguments import FloatArray, durations, positive, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import FloatArray, durations, positive, whole
 
 if TYPE_CHECKING:
     from relfit.calibration import Draws, Parameters

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from relfit.arguments import durations, positive, share, whole
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution
 from relfit.families.exponential import Exponential
-from relfit.planning.arguments import durations, positive, share, whole
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
 from relfit.planning.sparing.planner import SHARES, SparingEvaluation, evaluate_sparing
 from relfit.planning.sparing.recovery import Recovery, SemiSynchronous, synchronous

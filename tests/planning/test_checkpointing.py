@@ -12,13 +12,13 @@ from scipy import integrate, optimize
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
+from relfit.jobs._time_to_failure import lattice_sum, time_to_failure
 from relfit.planning import plan_checkpoints
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.ageing_nodes import simulate_ageing_nodes
 from relfit.planning.checkpointing.checkpoint_simulation import simulate_checkpoints
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, job_time, renewal_waste
 from relfit.planning.checkpointing.schedules import best_schedule, schedule_by_hazard
-from relfit.planning.checkpointing.time_to_failure import lattice_sum, stretch_of
 from relfit.planning.checkpointing.two_level import best_two_levels, two_level_waste, two_level_waste_of
 from relfit.planning.job_rate import rate_of_job
 
@@ -134,7 +134,7 @@ def test_grids_of_cases() -> None:
 
 @pytest.mark.parametrize("family", [*LIVES, Weibull(30.0, 7.0), Gamma(0.5, 40.0)])
 def test_means_and_lattice_sums(family: Weibull) -> None:
-    stretch = stretch_of(family)
+    stretch = time_to_failure(family)
     assert stretch.mean() == pytest.approx(float(family.mean()), rel=1e-9)
     step = 0.01 * float(family.mean())
     count = np.arange(1, 200_001)
@@ -146,8 +146,8 @@ def test_means_and_lattice_sums(family: Weibull) -> None:
 def test_joint_stretch_of_nodes() -> None:
     # reliability-aware allocation, chapter 4: three nodes, a = 1542, b = 0.8606
     for x, age, reliability, mttf in [(100, 0, 0.7521, 464.4902), (500, 300, 0.3782, 536.8430)]:
-        joint = stretch_of(Weibull(0.8606, 1542.0), ages=[float(age)] * 3)
-        alike = stretch_of(Weibull(0.8606, 1542.0), ages=age, nodes=3)
+        joint = time_to_failure(Weibull(0.8606, 1542.0), ages=[float(age)] * 3)
+        alike = time_to_failure(Weibull(0.8606, 1542.0), ages=age, nodes=3)
         for stretch in (joint, alike):
             assert round(float(stretch.sf(x)), 4) == reliability
             assert stretch.mean() == pytest.approx(mttf, abs=6e-5)
@@ -159,8 +159,8 @@ def test_of_a_system() -> None:
     from relfit.system import System
 
     system = System(Weibull(np.array([0.7, 1.4]), np.array([100.0, 80.0])), ages=np.array([50.0, 10.0]))
-    direct = stretch_of(Weibull(np.array([0.7, 1.4]), np.array([100.0, 80.0])), ages=[50.0, 10.0])
-    assert stretch_of(system).mean() == pytest.approx(direct.mean(), rel=1e-9)
+    direct = time_to_failure(Weibull(np.array([0.7, 1.4]), np.array([100.0, 80.0])), ages=[50.0, 10.0])
+    assert time_to_failure(system).mean() == pytest.approx(direct.mean(), rel=1e-9)
     assert float(renewal_waste(system, 2, 0.1, 0.2)) == pytest.approx(float(renewal_waste(direct, 2, 0.1, 0.2)))
 
 
@@ -493,7 +493,7 @@ def test_what_cannot_be_is_one_clear_line(change: dict[str, object], message: st
 
 
 def test_area_is_the_integral() -> None:
-    stretch = stretch_of(Weibull(0.6, 24.0), ages=[3.0, 50.0])
+    stretch = time_to_failure(Weibull(0.6, 24.0), ages=[3.0, 50.0])
     numeric = integrate.quad(lambda x: float(stretch.sf(x)), 7.0, np.inf, limit=400)[0]
     assert float(stretch.area_from(7.0)) == pytest.approx(numeric, rel=1e-7)
 

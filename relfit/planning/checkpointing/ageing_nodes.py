@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arguments import FloatArray, durations, share, whole
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution
 from relfit.numeric.batches import over_groups
-from relfit.planning.arguments import FloatArray, durations, share, whole
 from relfit.planning.checkpointing.checkpoint_kernels import ageing_runs
 from relfit.planning.checkpointing.checkpoint_simulation import SimulatedJobs, share_of_time
 from relfit.planning.checkpointing.exponential_failures import Costs

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relfit.arguments import FloatArray, durations, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import FloatArray, durations, share, whole
+from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.exponential_failures import Costs, check_period
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, job_time
 from relfit.planning.checkpointing.schedules import Schedule, best_schedule
-from relfit.planning.checkpointing.time_to_failure import Stretch, stretch_of
 from relfit.planning.checkpointing.two_level import TwoLevels, best_two_levels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, WasteOfLives, robust_interval
 from relfit.planning.job_rate import is_parameters, rate_of_job
@@ -397,14 +397,14 @@ def _model(
         drawn = []
         if fitted.covariance is not None:
             several = source.draws(min(int(whole("draws", draws, 2)), _FEW_DRAWS), rng).family("failure")
-            drawn = [stretch_of(several[i], ages, size) for i in range(several.batch_shape[0])]
+            drawn = [time_to_failure(several[i], ages, size) for i in range(several.batch_shape[0])]
         words = f"the {fitted.family} lives of the parameters, every restart with the same ages"
-        return WasteOfLives(stretch_of(fitted.distribution(), ages, size), drawn, cost, slowed), words
+        return WasteOfLives(time_to_failure(fitted.distribution(), ages, size), drawn, cost, slowed), words
     if hasattr(source, "log_sf") or hasattr(source, "log_reliability"):
         if events is not None:
             raise ArgumentError("events goes with a mean time given by hand")
         words = f"{type(source).__name__}, every restart with the same ages"
-        return WasteOfLives(stretch_of(source, ages, size), (), cost, slowed), words
+        return WasteOfLives(time_to_failure(source, ages, size), (), cost, slowed), words
     rate = rate_of_job(source, nodes, events=events, draws=draws, rng=rng)
     return ExponentialWaste(rate.mtbf, rate.draws, cost, slowed), rate.words
 
@@ -424,7 +424,14 @@ def _rules(
 
 
 def _two_levels(
-    mtbf: Any, c: float, r: float, d: float, global_save: Any, global_restore: Any, phi: Any, stretch: Stretch | None
+    mtbf: Any,
+    c: float,
+    r: float,
+    d: float,
+    global_save: Any,
+    global_restore: Any,
+    phi: Any,
+    stretch: TimeToFailure | None,
 ) -> TwoLevels | None:
     if global_save is None:
         if global_restore is not None or phi is not None:

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arguments import FloatArray, durations, share, whole
 from relfit.errors import ArgumentError
+from relfit.jobs._time_to_failure import time_to_failure
 from relfit.numeric.batches import over_groups
-from relfit.planning.arguments import FloatArray, durations, share, whole
 from relfit.planning.checkpointing.checkpoint_kernels import checkpointed_runs
 from relfit.planning.checkpointing.exponential_failures import Costs
-from relfit.planning.checkpointing.time_to_failure import stretch_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +108,7 @@ def simulate_checkpoints(
     Parameters
     ----------
     source, ages, nodes
-        As in `stretch_of`: a mean time, a family with the ages of the nodes, or a system. Every restart begins one
+        As in `time_to_failure`: a mean time, a family with the ages of the nodes, or a system. Every restart begins one
         with these ages; for nodes that grow older while others are replaced, see `simulate_ageing_nodes`.
     interval : duration, or sequence of them
         Hours from the end of a save to the begin of the next. Of a sequence (as `Schedule.work`), the first holds after
@@ -151,7 +151,7 @@ def simulate_checkpoints(
     speed, phi = float(share("slowed", slowed)), float(share("share_global", share_global))
     share("level", level, zero=False, one=False)
     generator = np.random.default_rng(rng)
-    stretches = stretch_of(source, ages, nodes).draw(count * most, generator).reshape(count, most)
+    stretches = time_to_failure(source, ages, nodes).draw(count * most, generator).reshape(count, most)
     kind = generator.random((count, most)) if phi > 0.0 else np.ones((count, most))
     kept, time, failed = np.empty(count), np.empty(count), np.empty(count, dtype=np.int64)
     step = int(whole("every", every))

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from relfit.arguments import FloatArray, cases, durations
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import FloatArray, cases, durations
 
 __all__ = [
     "Costs",

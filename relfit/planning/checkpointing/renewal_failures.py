@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arguments import FloatArray, durations, share
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import FloatArray, durations, share
+from relfit.jobs._time_to_failure import TimeToFailure, lattice_sum, time_to_failure
 from relfit.planning.checkpointing.exponential_failures import Costs, best_interval, check_period
-from relfit.planning.checkpointing.time_to_failure import Stretch, lattice_sum, stretch_of
 
 __all__ = ["BestFixed", "best_fixed_interval", "job_time", "renewal_waste"]
 
@@ -61,7 +61,7 @@ def renewal_waste(
     Parameters
     ----------
     source, ages, nodes
-        As in `stretch_of`: a mean time, a family, or a system.
+        As in `time_to_failure`: a mean time, a family, or a system.
     interval : array_like of durations
         Hours from the end of one save to the begin of the next; where saves block, the work between them. Zero where
         saves take time and do not block: they follow one another.
@@ -91,7 +91,7 @@ def renewal_waste(
     >>> renewal_waste(Weibull(0.7, 24.0), [1, 2, 4], "5min", "10min").round(4).tolist()
     [0.0975, 0.0759, 0.0853]
     """
-    stretch = stretch_of(source, ages, nodes)
+    stretch = time_to_failure(source, ages, nodes)
     cost, speed = _costs(save, restore, downtime, exposed, slowed)
     gap = durations("interval", interval, zero=speed < 1.0 and float(cost.save) > 0.0)
     return 1.0 - _progress(stretch, gap, cost, speed)
@@ -118,7 +118,7 @@ def best_fixed_interval(
     >>> round(best.interval, 4), round(best.waste, 4)
     (1.9448, 0.0874)
     """
-    stretch = stretch_of(source, ages, nodes)
+    stretch = time_to_failure(source, ages, nodes)
     cost, speed = _costs(save, restore, downtime, exposed, slowed)
     guess = float(best_interval(stretch.mean(), cost.save))
     if guess <= 0.0:  # saves that cost nothing: as often as one likes
@@ -185,7 +185,7 @@ def job_time(
     total, pace = float(durations("work", work)), float(durations("interval", interval, zero=False))
     if total == 0.0:
         return 0.0
-    first, later = stretch_of(source, ages, nodes), stretch_of(source, after, nodes)
+    first, later = time_to_failure(source, ages, nodes), time_to_failure(source, after, nodes)
     c, r = float(cost.save), float(cost.restore)
     held = c if "save" in exposed else 0.0  # hours of a save that count for the stretch
     struck = r if "restore" in exposed else 0.0
@@ -243,7 +243,7 @@ def _costs(save: Any, restore: Any, downtime: Any, exposed: tuple[str, ...], slo
     return cost, speed
 
 
-def _progress(stretch: Stretch, gap: FloatArray, cost: Costs, slowed: float) -> FloatArray:
+def _progress(stretch: TimeToFailure, gap: FloatArray, cost: Costs, slowed: float) -> FloatArray:
     """Kept work for an hour of time."""
     c, r, d = float(cost.save), float(cost.restore), float(cost.downtime)
     held = c if "save" in cost.exposed else 0.0
@@ -255,13 +255,13 @@ def _progress(stretch: Stretch, gap: FloatArray, cost: Costs, slowed: float) -> 
     return np.asarray(work / (stretch.mean() + d + (r - struck) + (c - held) * kept))
 
 
-def _area(stretch: Stretch, ends: FloatArray) -> FloatArray:
+def _area(stretch: TimeToFailure, ends: FloatArray) -> FloatArray:
     """Area under survival up to each of the rising times."""
     whole = stretch.area_from(0.0)
     return np.asarray(whole - stretch.area_from(ends)) if np.isfinite(whole) else np.full(ends.shape, np.nan)
 
 
-def _area_beyond(stretch: Stretch, ends: FloatArray, finish: FloatArray, area: FloatArray) -> FloatArray:
+def _area_beyond(stretch: TimeToFailure, ends: FloatArray, finish: FloatArray, area: FloatArray) -> FloatArray:
     half = 0.5 * (finish - ends)
     x = (ends + half)[:, None] + half[:, None] * _NODES
     near = (stretch.sf(x) * _WEIGHTS).sum(axis=1) * half

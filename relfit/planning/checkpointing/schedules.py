@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg
 
+from relfit.arguments import FloatArray, durations
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import FloatArray, durations
+from relfit.jobs._time_to_failure import TimeToFailure, lattice_sum, time_to_failure
 from relfit.planning.checkpointing.exponential_failures import Costs, best_interval
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval
 from relfit.planning.checkpointing.schedule_kernels import best_next, steps_by_hazard
-from relfit.planning.checkpointing.time_to_failure import Stretch, lattice_sum, stretch_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,7 @@ def best_schedule(
     Parameters
     ----------
     source, ages, nodes
-        As in `stretch_of`. Ages are those at the restart.
+        As in `time_to_failure`. Ages are those at the restart.
     save, restore, downtime : duration
         Hours. Failures must be able to strike in saves; `save` above zero.
     running : bool
@@ -183,7 +183,7 @@ def _schedule(
 ) -> Schedule:  # fmt: skip
     if "save" not in exposed:
         raise ArgumentError("a schedule takes failures to strike in saves too", remedy="add 'save' to exposed")
-    stretch = stretch_of(source, ages, nodes)
+    stretch = time_to_failure(source, ages, nodes)
     cost = Costs.of(durations("save", save, zero=False), restore, downtime, exposed)
     c, r, d = float(cost.save), float(cost.restore), float(cost.downtime)
     start = r if "restore" in exposed and not running else 0.0
@@ -208,7 +208,7 @@ def _schedule(
     return Schedule(work, ends, 1.0 - kept, fixed.interval, fixed.waste, c, rule, status)
 
 
-def _end(stretch: Stretch, start: float, c: float) -> float:
+def _end(stretch: TimeToFailure, start: float, c: float) -> float:
     """When to stop following the hazard: survival is small, or the intervals are very many."""
     edges, _ = stretch.panels
     log_sf = stretch.log_sf(edges)
@@ -217,7 +217,7 @@ def _end(stretch: Stretch, start: float, c: float) -> float:
     return max(end, start + 2.0 * c)
 
 
-def _table(stretch: Stretch, start: float, end: float) -> tuple[FloatArray, FloatArray]:
+def _table(stretch: TimeToFailure, start: float, end: float) -> tuple[FloatArray, FloatArray]:
     """Rising times and cumulative hazards, fine enough to be read linearly."""
     beyond = start + 10.0 * (end - start)
     near = (end - start) * np.logspace(-9.0, 1.0, 6000)
@@ -225,19 +225,19 @@ def _table(stretch: Stretch, start: float, end: float) -> tuple[FloatArray, Floa
     return time, np.asarray(-stretch.log_sf(time))
 
 
-def _by_hazard(stretch: Stretch, start: float, end: float, c: float) -> FloatArray:
+def _by_hazard(stretch: TimeToFailure, start: float, end: float, c: float) -> FloatArray:
     time, hazard = _table(stretch, start, end)
     out = np.empty(_MOST_POINTS // _PER_INTERVAL)
     return out[: steps_by_hazard(time, hazard, start, end, c, out)].copy()
 
 
-def _last_interval(stretch: Stretch, time: float, c: float) -> float:
+def _last_interval(stretch: TimeToFailure, time: float, c: float) -> float:
     """The best interval if the hazard stayed what it is at `time`."""
     hazard = float(stretch.hazard(np.asarray(time)))
     return float(best_interval(1.0 / hazard, c)) if hazard > 0.0 else np.inf
 
 
-def _by_programming(stretch: Stretch, start: float, end: float, c: float, rough: FloatArray) -> FloatArray:
+def _by_programming(stretch: TimeToFailure, start: float, end: float, c: float, rough: FloatArray) -> FloatArray:
     # so many points between the saves of the rule by hazard, and beyond its last
     knots = np.concatenate([[start], rough])
     share = np.arange(_PER_INTERVAL) / _PER_INTERVAL
@@ -258,7 +258,7 @@ def _by_programming(stretch: Stretch, start: float, end: float, c: float, rough:
     return np.array(found) if found else rough
 
 
-def _polish(stretch: Stretch, start: float, ends: FloatArray, c: float) -> FloatArray:
+def _polish(stretch: TimeToFailure, start: float, ends: FloatArray, c: float) -> FloatArray:
     """Move the saves to where the derivatives of the kept work vanish (Newton, tridiagonal)."""
     n = ends.size
     if n < 2:
@@ -297,11 +297,11 @@ def _polish(stretch: Stretch, start: float, ends: FloatArray, c: float) -> Float
     return ends
 
 
-def _kept_of(stretch: Stretch, start: float, ends: FloatArray, c: float) -> float:
+def _kept_of(stretch: TimeToFailure, start: float, ends: FloatArray, c: float) -> float:
     return float(((np.diff(ends, prepend=start) - c) * stretch.sf(ends)).sum())
 
 
-def _kept(stretch: Stretch, start: float, ends: FloatArray, c: float, last: float) -> float:
+def _kept(stretch: TimeToFailure, start: float, ends: FloatArray, c: float, last: float) -> float:
     """Mean kept work of a stretch, with the last interval again and again after the schedule."""
     kept = _kept_of(stretch, start, ends, c)
     if not np.isfinite(last) or last <= 0.0:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arguments import FloatArray, cases, durations, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import FloatArray, cases, durations, share, whole
+from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.planning.checkpointing.exponential_failures import best_interval
-from relfit.planning.checkpointing.time_to_failure import Stretch, stretch_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,7 +189,7 @@ def two_level_waste_of(
     ages: Any = 0.0,
     nodes: int = 1,
 ) -> float:
-    """Long-run waste for any family, when every restart begins a stretch with these ages (see `stretch_of`).
+    """Long-run waste for any family, when every restart begins a stretch with these ages (see `time_to_failure`).
 
     Raises
     ------
@@ -202,7 +202,7 @@ def two_level_waste_of(
     >>> round(two_level_waste_of(Weibull(0.7, 24.0), 1.0, 8, "1min", "10min", "1min", "20min", 0.1), 4)
     0.0629
     """
-    stretch = stretch_of(source, ages, nodes)
+    stretch = time_to_failure(source, ages, nodes)
     w = float(durations("interval", interval, zero=False))
     k = int(whole("every", every))
     phi = float(share("share_global", share_global))
@@ -288,7 +288,7 @@ def _search(
     return pick[0], pick[1], pick[2]
 
 
-def _chain(stretch: Stretch, w: float, k: int, c1: float, c2: float, r1: float, r2: float, phi: float) -> float:
+def _chain(stretch: TimeToFailure, w: float, k: int, c1: float, c2: float, r1: float, r2: float, phi: float) -> float:
     """Mean net work of a stretch in the long run."""
     end = float(stretch.panels[0][-1]) if np.isnan(stretch.constant) else 45.0 / stretch.constant
     lengths = np.where(np.arange(k) == k - 1, w + c2, w + c1)

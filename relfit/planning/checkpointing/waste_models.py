@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relfit.planning.arguments import FloatArray
+from relfit.arguments import FloatArray
+from relfit.jobs._time_to_failure import TimeToFailure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.exponential_failures import Costs
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste
-from relfit.planning.checkpointing.time_to_failure import Stretch
 
 __all__ = ["ExponentialWaste", "WasteOfLives", "robust_interval"]
 
@@ -97,15 +97,15 @@ class WasteOfLives:
 
     Attributes
     ----------
-    stretch : Stretch
-    drawn : sequence of Stretch
+    stretch : TimeToFailure
+    drawn : sequence of TimeToFailure
         By draws of the parameters of the lives; empty where nothing is known of their uncertainty.
     costs, slowed
         As in `ExponentialWaste`.
     """
 
-    stretch: Stretch
-    drawn: Sequence[Stretch]
+    stretch: TimeToFailure
+    drawn: Sequence[TimeToFailure]
     costs: Costs
     slowed: float
 
@@ -126,7 +126,7 @@ class WasteOfLives:
         found = np.array([self._best(stretch) for stretch in self.drawn])
         return found[:, 0], found[:, 1]
 
-    def _of(self, stretch: Stretch, interval: FloatArray) -> FloatArray:
+    def _of(self, stretch: TimeToFailure, interval: FloatArray) -> FloatArray:
         cost = self.costs
         flat = np.ravel(interval) if self.slowed < 1.0 else np.maximum(interval, 1e-12).ravel()
         found = renewal_waste(
@@ -134,7 +134,7 @@ class WasteOfLives:
         )
         return np.asarray(found).reshape(interval.shape)
 
-    def _best(self, stretch: Stretch) -> tuple[float, float]:
+    def _best(self, stretch: TimeToFailure) -> tuple[float, float]:
         cost = self.costs
         found = best_fixed_interval(
             stretch, cost.save, cost.restore, cost.downtime, exposed=cost.exposed, slowed=self.slowed

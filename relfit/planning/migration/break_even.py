@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from relfit.arguments import FloatArray, cases, durations, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import FloatArray, cases, durations, share, whole
+from relfit.jobs._time_to_failure import time_to_failure
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
-from relfit.planning.checkpointing.time_to_failure import stretch_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -378,4 +378,4 @@ def compare_throughputs(
 
 def _least_of(family: Any, sizes: npt.NDArray[np.int64]) -> FloatArray:
     """Mean of the least of n new lives, for each n."""
-    return np.array([stretch_of(family, nodes=int(n)).mean() for n in sizes])
+    return np.array([time_to_failure(family, nodes=int(n)).mean() for n in sizes])

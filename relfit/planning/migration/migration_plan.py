@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relfit.arguments import FloatArray, durations, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import FloatArray, durations, share, whole
 from relfit.planning.checkpointing.exponential_failures import best_waste
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.migration.break_even import (

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relfit.arguments import FloatArray, cases, durations, share, whole
 from relfit.errors import ArgumentError
 from relfit.numeric.batches import over_groups
-from relfit.planning.arguments import FloatArray, cases, durations, share, whole
 from relfit.planning.checkpointing.checkpoint_kernels import predicted_runs
 from relfit.planning.checkpointing.checkpoint_simulation import share_of_time
 from relfit.planning.checkpointing.exponential_failures import best_waste, mu_times_root

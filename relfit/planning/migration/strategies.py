@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.planning.arguments import FloatArray, cases, durations, whole
+from relfit.arguments import FloatArray, cases, durations, whole
 from relfit.planning.checkpointing.exponential_failures import Costs, best_waste
 from relfit.planning.migration.migration_plan import spares_for_alarms
 from relfit.planning.migration.prediction import Predictor, best_predicted_interval, predicted_waste

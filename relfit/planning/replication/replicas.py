@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arguments import FloatArray, cases, durations, positive, share, whole
 from relfit.errors import ArgumentError
 from relfit.families.distribution import log_one_minus_exp
+from relfit.jobs._time_to_failure import TimeToFailure
 from relfit.numeric.batches import over_groups
-from relfit.planning.arguments import FloatArray, cases, durations, positive, share, whole
 from relfit.planning.checkpointing.checkpoint_simulation import share_of_time
 from relfit.planning.checkpointing.exponential_failures import Costs, best_waste
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, BestFixed, best_fixed_interval
-from relfit.planning.checkpointing.time_to_failure import Stretch
 from relfit.planning.replication.replication_kernels import replicated_runs
 
 __all__ = [
@@ -93,7 +93,9 @@ def mean_time_to_interruption(mtbf: Any, processes: Any, replicas: Any = 2, *, a
     return np.asarray(mu * mean / (n.astype(np.float64) * r))
 
 
-def replicated(source: Any, processes: int, replicas: int = 2, ages: Any = 0.0, wide_rate: float = 0.0) -> Stretch:
+def replicated(
+    source: Any, processes: int, replicas: int = 2, ages: Any = 0.0, wide_rate: float = 0.0
+) -> TimeToFailure:
     """The stretch to the interruption of a job whose failed copies are not restarted before it.
 
     Any planner that takes a source takes it: intervals, schedules, times of jobs.
@@ -440,7 +442,7 @@ def _restart_progress(
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _with_wide(stretch: Stretch, rate: float) -> Stretch:
+def _with_wide(stretch: TimeToFailure, rate: float) -> TimeToFailure:
     """The stretch, or the first failure of everything at once, whatever comes first."""
     if rate == 0.0:
         return stretch
@@ -448,7 +450,7 @@ def _with_wide(stretch: Stretch, rate: float) -> Stretch:
     def draw(size: int, rng: np.random.Generator) -> FloatArray:
         return np.minimum(stretch.draw(size, rng), rng.exponential(1.0 / rate, size))
 
-    return Stretch(
+    return TimeToFailure(
         lambda x: stretch.log_sf(x) - rate * np.asarray(x),
         lambda x: stretch.hazard(x) + rate,
         draw,
@@ -457,7 +459,7 @@ def _with_wide(stretch: Stretch, rate: float) -> Stretch:
     )
 
 
-def _alike(family: Any, n: int, r: int, age: float) -> Stretch:
+def _alike(family: Any, n: int, r: int, age: float) -> TimeToFailure:
     before = family.log_sf(age)
 
     def log_copy(x: FloatArray) -> FloatArray:
@@ -481,10 +483,10 @@ def _alike(family: Any, n: int, r: int, age: float) -> Stretch:
         copy = np.exp(log_one_minus_exp(-spent) / r)  # probability by which a copy has failed
         return np.asarray(family.inverse_cumulative_hazard(-np.log1p(-copy) - before) - age).reshape(size)
 
-    return Stretch(log_sf, hazard, draw, 1, np.nan)
+    return TimeToFailure(log_sf, hazard, draw, 1, np.nan)
 
 
-def _different(family: Any, ages: FloatArray, n: int, r: int) -> Stretch:
+def _different(family: Any, ages: FloatArray, n: int, r: int) -> TimeToFailure:
     before = family.log_sf(ages)
 
     def log_copies(x: FloatArray) -> FloatArray:
@@ -506,4 +508,4 @@ def _different(family: Any, ages: FloatArray, n: int, r: int) -> Stretch:
     def draw(size: int, rng: np.random.Generator) -> FloatArray:
         return np.asarray(family.excess_sample(ages, size, rng).max(axis=-1).min(axis=-1))
 
-    return Stretch(log_sf, hazard, draw, n * r, np.nan)
+    return TimeToFailure(log_sf, hazard, draw, n * r, np.nan)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relfit.arguments import FloatArray, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import FloatArray, share, whole
 from relfit.planning.checkpointing.exponential_failures import Costs, best_interval
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval
 from relfit.planning.job_rate import rate_of_job

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.arguments import durations, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import durations, share, whole
 
 __all__ = [
     "SparesNeeded",

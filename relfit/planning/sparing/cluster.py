@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arguments import durations, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import durations, whole
 
 __all__ = ["Cluster", "DeviceFailures", "Strategies"]
 

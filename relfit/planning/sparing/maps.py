@@ -333,7 +333,7 @@ def sparing_sensitivity(
     """
     if failures.shape:
         raise ArgumentError("failures has many cases", remedy="give one case, and factors")
-    from relfit.planning.arguments import positive
+    from relfit.arguments import positive
 
     scale = np.atleast_1d(positive("factors", factors))
     found = {

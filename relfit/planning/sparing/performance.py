@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arguments import positive, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import positive, share, whole
 
 __all__ = ["Performance", "PowerHeadroom", "TensorParallel", "same_speed"]
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, ValidationInfo, field_validator
 
+from relfit.arguments import durations
 from relfit.calibration.positions import lines_of_json, lines_of_toml
 from relfit.errors import ArgumentError, ReadError
-from relfit.planning.arguments import durations
 from relfit.planning.sparing.cluster import Cluster, Strategies
 from relfit.planning.sparing.performance import Performance, PowerHeadroom, TensorParallel
 from relfit.planning.sparing.prices import Prices, RepairService

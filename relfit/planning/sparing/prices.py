@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arguments import durations, positive, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import durations, positive, whole
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
 from relfit.planning.sparing.evaluation import SparingEvaluation
 from relfit.planning.sparing.performance import Performance

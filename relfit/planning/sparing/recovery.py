@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arguments import durations, whole
 from relfit.errors import ArgumentError
-from relfit.planning.arguments import durations, whole
 
 __all__ = ["LOSSES", "Recovery", "Scheme", "SemiSynchronous", "Situation", "best_period", "synchronous"]
 

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arguments import FloatArray, durations
 from relfit.errors import ArgumentError, DataError
 from relfit.families.distribution import Distribution
-from relfit.planning.arguments import FloatArray, durations
 
-__all__ = ["Stretch", "lattice_sum", "stretch_of"]
+__all__ = ["TimeToFailure", "lattice_sum", "time_to_failure"]
 
 _NODES, _WEIGHTS = special.roots_legendre(16)
 _LEVELS = np.concatenate([[1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7], np.arange(1.0, 4.0, 0.5),
@@ -28,7 +28,7 @@ _CHUNK = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class TimeToFailure:
     """Time from a restart to the next failure, in hours.
 
     Attributes
@@ -115,12 +115,12 @@ class Stretch:
         return found
 
 
-def stretch_of(source: Any, ages: Any = 0.0, nodes: int = 1) -> Stretch:
+def time_to_failure(source: Any, ages: Any = 0.0, nodes: int = 1) -> TimeToFailure:
     """The stretch of a life, of nodes with ages, or of a system.
 
     Parameters
     ----------
-    source : Distribution, System, Stretch, or a mean time in hours
+    source : Distribution, System, TimeToFailure, or a mean time in hours
         One distribution or a batch of them (a node each); a number stands for exponential failures.
     ages : array_like of durations
         Hours since each node's own last failure; broadcast against the batch. A system has its own.
@@ -129,7 +129,7 @@ def stretch_of(source: Any, ages: Any = 0.0, nodes: int = 1) -> Stretch:
 
     Returns
     -------
-    Stretch
+    TimeToFailure
 
     Raises
     ------
@@ -139,11 +139,11 @@ def stretch_of(source: Any, ages: Any = 0.0, nodes: int = 1) -> Stretch:
     Examples
     --------
     >>> from relfit.families import Weibull
-    >>> three = stretch_of(Weibull(0.8606, 1542.0), ages=[300.0] * 3)
+    >>> three = time_to_failure(Weibull(0.8606, 1542.0), ages=[300.0] * 3)
     >>> round(float(three.sf(500.0)), 4), round(three.mean(), 3)
     (0.3782, 536.843)
     """
-    if isinstance(source, Stretch):
+    if isinstance(source, TimeToFailure):
         return source
     if isinstance(source, Distribution):
         return _of_nodes(source, durations("ages", ages), nodes)
@@ -163,7 +163,7 @@ def stretch_of(source: Any, ages: Any = 0.0, nodes: int = 1) -> Stretch:
     )
 
 
-def lattice_sum(stretch: Stretch, start: npt.ArrayLike, step: npt.ArrayLike) -> FloatArray:
+def lattice_sum(stretch: TimeToFailure, start: npt.ArrayLike, step: npt.ArrayLike) -> FloatArray:
     """Sum of survival at ``start + step``, ``start + 2 step`` and so on without end.
 
     The first terms are added, the rest is the integral with the corrections of Euler and Maclaurin.
@@ -191,7 +191,7 @@ def lattice_sum(stretch: Stretch, start: npt.ArrayLike, step: npt.ArrayLike) -> 
 # ---------------------------------------------------------------------- details
 
 
-def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> Stretch:
+def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailure:
     shape = np.broadcast_shapes(family.batch_shape, ages.shape)
     size = int(np.prod(shape)) if shape else 1
     if size > 1 and nodes not in (1, size):
@@ -229,7 +229,7 @@ def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> Stretch:
 
     name = getattr(family, "name", "")
     constant = float(np.sum(np.broadcast_to(family.hazard(1.0), shape))) * times if name == "exponential" else np.nan
-    return Stretch(log_sf, hazard, draw, size, constant)
+    return TimeToFailure(log_sf, hazard, draw, size, constant)
 
 
 def _flat(family: Any, shape: tuple[int, ...]) -> Any:
@@ -238,7 +238,7 @@ def _flat(family: Any, shape: tuple[int, ...]) -> Any:
     return type(family).unchecked(*parameters)
 
 
-def _of_system(system: Any) -> Stretch:
+def _of_system(system: Any) -> TimeToFailure:
     def draw(count: int, rng: np.random.Generator) -> FloatArray:
         return np.asarray(system.sample(count, rng), dtype=np.float64).reshape(count)
 
@@ -248,4 +248,4 @@ def _of_system(system: Any) -> Stretch:
     def hazard(time: FloatArray) -> FloatArray:
         return np.asarray(system.hazard(np.asarray(time, dtype=np.float64)), dtype=np.float64)
 
-    return Stretch(log_sf, hazard, draw, int(system.n_nodes), np.nan)
+    return TimeToFailure(log_sf, hazard, draw, int(system.n_nodes), np.nan)

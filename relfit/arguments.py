@@ -1,4 +1,4 @@
-"""What planners are given: durations, shares and counts, one or an array of cases, each checked by its name."""
+"""Arguments checked by their names: durations, shares and counts, one or an array of cases."""
 
 from __future__ import annotations
 
