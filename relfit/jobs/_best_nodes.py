@@ -26,9 +26,9 @@ import numpy.typing as npt
 from relfit.errors import ArgumentError
 from relfit.jobs._best_size import BestSize, best_size
 from relfit.jobs.completion import CompletionTime, Job, check_names, completion_time, job_of
+from relfit.jobs.prefixes import common_hazard, node_hazards_along
 from relfit.jobs.restarts import log_expm1, unit_grid
 from relfit.system.hazards import node_cumulative_hazards
-from relfit.system.prefixes import common_hazard, node_hazards_along
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,9 +19,9 @@ from relfit.jobs.completion import (
 )
 from relfit.jobs.completion_intervals import checked_level, limits_of_draws
 from relfit.jobs.job_checkpoints import Checkpoint, expected_exponential, expected_paper, expected_with_checkpoints
+from relfit.jobs.prefixes import Prefixes
 from relfit.jobs.restarts import Attempts, attempts, log_expected_exact, log_expected_paper
 from relfit.system.components import duration_array
-from relfit.system.prefixes import Prefixes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,11 +17,11 @@ from relfit.errors import ArgumentError
 from relfit.jobs.completion_intervals import checked_level, limits_of_draws
 from relfit.jobs.completion_simulation import AFTER_FAILURE, SimulatedCompletion, simulate_completion
 from relfit.jobs.job_checkpoints import Checkpoint, expected_paper, expected_with_checkpoints
+from relfit.jobs.prefixes import along_time
 from relfit.jobs.restart_distribution import RestartDistribution
 from relfit.jobs.restarts import Attempts, attempts, log_expected_exact, log_expected_paper, log_expm1
 from relfit.jobs.speedup import Speedup, as_speedup
 from relfit.system.components import duration_array
-from relfit.system.prefixes import along_time
 from relfit.units import hours
 
 if TYPE_CHECKING:

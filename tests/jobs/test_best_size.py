@@ -16,9 +16,10 @@ from relfit.jobs import (
     best_size,
     completion_time,
     hazards_ordered_alike,
+    prefixes,
     ra_opt,
 )
-from relfit.system import System, prefixes
+from relfit.system import System
 
 
 def fleet(n: int, seed: int, **options) -> System:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.families import Family
+from relfit.jobs.size_kernels import interpolate
 from relfit.numeric.batches import over_groups
 from relfit.system.excess import excess_hazard
 from relfit.system.hazards import (
@@ -41,8 +42,6 @@ def along_time(hazard: Callable[[FloatArray], FloatArray], length: float) -> Cal
         table = np.log(hazard(x))[None, :]
 
     def quick(time: FloatArray) -> FloatArray:
-        from relfit.jobs.size_kernels import interpolate
-
         asked = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore"):
             log_x = np.log(asked.reshape(1, -1))
@@ -63,8 +62,6 @@ def node_hazards_along(system: System, x: FloatArray) -> FloatArray:
     count = max(int(np.ceil(np.log(float(x.max()) / least) / _STEP)) + 2, 12)
     if plain or x.size < 2 * count:
         return node_cumulative_hazards(system.components, system.ages, x)
-    from relfit.jobs.size_kernels import interpolate
-
     first = float(np.log(least))
     with np.errstate(divide="ignore"):
         table = node_cumulative_hazards(system.components, system.ages, np.exp(first + _STEP * np.arange(count)))
@@ -170,8 +167,6 @@ class Prefixes:
         return float(first), table
 
     def _interpolated(self, rows: IntArray, x: FloatArray) -> FloatArray:
-        from relfit.jobs.size_kernels import interpolate
-
         first, table = self._grid
         with np.errstate(divide="ignore"):
             log_x = np.log(x)
