@@ -2,132 +2,39 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from relfit.errors import ArgumentError, DataError
+from relfit.durations import Rules, times_by_cause, times_to_failure, times_to_repair
+from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
-from relfit.outages import competing_lives, lives_of_log
-from relfit.units import instant
+from relfit.numeric.ordering import natural_key
+from relfit.tables import Source, Tables, Window, pairs
 
-__all__ = [
-    "EVENT_COLUMNS",
-    "LIFETIME_COLUMNS",
-    "POPULATION_COLUMNS",
-    "REJECTED_COLUMNS",
-    "FailureLog",
-    "Source",
-    "Window",
-]
+__all__ = ["FailureLog", "Source", "Window"]
 
-EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
-POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
-LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
-REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
-_NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
-
-
-@dataclass(frozen=True)
-class Window:
-    """The time during which failures would have been recorded, in UTC.
-
-    ``start_known`` and ``end_known`` say whether that end was declared (by the log or the user) or is only the first
-    or last instant seen in the log.
-    """
-
-    start: pd.Timestamp
-    end: pd.Timestamp
-    start_known: bool = False
-    end_known: bool = False
-
-    @property
-    def hours(self) -> float:
-        """Length in hours."""
-        return float((self.end - self.start) / pd.Timedelta(hours=1))
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows rejected``."""
-
-    paths: tuple[str, ...] = ()
-    format: str = "memory"
-    rows_read: int = 0
-    rows_kept: int = 0
-    sha256: tuple[str, ...] = ()
-    timezone: str = "UTC"
-    notes: tuple[str, ...] = ()
-    selection: tuple[str, ...] = ()
-    rows_deselected: int = 0
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class FailureLog:
-    """The events of a fleet.
+class FailureLog(Tables):
+    """The events of a fleet: tables that can be selected from, and the times to failure and repair they hold.
 
-    Parameters
-    ----------
-    events : pandas.DataFrame
-        One row an outage or failure. Columns ``system``, ``node`` (text; missing where the record names no node),
-        ``start``, ``end`` (UTC; ``end`` is NaT where unknown), ``cause``, ``detail``, ``scope`` (``"node"``,
-        ``"group"``, ``"system"``), ``start_cut`` and ``end_cut`` (the outage was already, or still, going on when
-        observation began or ended), ``line`` (in the source), then any attributes.
-    population : pandas.DataFrame
-        One row a node: ``system``, ``node``, ``entered``, ``left`` (UTC), ``entered_known``, ``left_known``,
-        ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes.
-    window : Window
-        The time of observation.
-    rejected : pandas.DataFrame
-        Rows that could not be used: ``file``, ``line``, ``column``, ``reason``, ``text``.
-    source : Source
-        Files, format, counts, notes.
-    lifetimes : pandas.DataFrame, optional
-        For sources that give lives rather than events: ``system``, ``node``, ``duration`` (hours), ``observed``,
-        ``line``, then attributes. Where present, times to failure come from here.
-
-    Raises
-    ------
-    DataError
-        When a required column is missing.
+    `Tables` lists the columns of ``events``, ``population``, ``rejected`` and ``lifetimes``.
     """
-
-    events: pd.DataFrame
-    population: pd.DataFrame
-    window: Window
-    rejected: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(REJECTED_COLUMNS)))
-    source: Source = field(default_factory=Source)
-    lifetimes: pd.DataFrame | None = None
-
-    def __post_init__(self) -> None:
-        needed: list[tuple[str, pd.DataFrame | None, tuple[str, ...]]] = [
-            ("events", self.events, EVENT_COLUMNS),
-            ("population", self.population, POPULATION_COLUMNS),
-            ("rejected", self.rejected, REJECTED_COLUMNS),
-            ("lifetimes", self.lifetimes, LIFETIME_COLUMNS),
-        ]
-        for name, frame, columns in needed:
-            missing = [] if frame is None else [c for c in columns if c not in frame.columns]
-            if missing:
-                raise DataError(f"{name} of a FailureLog has no column {missing[0]!r}")
 
     # ----------------------------------------------------------------- reading
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        """Columns beyond the standard ones, in events, population and lifetimes."""
-        frames = [self.events, self.population] + ([] if self.lifetimes is None else [self.lifetimes])
-        names = dict.fromkeys(str(c) for f in frames for c in f.columns if c not in _NOT_AN_ATTRIBUTE)
-        return tuple(names)
-
-    @property
     def systems(self) -> tuple[str, ...]:
         """Names of the systems, sorted (numbers by value)."""
-        names = pd.concat([frame["system"].dropna().astype(str) for _, frame in self._tables()])
+        names = pd.concat([frame["system"].dropna().astype(str) for frame in self.tables.values()])
         return tuple(sorted(names.unique(), key=natural_key))
 
     @property
@@ -174,20 +81,16 @@ class FailureLog:
         text = {str(v) for v in values if v is not None}
         missing = any(v is None for v in values)
 
-        def hit(series: pd.Series) -> np.ndarray[Any, np.dtype[np.bool_]]:
-            if isinstance(series.dtype, pd.CategoricalDtype):
-                categories = np.array([str(c) in text for c in series.cat.categories], dtype=bool)
-                codes = series.cat.codes.to_numpy()
-                found = np.where(codes >= 0, categories[codes] if categories.size else False, False)
-            else:
-                found = series.astype(str).isin(text).to_numpy() & series.notna().to_numpy()
-            return np.asarray(found | (series.isna().to_numpy() if missing else False), dtype=np.bool_)
+        def hit(series: pd.Series) -> BoolArray:
+            kinds = series.astype("category").cat
+            named = np.append([str(category) in text for category in kinds.categories], missing).astype(np.bool_)
+            return named[kinds.codes.to_numpy()]
 
-        places = [n for n, f in self._tables() if column in f.columns]
+        tables = self.tables
+        places = [name for name, frame in tables.items() if column in frame.columns]
         if column == "line" or not places:
-            known = dict.fromkeys(str(c) for _, f in self._tables() for c in f.columns if c != "line")
+            known = dict.fromkeys(str(c) for frame in tables.values() for c in frame.columns if c != "line")
             raise ArgumentError(f"no column {column!r} in this log", remedy=f"it has {', '.join(known)}")
-        tables = dict(self._tables())
         chosen = {name: hit(tables[name][column]) for name in places}
         if not any(mask.any() for mask in chosen.values()):
             present = pd.concat([tables[n][column].astype(str) for n in places]).unique()[:8]
@@ -197,10 +100,9 @@ class FailureLog:
         population = self.population
         if "population" in chosen:
             population = population[chosen["population"]]
-            kept = _pairs(population)
-            for name, frame in self._tables():
-                if name in ("events", "lifetimes") and name not in chosen:
-                    chosen[name] = np.asarray(_pairs(frame).isin(kept))
+            for name, frame in tables.items():
+                if name not in chosen:
+                    chosen[name] = np.asarray(pairs(frame).isin(pairs(population)))
         part = self._cut(
             chosen.get("events"), population, chosen.get("lifetimes"), f"{column}={','.join(sorted(text)) or 'missing'}"
         )
@@ -221,10 +123,10 @@ class FailureLog:
     def between(self, since: Any = None, until: Any = None) -> FailureLog:
         """The log as observed from `since` to `until`.
 
-        Failures that began outside are left out (one that began at `until` is outside, so that adjoining periods add up),
-        nodes that were not there are too, and the window is narrowed. An
+        Failures that began outside are left out, nodes that were not there too, and the window is narrowed. A period
+        holds its first instant and not its last, unless that is the log's own, so that adjoining periods add up. An
         outage that was going on at `since` is kept and marked ``start_cut``; one still going on at `until` is
-        shortened and marked ``end_cut``. Sources that give lives without dates cannot be cut.
+        shortened and marked ``end_cut``. Sources that give durations without dates cannot be cut.
 
         Parameters
         ----------
@@ -242,47 +144,31 @@ class FailureLog:
             raise ArgumentError(
                 "this log holds whole lives and cannot be cut in time", remedy="leave out since and until"
             )
-        zone = self.source.timezone
-        first = self.window.start if since is None else max(instant(since, zone), self.window.start)
-        last = self.window.end if until is None else min(instant(until, zone), self.window.end)
-        if not first < last:
-            raise ArgumentError(
-                f"nothing was observed from {since} to {until}",
-                remedy=f"the log covers {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d}",
-            )
-        events = self.events
-        end = events["end"].fillna(events["start"])
-        running = (events["start"] < first) & (end > first)
-        # what begins at `until` belongs to the next period; what begins at the log's own end has no next one
-        before_last = events["start"] < last if last < self.window.end else events["start"] <= last
-        keep = ((events["start"] >= first) | running) & before_last
+        first, last = self.period(since, until)
+        events, whole_end = self.events, last == self.window.end
+        start, end = events["start"], events["end"].fillna(events["start"])
+        keep = (start < last) | (start == last if whole_end else False)
+        keep &= (start >= first) | (end > first)
         population = self.population
+        # a node that failed at the instant at which it left is one of the period that begins then
         there = (population["entered"] < last) & (population["left"] > first)
-        population = population[there].copy()
-        earlier = population["entered"] < first
-        later = population["left"] > last
-        population.loc[earlier, "entered"] = first
-        population.loc[earlier, "entered_known"] = True
-        population.loc[later, "left"] = last
-        population.loc[later, "left_known"] = True
+        at_once = (population["left"] == first) & pairs(population).isin(pairs(events[start == first]))
+        population = population[there | at_once].copy()
+        earlier, later = population["entered"] < first, population["left"] > last
+        population.loc[earlier, ["entered", "entered_known"]] = first, True
+        population.loc[later, ["left", "left_known"]] = last, True
         part = self._cut(keep.to_numpy(), population, None, f"from {first.isoformat()} to {last.isoformat()}")
         cut = part.events.copy()
         before, after = cut["start"] < first, cut["end"] > last
-        cut.loc[before, "start_cut"] = True
-        cut.loc[before, "start"] = first
-        cut.loc[after, "end_cut"] = True
-        cut.loc[after, "end"] = last
+        cut.loc[before, ["start", "start_cut"]] = first, True
+        cut.loc[after, ["end", "end_cut"]] = last, True
         window = Window(
             first,
             last,
             self.window.start_known or first > self.window.start,
-            self.window.end_known or last < self.window.end,
+            self.window.end_known or not whole_end,
         )
         return replace(part, events=cut, window=window)
-
-    def _tables(self) -> list[tuple[str, pd.DataFrame]]:
-        tables = [("events", self.events), ("population", self.population)]
-        return tables if self.lifetimes is None else [*tables, ("lifetimes", self.lifetimes)]
 
     def _cut(self, events: Any, population: pd.DataFrame, lifetimes: Any, what: str) -> FailureLog:
         kept_events = self.events if events is None else self.events[events].reset_index(drop=True)
@@ -357,13 +243,10 @@ class FailureLog:
         >>> rf.datasets.load("white").ttf(per="system").n_groups
         1
         """
-        rules: dict[str, Any] = {
-            "censor": censor, "origin": origin, "first": first, "overlaps": overlaps, "zeros": zeros, "since": since,
-            "until": until,
-        }  # fmt: skip
+        rules = Rules(censor, origin, first, overlaps, zeros, since, until)
         if competing is not None:
-            return competing_lives(self, competing, per, **rules)
-        return lives_of_log(self, "ttf", per, **rules)
+            return times_by_cause(self, competing, per, rules)
+        return times_to_failure(self, per, rules).lives
 
     def ttr(
         self,
@@ -402,10 +285,8 @@ class FailureLog:
         >>> rf.datasets.load("white").ttr(per="cause").n_groups
         5
         """
-        return lives_of_log(
-            self, "ttr", per, censor=censor, origin="failure", first="known", overlaps=overlaps, zeros=zeros,
-            since=since, until=until,
-        )  # fmt: skip
+        rules = Rules(censor, overlaps=overlaps, zeros=zeros, since=since, until=until)
+        return times_to_repair(self, per, rules).lives
 
     # ----------------------------------------------------------------- showing
 
@@ -427,7 +308,7 @@ class FailureLog:
             "systems": list(self.systems),
             "nodes": len(population),
             "nodes_declared": int(population["declared"].sum()),
-            "nodes_without_failure": int((~_pairs(population).isin(self._failed_pairs())).sum()),
+            "nodes_without_failure": int((~pairs(population).isin(self._failedpairs())).sum()),
             "window": {
                 "start": _iso(self.window.start),
                 "end": _iso(self.window.end),
@@ -453,10 +334,10 @@ class FailureLog:
         table = pd.DataFrame({"rows": lines.size(), "first_line": lines.first()})
         return table.sort_values("rows", ascending=False, kind="stable")
 
-    def _failed_pairs(self) -> pd.Index:
+    def _failedpairs(self) -> pd.Index:
         if self.lifetimes is not None:
-            return _pairs(self.lifetimes[self.lifetimes["observed"].to_numpy(bool)])
-        return _pairs(self.events)
+            return pairs(self.lifetimes[self.lifetimes["observed"].to_numpy(bool)])
+        return pairs(self.events)
 
     to_dict = info
 
@@ -473,29 +354,8 @@ class FailureLog:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f"<p>{escape(repr(self))}</p>{self.events.head(5).to_html(escape=True, index=False)}"
-
-
-def _pairs(frame: pd.DataFrame) -> pd.Index:
-    return pd.MultiIndex.from_arrays([frame["system"].astype(object), frame["node"].astype(object)])
 
 
 def _iso(stamp: pd.Timestamp) -> str | None:
     return None if pd.isna(stamp) else stamp.isoformat()
-
-
-def natural_key(text: str) -> tuple[int, float, str]:
-    """Sorting key that puts numbers first and by value.
-
-    Examples
-    --------
-    >>> sorted(["10", "9", "a"], key=natural_key)
-    ['9', '10', 'a']
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    return (1, 0.0, text) if math.isnan(number) else (0, number, text)

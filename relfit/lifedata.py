@@ -468,14 +468,19 @@ class LifeData:
         """The lives of one group, as a batch of one; raises as `position` does."""
         return self.take([self.position(label)])
 
+    def rows_of(self, positions: IntArray) -> IntArray:
+        """Positions in `durations` of the members of these groups, group after group."""
+        sizes = self.sizes[positions]
+        ends = np.cumsum(sizes)
+        return np.arange(sizes.sum()) + np.repeat(self.offsets[:-1][positions] - ends + sizes, sizes)
+
     def take(self, positions: Iterable[int]) -> LifeData:
         """The groups at these positions, in this order."""
         chosen = np.asarray(list(positions), dtype=np.int64)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_groups):
             raise ArgumentError(f"group positions must lie in 0..{self.n_groups - 1}")
-        sizes = self.sizes[chosen]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        rows = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        offsets = np.concatenate([[0], np.cumsum(self.sizes[chosen])]).astype(np.int64)
+        rows = self.rows_of(chosen)
         counts = None if self.counts is None else self.counts.iloc[chosen]
         return LifeData(
             self.durations[rows],

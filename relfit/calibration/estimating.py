@@ -26,8 +26,8 @@ from relfit.calibration.schema import (
     Period,
     Provenance,
 )
+from relfit.durations import times_to_repair
 from relfit.errors import ArgumentError, RelfitError
-from relfit.outages import lives_with_rows
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -222,10 +222,9 @@ class _Work:
         from relfit.screening import incidents
 
         self.incidents = incidents(self.part, window, group=group, level=self.level)
-        self.outages, rows = lives_with_rows(
-            self.part, "ttr", "node", censor=True, origin="failure", first="known", overlaps="merge", zeros="apart"
-        )
-        self.repairs = repairs_of_incidents(self.outages, self.incidents.incident[rows])
+        repairs = times_to_repair(self.part)
+        self.outages = repairs.lives
+        self.repairs = repairs_of_incidents(self.outages, self.incidents.incident[repairs.begun])
 
     def mtbf(self, exposure: str, whole: bool) -> Rates:
         """Mean times between failures by scope."""

@@ -11,9 +11,8 @@ import pandas as pd
 
 from relfit.errors import DataError
 from relfit.lifedata import LifeData
-from relfit.numeric.ordering import order_in_groups
-from relfit.outages import lives_with_rows
-from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.outages import outages_of
+from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -123,27 +122,12 @@ def failures_of(log: FailureLog) -> Failures:
     start, end = log.window.start, log.window.end
     if pd.isna(start) or pd.isna(end) or not start < end:
         raise DataError("this log was observed for no time at all", remedy="declare when observation began and ended")
-    lives, begun = lives_with_rows(
-        log, "ttf", "node", censor=True, origin="failure", first="always", overlaps="merge", zeros="keep"
-    )
-    zero = start.as_unit("ns").value
-    when = nanoseconds(log.events["start"]) - zero
-    entered, left = _watched(log, lives.groups, zero)
-    code = lives.group_codes()
-    known = begun >= 0
-    opening = np.where(known, when[np.maximum(begun, 0)] if when.size else 0, entered[code])
-    # a failure begins a life, but for one at the very end of the observation, which only ends one
-    last = np.zeros(code.size, dtype=np.bool_)
-    last[lives.offsets[1:][lives.sizes > 0] - 1] = True
-    closing = last & lives.observed
-    times = np.concatenate(
-        [opening[known], opening[closing] + np.rint(lives.durations[closing] * NANOSECONDS_PER_HOUR).astype(np.int64)]
-    )
-    node = np.concatenate([code[known], code[closing]])
-    order = order_in_groups(node, times)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=lives.n_groups))]).astype(np.int64)
-    span = end.as_unit("ns").value - zero
-    return Failures(times[order], offsets, lives.groups, entered, left, span)
+    outages = outages_of(log)
+    zero, span = start.as_unit("ns").value, (end - start).as_unit("ns").value
+    code = outages.code[outages.failures]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=outages.n_groups))]).astype(np.int64)
+    entered, left = (np.clip(instants - zero, 0, span) for instants in (outages.entered, outages.left))
+    return Failures(outages.start[outages.failures] - zero, offsets, outages.groups, entered, left, span)
 
 
 def gaps_of(log: FailureLog) -> LifeData:
@@ -178,19 +162,3 @@ def complete_series(series: LifeData) -> LifeData:
     sizes = np.bincount(series.group_codes()[kept], minlength=series.n_groups)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return LifeData(series.durations[kept], kept[kept], offsets, series.groups, series.measure)
-
-
-def _watched(log: FailureLog, groups: pd.Index, zero: int) -> tuple[IntArray, IntArray]:
-    """From when to when each node was watched; the whole observation for nodes the population does not list."""
-    first, last = 0, log.window.end.as_unit("ns").value - zero
-    people = log.population
-    table = pd.DataFrame({"entered": nanoseconds(people["entered"]) - zero, "left": nanoseconds(people["left"]) - zero})
-    table.index = pd.MultiIndex.from_arrays([people["system"].astype(object), people["node"].astype(object)])
-    table = table[~table.index.duplicated()]
-    row = table.index.get_indexer(groups)
-    known = (row >= 0) & (len(table) > 0)
-    entered = np.full(len(groups), first, dtype=np.int64)
-    left = np.full(len(groups), last, dtype=np.int64)
-    entered[known] = np.clip(table["entered"].to_numpy()[row[known]], first, last)
-    left[known] = np.clip(table["left"].to_numpy()[row[known]], first, last)
-    return entered, left

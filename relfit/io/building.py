@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.failurelog import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
+from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
 __all__ = ["events_frame", "lifetimes_frame", "population_frame", "seen_population", "text_column"]
 

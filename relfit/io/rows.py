@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ReadError
-from relfit.failurelog import REJECTED_COLUMNS
 from relfit.io.opening import Text
+from relfit.tables import REJECTED_COLUMNS
 
 __all__ = ["Rejections", "TextTable", "read_text_table"]
 

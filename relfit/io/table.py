@@ -22,11 +22,12 @@ from pyarrow import parquet
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from relfit.errors import ArgumentError, ReadError
-from relfit.failurelog import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, FailureLog, Source, Window
+from relfit.failurelog import FailureLog, Source, Window
 from relfit.io.building import attribute_column, events_frame, lifetimes_frame, population_frame, seen_population
 from relfit.io.opening import Content, as_text, open_content
 from relfit.io.rows import Rejections, TextTable, read_text_table
 from relfit.io.times import check_zone, durations, flags, instants
+from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 from relfit.units import instant, unit_in_hours
 
 __all__ = ["COMMON_NAMES", "TableMapping", "read"]

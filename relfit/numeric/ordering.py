@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-__all__ = ["order_in_groups", "unique_sorted"]
+__all__ = ["natural_key", "natural_order", "order_in_groups", "unique_sorted"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -74,3 +76,30 @@ def unique_sorted(values: IntArray) -> IntArray:
     fresh = np.ones(ordered.size, dtype=np.bool_)
     fresh[1:] = ordered[1:] != ordered[:-1]
     return np.asarray(ordered[fresh], dtype=np.int64)
+
+def natural_key(text: str) -> tuple[int, float, str]:
+    """Sorting key that puts numbers first and by value.
+
+    Examples
+    --------
+    >>> sorted(["10", "9", "a"], key=natural_key)
+    ['9', '10', 'a']
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    return (1, 0.0, text) if math.isnan(number) else (0, number, text)
+
+
+def natural_order(values: Any) -> IntArray:
+    """Positions that sort values of any type as `natural_key` sorts their texts.
+
+    Examples
+    --------
+    >>> natural_order(["a", 10, "9"]).tolist()
+    [2, 1, 0]
+    """
+    text = pd.Series([str(value) for value in values], dtype=object)
+    number = pd.to_numeric(text, errors="coerce").fillna(np.inf).to_numpy(dtype=float)
+    return np.lexsort((text.to_numpy(dtype=str), number)).astype(np.int64)

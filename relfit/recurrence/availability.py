@@ -19,7 +19,7 @@ from scipy import special
 from relfit.errors import ArgumentError, DataError
 from relfit.lifedata import key_columns
 from relfit.nonparametric.steps import normal_quantile
-from relfit.outages import outages_of_log
+from relfit.outages import node_values, outages_of
 from relfit.recurrence.histories import BoolArray, FloatArray, IntArray, sums
 from relfit.screening.tallies import over_time
 from relfit.text import percent
@@ -244,7 +244,7 @@ class _Down:
 def _down(log: FailureLog, per: str, planned: Iterable[str]) -> _Down:
     if log.lifetimes is not None and log.events.empty:
         raise DataError("this log holds whole lives and no outages, so there is no availability")
-    found = outages_of_log(log, "node", "merge")
+    found = outages_of(log)
     codes, groups, notes = _groups_of_nodes(log, per, found.groups)
     entered, left = found.entered, np.maximum(found.left, found.entered)
     start = np.clip(found.start, entered[found.code], left[found.code])
@@ -258,12 +258,12 @@ def _down(log: FailureLog, per: str, planned: Iterable[str]) -> _Down:
             remedy=f"there is {', '.join(map(str, list(cause.dropna().unique())[:8]))}",
         )
     by_plan = cause.isin(names).to_numpy()[found.row] if names else np.zeros(found.row.size, dtype=np.bool_)
-    if found.without_group:
-        notes = (*notes, f"{found.without_group} outages that name no node are in no group")
+    if found.without_group.size:
+        notes = (*notes, f"{found.without_group.size} outages that name no node are in no group")
     if (codes < 0).any():
         notes = (*notes, f"{int((codes < 0).sum())} nodes without a value of {per} are in no group")
     return _Down(
-        found.code, start, end, found.end_seen, ~found.start_cut, by_plan, entered, left, codes, groups, notes
+        found.code, start, end, found.end_known, ~found.start_cut, by_plan, entered, left, codes, groups, notes
     )  # fmt: skip
 
 
@@ -273,10 +273,7 @@ def _groups_of_nodes(log: FailureLog, per: str, nodes: pd.Index) -> tuple[IntArr
     if per == "system":
         values = pd.Series(nodes.get_level_values(0), dtype=object)
     elif per in log.population.columns:
-        people = log.population
-        pairs = pd.MultiIndex.from_arrays([people["system"].astype(object), people["node"].astype(object)])
-        column = pd.Series(people[per].astype(object).to_numpy(), index=pairs)
-        values = pd.Series(column[~column.index.duplicated()].reindex(nodes).to_numpy(dtype=object))
+        values = pd.Series(node_values(log, per, nodes))
     else:
         raise ArgumentError(
             f"no column {per!r} of the population to group nodes by", remedy="use node, system or one of its columns"

@@ -13,7 +13,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
 from relfit.lifedata import LifeData, key_columns
-from relfit.outages import outages_of_log
+from relfit.outages import outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -348,7 +348,7 @@ def histories_of_log(
             "this log holds whole lives without dates, so there are no event histories",
             remedy="EventHistories.from_lives takes lives that follow each other",
         )
-    found = outages_of_log(log, per, overlaps)
+    found = outages_of(log, per, overlaps)
     count = len(found.groups)
     notes = list(found.notes)
     entered, left = found.entered, np.maximum(found.left, found.entered)
@@ -358,8 +358,8 @@ def histories_of_log(
         notes.append(f"{int((~within & ~found.start_cut).sum())} failures outside the time of observation are left out")
     if found.start_cut.any():
         notes.append(f"{int(found.start_cut.sum())} outages already going on at the beginning are no failures")
-    if found.without_group:
-        notes.append(f"{found.without_group} events without a value to group by are in no history")
+    if found.without_group.size:
+        notes.append(f"{found.without_group.size} events without a value to group by are in no history")
     opens = real & (found.start == entered[found.code]) & ~found.entered_known[found.code]
     opening = np.bincount(found.code[opens], minlength=count).astype(np.int64)
     if opens.any():

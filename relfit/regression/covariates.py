@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.durations import Rules, times_to_failure, times_to_repair
 from relfit.errors import ArgumentError
-from relfit.outages import lives_with_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -107,7 +107,8 @@ def regression_table(log: FailureLog, measure: str = "ttf", **options: Any) -> t
     if unknown:
         raise ArgumentError(f"no option {unknown[0]!r}", remedy=suggestion(unknown[0], _OPTIONS))
     chosen: dict[str, Any] = {**_OPTIONS, **options}
-    lives, rows = lives_with_rows(log, measure, "node", **chosen)
+    times = (times_to_failure if measure == "ttf" else times_to_repair)(log, "node", Rules(**chosen))
+    lives, rows = times.lives, times.begun
     table = lives.to_frame().rename(columns={"duration_hours": "duration"})
     whole = log.lifetimes is not None and measure == "ttf"
     nodes = pd.MultiIndex.from_frame(log.population[["system", "node"]].astype(object))

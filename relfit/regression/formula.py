@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
-from relfit.failurelog import natural_key
+from relfit.numeric.ordering import natural_key
 from relfit.regression.covariates import suggestion
 
 __all__ = ["INTERCEPT", "Design", "as_category", "design_of", "names_in", "prepare", "split"]

@@ -245,7 +245,7 @@ def ages_of_log(log: FailureLog, at: Any = None) -> pd.DataFrame:
     >>> ages_of_log(rf.datasets.load("white"))["age"].iloc[:3].round(1).tolist()
     [4866.5, 2241.0, 76.0]
     """
-    from relfit.outages import outages_of_log
+    from relfit.outages import outages_of
 
     if log.lifetimes is not None:
         raise ArgumentError(
@@ -259,14 +259,14 @@ def ages_of_log(log: FailureLog, at: Any = None) -> pd.DataFrame:
             remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}",
         )
     now = moment.as_unit("ns").value
-    outages = outages_of_log(log, "node", "merge")
-    size = len(outages.groups)
+    outages = outages_of(log)
+    size = outages.n_groups
     before = outages.start <= now
     last = np.full(size, np.iinfo(np.int64).min)
     np.maximum.at(last, outages.code[before], outages.start[before])
     failed = np.bincount(outages.code[before], minlength=size) > 0
     down = np.zeros(size, dtype=np.bool_)
-    going = before & (np.where(outages.end_seen, outages.end, outages.start) > now)
+    going = before & (outages.end > now)
     going |= before & outages.end_cut & (outages.end >= now)
     down[outages.code[going]] = True
     begun = np.where(failed, last, outages.entered)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Family, family_named
-from relfit.outages import outages_of_log
+from relfit.outages import outages_of
 from relfit.units import NANOSECONDS_PER_HOUR, hours, instant
 from relfit.validation.replay_kernels import place_jobs
 from relfit.validation.replay_results import Replay
@@ -233,7 +233,7 @@ class _Fleet:
 
     @classmethod
     def of(cls, log: FailureLog, origin: str, nodes: Iterable[Any] | None) -> _Fleet:
-        found = outages_of_log(log, "node", "merge")
+        found = outages_of(log)
         zero = log.window.start.as_unit("ns").value
 
         def in_hours(nanoseconds: IntArray) -> FloatArray:
@@ -249,7 +249,7 @@ class _Fleet:
         order = np.argsort(pool, kind="stable")
         return cls(
             starts, ends, renewals,
-            np.searchsorted(found.code, np.arange(len(found.groups) + 1)).astype(np.int64),
+            found.offsets,
             entered, in_hours(found.left), usable[order].astype(np.int64),
             np.concatenate([[0], np.cumsum(np.bincount(pool, minlength=systems.size))]).astype(np.int64),
             systems, found.groups,

@@ -19,7 +19,7 @@ from relfit.goodness import kolmogorov_p
 from relfit.numeric.poisson import poisson_interval
 from relfit.system.excess import excess_hazard
 from relfit.text import p_value
-from relfit.units import NANOSECONDS_PER_HOUR, instant
+from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -285,16 +285,12 @@ def _of_times(times: FloatArray, system: System, ages: npt.ArrayLike | None) -> 
 
 def _of_log(log: FailureLog, system: System, since: Any, until: Any) -> tuple[FloatArray, float, int]:
     """Hazard spent between failures of a log, that after the last of them, and failures at one instant."""
-    from relfit.outages import outages_of_log
+    from relfit.outages import outages_of
 
     if log.lifetimes is not None:
         raise DataError("this log holds whole lives without dates", remedy="give the times and ages instead")
-    zone = log.source.timezone
-    first = log.window.start if since is None else max(instant(since, zone), log.window.start)
-    last = log.window.end if until is None else min(instant(until, zone), log.window.end)
-    if not first < last:
-        raise ArgumentError(f"nothing was observed from {since} to {until}")
-    outages = outages_of_log(log, "node", "merge")
+    first, last = log.period(since, until)
+    outages = outages_of(log)
     zero = first.as_unit("ns").value
 
     def in_hours(nanoseconds: IntArray) -> FloatArray:
@@ -305,7 +301,7 @@ def _of_log(log: FailureLog, system: System, since: Any, until: Any) -> tuple[Fl
     entered, left = in_hours(outages.entered)[group], np.minimum(in_hours(outages.left)[group], end)
     node = np.full(len(outages.groups), -1, dtype=np.int64)
     node[group] = np.arange(group.size)
-    mine = (node[outages.code] >= 0) & ~outages.start_cut
+    mine = (node[outages.code] >= 0) & outages.failures
     owner, start = node[outages.code[mine]], in_hours(outages.start[mine])
     begun = entered.copy()
     before = start <= 0.0

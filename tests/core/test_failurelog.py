@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.failurelog import FailureLog, natural_key
+from relfit.failurelog import FailureLog
+from relfit.numeric.ordering import natural_key
 from tests.factories import at, make_log
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import relfit as rf
-from relfit.failurelog import EVENT_COLUMNS, POPULATION_COLUMNS, REJECTED_COLUMNS
+from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, REJECTED_COLUMNS
 from relfit.io import FORMATS
 from tests.io.made import good_files
 

@@ -1,0 +1,153 @@
+"""The tables that every question to a failure log starts from, and the rules that they keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from relfit.errors import ArgumentError, DataError
+from relfit.units import instant
+
+__all__ = [
+    "EVENT_COLUMNS",
+    "LIFETIME_COLUMNS",
+    "POPULATION_COLUMNS",
+    "REJECTED_COLUMNS",
+    "Source",
+    "Tables",
+    "Window",
+    "pairs",
+]
+
+EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
+POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
+LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
+REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
+_NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
+
+
+@dataclass(frozen=True)
+class Window:
+    """The time during which failures would have been recorded, in UTC.
+
+    ``start_known`` and ``end_known`` say whether that end was declared (by the log or the user) or is only the first
+    or last instant seen in the log.
+    """
+
+    start: pd.Timestamp
+    end: pd.Timestamp
+    start_known: bool = False
+    end_known: bool = False
+
+    @property
+    def hours(self) -> float:
+        """Length in hours."""
+        return float((self.end - self.start) / pd.Timedelta(hours=1))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows rejected``."""
+
+    paths: tuple[str, ...] = ()
+    format: str = "memory"
+    rows_read: int = 0
+    rows_kept: int = 0
+    sha256: tuple[str, ...] = ()
+    timezone: str = "UTC"
+    notes: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()
+    rows_deselected: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The events of a fleet, the nodes that were watched, and when.
+
+    Parameters
+    ----------
+    events : pandas.DataFrame
+        One row per outage or failure. Columns ``system``, ``node`` (text; missing where the record names no node),
+        ``start``, ``end`` (UTC; ``end`` is NaT where unknown), ``cause``, ``detail``, ``scope`` (``"node"``,
+        ``"group"``, ``"system"``), ``start_cut`` and ``end_cut`` (the outage was already, or still, going on when
+        observation began or ended), ``line`` (in the source), then any attributes.
+    population : pandas.DataFrame
+        One row per node: ``system``, ``node``, ``entered``, ``left`` (UTC), ``entered_known``, ``left_known``,
+        ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes.
+    window : Window
+        The time of observation.
+    rejected : pandas.DataFrame
+        Rows that could not be used: ``file``, ``line``, ``column``, ``reason``, ``text``.
+    source : Source
+        Files, format, counts, notes.
+    lifetimes : pandas.DataFrame, optional
+        For sources that give durations rather than events: ``system``, ``node``, ``duration`` (hours), ``observed``,
+        ``line``, then attributes. Where present, times to failure come from here.
+
+    Raises
+    ------
+    DataError
+        When a required column is missing.
+    """
+
+    events: pd.DataFrame
+    population: pd.DataFrame
+    window: Window
+    rejected: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(REJECTED_COLUMNS)))
+    source: Source = field(default_factory=Source)
+    lifetimes: pd.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        required = {
+            "events": EVENT_COLUMNS,
+            "population": POPULATION_COLUMNS,
+            "rejected": REJECTED_COLUMNS,
+            "lifetimes": LIFETIME_COLUMNS,
+        }
+        for name, columns in required.items():
+            frame = getattr(self, name)
+            missing = [] if frame is None else [c for c in columns if c not in frame.columns]
+            if missing:
+                raise DataError(f"{name} of a {type(self).__name__} has no column {missing[0]!r}")
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The tables of what was observed, by name: events, population, and lifetimes where there are any."""
+        frames = {"events": self.events, "population": self.population, "lifetimes": self.lifetimes}
+        return {name: frame for name, frame in frames.items() if frame is not None}
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Columns beyond the standard ones, in events, population and lifetimes."""
+        names = dict.fromkeys(str(column) for frame in self.tables.values() for column in frame.columns)
+        return tuple(name for name in names if name not in _NOT_AN_ATTRIBUTE)
+
+    def period(self, since: Any = None, until: Any = None) -> tuple[pd.Timestamp, pd.Timestamp]:
+        """The part of the window from `since` to `until`, in UTC.
+
+        Parameters
+        ----------
+        since, until : str, datetime or pandas.Timestamp, optional
+            Without a time zone they are local to the log's own. The ends of the window when left out.
+
+        Raises
+        ------
+        ArgumentError
+            When nothing was observed in that time.
+        """
+        zone = self.source.timezone
+        first = self.window.start if since is None else max(instant(since, zone), self.window.start)
+        last = self.window.end if until is None else min(instant(until, zone), self.window.end)
+        if not first < last:
+            raise ArgumentError(
+                f"nothing was observed from {since} to {until}",
+                remedy=f"the log covers {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d}",
+            )
+        return first, last
+
+
+def pairs(frame: pd.DataFrame) -> pd.MultiIndex:
+    """System and node of every row."""
+    return pd.MultiIndex.from_arrays([frame["system"].astype(object), frame["node"].astype(object)])
