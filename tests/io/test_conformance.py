@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import relfit as rf
-from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, REJECTED_COLUMNS
 from relfit.io import FORMATS
+from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, REJECTED_COLUMNS
 from tests.io.made import good_files
 
 TEXT_FORMATS = ("lanl", "fta", "titan", "table")
