@@ -77,6 +77,7 @@ def unique_sorted(values: IntArray) -> IntArray:
     fresh[1:] = ordered[1:] != ordered[:-1]
     return np.asarray(ordered[fresh], dtype=np.int64)
 
+
 def natural_key(text: str) -> tuple[int, float, str]:
     """Sorting key that puts numbers first and by value.
 
