@@ -4,10 +4,9 @@ from relfit.independence.cofailure import Cofailures, cofailures
 from relfit.independence.correlation import Correlations, correlations
 from relfit.independence.cycles import Cycles, cycles
 from relfit.independence.dispersion import Dispersion, dispersion
-from relfit.independence.durbin_watson import durbin_watson_p
 from relfit.independence.pooled import PooledTests, pooled_tests
 from relfit.independence.serial import SerialTests, serial_tests
-from relfit.independence.series import Failures, failures_of, gaps_of
+from relfit.independence.series import Failures, failures_of
 from relfit.independence.summary import Dependence, dependence
 
 __all__ = [
@@ -24,9 +23,7 @@ __all__ = [
     "cycles",
     "dependence",
     "dispersion",
-    "durbin_watson_p",
     "failures_of",
-    "gaps_of",
     "pooled_tests",
     "serial_tests",
 ]

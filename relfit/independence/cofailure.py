@@ -5,9 +5,10 @@ Counted are pairs of failures on two nodes of one group (a system, a rack) at mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -15,13 +16,14 @@ from scipy import stats
 
 from relfit.errors import ArgumentError
 from relfit.independence.chance import chance_within, expected_within
-from relfit.independence.cofailure_kernels import count_within, list_within
 from relfit.independence.series import Failures, failures_of
-from relfit.independence.verdicts import ALPHA, LEAST_TOGETHER
+from relfit.independence.thresholds import ALPHA, LEAST_TOGETHER
 from relfit.lifedata import key_columns
+from relfit.numeric.counting import counting_order
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.ordering import order_in_groups
-from relfit.text import p_value
+from relfit.results import Result
+from relfit.text import duration, number, p_value
 from relfit.units import NANOSECONDS_PER_HOUR, hours
 
 if TYPE_CHECKING:
@@ -32,12 +34,11 @@ __all__ = ["Cofailures", "cofailures"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_METHODS = ("shift", "gaps")
 _MOST_LISTED = 20_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class Cofailures:
+@dataclass(frozen=True, eq=False, repr=False)
+class Cofailures(Result):
     """Pairs of failures of different nodes within a window.
 
     Attributes
@@ -47,18 +48,19 @@ class Cofailures:
     per : str
         What nodes of one group have in common.
     table : pandas.DataFrame
-        A row a group: ``nodes``, ``failures``, ``together`` (pairs of failures), ``expected`` of independent Poisson
-        processes, ``ratio``, ``p`` (that so many come together by chance; Poisson, mid-p), ``p_adjusted`` and, where
-        shuffles were asked for, ``expected_shuffled`` and ``p_shuffled``.
+        One row per group: ``nodes``, ``failures``, ``together`` (pairs of failures), ``expected`` of independent
+        Poisson processes, ``ratio``, ``p`` (of at least so many together by chance; Poisson, mid-p), ``p_adjusted``
+        and, with random logs, ``expected_shuffled`` and ``p_shuffled``.
     pairs : pandas.DataFrame or None
-        A row a pair of nodes that failed together at least once, most significant first, with ``together``,
+        One row per pair of nodes that failed together at least once, most significant first, with ``together``,
         ``expected``, ``p`` and ``p_adjusted`` for all ``n_pairs`` pairs of nodes; None where there are too many.
     n_pairs : int
         Pairs of nodes in the groups.
-    together, expected, p, expected_shuffled, p_shuffled : float
-        Over all groups.
-    shuffles : int
-    method : str
+    together : int
+        Over all groups, as are the next four.
+    expected, p, expected_shuffled, p_shuffled : float
+    n_resamples : int
+        Random logs.
     notes : tuple of str
     """
 
@@ -72,82 +74,52 @@ class Cofailures:
     p: float
     expected_shuffled: float
     p_shuffled: float
-    shuffles: int
-    method: str
-    notes: tuple[str, ...] = field(default=())
+    n_resamples: int
+    notes: tuple[str, ...] = ()
+
+    _not_in_json = ("pairs",)
+
+    @property
+    def _p(self) -> float:
+        return self.p if np.isnan(self.p_shuffled) else self.p_shuffled
 
     @property
     def depends(self) -> bool | None:
         """Whether nodes fail together significantly at 5 % and 5 % more often; None without two nodes with failures.
 
-        See `relfit.independence.verdicts` for why 5 %.
+        See `relfit.independence.thresholds` for why 5 %.
         """
-        p = self.p if np.isnan(self.p_shuffled) else self.p_shuffled
-        return None if np.isnan(p) else bool(p <= ALPHA and self.together >= LEAST_TOGETHER * self.expected)
+        if np.isnan(self._p):
+            return None
+        return bool(self._p <= ALPHA and self.together >= LEAST_TOGETHER * self.expected)
 
     @property
-    def sentence(self) -> str:
-        """Whether nodes fail together more often than chance has it."""
+    def headline(self) -> str:
+        """Whether nodes fail together more often than by chance."""
         if self.expected == 0.0:
             return f"No {self.per} has two nodes with failures: failing together cannot be judged."
-        ratio = self.together / self.expected
-        p = self.p if np.isnan(self.p_shuffled) else self.p_shuffled
         text = (
-            f"Failures of two nodes of one {self.per} come within {self.window:g} h of each other {ratio:.3g} times as "
-            f"often as in independent Poisson processes ({self.together} against {_count_words(self.expected)}"
+            f"Failures of two nodes of one {self.per} come within {duration(self.window)} of each other "
+            f"{number(self.together / self.expected)} times as often as in independent Poisson processes "
+            f"({self.together:,} against {_expected(self.expected)}"
         )
         if np.isnan(self.p_shuffled):
-            text += f", {p_value(p)}): "
+            text += f", {p_value(self.p)}): "
         else:
-            text += f"; {_count_words(self.expected_shuffled)} in {self.shuffles} random logs, {p_value(p)}): "
+            p = p_value(self.p_shuffled, 1.0 / (1.0 + self.n_resamples))
+            text += f"; {_expected(self.expected_shuffled)} in {self.n_resamples} random logs, {p}): "
         if not self.depends:
             return text + "independence holds at this scale."
         return text + "a system of these nodes fails in bursts, and multiplying their reliabilities misleads."
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw observed against expected failures together; see `relfit.plotting.failing_together`."""
-        from relfit import plotting
-
-        return plotting.failing_together(self, ax)
 
     def to_frame(self) -> pd.DataFrame:
         """`table`."""
         return self.table
 
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: totals, groups, the twenty most significant pairs."""
-        return {
-            "window_hours": self.window,
-            "per": self.per,
-            "n_pairs": self.n_pairs,
-            "together": self.together,
-            "expected": self.expected,
-            "p": self.p if np.isfinite(self.p) else None,
-            "expected_shuffled": self.expected_shuffled if np.isfinite(self.expected_shuffled) else None,
-            "p_shuffled": self.p_shuffled if np.isfinite(self.p_shuffled) else None,
-            "shuffles": self.shuffles,
-            "method": self.method,
-            "groups": _records(self.table.reset_index()),
-            "pairs": None if self.pairs is None else _records(self.pairs.head(20)),
-            "sentence": self.sentence,
-            "notes": list(self.notes),
-        }
 
-    def __repr__(self) -> str:
-        return f"Cofailures: {len(self.table)} groups, {self.n_pairs} pairs of nodes. {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.table.to_html(max_rows=10)}"
-
-
-def _count_words(value: float) -> str:
-    """An expected number: whole, or with two digits where it is small."""
-    return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    table = frame.astype(object)
-    return [{str(k): v for k, v in row.items()} for row in table.where(table.notna(), None).to_dict("records")]
+def _expected(value: float) -> str:
+    """An expected count: whole, or with two digits where it is small."""
+    return f"{value:,.0f}" if value >= 10.0 else f"{value:.2g}"
 
 
 def cofailures(
@@ -155,10 +127,9 @@ def cofailures(
     window: Any = "1h",
     per: str = "system",
     *,
-    shuffles: int = 0,
-    method: str = "shift",
+    n_resamples: int = 0,
     reach: Any = None,
-    rng: int | np.random.Generator | None = None,
+    rng: int | np.random.Generator | None = 0,
     failures: Failures | None = None,
 ) -> Cofailures:
     """Failures of different nodes within a window, per group, per pair of nodes and in all.
@@ -171,16 +142,14 @@ def cofailures(
     per : str
         ``"system"`` or any column of the population or of events, such as ``"rack"``: only nodes that share its value
         are set against each other; nodes without a value are left out.
-    shuffles : int
-        Random logs for a p-value that takes each node's own clustering as it is (cautious where few come together).
-    method : {"shift", "gaps"}
-        A random log moves each node's failures round its time of observation by a random amount, or puts the node's
-        gaps in random order.
+    n_resamples : int
+        Random logs for a p-value that takes each node's own clustering as it is (cautious where few come together):
+        each moves every node's failures round its time of observation by a random amount.
     reach : float, str or Timedelta, optional
-        With ``shift``, move by at most so much: what nodes share more slowly than this (a trend, an early period) stays
-        in the random logs. By any amount when left out, and then a shared trend counts as failing together.
-    rng : int or numpy.random.Generator, optional
-        For the shuffles.
+        Move by at most this: what nodes share more slowly (a trend, an early period) stays in the random logs. By any
+        amount when left out, and then a shared trend counts as failing together.
+    rng : int or numpy.random.Generator
+        For the random logs.
     failures : Failures, optional
         Those of `log`, where they are at hand.
 
@@ -192,15 +161,15 @@ def cofailures(
     Raises
     ------
     ArgumentError
-        For a window or reach that is not positive, an unknown column or method.
+        For a window or reach that is not positive, an unknown column, or a negative number of random logs.
     DataError
-        For a log of lives without dates, or one observed for no time.
+        For a log of lifetimes without dates, or one observed for no time.
 
     Examples
     --------
     >>> import relfit as rf
-    >>> found = cofailures(rf.datasets.load("white"), "10min")
-    >>> found.table[["nodes", "failures"]].values.tolist()[0][0]
+    >>> result = cofailures(rf.datasets.load("white"), "10min")
+    >>> result.table[["nodes", "failures"]].values.tolist()[0][0]
     512
     """
     width = hours(window)
@@ -208,43 +177,41 @@ def cofailures(
         raise ArgumentError(
             f"a window of {window} expects no failures together", remedy="give a positive one, such as '1h'"
         )
-    if method not in _METHODS:
-        raise ArgumentError(f"method {method!r} is not known", remedy=f"use {' or '.join(_METHODS)}")
-    if shuffles < 0:
-        raise ArgumentError(f"shuffles={shuffles} must be zero or more")
-    far = None if reach is None else hours(reach)
-    if far is not None and not far > 0.0:
+    if n_resamples < 0:
+        raise ArgumentError(f"n_resamples={n_resamples} must be zero or more")
+    far = np.inf if reach is None else hours(reach)
+    if not far > 0.0:
         raise ArgumentError(f"reach={reach} must be positive")
-    known = failures_of(log) if failures is None else failures
-    group, labels = _groups(log, known, per)
+    every = failures_of(log) if failures is None else failures
+    group, labels = _groups(log, every, per)
     inside = np.flatnonzero(group >= 0)
-    known = known.take(inside[np.argsort(group[inside], kind="stable")])
+    nodes = every.take(inside[np.argsort(group[inside], kind="stable")])
     group = np.sort(group[inside])
     reached = round(width * NANOSECONDS_PER_HOUR)
-    together, close = _count(known, known.times, group, len(labels), reached)
-    expected = expected_within(known, group, len(labels), width)
-    table = _table(known, group, labels, together, expected, per)
-    nodes = table["nodes"].to_numpy(np.int64)
-    n_pairs = int((nodes * (nodes - 1) // 2).sum())
+    together, close = _count(nodes, nodes.times, group, len(labels), reached)
+    expected = expected_within(nodes, group, len(labels), width)
+    table = _table(nodes, group, labels, together, expected)
+    size = table["nodes"].to_numpy(np.int64)
+    n_pairs = int((size * (size - 1) // 2).sum())
     mean_shuffled, p_shuffled = np.nan, np.nan
-    if shuffles:
+    if n_resamples:
         means, as_many, in_all = _shuffled(
-            known, group, together, reached, shuffles, method, far, np.random.default_rng(rng)
+            nodes, group, together, reached, n_resamples, far, np.random.default_rng(rng)
         )
         table["expected_shuffled"], mean_shuffled = means, float(means.sum())
-        table["p_shuffled"] = np.where(expected > 0.0, (1.0 + as_many) / (1.0 + shuffles), np.nan)
-        p_shuffled = (1.0 + in_all) / (1.0 + shuffles) if expected.sum() > 0.0 else np.nan
+        table["p_shuffled"] = np.where(expected > 0.0, (1.0 + as_many) / (1.0 + n_resamples), np.nan)
+        p_shuffled = (1.0 + in_all) / (1.0 + n_resamples) if expected.sum() > 0.0 else np.nan
     pairs, notes = None, []
     if close.sum() <= _MOST_LISTED:
-        pairs = _pairs(known, group, int(close.sum()), reached, width, n_pairs)
+        pairs = _pairs(nodes, group, int(close.sum()), reached, width, n_pairs)
     else:
         notes.append(f"{int(close.sum())} pairs of failures lie within the window: pairs of nodes are not listed")
-    if inside.size < group.size or (group < 0).any():
+    if inside.size < every.sizes.size:
         notes.append(f"nodes without a {per} are left out")
     total, mean = int(together.sum()), float(expected.sum())
-    p = float(_mid_p(np.array([total]), np.array([mean]))[0]) if mean > 0.0 else np.nan
+    p = float(_mid_p(total, mean)) if mean > 0.0 else np.nan
     return Cofailures(
-        width, per, table, pairs, n_pairs, total, mean, p, mean_shuffled, p_shuffled, shuffles, method, tuple(notes)
+        width, per, table, pairs, n_pairs, total, mean, p, mean_shuffled, p_shuffled, n_resamples, tuple(notes)
     )
 
 
@@ -255,11 +222,11 @@ def _groups(log: FailureLog, failures: Failures, per: str) -> tuple[IntArray, pd
         return codes.astype(np.int64), pd.Index(labels, name=per)
     for frame in (log.population, log.events):
         if per in frame.columns and per in log.attributes:
-            pairs = pd.MultiIndex.from_arrays([frame["system"].astype(object), frame["node"].astype(object)])
-            values = pd.Series(frame[per].astype(object).to_numpy(), index=pairs).dropna()
+            nodes = pd.MultiIndex.from_arrays([frame["system"].astype(object), frame["node"].astype(object)])
+            values = pd.Series(frame[per].astype(object).to_numpy(), index=nodes).dropna()
             value = values[~values.index.duplicated()].reindex(failures.groups)
-            codes, found = pd.factorize(value.to_numpy(dtype=object))
-            return codes.astype(np.int64), pd.Index(found, name=per)
+            codes, labels = pd.factorize(value.to_numpy(dtype=object))
+            return codes.astype(np.int64), pd.Index(labels, name=per)
     raise ArgumentError(
         f"no column {per!r} that tells where nodes are", remedy=f"use {', '.join(('system', *log.attributes))}"
     )
@@ -268,35 +235,40 @@ def _groups(log: FailureLog, failures: Failures, per: str) -> tuple[IntArray, pd
 def _count(
     failures: Failures, times: IntArray, group: IntArray, n_groups: int, window: int
 ) -> tuple[IntArray, IntArray]:
-    """Pairs of failures on two nodes of each group, and on whatever nodes, at most `window` apart.
+    """Pairs of failures on two nodes of each group, and on any two or one, at most `window` apart.
 
-    `times` are those of one node after another, in any order.
+    `times` are those of each node in turn, in any order.
     """
-    by_time = np.argsort(times, kind="stable")
+    by_time, node = np.argsort(times, kind="stable"), failures.nodes
+    order = np.empty(times.size, dtype=np.int64)
     sizes = np.bincount(group, weights=failures.sizes, minlength=n_groups).astype(np.int64)
-    cuts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    close = np.zeros(n_groups, dtype=np.int64)
-    count_within(times[_in_order(group[failures.nodes], by_time, n_groups)], cuts, window, close)
-    own = np.zeros(failures.sizes.size, dtype=np.int64)
-    count_within(times[_in_order(failures.nodes, by_time, own.size)], failures.offsets, window, own)
+    close, own = np.zeros(n_groups, dtype=np.int64), np.zeros(failures.sizes.size, dtype=np.int64)
+    counting_order(group[node], by_time, n_groups + 1, order)
+    _count_within(times[order], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), window, close)
+    counting_order(node, by_time, own.size + 1, order)
+    _count_within(times[order], failures.offsets, window, own)
     alone = np.zeros(n_groups, dtype=np.int64)
     np.add.at(alone, group, own)
     return close - alone, close
 
 
-def _in_order(code: IntArray, before: IntArray, groups: int) -> IntArray:
-    """Rows group after group, within a group as in `before`."""
-    if groups == 1:
-        return before
-    from relfit.numeric.counting import counting_order
-
-    order = np.empty(code.size, dtype=np.int64)
-    counting_order(code, before, groups + 1, order)
-    return order
+@numba.njit(cache=True, nogil=True)
+def _count_within(times: np.ndarray, offsets: np.ndarray, window: int, out: np.ndarray) -> None:
+    """How many pairs of times of each group are at most `window` apart; times rise within a group."""
+    for group in range(offsets.size - 1):
+        begin, end = offsets[group], offsets[group + 1]
+        reach = begin
+        total = 0
+        for i in range(begin, end):
+            reach = max(reach, i)
+            while reach + 1 < end and times[reach + 1] - times[i] <= window:
+                reach += 1
+            total += reach - i
+        out[group] = total
 
 
 def _table(
-    failures: Failures, group: IntArray, labels: pd.Index, together: IntArray, expected: FloatArray, per: str
+    failures: Failures, group: IntArray, labels: pd.Index, together: IntArray, expected: FloatArray
 ) -> pd.DataFrame:
     able = expected > 0.0
     p = np.where(able, _mid_p(together, np.where(able, expected, 1.0)), np.nan)
@@ -311,12 +283,12 @@ def _table(
             "p_adjusted": adjusted_p(p),
             "status": np.where(able, "ok", "too_few"),
         },
-        index=labels.rename(per),
+        index=labels,
     )
 
 
-def _mid_p(count: IntArray, mean: FloatArray) -> FloatArray:
-    """Probability of more than `count` and half that of just so many."""
+def _mid_p(count: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
+    """Probability that a Poisson number of this mean exceeds `count`, and half that of equalling it."""
     return np.asarray(stats.poisson.sf(count, mean) + 0.5 * stats.poisson.pmf(count, mean), dtype=np.float64)
 
 
@@ -324,12 +296,12 @@ def _pairs(failures: Failures, group: IntArray, most: int, window: int, width: f
     """Pairs of nodes that failed together, most significant first."""
     of_failure = np.repeat(group, failures.sizes)
     order = order_in_groups(of_failure, failures.times)
-    cuts = np.concatenate([[0], np.cumsum(np.bincount(of_failure))]).astype(np.int64)
-    found = np.empty(most, dtype=np.int64)
-    listed = list_within(failures.times[order], failures.nodes[order], cuts, window, found)
-    listed_pairs = np.sort(found[:listed])
-    heads = np.flatnonzero(np.diff(listed_pairs, prepend=-1))
-    code, together = listed_pairs[heads], np.diff(heads, append=listed)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(of_failure))]).astype(np.int64)
+    listed = np.empty(most, dtype=np.int64)
+    code, together = np.unique(
+        listed[: _list_within(failures.times[order], failures.nodes[order], offsets, window, listed)],
+        return_counts=True,
+    )
     first, second = code >> 31, code & (2**31 - 1)
     entered, left = failures.entered / NANOSECONDS_PER_HOUR, failures.left / NANOSECONDS_PER_HOUR
     chance = chance_within(entered[first], left[first], entered[second], left[second], width)
@@ -340,57 +312,44 @@ def _pairs(failures: Failures, group: IntArray, most: int, window: int, width: f
     scaled = np.minimum(p[order] * n_pairs / np.arange(1, p.size + 1), 1.0)
     adjusted = np.minimum.accumulate(scaled[::-1])[::-1]
     keys = key_columns(failures.groups)
-    return pd.concat(
-        [
-            keys.iloc[first[order]].add_suffix("_1").reset_index(drop=True),
-            keys.iloc[second[order]].add_suffix("_2").reset_index(drop=True),
-            pd.DataFrame(
-                {"together": together[order], "expected": expected[order], "p": p[order], "p_adjusted": adjusted}
-            ),
-        ],
-        axis=1,
-    )
+    names = [
+        keys.iloc[nodes[order]].add_suffix(end).reset_index(drop=True) for nodes, end in ((first, "_1"), (second, "_2"))
+    ]
+    numbers = {"together": together[order], "expected": expected[order], "p": p[order], "p_adjusted": adjusted}
+    return pd.concat([*names, pd.DataFrame(numbers)], axis=1)
+
+
+@numba.njit(cache=True, nogil=True)
+def _list_within(times: np.ndarray, nodes: np.ndarray, offsets: np.ndarray, window: int, out: np.ndarray) -> int:
+    """Write ``smaller * 2**31 + larger`` number of the nodes of each such pair on two nodes; how many there are."""
+    size = 0
+    for group in range(offsets.size - 1):
+        begin, end = offsets[group], offsets[group + 1]
+        for i in range(begin, end):
+            j = i + 1
+            while j < end and times[j] - times[i] <= window:
+                a, b = nodes[i], nodes[j]
+                if a != b:
+                    out[size] = (min(a, b) << 31) + max(a, b)
+                    size += 1
+                j += 1
+    return size
 
 
 def _shuffled(
-    failures: Failures, group: IntArray, together: IntArray, window: int, shuffles: int, method: str,
-    reach: float | None, rng: np.random.Generator,
+    failures: Failures, group: IntArray, together: IntArray, window: int, n_resamples: int, reach: float,
+    rng: np.random.Generator,
 ) -> tuple[FloatArray, IntArray, int]:  # fmt: skip
     """Failures together in the mean random log; how many random logs have as many, per group and in all."""
     node = failures.nodes
     length = np.maximum(failures.left - failures.entered, 1)
-    far = np.inf if reach is None else reach * NANOSECONDS_PER_HOUR
+    most = np.minimum(length * 0.5, reach * NANOSECONDS_PER_HOUR)
     total, as_many, in_all = np.zeros(together.size), np.zeros(together.size, dtype=np.int64), 0
-    for _ in range(shuffles):
-        if method == "shift":
-            most = np.minimum(length * 0.5, far)
-            step = rng.uniform(-most, most).astype(np.int64)
-            times = failures.entered[node] + (failures.times - failures.entered[node] + step[node]) % length[node]
-        else:
-            times = _gaps_in_random_order(failures, node, rng)
-        now = _count(failures, times, group, together.size, window)[0]
-        total += now
-        as_many += now >= together
-        in_all += int(now.sum() >= together.sum())
-    return total / shuffles, as_many, in_all
-
-
-def _gaps_in_random_order(failures: Failures, node: IntArray, rng: np.random.Generator) -> IntArray:
-    """Each node's gaps, those before its first and after its last failure included, in random order."""
-    busy = np.flatnonzero(failures.sizes)
-    if not busy.size:
-        return failures.times
-    ends = np.concatenate([node, busy])
-    instants = np.concatenate([failures.times, failures.left[busy]])
-    order = np.lexsort((np.concatenate([np.zeros(node.size), np.ones(busy.size)]), ends))
-    ends, instants = ends[order], instants[order]
-    opens = np.ones(ends.size, dtype=np.bool_)
-    opens[1:] = ends[1:] != ends[:-1]
-    gaps = np.diff(instants, prepend=0)
-    gaps[opens] = instants[opens] - failures.entered[busy]
-    shuffled = gaps[np.lexsort((rng.random(ends.size), ends))]
-    total = np.cumsum(shuffled)
-    before = total[opens] - shuffled[opens]
-    times = total - np.repeat(before - failures.entered[busy], failures.sizes[busy] + 1)
-    closes = np.append(opens[1:], True)
-    return np.asarray(times[~closes], dtype=np.int64)
+    for _ in range(n_resamples):
+        step = rng.uniform(-most, most).astype(np.int64)
+        times = failures.entered[node] + (failures.times - failures.entered[node] + step[node]) % length[node]
+        drawn = _count(failures, times, group, together.size, window)[0]
+        total += drawn
+        as_many += drawn >= together
+        in_all += int(drawn.sum() >= together.sum())
+    return total / n_resamples, as_many, in_all

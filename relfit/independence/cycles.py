@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special
 
 from relfit.errors import DataError
-from relfit.independence.series import Failures, failures_of, words
-from relfit.independence.verdicts import ALPHA, LEAST_RATE_VARIATION
+from relfit.independence.series import Failures, failures_of
+from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION
 from relfit.numeric.ordering import unique_sorted
+from relfit.results import Result
 from relfit.screening.tallies import WEEKDAYS
 from relfit.text import p_value, percent
 from relfit.units import NANOSECONDS_PER_HOUR
@@ -26,12 +26,12 @@ __all__ = ["Cycles", "cycles"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_PERIODS = (("day", 24, 24), ("week", 168, 7))  # name, hours, cells
+_PERIODS = (("day", "daily", 24, 24), ("week", "weekly", 168, 7))  # name, adjective, hours, cells
 _LEAST = 10
 
 
-@dataclass(frozen=True, eq=False)
-class Cycles:
+@dataclass(frozen=True, eq=False, repr=False)
+class Cycles(Result):
     """The daily and the weekly cycle (in this order) of the instants at which something failed.
 
     Attributes
@@ -51,10 +51,8 @@ class Cycles:
         Hours after midnight, or after Monday's midnight, at which the first harmonic is highest.
     p : ndarray of float
         Of an even spread, each day (or week) taken as one observation.
-    p_rayleigh, p_chi_square : ndarray of float
-        For instants that are independent of each other; bursts make them too small.
-    status : ndarray of int8
-        ``too_few``: fewer than ten days (or weeks) with a failure.
+    status : ndarray of object
+        ``ok``, or ``too_few``: fewer than ten days (or weeks) with a failure.
     timezone : str
     """
 
@@ -65,35 +63,33 @@ class Cycles:
     strength: FloatArray
     peak: FloatArray
     p: FloatArray
-    p_rayleigh: FloatArray
-    p_chi_square: FloatArray
-    status: npt.NDArray[np.int8]
+    status: npt.NDArray[np.object_]
     timezone: str
+
+    @property
+    def _matters(self) -> npt.NDArray[np.bool_]:
+        """Cycles that move the rate by 10 %: a harmonic that swings by ``2 s`` has a variation of ``s sqrt(2)``."""
+        return np.asarray(np.sqrt(2.0) * self.strength >= LEAST_RATE_VARIATION, dtype=np.bool_)
 
     @property
     def depends(self) -> bool | None:
         """Whether a cycle is significant at 5 % in all and moves the rate by 10 %; None where neither could be tested.
 
-        By 10 %: the coefficient of variation of the rate, see `relfit.independence.verdicts`. A harmonic that swings by
-        twice `strength` has one of ``strength * sqrt(2)``.
+        By 10 %: the coefficient of variation of the rate, see `relfit.independence.thresholds`.
         """
-        known = self.status == 0
-        if not known.any():
-            return None
-        strong = np.sqrt(2.0) * self.strength[known] >= LEAST_RATE_VARIATION
-        return bool(np.any((self.p[known] * known.sum() <= ALPHA) & strong))
+        tested = int((self.status == "ok").sum())
+        return bool(np.any((self.p * tested <= ALPHA) & self._matters)) if tested else None
 
     @property
-    def sentence(self) -> str:
+    def headline(self) -> str:
         """Whether failures follow the clock, and when they are most frequent."""
         parts = []
-        for i, name in enumerate(self.names):
-            cycle = {"day": "daily", "week": "weekly"}[name]
-            if self.status[i]:
+        for i, (name, cycle, _, _) in enumerate(_PERIODS):
+            if self.status[i] != "ok":
                 parts.append(f"too few {name}s had a failure to judge a {cycle} cycle")
-            elif self.p[i] <= 0.05:
+            elif self.p[i] <= ALPHA:
                 day, hour = divmod(int(self.peak[i]), 24)
-                little = ", too little to matter" if np.sqrt(2.0) * self.strength[i] < LEAST_RATE_VARIATION else ""
+                little = "" if self._matters[i] else ", too little to matter"
                 when = f"{hour:02d}:00" if name == "day" else f"{WEEKDAYS[day % 7]} {hour:02d}:00"
                 parts.append(
                     f"there is a {cycle} cycle ({p_value(self.p[i])}): the rate swings by "
@@ -104,14 +100,8 @@ class Cycles:
         text = "; ".join(parts)
         return f"{text[0].upper()}{text[1:]} ({self.timezone} clock)."
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the daily cycle; see `relfit.plotting.clock_cycle`."""
-        from relfit import plotting
-
-        return plotting.clock_cycle(self, ax)
-
     def to_frame(self) -> pd.DataFrame:
-        """A row a cycle."""
+        """One row per cycle."""
         return pd.DataFrame(
             {
                 "cycle": self.names,
@@ -121,27 +111,9 @@ class Cycles:
                 "strength": self.strength,
                 "peak_hour": self.peak,
                 "p": self.p,
-                "p_rayleigh": self.p_rayleigh,
-                "p_chi_square": self.p_chi_square,
-                "status": words(self.status),
+                "status": self.status,
             }
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        table = self.to_frame().astype(object)
-        return {
-            "timezone": self.timezone,
-            "counts": {n: c.tolist() for n, c in zip(self.names, self.counts, strict=True)},
-            "sentence": self.sentence,
-            **{str(k): list(v) for k, v in table.where(table.notna(), None).items()},
-        }
-
-    def __repr__(self) -> str:
-        return f"Cycles: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.to_frame().to_html(index=False)}"
 
 
 def cycles(log: FailureLog, failures: Failures | None = None) -> Cycles:
@@ -162,62 +134,45 @@ def cycles(log: FailureLog, failures: Failures | None = None) -> Cycles:
     Raises
     ------
     DataError
-        For a log of lives without dates, or one observed for no time.
+        For a log of lifetimes without dates, or one observed for no time.
 
     Examples
     --------
     >>> import relfit as rf
-    >>> found = cycles(rf.datasets.load("white"))
-    >>> [counts.size for counts in found.counts]
+    >>> result = cycles(rf.datasets.load("white"))
+    >>> [counts.size for counts in result.counts]
     [24, 7]
     """
-    known = failures_of(log) if failures is None else failures
+    every = failures_of(log) if failures is None else failures
     zone = log.source.timezone
     zero = log.window.start.as_unit("ns").value
-    if not known.span > 0:
+    if not every.span > 0:
         raise DataError("this log was observed for no time at all")
-    instants = np.concatenate([unique_sorted(known.times), [0, known.span]]) + zero
+    instants = np.concatenate([unique_sorted(every.times), [0, every.span]]) + zero
     clock = pd.DatetimeIndex(pd.to_datetime(instants, utc=True)).tz_convert(zone).tz_localize(None)
     # hours since a Monday's midnight, long ago, on the local clock
     local = clock.as_unit("ns").astype("int64").to_numpy() / NANOSECONDS_PER_HOUR + 72.0
-    return _test(local[:-2], float(local[-2]), float(local[-1]), zone)
+    return cycles_of_instants(local[:-2], float(local[-2]), float(local[-1]), zone)
 
 
-def _test(hours: FloatArray, start: float, end: float, zone: str) -> Cycles:
+def cycles_of_instants(hours: FloatArray, start: float, end: float, zone: str) -> Cycles:
     """Test instants (hours since a Monday's midnight, rising) observed from `start` to `end`."""
-    rows, counts = [], []
-    for _, length, cells in _PERIODS:
-        whole = int((end - start) // length)
-        inside = hours[(hours >= start) & (hours < start + whole * length)]
-        angle = (inside % length) * (2.0 * np.pi / length)
-        block = ((inside - start) // length).astype(np.int64)
-        cosine = np.bincount(block, weights=np.cos(angle), minlength=whole)
-        sine = np.bincount(block, weights=np.sin(angle), minlength=whole)
-        cell = np.bincount((inside % length // (length // cells)).astype(np.int64), minlength=cells).astype(np.int64)
-        counts.append(cell)
-        n, occupied = inside.size, int(np.count_nonzero(np.bincount(block)))
-        if occupied < _LEAST:
-            rows.append((whole, occupied, np.nan, np.nan, np.nan, np.nan, np.nan, 1))
+    counts, status = [], np.full(len(_PERIODS), "too_few", dtype=object)
+    periods, occupied = np.zeros(len(_PERIODS), np.int64), np.zeros(len(_PERIODS), np.int64)
+    strength, peak, p = (np.full(len(_PERIODS), np.nan) for _ in range(3))
+    for i, (_, _, length, cells) in enumerate(_PERIODS):
+        periods[i] = int((end - start) // length)
+        inside = hours[(hours >= start) & (hours < start + periods[i] * length)]
+        counts.append(np.bincount((inside % length // (length // cells)).astype(np.int64), minlength=cells))
+        of_period = ((inside - start) // length).astype(np.int64)
+        occupied[i] = np.unique(of_period).size
+        if occupied[i] < _LEAST:
             continue
-        square = float(cosine.sum() ** 2 + sine.sum() ** 2)
-        within = float((cosine**2 + sine**2).sum())
-        peak = float(np.arctan2(sine.sum(), cosine.sum()) % (2.0 * np.pi) * length / (2.0 * np.pi))
-        chi = float(((cell - n / cells) ** 2).sum() / (n / cells))
-        rows.append(
-            (
-                whole, occupied, np.sqrt(square) / n, peak, np.exp(-square / within), _rayleigh(square, n),
-                float(special.chdtrc(cells - 1, chi)) if n >= 5 * cells else np.nan, 0,
-            )
-        )  # fmt: skip
-    table = np.array(rows)
-    columns: list[FloatArray] = list(table[:, 2:7].T)
-    strength, peaks, p, p_rayleigh, p_chi = columns
-    return Cycles(
-        tuple(name for name, _, _ in _PERIODS), tuple(counts), table[:, 0].astype(np.int64),
-        table[:, 1].astype(np.int64), strength, peaks, p, p_rayleigh, p_chi, table[:, 7].astype(np.int8), zone,
-    )  # fmt: skip
-
-
-def _rayleigh(square: float, n: int) -> float:
-    """Rayleigh's p-value (Zar 1999, equation 27.4)."""
-    return float(min(np.exp(np.sqrt(1.0 + 4.0 * n + 4.0 * (float(n) ** 2 - square)) - (1.0 + 2.0 * n)), 1.0))
+        vector = np.exp(2j * np.pi * (inside % length) / length)
+        sums = np.bincount(of_period, vector.real) + 1j * np.bincount(of_period, vector.imag)
+        total = sums.sum()
+        status[i], strength[i] = "ok", abs(total) / inside.size
+        peak[i] = np.angle(total) % (2.0 * np.pi) * length / (2.0 * np.pi)
+        p[i] = np.exp(-(abs(total) ** 2) / (np.abs(sums) ** 2).sum())
+    names = tuple(name for name, *_ in _PERIODS)
+    return Cycles(names, tuple(counts), periods, occupied, strength, peak, p, status, zone)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +16,10 @@ from scipy import stats
 
 from relfit.errors import ArgumentError, DataError
 from relfit.independence.series import Failures
-from relfit.independence.verdicts import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN
+from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN
 from relfit.numeric.false_discovery import adjusted_p
-from relfit.text import percent
+from relfit.results import Result
+from relfit.text import duration, percent
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["Dispersion", "dispersion"]
@@ -31,8 +31,8 @@ SCALES = (1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 504.0, 1461.0, 4383.0)
 _LEAST_BINS = 10
 
 
-@dataclass(frozen=True, eq=False)
-class Dispersion:
+@dataclass(frozen=True, eq=False, repr=False)
+class Dispersion(Result):
     """Index of dispersion at each time scale, against a Poisson process.
 
     Attributes
@@ -69,7 +69,7 @@ class Dispersion:
     def depends(self) -> bool | None:
         """Whether a scale is off at 5 %, adjusted for their number, and by 10 % or more; None without a test.
 
-        By 10 %: the rate varies by so much, or the index is below 0.9; see `relfit.independence.verdicts` for why.
+        By 10 %: the rate varies by so much, or the index is below 0.9; see `relfit.independence.thresholds` for why.
         """
         return None if self.too_few.all() else bool(self._off.any())
 
@@ -86,77 +86,34 @@ class Dispersion:
         )
 
     @property
-    def sentence(self) -> str:
+    def headline(self) -> str:
         """At which time scales failures cluster."""
-        if self.too_few.all():
+        tested = np.flatnonzero(~self.too_few)
+        if not tested.size:
             return "There are too few failures to tell whether they cluster in time."
-        known = np.flatnonzero(~self.too_few)
-        off = self._off[known]
-        high = known[off & (self.index[known] > 1.0)]
-        low = known[off & (self.index[known] < 1.0)]
-        if not high.size and not low.size:
-            return (
-                f"From {_span(self.scales[known[0]])} to {_span(self.scales[known[-1]])}, counts of failures vary as "
-                "independent failures at a steady rate would."
-            )
+        off = tested[self._off[tested]]
+        high, low = off[self.index[off] > 1.0], off[self.index[off] < 1.0]
+        if not off.size:
+            first, last = duration(self.scales[tested[0]]), duration(self.scales[tested[-1]])
+            return f"From {first} to {last}, counts of failures vary as independent ones at a steady rate would."
         if not high.size:
             return (
-                f"Counts of failures vary less than independent ones would (at {_span(self.scales[low[0]])}: "
+                f"Counts of failures vary less than independent ones would (at {duration(self.scales[low[0]])}: "
                 f"{self.index[low[0]]:.2f} times): failures are spread evenly, as by wear or by a clock."
             )
         first, worst = high[0], high[np.argmax(self.index[high])]
         return (
-            f"Failures cluster at scales from {_span(self.scales[first])} on: counts vary {self.index[first]:.1f} "
+            f"Failures cluster at scales from {duration(self.scales[first])} on: counts vary {self.index[first]:.1f} "
             f"times as much as those of a Poisson process there and {self.index[worst]:.1f} times at "
-            f"{_span(self.scales[worst])}, where the rate itself varies by {percent(self.rate_variation[worst])}; "
+            f"{duration(self.scales[worst])}, where the rate itself varies by {percent(self.rate_variation[worst])}; "
             "intervals that take failures as Poisson are too narrow by the root of these factors."
         )
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the index of dispersion over time scales; see `relfit.plotting.dispersion`."""
-        from relfit import plotting
-
-        return plotting.dispersion(self, ax)
-
     def to_frame(self) -> pd.DataFrame:
-        """A row a scale."""
-        return pd.DataFrame(
-            {
-                "scale_hours": self.scales,
-                "bins": self.bins,
-                "mean": self.mean,
-                "index": self.index,
-                "low": self.low,
-                "high": self.high,
-                "p": self.p,
-                "rate_variation": self.rate_variation,
-                "status": np.where(self.too_few, "too_few", "ok"),
-            }
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        table = self.to_frame().astype(object)
-        return {
-            "events": self.events,
-            "level": self.level,
-            "sentence": self.sentence,
-            **{str(k): list(v) for k, v in table.where(table.notna(), None).items()},
-        }
-
-    def __repr__(self) -> str:
-        return f"Dispersion: {self.events} failures at {self.scales.size} scales. {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.to_frame().to_html(index=False)}"
-
-
-def _span(hours: float) -> str:
-    for size, word in ((8766.0, "year"), (730.5, "month"), (168.0, "week"), (24.0, "day")):
-        if hours >= size:
-            count = hours / size
-            return f"{count:.3g} {word}{'' if count == 1 else 's'}"
-    return f"{hours:.3g} hour{'' if hours == 1 else 's'}"
+        """One row per scale."""
+        names = ("bins", "mean", "index", "low", "high", "p", "rate_variation")
+        table = pd.DataFrame({"scale_hours": self.scales, **{name: getattr(self, name) for name in names}})
+        return table.assign(status=np.where(self.too_few, "too_few", "ok"))
 
 
 def dispersion(failures: Failures, scales: Sequence[float] | None = None, level: float = 0.95) -> Dispersion:
@@ -175,8 +132,8 @@ def dispersion(failures: Failures, scales: Sequence[float] | None = None, level:
     -------
     Dispersion
         Given their number, the failures of a Poisson process fall into equal bins with equal chances. The range is that
-        of the chi-square law of ``(bins - 1) index``; where a bin expects less than one failure, that of a Poisson
-        number of pairs of failures in one bin.
+        of the chi-square distribution of ``(bins - 1) index``; where a bin expects less than one failure, that of a
+        Poisson number of pairs of failures in one bin.
 
     Raises
     ------
@@ -189,8 +146,8 @@ def dispersion(failures: Failures, scales: Sequence[float] | None = None, level:
     --------
     >>> import relfit as rf
     >>> from relfit.independence import failures_of
-    >>> found = dispersion(failures_of(rf.datasets.load("white")), [24.0, 168.0])
-    >>> found.bins.tolist()
+    >>> result = dispersion(failures_of(rf.datasets.load("white")), [24.0, 168.0])
+    >>> result.bins.tolist()
     [1553, 221]
     """
     widths = np.asarray(SCALES if scales is None else scales, dtype=np.float64).ravel()
@@ -199,12 +156,9 @@ def dispersion(failures: Failures, scales: Sequence[float] | None = None, level:
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} must lie between 0 and 1")
     at, hours = _by_node_hours(failures)
-    n = at.size
     at.sort()
-    rows = np.array([_one(at, hours, width, n, level) for width in widths]).reshape(-1, 6)
-    columns: list[FloatArray] = list(rows[:, 1:].T)
-    mean, index, low, high, p = columns
-    return Dispersion(widths, rows[:, 0].astype(np.int64), mean, index, low, high, p, level, n)
+    bins, *numbers = np.array([_one(at, hours, width, level) for width in widths]).reshape(-1, 6).T
+    return Dispersion(widths, bins.astype(np.int64), *numbers, level, at.size)
 
 
 def _by_node_hours(failures: Failures) -> tuple[FloatArray, float]:
@@ -223,7 +177,7 @@ def _by_node_hours(failures: Failures) -> tuple[FloatArray, float]:
     return at / node_hours[-1] * hours, hours
 
 
-def _one(at: FloatArray, hours: float, width: float, n: int, level: float) -> tuple[float, ...]:
+def _one(at: FloatArray, hours: float, width: float, level: float) -> tuple[float, ...]:
     """Bins, mean, index, its limits and p-value at one scale; `at` rises."""
     bins = int(hours / width + 1e-9)
     inside = at <= bins * width

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from relfit.lifedata import LifeData
 
-__all__ = ["PreparedSeries", "average_ranks", "coefficients", "prepare"]
+__all__ = ["PreparedSeries", "coefficients", "prepare"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -30,15 +31,13 @@ class PreparedSeries:
     constant: npt.NDArray[np.bool_]
     tied: bool
 
-    def blocks(self) -> Iterator[tuple[int, int, int]]:
-        """Each length with the rows ``first`` to ``last`` that have it; longer series stand before them."""
-        if self.lengths.size == 0:
-            return
-        cuts = np.flatnonzero(np.diff(self.lengths)) + 1
-        firsts = np.concatenate([[0], cuts]).tolist()
-        lasts = np.append(cuts, self.lengths.size).tolist()
-        for first, last in zip(firsts, lasts, strict=True):
-            yield int(self.lengths[first]), first, last
+    def blocks(self) -> Iterator[tuple[int, int, int, slice]]:
+        """Each length, the rows ``first`` to ``last`` that have it, and their pairs with all rows before them."""
+        cuts = np.flatnonzero(np.diff(self.lengths, append=-1)) + 1
+        first = 0
+        for last in cuts.tolist():
+            yield int(self.lengths[first]), first, last, slice(first * (first - 1) // 2, last * (last - 1) // 2)
+            first = last
 
     def shuffled(self, rng: np.random.Generator) -> PreparedSeries:
         """Each series in random order."""
@@ -47,69 +46,54 @@ class PreparedSeries:
         return replace(self, values=np.take_along_axis(self.values, np.argsort(keys, axis=1), axis=1))
 
 
-def prepare(lives: LifeData, most: int | None) -> PreparedSeries:
-    """The series of `lives` that have three values or more, at most the first `most` of each."""
-    sizes = lives.sizes if most is None else np.minimum(lives.sizes, most)
+def prepare(series: LifeData, most: int | None) -> PreparedSeries:
+    """The `series` that have three values or more, at most the first `most` of each."""
+    sizes = series.sizes if most is None else np.minimum(series.sizes, most)
     node = np.flatnonzero(sizes >= 3)
     node = node[np.argsort(-sizes[node], kind="stable")]
     lengths = sizes[node].astype(np.int64)
-    width = int(lengths[0]) if lengths.size else 0
-    values = np.full((node.size, width), np.nan)
-    column = np.arange(width)
+    column = np.arange(int(lengths.max(initial=0)))
     inside = column < lengths[:, None]
-    values[inside] = lives.durations[(lives.offsets[node][:, None] + column)[inside]]
+    values = np.full(inside.shape, np.nan)
+    values[inside] = series.durations[(series.offsets[node][:, None] + column)[inside]]
     ordered = np.sort(values, axis=1)
-    constant = ordered[:, 0] == np.take_along_axis(ordered, lengths[:, None] - 1, axis=1)[:, 0] if node.size else []
+    constant = (np.where(inside, values, values[:, :1]) == values[:, :1]).all(axis=1)
     tied = bool((ordered[:, 1:] == ordered[:, :-1]).any())
-    return PreparedSeries(values, lengths, node, np.asarray(constant, dtype=np.bool_), tied)
-
-
-def average_ranks(values: FloatArray) -> FloatArray:
-    """Ranks 1..m in each row, equal values sharing their mean rank.
-
-    Examples
-    --------
-    >>> average_ranks(np.array([[3.0, 1.0, 3.0]])).tolist()
-    [[2.5, 1.0, 2.5]]
-    """
-    order = np.argsort(values, axis=1, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=1)
-    places = np.broadcast_to(np.arange(values.shape[1], dtype=np.float64), values.shape)
-    new = np.ones(values.shape, dtype=np.bool_)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    ranks = np.empty_like(values)
-    if new.all():
-        np.put_along_axis(ranks, order, places + 1.0, axis=1)
-        return ranks
-    first = np.maximum.accumulate(np.where(new, places, 0.0), axis=1)
-    ends = np.ones(values.shape, dtype=np.bool_)
-    ends[:, :-1] = new[:, 1:]
-    last = np.minimum.accumulate(np.where(ends, places, np.inf)[:, ::-1], axis=1)[:, ::-1]
-    np.put_along_axis(ranks, order, (first + last) / 2.0 + 1.0, axis=1)
-    return ranks
+    return PreparedSeries(values, lengths, node, constant, tied)
 
 
 def coefficients(series: PreparedSeries, method: str) -> FloatArray:
     """Coefficients of all pairs, row by row below the diagonal; NaN where a series is constant on the common length."""
     count = series.lengths.size
     out = np.full(count * (count - 1) // 2, np.nan)
-    for length, first, last in series.blocks():
-        part = series.values[:last, :length]
-        block = _kendall(part, first) if method == "kendall" else _products(part, first, method)
+    product = {"kendall": _kendall, "spearman": _spearman, "pearson": _pearson}[method]
+    for length, first, last, pairs in series.blocks():
         below = np.arange(last) < np.arange(first, last)[:, None]
-        out[first * (first - 1) // 2 if first else 0 : last * (last - 1) // 2] = block[below]
+        out[pairs] = product(series.values[:last, :length], first)[below]
     return out
 
 
-def _products(values: FloatArray, first: int, method: str) -> FloatArray:
-    """Pearson's coefficients of the rows from `first` on with all rows, of values or of their ranks."""
-    level = average_ranks(values) if method == "spearman" else values / np.maximum(values.max(axis=1)[:, None], 1e-300)
-    flat = values.max(axis=1) == values.min(axis=1)
-    centred = level - level.mean(axis=1, keepdims=True)
+def _pearson(values: FloatArray, first: int) -> FloatArray:
+    """Pearson's coefficients of the rows from `first` on with all rows."""
+    top = values.max(axis=1)
+    constant = top == values.min(axis=1)
+    scaled = values / np.maximum(top[:, None], 1e-300)
+    centred = scaled - scaled.mean(axis=1, keepdims=True)
     norm = np.sqrt(np.einsum("ij,ij->i", centred, centred))
-    norm[flat | (norm == 0.0)] = np.nan
+    norm[constant | (norm == 0.0)] = np.nan
     centred /= norm[:, None]
     return np.clip(centred[first:] @ centred.T, -1.0, 1.0)
+
+
+def _spearman(values: FloatArray, first: int) -> FloatArray:
+    """Pearson's coefficients of the ranks, equal values sharing their mean rank."""
+    order = np.argsort(values, axis=1)
+    ordered = np.take_along_axis(values, order, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        return _pearson(stats.rankdata(values, axis=1), first)
+    ranks = np.empty_like(values)
+    np.put_along_axis(ranks, order, np.arange(1.0, values.shape[1] + 1.0)[None], axis=1)
+    return _pearson(ranks, first)
 
 
 def _kendall(values: FloatArray, first: int) -> FloatArray:

@@ -24,12 +24,10 @@ _EDGE = 1e-9  # coefficients that differ by less are one value of the lattice
 
 @dataclass(frozen=True)
 class Null:
-    """Distribution of a coefficient under independence: a lattice, or Student's t or the normal law behind it.
+    """Symmetric distribution of a coefficient under independence: a lattice, or Student's t or a normal behind it.
 
     Attributes
     ----------
-    length : int
-        Values in each series.
     support, mass : ndarray, optional
         Values of the lattice, rising, and their probabilities.
     degrees : float
@@ -38,7 +36,6 @@ class Null:
         Standard deviation of a normal coefficient.
     """
 
-    length: int
     support: FloatArray | None = None
     mass: FloatArray | None = None
     degrees: float = np.inf
@@ -46,19 +43,8 @@ class Null:
 
     def two_sided(self, r: FloatArray) -> FloatArray:
         """Probability of a coefficient at least as far from 0; NaN where `r` is NaN."""
-        far = np.abs(r)
-        if self.support is not None and self.mass is not None:
-            values = np.abs(self.support)
-            order = np.argsort(values)
-            tail = np.append(np.cumsum(self.mass[order][::-1])[::-1], 0.0)
-            p = tail[np.searchsorted(values[order], far - _EDGE)]
-        elif np.isfinite(self.degrees):
-            # the regularised beta function keeps tiny p-values exact where 1 - cdf would not
-            square = np.minimum(far * far, 1.0)
-            p = special.betainc(self.degrees / 2.0, 0.5, np.clip(1.0 - square, 0.0, 1.0))
-        else:
-            p = 2.0 * special.ndtr(-far / self.deviation)
-        return np.where(np.isnan(r), np.nan, np.minimum(p, 1.0))
+        at = -np.abs(r) + (2.0 * _EDGE if self.support is not None else 0.0)
+        return np.where(np.isnan(r), np.nan, np.minimum(2.0 * self.below(at), 1.0))
 
     def below(self, x: npt.ArrayLike) -> FloatArray:
         """Probability of a coefficient below `x`."""
@@ -68,11 +54,12 @@ class Null:
             return np.asarray(before[np.searchsorted(self.support, at - _EDGE)], dtype=np.float64)
         inside = np.clip(at, -1.0, 1.0)
         if np.isfinite(self.degrees):
+            # the regularised beta function keeps tiny p-values exact where 1 - cdf would not
             upper = 0.5 * special.betainc(self.degrees / 2.0, 0.5, 1.0 - inside * inside)
             below = np.where(inside < 0.0, upper, 1.0 - upper)
         else:
             below = special.ndtr(inside / self.deviation)
-        return np.asarray(np.where(at > 1.0, 1.0, np.where(at <= -1.0, 0.0, below)), dtype=np.float64)
+        return np.asarray(np.where(at > 1.0, 1.0, np.where(at < -1.0, 0.0, below)), dtype=np.float64)
 
 
 @lru_cache(maxsize=4096)
@@ -85,12 +72,12 @@ def null_of(method: str, length: int) -> Null:
     [0.0833, 0.3333]
     """
     if method == "spearman" and length <= _SPEARMAN_EXACT:
-        return Null(length, *_spearman_lattice(length))
+        return Null(*_spearman_lattice(length))
     if method == "kendall":
         if length <= _KENDALL_EXACT:
-            return Null(length, *_kendall_lattice(length))
-        return Null(length, deviation=float(np.sqrt(2.0 * (2 * length + 5) / (9.0 * length * (length - 1)))))
-    return Null(length, degrees=float(length - 2))
+            return Null(*_kendall_lattice(length))
+        return Null(deviation=float(np.sqrt(2.0 * (2 * length + 5) / (9.0 * length * (length - 1)))))
+    return Null(degrees=float(length - 2))
 
 
 def _spearman_lattice(length: int) -> tuple[FloatArray, FloatArray]:
@@ -107,12 +94,9 @@ def _spearman_lattice(length: int) -> tuple[FloatArray, FloatArray]:
             free = here[~used[here, value]]
             step = place * value
             ways[free | (1 << value), step:] += ways[free, : top + 1 - step]
-    count = ways[-1]
-    sums = np.flatnonzero(count)
-    distance = 2.0 * (top - sums)
-    r = 1.0 - 6.0 * distance / (length * (length * length - 1.0))
-    mass: FloatArray = count[sums] / count.sum()
-    return r.astype(np.float64), mass
+    sums = np.flatnonzero(ways[-1])
+    r = 1.0 - 12.0 * (top - sums) / (length * (length * length - 1.0))
+    return r.astype(np.float64), np.asarray(ways[-1][sums] / ways[-1].sum(), dtype=np.float64)
 
 
 def _kendall_lattice(length: int) -> tuple[FloatArray, FloatArray]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import special
 
 from relfit.lifedata import LifeData
-from relfit.numeric.batches import sort_lives
 
 __all__ = ["runs_above_median", "runs_mid_p"]
 
@@ -17,31 +17,26 @@ _EXACT = 200
 _BLOCK = 4096
 
 
-def runs_above_median(lives: LifeData, chosen: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Runs, their standardised number and two-sided p-value; NaN for series that are not chosen.
+def runs_above_median(series: LifeData, usable: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Runs, their standardised number and two-sided p-value, shape (groups,) each; NaN for series that are not usable.
 
     Values equal to the median count as above it, as statsmodels has it. A series none of whose values is below its
     median has one run and a p-value of 1.
     """
-    groups, code, sizes = lives.n_groups, lives.group_codes(), lives.sizes
-    ordered = np.append(sort_lives(lives.durations, lives.observed, lives.offsets).durations, np.nan)
-    lower = np.minimum(lives.offsets[:-1] + (np.maximum(sizes, 1) - 1) // 2, ordered.size - 1)
-    upper = np.minimum(lives.offsets[:-1] + sizes // 2, ordered.size - 1)
-    # the mean of two numbers written so that it does not overflow and lies between them
-    median = ordered[lower] + 0.5 * (ordered[upper] - ordered[lower])
-    above = lives.durations >= median[code]
+    groups, code, sizes = series.n_groups, series.group_codes(), series.sizes
+    # halves, so that the median of two huge values does not overflow
+    median = 2.0 * pd.Series(0.5 * series.durations).groupby(code).transform("median").to_numpy()
+    above = series.durations >= median
     n1 = np.bincount(code[above], minlength=groups).astype(np.int64)
     n2 = (sizes - n1).astype(np.int64)
     change = (above[1:] != above[:-1]) & (code[1:] == code[:-1])
-    runs = np.where(chosen, np.bincount(code[1:][change], minlength=groups) + 1.0, np.nan)
-    both = np.maximum(2.0 * n1 * n2, 0.0)
-    n = np.maximum(sizes, 1).astype(np.float64)
-    mean = both / n + 1.0
+    runs = np.where(usable, np.bincount(code[1:][change], minlength=groups) + 1.0, np.nan)
+    both, n = 2.0 * n1 * n2, np.maximum(sizes, 1).astype(np.float64)
     variance = both * (both - n) / (n * n * np.maximum(n - 1.0, 1.0))
-    z = np.where(variance > 0.0, (runs - mean) / np.sqrt(np.where(variance > 0.0, variance, 1.0)), 0.0)
-    z[~chosen] = np.nan
+    z = np.where(variance > 0.0, (runs - both / n - 1.0) / np.sqrt(np.where(variance > 0.0, variance, 1.0)), 0.0)
+    z[~usable] = np.nan
     p = 2.0 * special.ndtr(-np.abs(z))
-    exact = chosen & (sizes <= _EXACT)
+    exact = usable & (sizes <= _EXACT)
     p[exact] = runs_mid_p(runs[exact], n1[exact], n2[exact])
     return runs, z, p
 
@@ -63,9 +58,9 @@ def runs_mid_p(runs: npt.ArrayLike, above: npt.ArrayLike, below: npt.ArrayLike) 
         here = np.flatnonzero((place >= start) & (place < start + _BLOCK))
         mass = _run_probabilities(part[:, 0], part[:, 1])
         row, number = place[here] - start, np.clip(r[here], 0, mass.shape[1] - 1)
-        at = mass[row, number]
-        lower = np.cumsum(mass, axis=1)[row, number] - 0.5 * at
-        upper = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1][row, number] - 0.5 * at
+        half = 0.5 * mass[row, number]
+        lower = np.cumsum(mass, axis=1)[row, number] - half
+        upper = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1][row, number] - half
         out[here] = np.minimum(2.0 * np.minimum(lower, upper), 1.0)
     out[(n1 == 0) | (n2 == 0)] = 1.0
     return out
@@ -74,8 +69,8 @@ def runs_mid_p(runs: npt.ArrayLike, above: npt.ArrayLike, below: npt.ArrayLike) 
 def _run_probabilities(n1: IntArray, n2: IntArray) -> FloatArray:
     """Probability of 0, 1, 2, ... runs (columns) of n1 and n2 values (rows) in random order."""
     a, b = n1[:, None].astype(np.float64), n2[:, None].astype(np.float64)
-    count = np.arange(int((n1 + n2).max(initial=1)) + 1)
-    half = (count // 2).astype(np.float64)
+    runs = np.arange(int((n1 + n2).max(initial=1)) + 1)
+    half = (runs // 2).astype(np.float64)
 
     def ways(n: FloatArray, k: FloatArray) -> FloatArray:
         """Log of the number of ways to cut n values into k runs."""
@@ -87,6 +82,6 @@ def _run_probabilities(n1: IntArray, n2: IntArray) -> FloatArray:
     total = special.gammaln(a + b + 1.0) - special.gammaln(a + 1.0) - special.gammaln(b + 1.0)
     even = 2.0 * np.exp(ways(a, half) + ways(b, half) - total)
     odd = np.exp(ways(a, half) + ways(b, half + 1.0) - total) + np.exp(ways(a, half + 1.0) + ways(b, half) - total)
-    mass = np.where(count % 2 == 0, even, odd)
+    mass = np.where(runs % 2 == 0, even, odd)
     mass[:, 0] = 0.0
     return np.asarray(mass, dtype=np.float64)

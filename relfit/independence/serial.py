@@ -1,5 +1,10 @@
 """Does a time to failure depend on those before it: Durbin-Watson, Ljung-Box and runs tests of every node at once.
 
+The p-value by shuffling is Besag and Clifford's (1991): shuffles are drawn until 50 of them reach the observed
+statistic, or the most allowed; it is exact for exchangeable values, whatever their distribution.
+
+References
+----------
 Reliability-aware allocation, section 3.6, Figure 3.4; Figure 3.5 is in `relfit.independence.pooled`.
 """
 
@@ -8,20 +13,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import special, stats
 
 from relfit.errors import ArgumentError
-from relfit.independence.durbin_watson import durbin_watson_p, permutation_variance
+from relfit.independence.durbin_watson import durbin_watson_p
 from relfit.independence.runs import runs_above_median
-from relfit.independence.serial_kernels import autocorrelation_kernel, shuffling_kernel
-from relfit.independence.series import CONSTANT, MEANING, OK, TOO_FEW, complete_series, words
-from relfit.independence.verdicts import ALPHA, LEAST_REJECTED, LEAST_SHARE
+from relfit.independence.series import complete_series
+from relfit.independence.thresholds import ALPHA, LEAST_REJECTED, LEAST_SHARE
 from relfit.lifedata import LifeData, key_columns
 from relfit.numeric.batches import over_groups
 from relfit.numeric.false_discovery import adjusted_p
+from relfit.results import Result, json_ready
 from relfit.text import p_value, percent
 
 __all__ = ["SerialTests", "serial_tests"]
@@ -29,13 +35,14 @@ __all__ = ["SerialTests", "serial_tests"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-LONG = 200  # values beyond which no shuffling is needed
-_TESTS = {"durbin_watson": "durbin_watson_p", "ljung_box": "ljung_box_p", "runs": "runs_p"}
+_LONG = 200  # values beyond which no shuffling is needed
 _ENOUGH = 50
+_SLACK = 1e-10
+_TESTS = ("durbin_watson", "ljung_box", "runs")
 
 
-@dataclass(frozen=True, eq=False)
-class SerialTests:
+@dataclass(frozen=True, eq=False, repr=False)
+class SerialTests(Result):
     """Tests along time of every series; NaN where `status` is not ``ok``.
 
     Attributes
@@ -43,46 +50,43 @@ class SerialTests:
     groups : pandas.Index
     sizes : ndarray of int, shape (groups,)
         Values in each series.
-    status : ndarray of int8, shape (groups,)
-        ``words`` of it: ``ok``, ``too_few`` (under three values), ``constant``.
+    status : ndarray of object, shape (groups,)
+        ``ok``, ``too_few`` (under three values), ``constant``.
     autocorrelation : ndarray of float, shape (groups, lags)
         At lags 1, 2, ...; NaN past the length of a series.
-    durbin_watson : ndarray of float, shape (groups,)
-        2 without autocorrelation, below 2 where neighbours are alike.
-    durbin_watson_p, durbin_watson_p_normal : ndarray of float, shape (groups,)
-        Two-sided: by shuffling, and for normal values (see `durbin_watson_p`).
-    ljung_box, ljung_box_p, ljung_box_p_chi_square : ndarray of float, shape (groups,)
-        The statistic over the first `lags` autocorrelations; by shuffling, and by the chi-square law.
+    durbin_watson, durbin_watson_p : ndarray of float, shape (groups,)
+        2 without autocorrelation, below 2 where neighbours are alike; two-sided.
     lags : ndarray of int, shape (groups,)
-        Lags in the Ljung-Box statistic.
+        Autocorrelations in the Ljung-Box statistic: a fifth of the values, between 1 and 10.
+    ljung_box, ljung_box_p, ljung_box_p_chi_square : ndarray of float, shape (groups,)
+        The p-value by shuffling, and by the chi-square distribution.
     runs, runs_z, runs_p : ndarray of float, shape (groups,)
         Runs above and below the median, standardised, and the two-sided p-value.
-    shuffles : int
+    n_resamples : int
         Most shuffles of a series; none is drawn beyond 200 values.
     """
 
     groups: pd.Index
     sizes: IntArray
-    status: npt.NDArray[np.int8]
+    status: npt.NDArray[np.object_]
     autocorrelation: FloatArray
     durbin_watson: FloatArray
     durbin_watson_p: FloatArray
-    durbin_watson_p_normal: FloatArray
+    lags: IntArray
     ljung_box: FloatArray
     ljung_box_p: FloatArray
     ljung_box_p_chi_square: FloatArray
-    lags: IntArray
     runs: FloatArray
     runs_z: FloatArray
     runs_p: FloatArray
-    shuffles: int
+    n_resamples: int
 
     @property
     def n_tested(self) -> int:
         """Series that could be tested."""
-        return int((self.status == OK).sum())
+        return int((self.status == "ok").sum())
 
-    def rejected(self, alpha: float = 0.05, method: str = "bh") -> pd.DataFrame:
+    def rejected(self, alpha: float = ALPHA) -> pd.DataFrame:
         """How many series each test rejects: ``tested``, ``rejected``, ``expected`` and ``rejected_adjusted`` by test.
 
         ``tested`` are the series long enough for any order of their values to be rejected (five values at 5 %);
@@ -92,50 +96,50 @@ class SerialTests:
             raise ArgumentError(f"alpha {alpha} must lie between 0 and 1")
         rows = {}
         able = special.gammaln(self.sizes + 1.0) >= np.log(2.0 / alpha)
-        for test, name in _TESTS.items():
-            p = np.where(able, getattr(self, name), np.nan)
+        for test in _TESTS:
+            p = np.where(able, getattr(self, f"{test}_p"), np.nan)
+            tested = int(np.isfinite(p).sum())
             rows[test] = {
-                "tested": int(np.isfinite(p).sum()),
+                "tested": tested,
                 "rejected": int((p <= alpha).sum()),
-                "expected": alpha * np.isfinite(p).sum(),
-                "rejected_adjusted": int((adjusted_p(p, method) <= alpha).sum()),
+                "expected": alpha * tested,
+                "rejected_adjusted": int((adjusted_p(p) <= alpha).sum()),
             }
         return pd.DataFrame.from_dict(rows, orient="index")
+
+    @property
+    def _counts(self) -> tuple[int, int, int]:
+        """Nodes that Durbin-Watson tests, rejects at 5 %, and rejects after adjustment for their number."""
+        row = self.rejected().loc["durbin_watson"]
+        return int(row["tested"]), int(row["rejected"]), int(row["rejected_adjusted"])
 
     @property
     def depends(self) -> bool | None:
         """Whether Durbin-Watson finds 1 % of the nodes after adjustment, or 7.5 % at 5 % and that is not chance.
 
-        None where no node is long enough. See `relfit.independence.verdicts` for why these shares.
+        None where no node is long enough. See `relfit.independence.thresholds` for why these shares.
         """
-        tested, rejected, sure = self._durbin_watson
+        tested, rejected, adjusted = self._counts
         if not tested:
             return None
         many = rejected >= LEAST_REJECTED * tested and _chance(rejected, tested) < 0.01
-        return sure > LEAST_SHARE * tested or many
+        return adjusted > LEAST_SHARE * tested or many
 
     @property
-    def _durbin_watson(self) -> tuple[int, int, int]:
-        """Nodes tested, rejected at 5 %, and rejected after adjustment for their number."""
-        table = self.rejected()
-        tested, rejected, sure = (table[name].to_dict() for name in ("tested", "rejected", "rejected_adjusted"))
-        return int(tested["durbin_watson"]), int(rejected["durbin_watson"]), int(sure["durbin_watson"])
-
-    @property
-    def sentence(self) -> str:
-        """What the tests say about fitting the gaps as independent lives."""
-        if not self.n_tested:
-            return "No node has three times to failure that vary: nothing can be said about dependence along time."
-        tested, rejected, sure = self._durbin_watson
+    def headline(self) -> str:
+        """What the tests say about fitting times to failure as independent."""
+        tested, rejected, adjusted = self._counts
         if not tested:
-            return "No node has five times to failure: nothing can be said about dependence along time."
+            least = "three times to failure that vary" if not self.n_tested else "five times to failure"
+            return f"No node has {least}: nothing can be said about dependence along time."
         text = (
-            f"Durbin-Watson finds autocorrelation at 5 % in {rejected} of {tested} nodes ({percent(rejected / tested)}"
-            f"; chance gives 5 %), {sure or 'none'} of them after adjustment for their number"
+            f"Durbin-Watson finds autocorrelation at {percent(ALPHA)} in {rejected:,} of {tested:,} nodes "
+            f"({percent(rejected / tested)}; chance gives {percent(ALPHA)}), {adjusted or 'none'} of them after "
+            "adjustment for their number"
         )
         if not self.depends:
             return text + ": fits may take the times to failure of a node as independent."
-        if sure > LEAST_SHARE * tested:
+        if adjusted > LEAST_SHARE * tested:
             return text + ": times to failure of a node are not independent, and standard errors of fits are too small."
         return text + (
             f". No one node stands out, but so many together are more than chance ({p_value(_chance(rejected, tested))}"
@@ -143,161 +147,191 @@ class SerialTests:
             "small."
         )
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw Durbin-Watson of every node; see `relfit.plotting.durbin_watson`."""
-        from relfit import plotting
-
-        return plotting.durbin_watson(self, ax)
-
     def to_frame(self) -> pd.DataFrame:
-        """A row a node."""
-        frame = key_columns(self.groups)
-        frame["n"] = self.sizes
-        frame["status"] = words(self.status)
-        frame["autocorrelation"] = self.autocorrelation[:, 0]
-        for name in ("durbin_watson", "durbin_watson_p", "durbin_watson_p_normal", "lags", "ljung_box", "ljung_box_p"):
-            frame[name] = getattr(self, name)
-        for name in ("ljung_box_p_chi_square", "runs", "runs_z", "runs_p"):
-            frame[name] = getattr(self, name)
-        return frame
+        """One row per node."""
+        numbers = {"n": self.sizes, "status": self.status, "autocorrelation": self.autocorrelation[:, 0]}
+        names = ("durbin_watson", "durbin_watson_p", "lags", "ljung_box", "ljung_box_p", "ljung_box_p_chi_square")
+        numbers |= {name: getattr(self, name) for name in (*names, "runs", "runs_z", "runs_p")}
+        return pd.concat([key_columns(self.groups).reset_index(drop=True), pd.DataFrame(numbers)], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
         """Totals, ready for JSON."""
-        return {
+        numbers = {
+            "findings": self.findings,
             "nodes": len(self.groups),
-            "status": {str(k): int(v) for k, v in pd.Series(words(self.status)).value_counts().items()},
-            "meaning": MEANING,
-            "tests": {str(k): v for k, v in self.rejected().to_dict("index").items()},
-            "shuffles": self.shuffles,
-            "sentence": self.sentence,
+            "status": pd.Series(self.status).value_counts().to_dict(),
+            "tests": self.rejected().rename_axis("test"),
+            "n_resamples": self.n_resamples,
         }
-
-    def __repr__(self) -> str:
-        return f"SerialTests: {self.n_tested} of {len(self.groups)} series tested. {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.rejected().to_html()}"
+        return dict(json_ready(numbers))
 
 
 def _chance(rejected: int, tested: int) -> float:
-    """Probability of so many rejections among so many independent tests."""
+    """Probability of at least `rejected` rejections among independent tests."""
     return float(stats.binom.sf(rejected - 1, tested, ALPHA))
 
 
 def serial_tests(
     series: LifeData,
-    lags: int | None = None,
     *,
-    shuffles: int = 9999,
+    n_resamples: int = 9999,
     screen: float = 1.0,
-    rng: int | np.random.Generator | None = None,
-    workers: int | None = None,
+    rng: int | np.random.Generator | None = 0,
 ) -> SerialTests:
-    """Durbin-Watson, Ljung-Box and runs tests of the TTFs of every node.
+    """Durbin-Watson, Ljung-Box and runs tests of the times to failure (TTFs) of every node.
 
     Parameters
     ----------
     series : LifeData
-        Times to failure in the order of time, such as `gaps_of` gives; censored lives are left out.
-    lags : int, optional
-        Lags of the Ljung-Box statistic, at most one less than a series has values; a fifth of the values, between 1
-        and 10, when left out.
-    shuffles : int
-        Most shuffles of a series behind its p-values; drawing stops when 50 have reached the observed statistic (Besag
-        and Clifford 1991). They are exact whatever the distribution of the TTFs. Beyond 200 values Durbin-Watson's
-        p-value is the beta law with the exact variance over all orders, Ljung-Box's the chi-square law. 0: so for all.
+        Times to failure in the order of time, such as ``log.ttf(zeros="keep")``; censored ones are left out.
+    n_resamples : int
+        Most shuffles of a series behind its p-values. Beyond 200 values Durbin-Watson's p-value is the beta
+        distribution with the exact variance over all orders, Ljung-Box's the chi-square distribution. 0: for all.
     screen : float
-        Shuffle only series with a p-value of at most this by the laws, which are less exact the smaller the p-value;
-        for large fleets, 0.02 saves most of the time.
-    rng : int or numpy.random.Generator, optional
-        For the shuffles.
-    workers : int, optional
-        Threads.
+        Shuffle only series with a p-value of at most this by the distributions, which are less exact the smaller the
+        p-value; for large fleets, 0.02 saves most of the time.
+    rng : int or numpy.random.Generator
+        For the shuffles. The same seed gives the same numbers whatever the number of threads.
 
     Returns
     -------
     SerialTests
-        The runs test takes values of the median or more as above it, and has an exact mid-p-value up to 200 values, the
-        normal law beyond. Runs are whole numbers: at 5 % it rejects between 2 and 9 % of short independent series.
+        The runs test takes values of the median or more as above it, and has an exact mid-p-value up to 200 values,
+        the normal distribution beyond. Runs are whole numbers: at 5 % it rejects between 2 and 9 % of short
+        independent series.
 
     Raises
     ------
     ArgumentError
-        For lags below 1, shuffles below 0 or a screen outside 0..1.
+        For a negative number of shuffles or a screen outside 0..1.
     DataError
-        For lives in intervals, truncated or weighted.
+        For times in intervals, truncated or weighted.
 
     Examples
     --------
     >>> x = np.random.default_rng(1).exponential(100.0, (3, 40))
     >>> x[1] = np.sort(x[1])
     >>> x[2] = 5.0
-    >>> found = serial_tests(LifeData.from_array(x), rng=0)
-    >>> found.durbin_watson.round(2).tolist(), words(found.status).tolist()
+    >>> result = serial_tests(LifeData.from_array(x))
+    >>> result.durbin_watson.round(2).tolist(), result.status.tolist()
     ([2.38, 0.26, nan], ['ok', 'ok', 'constant'])
-    >>> found.rejected()["rejected"].tolist()
+    >>> result.rejected()["rejected"].tolist()
     [1, 1, 1]
     """
-    if lags is not None and lags < 1:
-        raise ArgumentError(f"lags={lags} must be at least 1")
-    if shuffles < 0:
-        raise ArgumentError(f"shuffles={shuffles} must be zero or more")
+    if n_resamples < 0:
+        raise ArgumentError(f"n_resamples={n_resamples} must be zero or more")
     if not 0.0 <= screen <= 1.0:
         raise ArgumentError(f"screen {screen} must lie between 0 and 1")
-    lives = complete_series(series)
-    sizes = lives.sizes.astype(np.int64)
-    used = np.clip(sizes // 5, 1, 10) if lags is None else np.clip(sizes - 1, 1, lags)
-    width = max(int(used.max(initial=1)), 1)
-    correlation, ends = np.empty((sizes.size, width)), np.empty(sizes.size)
-    over_groups(
-        lives.offsets,
-        lambda a, b: autocorrelation_kernel(lives.durations, lives.offsets, correlation, ends, a, b),
-        workers,
-    )
-    status = np.full(sizes.size, OK, dtype=np.int8)
-    status[np.isnan(ends)] = CONSTANT
-    status[sizes < 3] = TOO_FEW
-    good = status == OK
-    correlation[~good] = np.nan
-    statistic = np.where(good, 2.0 - 2.0 * correlation[:, 0] - ends, np.nan)
-    lag = np.arange(1, width + 1)
-    within = good[:, None] & (lag <= used[:, None])
-    left = np.maximum(sizes[:, None] - lag, 1)
-    box = sizes * (sizes + 2.0) * np.where(within, correlation**2 / left, 0.0).sum(axis=1)
-    box[~good] = np.nan
-    by_law = special.chdtrc(used.astype(np.float64), box)
-    p = np.full((sizes.size, 2), np.nan)
-    long = good & (sizes > 3)
-    p[long, 0] = durbin_watson_p(statistic[long], sizes[long], permutation_variance(sizes[long], _fourth(lives)[long]))
-    p[good & ~long, 0] = durbin_watson_p(statistic[good & ~long], sizes[good & ~long])
-    p[:, 1] = by_law
-    if shuffles:
+    complete = complete_series(series)
+    sizes, code = complete.sizes.astype(np.int64), complete.group_codes()
+    deviation, varies = _deviations(complete)
+    status = np.where(sizes < 3, "too_few", np.where(varies, "ok", "constant")).astype(object)
+    good = status == "ok"
+    lags = np.clip(sizes // 5, 1, 10)
+    correlation = np.full((sizes.size, int(lags.max(initial=1))), np.nan)
+    for lag in range(1, correlation.shape[1] + 1):
+        product = np.where(code[lag:] == code[:-lag], deviation[lag:] * deviation[:-lag], 0.0)
+        there = good & (sizes > lag)
+        correlation[there, lag - 1] = np.bincount(code[lag:], product, sizes.size)[there]
+    first, last = complete.offsets[:-1][good], complete.offsets[1:][good] - 1
+    statistic, box = np.full(sizes.size, np.nan), np.full(sizes.size, np.nan)
+    statistic[good] = 2.0 - 2.0 * correlation[good, 0] - deviation[first] ** 2 - deviation[last] ** 2
+    lag = np.arange(1, correlation.shape[1] + 1)
+    used = np.where(lag <= lags[:, None], correlation**2 / np.maximum(sizes[:, None] - lag, 1), 0.0)
+    box[good] = (sizes * (sizes + 2.0) * used.sum(axis=1))[good]
+    chi_square = special.chdtrc(lags.astype(np.float64), box)
+    fourth = np.bincount(code, deviation**4, sizes.size)
+    p = np.stack([np.full(sizes.size, np.nan), chi_square], axis=1)
+    p[good, 0] = durbin_watson_p(statistic[good], sizes[good], fourth[good])
+    if n_resamples:
         seeds = np.random.default_rng(rng).integers(1, 2**62, sizes.size)
-        chosen = good & (sizes <= LONG) & ((p <= screen).any(axis=1) | (screen == 1.0))
+        chosen = good & (sizes <= _LONG) & ((p <= screen).any(axis=1) | (screen == 1.0))
         over_groups(
-            lives.offsets,
-            lambda a, b: shuffling_kernel(
-                lives.durations, lives.offsets, used, seeds, _ENOUGH, shuffles, chosen, p, a, b
-            ),
-            workers,
+            complete.offsets,
+            lambda a, b: _shuffle(deviation, complete.offsets, lags, seeds, n_resamples, chosen, p, a, b),
         )
-    runs, z, runs_p = runs_above_median(lives, good)
-    normal = durbin_watson_p(statistic, np.maximum(sizes, 3))
+    runs, z, runs_p = runs_above_median(complete, good)
     return SerialTests(
-        lives.groups, sizes, status, correlation, statistic, p[:, 0], normal, box, p[:, 1], by_law, used, runs, z,
-        runs_p, shuffles,
+        complete.groups, sizes, status, correlation, statistic, p[:, 0], lags, box, p[:, 1], chi_square, runs, z,
+        runs_p, n_resamples,
     )  # fmt: skip
 
 
-def _fourth(lives: LifeData) -> FloatArray:
-    """Sum of the fourth powers of the deviations over the square of the sum of squares, NaN where nothing varies."""
-    sizes = np.maximum(lives.sizes, 1)
-    code = lives.group_codes()
-    largest = np.zeros(sizes.size)
-    np.maximum.at(largest, code, lives.durations)
-    scaled = lives.durations / np.maximum(largest, 1e-300)[code]
-    mean = np.bincount(code, weights=scaled, minlength=sizes.size) / sizes
-    square = (scaled - mean[code]) ** 2
-    second = np.bincount(code, weights=square, minlength=sizes.size)
-    fourth = np.bincount(code, weights=square * square, minlength=sizes.size)
-    return np.asarray(fourth / np.where(second > 0.0, second, np.nan) ** 2, dtype=np.float64)
+def _deviations(series: LifeData) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Deviations from the mean of each series over the root of the sum of their squares; which series vary."""
+    code, sizes = series.group_codes(), np.maximum(series.sizes, 1)
+    by_group = pd.Series(series.durations).groupby(code)
+    top = by_group.transform("max").to_numpy()
+    scaled = series.durations / np.maximum(top, 1e-300)  # large values must not overflow
+    deviation = scaled - (np.bincount(code, scaled, sizes.size) / sizes)[code]
+    varies = np.zeros(sizes.size, dtype=np.bool_)
+    varies[code[series.durations < top]] = True
+    norm = np.sqrt(np.bincount(code, deviation**2, sizes.size))
+    return deviation / np.where(varies, norm, 1.0)[code], varies
+
+
+@numba.njit(cache=True, nogil=True)
+def _shuffle(
+    deviation: np.ndarray,
+    offsets: np.ndarray,
+    lags: np.ndarray,
+    seeds: np.ndarray,
+    most: int,
+    chosen: np.ndarray,
+    p: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    """P-values of Durbin-Watson (two-sided) and of Ljung-Box by shuffling the groups that are chosen.
+
+    ``p`` has two columns. A group's shuffles depend on its seed alone.
+    """
+    for group in range(first, last):
+        if not chosen[group]:
+            continue
+        e = deviation[offsets[group] : offsets[group + 1]].copy()
+        size = e.size
+        state = np.uint64(seeds[group]) | np.uint64(1)
+        distance = 0.0
+        box = 0.0
+        reached_distance = 0
+        reached_box = 0
+        p_distance = -1.0
+        p_box = -1.0
+        for draw in range(most + 1):
+            # the first pass is the series as it is
+            if draw > 0:
+                for i in range(size - 1, 0, -1):
+                    state ^= state >> np.uint64(12)
+                    state ^= state << np.uint64(25)
+                    state ^= state >> np.uint64(27)
+                    bits = (state * np.uint64(2685821657736338717)) >> np.uint64(11)
+                    j = int(float(bits) / 9007199254740992.0 * (i + 1))
+                    e[i], e[j] = e[j], e[i]
+            product = 0.0
+            for i in range(size - 1):
+                product += e[i] * e[i + 1]
+            now = abs(product + 0.5 * (e[0] * e[0] + e[size - 1] * e[size - 1]))
+            statistic = 0.0
+            if draw == 0 or p_box < 0.0:
+                statistic = product * product / (size - 1)
+                for lag in range(2, lags[group] + 1):
+                    further = 0.0
+                    for i in range(size - lag):
+                        further += e[i] * e[i + lag]
+                    statistic += further * further / (size - lag)
+            if draw == 0:
+                distance, box = now, statistic
+                continue
+            if p_distance < 0.0:
+                reached_distance += now >= distance - _SLACK
+                if reached_distance == _ENOUGH:
+                    p_distance = _ENOUGH / draw
+            if p_box < 0.0:
+                reached_box += statistic >= box * (1.0 - _SLACK)
+                if reached_box == _ENOUGH:
+                    p_box = _ENOUGH / draw
+            if p_distance >= 0.0 and p_box >= 0.0:
+                break
+        p[group, 0] = p_distance if p_distance >= 0.0 else (reached_distance + 1.0) / (most + 1.0)
+        p[group, 1] = p_box if p_box >= 0.0 else (reached_box + 1.0) / (most + 1.0)

@@ -1,4 +1,4 @@
-"""What the tests of dependence look at: the instants of failure of every node, and its gaps in the order of time."""
+"""What the tests of dependence look at: the instants of failure of every node, and series of times to failure."""
 
 from __future__ import annotations
 
@@ -17,33 +17,10 @@ from relfit.units import NANOSECONDS_PER_HOUR
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["CONSTANT", "MEANING", "OK", "TOO_FEW", "Failures", "complete_series", "failures_of", "gaps_of", "words"]
+__all__ = ["Failures", "complete_series", "failures_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-OK = 0
-TOO_FEW = 1
-CONSTANT = 2
-_WORDS = np.array(["ok", "too_few", "constant"], dtype=object)
-
-MEANING = {
-    "ok": "the test was made",
-    "too_few": "fewer values than the test needs",
-    "constant": "all values are equal, so nothing can vary with anything",
-}
-
-
-def words(codes: npt.NDArray[np.int8]) -> npt.NDArray[np.object_]:
-    """Status words for codes, same shape.
-
-    Examples
-    --------
-    >>> words(np.array([0, 2], dtype=np.int8)).tolist()
-    ['ok', 'constant']
-    """
-    found: npt.NDArray[np.object_] = _WORDS[codes]
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,18 +67,12 @@ class Failures:
         sizes = self.sizes[positions]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         rows = np.repeat(self.offsets[positions] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return Failures(
-            self.times[rows],
-            offsets,
-            self.groups[positions],
-            self.entered[positions],
-            self.left[positions],
-            self.span,
-        )
+        entered, left = self.entered[positions], self.left[positions]
+        return Failures(self.times[rows], offsets, self.groups[positions], entered, left, self.span)
 
 
 def failures_of(log: FailureLog) -> Failures:
-    """When each node failed, by the rules of `FailureLog.lives`.
+    """When each node failed, by the rules of `FailureLog.ttf`.
 
     A record that begins while its node is already down belongs to the outage that is going on; an outage that was
     going on when observation began is no failure of this log; records without a node are left out.
@@ -109,7 +80,7 @@ def failures_of(log: FailureLog) -> Failures:
     Raises
     ------
     DataError
-        For a log of lives without dates, or one that was observed for no time at all.
+        For a log of lifetimes without dates, or one that was observed for no time at all.
 
     Examples
     --------
@@ -118,7 +89,7 @@ def failures_of(log: FailureLog) -> Failures:
     512
     """
     if log.lifetimes is not None:
-        raise DataError("this log holds lives without dates", remedy="instants of failure need a log of events")
+        raise DataError("this log holds lifetimes without dates", remedy="instants of failure need a log of events")
     start, end = log.window.start, log.window.end
     if pd.isna(start) or pd.isna(end) or not start < end:
         raise DataError("this log was observed for no time at all", remedy="declare when observation began and ended")
@@ -130,27 +101,13 @@ def failures_of(log: FailureLog) -> Failures:
     return Failures(outages.start[outages.failures] - zero, offsets, outages.groups, entered, left, span)
 
 
-def gaps_of(log: FailureLog) -> LifeData:
-    """The complete times to failure of every node in the order of time, gaps of zero included.
-
-    Where the source gives lives whole, they stand in the order of the source.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> bool(gaps_of(rf.datasets.load("white")).observed.all())
-    True
-    """
-    return log.ttf(censor=False, zeros="keep")
-
-
 def complete_series(series: LifeData) -> LifeData:
-    """`series` without its censored lives: what follows the last failure of a node is no value of a series.
+    """`series` without censored times: what follows the last failure of a node is no value of a series.
 
     Raises
     ------
     DataError
-        When lives are known to lie in intervals only, are truncated or have weights.
+        When times are known to lie in intervals only, are truncated or have weights.
     """
     if not series.plain:
         raise DataError(

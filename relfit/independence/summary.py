@@ -1,4 +1,4 @@
-"""All questions about dependence asked of one log, each answered with a sentence; what cannot be answered says why."""
+"""Every analysis of dependence of one log, each with a headline; what cannot be answered says why."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from relfit.independence.cycles import Cycles, cycles
 from relfit.independence.dispersion import Dispersion, dispersion
 from relfit.independence.pooled import PooledTests, pooled_tests
 from relfit.independence.serial import SerialTests, serial_tests
-from relfit.independence.series import Failures, failures_of, gaps_of
-from relfit.independence.verdicts import LEAST_FAILURES
+from relfit.independence.series import Failures, failures_of
+from relfit.independence.thresholds import LEAST_FAILURES
 from relfit.lifedata import LifeData
+from relfit.results import Result
+from relfit.text import count
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -39,8 +41,8 @@ _PLACES = ("rack", "cabinet", "cage", "frame", "row")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
-class Dependence:
+@dataclass(frozen=True, eq=False, repr=False)
+class Dependence(Result):
     """What a log says about independence of its failures; a part is None where `problems` says why.
 
     Attributes
@@ -57,7 +59,7 @@ class Dependence:
     problems : dict from part to str
     notes : tuple of str
     failures : int or None
-        In the log. Of fewer than 40 (`relfit.independence.verdicts`), a test that finds nothing is no answer.
+        In the log. Of fewer than 40 (`relfit.independence.thresholds`), a test that finds nothing is no answer.
     """
 
     correlation: Correlations | None = None
@@ -68,82 +70,66 @@ class Dependence:
     dispersion: Dispersion | None = None
     cycles: Cycles | None = None
     problems: dict[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     failures: int | None = None
 
     @property
     def _few(self) -> bool:
         return self.failures is not None and self.failures < LEAST_FAILURES
 
-    def _depends(self, name: str) -> bool | None:
+    def depends(self, name: str) -> bool | None:
         """Verdict of a part; None where it cannot be given, or where too few failures made it find nothing."""
         part = getattr(self, name)
-        found: bool | None = None if part is None else part.depends
-        return None if found is False and self._few else found
+        verdict: bool | None = None if part is None else part.depends
+        return None if verdict is False and self._few else verdict
 
     @property
-    def sentences(self) -> dict[str, str]:
-        """One sentence a part, in the order of the class."""
-        found = {name: getattr(self, name) for name in _PARTS}
-        said = {name: part.sentence for name, part in found.items() if part is not None}
-        return {name: said.get(name, self.problems.get(name, "")) for name in _PARTS if name in {*said, *self.problems}}
+    def answers(self) -> dict[str, str]:
+        """The headline of each part, or why it has none, in the order of the class."""
+        parts = {name: getattr(self, name) for name in _PARTS}
+        said = {name: self.problems.get(name) if part is None else part.headline for name, part in parts.items()}
+        return {name: text for name, text in said.items() if text is not None}
 
     @property
-    def sentence(self) -> str:
+    def headline(self) -> str:
         """What it all means for someone who wants to fit."""
-        verdict = {name: self._depends(name) for name in _PARTS}
-        nodes = [verdict.get(name) for name in ("correlation", "cofailure", "place")]
-        gaps = verdict.get("serial")
-        clumps = [verdict.get(name) for name in ("pooled", "dispersion", "cycles")]
+        verdict = {name: self.depends(name) for name in _PARTS}
+        nodes = [verdict[name] for name in ("correlation", "cofailure", "place")]
+        counts = [verdict[name] for name in ("pooled", "dispersion", "cycles")]
         parts = []
         if True in nodes:
             parts.append("nodes depend on each other, so a system of k nodes is not k independent ones")
         elif False in nodes:
             parts.append("nodes may be taken as independent of each other")
-        if gaps is not None:
+        if verdict["serial"] is not None:
             parts.append(
                 "times to failure of a node depend on those before, so intervals of a fit are too narrow"
-                if gaps
-                else "times to failure of a node may be fitted as independent lives"
+                if verdict["serial"]
+                else "times to failure of a node may be fitted as independent"
             )
-        if True in clumps:
+        if True in counts:
             parts.append("the failures of the system do not come at a steady rate")
-        elif False in clumps:
+        elif False in counts:
             parts.append("the failures of the system come as at a steady rate")
-        if not parts and self._few:
-            return (
-                f"The log has {self.failures} failure{'' if self.failures == 1 else 's'}, too few to tell whether they "
-                "depend on each other."
-            )
-        if not parts:
-            return "Nothing can be said about dependence in this log."
-        text = "; ".join(parts)
-        return f"{text[0].upper()}{text[1:]}."
+        if parts:
+            text = "; ".join(parts)
+            return f"{text[0].upper()}{text[1:]}."
+        if self._few and self.failures is not None:
+            return f"The log has {count(self.failures, 'failure')}, too few to tell whether they depend on each other."
+        return "Nothing can be said about dependence in this log."
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, then one sentence per part."""
+        return (self.headline, *self.answers.values())
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a part: ``part``, ``question``, ``status`` (``ok``, ``no answer``), ``depends``, ``finding``."""
+        """One row per part: ``part``, ``question``, ``status`` (``ok``, ``no answer``), ``depends``, ``finding``."""
         rows = []
-        for name, sentence in self.sentences.items():
-            depends = self._depends(name)
-            rows.append((name, _PARTS[name], "no answer" if depends is None else "ok", depends, sentence))
+        for name, text in self.answers.items():
+            depends = self.depends(name)
+            rows.append((name, _PARTS[name], "no answer" if depends is None else "ok", depends, text))
         return pd.DataFrame(rows, columns=["part", "question", "status", "depends", "finding"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """All parts, ready for JSON."""
-        parts = {name: getattr(self, name) for name in _PARTS}
-        return {
-            "sentence": self.sentence,
-            **{name: None if part is None else part.to_dict() for name, part in parts.items()},
-            "problems": dict(self.problems),
-            "notes": list(self.notes),
-        }
-
-    def __repr__(self) -> str:
-        lines = [f"Dependence: {self.sentence}", *(f"- {_PARTS[n]}: {s}" for n, s in self.sentences.items())]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.to_frame().drop(columns='part').to_html(index=False)}"
 
 
 def dependence(
@@ -166,8 +152,8 @@ def dependence(
         ``row`` that the log has when left out.
     method : {"spearman", "pearson", "kendall"}
         Of the correlation between nodes.
-    rng : int or numpy.random.Generator, optional
-        For shuffles, and for the 4 000 nodes whose pairs are correlated where there are more. The same seed gives the
+    rng : int or numpy.random.Generator
+        For shuffles, and for the 4,000 nodes whose pairs are correlated where there are more. The same seed gives the
         same numbers whatever the number of threads.
 
     Returns
@@ -179,8 +165,8 @@ def dependence(
     Examples
     --------
     >>> import relfit as rf
-    >>> found = dependence(rf.datasets.load("white"))
-    >>> found.to_frame()[["part", "status"]].values.tolist()[:2]
+    >>> result = dependence(rf.datasets.load("white"))
+    >>> result.to_frame()[["part", "status"]].values.tolist()[:2]
     [['correlation', 'ok'], ['cofailure', 'ok']]
     """
     # a stream of its own for each part, so that none changes with another
@@ -195,61 +181,61 @@ def dependence(
             problems[name] = f"{error}."
             return None
 
-    gaps = gaps_of(log)
+    series = log.ttf(censor=False, zeros="keep")
     try:
         failures, missing = failures_of(log), None
     except RelfitError as error:
         failures, missing = None, error
 
-    def known() -> Failures:
+    def instants() -> Failures:
         if missing is not None:
             raise missing
         assert failures is not None
         return failures
 
-    shuffles = _shuffles(0 if failures is None else failures.times.size)
-    if failures is not None and not shuffles:
+    resamples = _random_logs(0 if failures is None else failures.times.size)
+    if failures is not None and not resamples:
         notes.append("more than a million failures: no random logs were drawn, failing together is judged by Poisson")
+
+    def together(per: str, rng: np.random.Generator) -> Cofailures:
+        return cofailures(log, window, per, n_resamples=resamples, rng=rng, failures=instants())
+
     column = place if place is not None else next((name for name in _PLACES if name in log.attributes), None)
     return Dependence(
-        part("correlation", lambda: _correlation(gaps, method, streams[0], notes)),
-        part("cofailure", lambda: cofailures(log, window, shuffles=shuffles, rng=streams[1], failures=known())),
-        None
-        if column is None
-        else part(
-            "place", lambda: cofailures(log, window, column, shuffles=shuffles, rng=streams[2], failures=known())
-        ),
-        part("serial", lambda: _serial(gaps, streams[3], notes)),
-        part("pooled", lambda: pooled_tests(known())),
-        part("dispersion", lambda: dispersion(known())),
-        part("cycles", lambda: cycles(log, known())),
+        part("correlation", lambda: _correlation(series, method, streams[0], notes)),
+        part("cofailure", lambda: together("system", streams[1])),
+        None if column is None else part("place", lambda: together(column, streams[2])),
+        part("serial", lambda: _serial(series, streams[3], notes)),
+        part("pooled", lambda: pooled_tests(instants())),
+        part("dispersion", lambda: dispersion(instants())),
+        part("cycles", lambda: cycles(log, instants())),
         problems,
         tuple(notes),
         None if failures is None else int(failures.times.size),
     )
 
 
-def _shuffles(failures: int) -> int:
-    """Random logs that a few seconds allow; none where the Poisson law must do."""
+def _random_logs(failures: int) -> int:
+    """Random logs that a few seconds allow; none where the Poisson distribution must do."""
     return 0 if failures > 1_000_000 else int(np.clip(8_000_000 // max(failures, 1), 19, 199))
 
 
-def _correlation(gaps: LifeData, method: str, rng: np.random.Generator, notes: list[str]) -> Correlations:
-    able = np.flatnonzero(gaps.sizes >= 3)
+def _correlation(series: LifeData, method: str, rng: np.random.Generator, notes: list[str]) -> Correlations:
+    able = np.flatnonzero(series.sizes >= 3)
     if able.size > _MOST_NODES:
         notes.append(f"pairs of {_MOST_NODES} nodes drawn from the {able.size} that have three times to failure")
-        gaps = gaps.take(np.sort(rng.choice(able, _MOST_NODES, replace=False)))
+        series = series.take(np.sort(rng.choice(able, _MOST_NODES, replace=False)))
         able = np.arange(_MOST_NODES)
-    sizes = gaps.sizes[able]
+    sizes = series.sizes[able]
     most = 200 if sizes.size and able.size * float(sizes.max()) > 1e6 else None
     cost = float(able.size) ** 2 * float(np.minimum(sizes, most or np.inf).mean()) if able.size else 0.0
-    permutations = int(np.clip(5e8 / max(cost, 1.0), 0, 199))
-    return correlations(gaps, method, most=most, permutations=permutations if permutations >= 39 else 0, rng=rng)
+    shuffles = int(np.clip(5e8 / max(cost, 1.0), 0, 199))
+    return correlations(series, method, most=most, n_resamples=shuffles if shuffles >= 39 else 0, rng=rng)
 
 
-def _serial(gaps: LifeData, rng: np.random.Generator, notes: list[str]) -> SerialTests:
-    total = gaps.durations.size
+def _serial(series: LifeData, rng: np.random.Generator, notes: list[str]) -> SerialTests:
+    total = series.durations.size
     if total > 1_000_000:
         notes.append("more than a million times to failure: only series with p of 0.02 or less were shuffled")
-        return serial_tests(gaps, shuffles=4999, screen=0.02, rng=rng)
-    return serial_tests(gaps, shuffles=int(np.clip(2e9 // max(total, 1), 1999, 9999)), rng=rng)
+        return serial_tests(series, n_resamples=4999, screen=0.02, rng=rng)
+    return serial_tests(series, n_resamples=int(np.clip(2e9 // max(total, 1), 1999, 9999)), rng=rng)

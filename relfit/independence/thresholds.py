@@ -1,4 +1,4 @@
-"""What is too little to matter: the effects below which a significant finding is not called dependence, and why.
+"""Thresholds of the tests of independence: sizes of tests, and effects too small to be called dependence, and why.
 
 A log of millions of failures makes any departure significant. A verdict therefore needs two things: a p-value, and an
 effect that would mislead someone who plans with the fit. The common measure is what the effect does to a standard
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = [
     "ALPHA",
+    "CORRELATION_CLASSES",
     "LEAST_AUTOCORRELATION",
     "LEAST_FAILURES",
     "LEAST_RATE_VARIATION",
@@ -20,6 +21,12 @@ __all__ = [
 
 ALPHA = 0.05
 """Size of each verdict where failures are independent."""
+
+CORRELATION_CLASSES = (0.05, 0.4, 0.8)
+"""Limits of |r| between none, weak, high and strong correlation; exactly 0.4 and 0.8 are high.
+
+The source has "about 0" for the first limit; below 0.05 is taken as none.
+"""
 
 LEAST_AUTOCORRELATION = 0.05
 """At lag 1: the variance of a mean grows by (1 + r) / (1 - r), so its standard error is 5 % too small."""
@@ -48,7 +55,7 @@ MOST_EVEN = 0.9
 """
 
 LEAST_REJECTED = 0.075
-"""Share of nodes that Durbin-Watson rejects at 5 %: what it rejects if each has 90 lives with `LEAST_AUTOCORRELATION`.
+"""Share of nodes that Durbin-Watson rejects at 5 % if each has 90 times to failure with `LEAST_AUTOCORRELATION`.
 
 The statistic is then shifted by 0.05 times the root of 90, 0.47 standard errors, and falls beyond 1.96 in 7.5 % of the
 nodes.
