@@ -59,7 +59,7 @@ def dependence(
         steps.next()
         parts = Parts()
         whole = Part("dependence", "Notes", tables={"questions": found.to_frame()}, document=found.to_dict())
-        for key, sentence in found.sentences.items():
+        for key, sentence in found.answers.items():
             result = getattr(found, key)
             part = Part(key, _QUESTIONS[key], sentence, problem="" if result is not None else sentence)
             if result is not None:
@@ -95,11 +95,11 @@ def _show_dependence(log: FailureLog, how: Output, parts: Parts, whole: Part, fo
         document = whole.document
         for part in parts.all:
             part.document = document.get(part.key)
-        whole.document = {name: document[name] for name in ("sentence", "problems", "notes")}
+        whole.document = {name: document[name] for name in ("findings", "problems", "notes")}
     else:
         whole.sentence = " ".join(f"{note[:1].upper()}{note[1:]}." for note in found.notes)
     parts.all.append(whole)
-    parts.show(log, how, "questions", found.sentence)
+    parts.show(log, how, "questions", found.headline)
 
 
 def _correlation(part: Part, found: Any, alpha: float) -> None:

@@ -474,7 +474,7 @@ def clock_cycle(found: Cycles, ax: Axes | None = None, *, cycle: str = "day") ->
     place = np.arange(counts.size) + 0.5
     even_bars(ax, place, counts, np.full(counts.size, counts.sum() / counts.size))
     word = {"day": "daily", "week": "weekly"}[cycle]
-    if found.status[i]:
+    if found.status[i] != "ok":
         message = f"Too few {cycle}s had a failure to judge a {word} cycle"
     elif found.p[i] <= 0.05:
         message = (

@@ -220,7 +220,7 @@ def _of_questions(m: Material) -> list[str]:
     if found is not None:
         parts = ("correlation", "cofailure", "place", "serial")
         if any(getattr(found, name) is not None and getattr(found, name).depends for name in parts):
-            cautions.append(found.sentence)
+            cautions.append(found.headline)
     joined = m.questions.incidents.found
     if joined is not None and joined.records > 1.1 * len(joined):
         cautions.append(joined.sentence)
@@ -313,7 +313,7 @@ def clock(m: Material) -> Section:
         "or failures that are noticed when people are there."
     )
     asked = m.questions.dependence.found
-    verdict = asked.cycles.sentence if asked is not None and asked.cycles is not None else ""
+    verdict = asked.cycles.headline if asked is not None and asked.cycles is not None else ""
     return Section("clock", "Hour of the day and weekday", (words,), figures, (table,), verdict=verdict)
 
 

@@ -66,7 +66,7 @@ def independence(m: Material) -> Section:
             )
         )  # fmt: skip
     terms = tuple((f"{q[:1].upper()}{q[1:]}", str(f)) for q, f in zip(frame["question"], frame["finding"], strict=True))
-    return Section(key, title, (), tuple(figures), tuple(tables), terms, verdict=found.sentence)
+    return Section(key, title, (), tuple(figures), tuple(tables), terms, verdict=found.headline)
 
 
 def incidents_section(m: Material) -> Section:

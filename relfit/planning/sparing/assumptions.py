@@ -196,10 +196,10 @@ def _independence(log: FailureLog) -> list[Assumption]:
         verdicts = {part: value.depends for part, value in known.items()}
         bad = [part for part, verdict in verdicts.items() if verdict]
         if bad:
-            items.append(Assumption(name, False, known[bad[0]].sentence, _CONSEQUENCES[name]))
+            items.append(Assumption(name, False, known[bad[0]].headline, _CONSEQUENCES[name]))
         elif any(verdict is False for verdict in verdicts.values()):
             calm = next(part for part, verdict in verdicts.items() if verdict is False)
-            items.append(Assumption(name, True, known[calm].sentence, ""))
+            items.append(Assumption(name, True, known[calm].headline, ""))
         else:
             why = "; ".join(found.problems.get(part, "") for part in parts if part in found.problems)
             items.append(Assumption(name, None, why or "the log cannot say", ""))
