@@ -42,17 +42,17 @@ def test_dependence_in_json_is_the_library_s(
 
     said = document(capsys, "dependence", "white", *PART, "--window", "2h", "--correlation", "kendall", "--seed", 3)
     found = dependence(log, window="2h", method="kendall", rng=3)
-    assert said["sentences"] == [found.sentence, *found.sentences.values()]
+    assert said["sentences"] == list(found.findings)
     assert found.correlation is not None
     assert said["correlation"]["method"] == "kendall"
-    assert said["correlation"]["histogram"]["pairs"] == found.correlation.histogram()["pairs"].tolist()
+    assert [row["pairs"] for row in said["correlation"]["histogram"]] == found.correlation.histogram()["pairs"].tolist()
     assert found.serial is not None
     assert len(said["tables"]["serial_tests"]) == len(found.serial.groups)
     classes = pd.DataFrame(said["tables"]["correlation_classes"])
     assert classes["expected_share"].tolist() == pytest.approx(found.correlation.classes["expected_share"].tolist())
     for key in ("cofailure", "place", "pooled", "dispersion", "cycles"):
-        assert said[key]["sentence"] == getattr(found, key).sentence
-    assert said["cofailure"]["window_hours"] == 2.0
+        assert said[key]["findings"] == [getattr(found, key).headline]
+    assert said["cofailure"]["window"] == 2.0
 
 
 def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +234,7 @@ def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFix
     assert "no answer: this log holds whole lives without dates" in text
     assert "no answer: no repair was observed to its end" in text
     said = document(capsys, "dependence", titan)
-    assert "lives without dates" in said["problems"]["cofailure"]
+    assert "lifetimes without dates" in said["problems"]["cofailure"]
     message = complaint(capsys, "trend", titan, "--out", "tests.csv")
     assert "no table trend_tests to write" in message
 

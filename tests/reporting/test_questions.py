@@ -47,7 +47,7 @@ def test_every_question_ends_in_its_sentence(log: rf.FailureLog, page: Page) -> 
     over = availability_over_time(log)
     for key, sentence in (
         ("steady", change_points(log).sentence),
-        ("independence", dependence(log).sentence),
+        ("independence", dependence(log).headline),
         ("incidents", incidents(log).sentence),
         ("nodes", outlier_nodes(log).sentence),
         ("kinds-of-repair", repair_kinds(log).sentence),
@@ -58,7 +58,7 @@ def test_every_question_ends_in_its_sentence(log: rf.FailureLog, page: Page) -> 
 
 
 def test_findings_stand_in_their_section(log: rf.FailureLog, page: Page) -> None:
-    for sentence in dependence(log).sentences.values():
+    for sentence in dependence(log).answers.values():
         assert " ".join(sentence.split()) in section(page, "independence")
     assert incidents(log).choice.sentence in section(page, "incidents")
     assert availability(log).sentence in section(page, "availability")
@@ -71,7 +71,7 @@ def test_the_summary_takes_up_the_warnings(log: rf.FailureLog, page: Page) -> No
     start = page.source.index('<aside class="warnings"')
     warnings = Page(page.source[start : page.source.index("</aside>", start)]).text
     assert change_points(log).sentence in warnings
-    assert dependence(log).sentence in warnings
+    assert dependence(log).headline in warnings
     bad = outlier_nodes(log)
     assert f"{len(bad.found)} of {len(bad.nodes)} nodes fail more often than chance explains" in warnings
 
