@@ -5,10 +5,10 @@ REPORT ?= report.html
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help report test lint docs notebooks bench clean
+.PHONY: help report test verify lint docs notebooks bench papers size mutants wheel-check clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 report: $(VENV)/.installed ## Build .venv if need be and write the report of the bundled sample
 	@$(BIN)/relfit report white --out $(REPORT) > /dev/null
@@ -16,6 +16,9 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 
 test: $(VENV)/.installed-all ## Install what the tests need and run them
 	$(BIN)/python -m pytest -n auto --dist loadscope
+
+verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics
+	$(BIN)/python benchmarks/run.py --verify
 
 lint: $(VENV)/.installed-all ## Check style, format and types
 	$(BIN)/ruff check .
@@ -30,6 +33,18 @@ notebooks: $(VENV)/.installed-all ## Execute the notebooks again and keep what t
 
 bench: $(VENV)/.installed-all ## Print how fast things are, as ratios to peers
 	$(BIN)/python benchmarks/run.py
+
+papers: $(VENV)/.installed-all ## Print the papers' tables beside ours, cell by cell
+	$(BIN)/python papers/run.py
+
+size: ## Count the lines of the package by room
+	@$(PYTHON) tools/size.py
+
+mutants: $(VENV)/.installed-all ## Break the code in a random sample of places and count what the tests notice
+	$(BIN)/python tools/mutants.py
+
+wheel-check: ## Build the wheel, install it into an empty environment and run the main commands from an empty folder
+	PYTHON=$(PYTHON) bash tools/wheel_check.sh
 
 clean: ## Remove .venv and everything else that was made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis $(REPORT)

@@ -1,0 +1,118 @@
+"""The package keeps its order: rooms import only the rooms below them, and nobody needs to guess where things are."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "relfit"
+
+ORDER = (
+    "errors",
+    "units",
+    "results",
+    "text",
+    "writing",
+    "numeric",
+    "lifedata",
+    "outages",
+    "failurelog",
+    "io",
+    "datasets",
+    "families",
+    "goodness",
+    "fitting",
+    "nonparametric",
+    "screening",
+    "independence",
+    "recurrence",
+    "regression",
+    "system",
+    "jobs",
+    "validation",
+    "calibration",
+    "simulation",
+    "planning",
+    "plotting",
+    "reporting",
+    "cli",
+)
+"""Rooms from the lowest to the highest."""
+
+FRONTS = ("relfit", "relfit.__main__")
+"""Modules that only hand on: they may import everything."""
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        found[".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def room(module: str) -> str:
+    """The room, or the top-level module, that a module stands in."""
+    return module.split(".")[1]
+
+
+def imported(module: str, source: str) -> set[str]:
+    """Modules of relfit that a source imports, anywhere in it: in functions and for types, too."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    targets = set()
+    for name in names:
+        while name and name not in MODULES:
+            name = name.rpartition(".")[0]
+        if name.startswith("relfit."):
+            targets.add(name)
+    return targets - {module}
+
+
+def against_the_order(module: str, source: str) -> list[str]:
+    """What a module imports from rooms above its own."""
+    own = ORDER.index(room(module))
+    return sorted(target for target in imported(module, source) if ORDER.index(room(target)) > own)
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name not in FRONTS])
+def test_imports_go_down(module: str) -> None:
+    assert against_the_order(module, MODULES[module].read_text(encoding="utf-8")) == []
+
+
+def test_an_import_upward_is_seen() -> None:
+    upward = "def f():\n    from relfit.plotting import style\n"
+    assert against_the_order("relfit.fitting.results", upward) == ["relfit.plotting.style"]
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from relfit.system import System\n"
+    assert against_the_order("relfit.failurelog", typed) == ["relfit.system"]
+
+
+def test_every_room_has_its_place() -> None:
+    assert {room(name) for name in MODULES if name not in FRONTS} == set(ORDER)
+
+
+def test_no_file_name_stands_twice() -> None:
+    names = Counter(path.name for path in MODULES.values() if path.name != "__init__.py")
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_no_module_has_the_name_of_a_function_in_it() -> None:
+    for module, path in MODULES.items():
+        functions = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+        assert module.rpartition(".")[2] not in functions, module
+
+
+def test_files_can_be_read_in_one_sitting() -> None:
+    long = {name: path.read_text().count("\n") for name, path in MODULES.items()}
+    assert {name: lines for name, lines in long.items() if lines > 450} == {}
