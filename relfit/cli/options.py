@@ -1,166 +1,106 @@
-"""The options that commands share, each declared once, and what they amount to."""
+"""The options of the commands, each declared once: groups that commands share, and what they amount to."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
+import relfit as rf
 from relfit.errors import ArgumentError, ReadError
 
-if TYPE_CHECKING:
-    from relfit.failurelog import FailureLog
-    from relfit.lifedata import LifeData
-
-__all__ = ["FAMILIES", "Fitting", "Reading", "check_alpha", "check_level", "check_measure", "family_names"]
+__all__ = [
+    "FAMILIES",
+    "Alpha",
+    "Families",
+    "Level",
+    "Out",
+    "Output",
+    "Reading",
+    "Seed",
+    "choice",
+    "duration",
+    "family_names",
+    "grouped",
+    "pairs",
+    "probability",
+]
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
+_SETTINGS = ("path", "format", "strict", "timezone", "mapping")
 
-
-Log = Annotated[str, typer.Argument(metavar="LOG", help="A failure log, or the name of a bundled sample (white).")]
-Format = Annotated[
-    str | None,
-    typer.Option("--format", metavar="NAME", help="lanl, fta, titan, table or relfit; found out when left out."),
-]
-Columns = Annotated[
-    list[str] | None,
-    typer.Option("--column", metavar="FIELD=NAME", help="Column of a table, as in node=hostname. Repeatable."),
-]
-Mapping = Annotated[
-    Path | None, typer.Option("--mapping", metavar="FILE.toml", help="Columns, formats and units of a table.")
-]
-Timezone = Annotated[
-    str | None, typer.Option("--timezone", metavar="ZONE", help="Zone of times that name none, as America/Denver.")
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at a row that cannot be used.")]
-Where = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--where",
-        metavar="COLUMN=VALUE",
-        help="Take only this part, as system=20. Repeatable: one column twice means either value; "
-        "an empty value means missing.",
-    ),
-]
-Since = Annotated[str | None, typer.Option("--since", metavar="DATE", help="Observe from here on.")]
-Until = Annotated[str | None, typer.Option("--until", metavar="DATE", help="Observe up to here.")]
-Per = Annotated[str, typer.Option("--per", metavar="COLUMN", help="Group by node, system or any column.")]
-Measure = Annotated[str, typer.Option("--measure", metavar="ttf|ttr", help="Times to failure or times to repair.")]
-NoCensor = Annotated[
-    bool, typer.Option("--no-censor", help="Leave censored lives out, as the papers do; the mean comes out too low.")
-]
 Families = Annotated[
     str, typer.Option("--families", metavar="A,B", help="Distributions to fit; core for four, all for every one.")
 ]
-Method = Annotated[
-    str, typer.Option("--method", metavar="NAME", help="ml, moments, rank_y, rank_x or spacings; ml is the default.")
-]
-Correct = Annotated[
-    bool, typer.Option("--bias-correction", help="Correct the Weibull shape for its bias in small samples.")
-]
-Bootstrap = Annotated[
-    str,
-    typer.Option(
-        "--bootstrap",
-        metavar="N|auto",
-        help="Replications behind p-values that no table gives; 0 for none, auto for 199 where that is quick.",
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the bootstrap.")]
-Interval = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--interval",
-        metavar="QUANTITY[@AT]",
-        help="Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
-    ),
-]
-Kind = Annotated[
-    str, typer.Option("--kind", metavar="NAME", help="Of the intervals: profile, wald, bootstrap, resample or exact.")
-]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of the intervals, between 0 and 1.")]
-JoinWindow = Annotated[
-    str | None,
-    typer.Option("--window", metavar="TIME", help="Join records closer than this, as 30min; chosen from the data."),
-]
-Place = Annotated[
-    str, typer.Option("--place", metavar="COLUMN", help="Join records of one system, node, rack or any other column.")
-]
-Together = Annotated[
-    str, typer.Option("--window", metavar="TIME", help="Two failures no further apart than this come together, as 1h.")
-]
-At = Annotated[
-    str | None,
-    typer.Option("--place", metavar="COLUMN", help="Column that says where nodes are; rack and the like by default."),
-]
-Correlation = Annotated[
-    str,
-    typer.Option("--correlation", metavar="NAME", help="Between nodes: spearman, pearson or kendall."),
-]
-By = Annotated[
-    str | None, typer.Option("--by", metavar="COLUMN", help="Compare the failures by age of nodes that differ in this.")
-]
-Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="Level of the tests, between 0 and 1.")]
-RandomSeed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything that is drawn at random.")]
-Plot = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot", metavar="PLACE", help="Draw the figures too: on one sheet (.png, .svg, .pdf) or each into a folder."
-    ),
-]
-Tables = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="PLACE", help="Write a table too (.csv, .parquet, .json), or all to a folder."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="Size of the tests, between 0 and 1.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of everything that is drawn at random.")]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", metavar="FILE", help="Write a table too: .csv, .parquet or .json by its ending."),
 ]
 
 
-_SETTINGS = ("path", "format", "strict", "timezone", "mapping")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """Which log to read, how, and which part of it to take."""
 
-    log: str
-    format: str | None
-    columns: list[str] | None
-    mapping: Path | None
-    timezone: str | None
-    strict: bool
-    where: list[str] | None
-    since: str | None
-    until: str | None
+    log: Annotated[str, typer.Argument(metavar="LOG", help="A failure log, or the name of a bundled sample (white).")]
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="lanl, fta, titan, table or relfit; recognised if left out.")
+    ] = None
+    column: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD=NAME", help="Column of a table, as node=hostname. Repeatable.")
+    ] = None
+    mapping: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Columns, formats and units of a table.")
+    ] = None
+    timezone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="Zone of times that name none, as America/Denver.")
+    ] = None
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at a row that cannot be used.")] = False
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Take only this part, as system=20. Repeatable: one column twice means either value; "
+            "an empty value means missing.",
+        ),
+    ] = None
+    since: Annotated[str | None, typer.Option(metavar="DATE", help="Observe from here on.")] = None
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="Observe up to here.")] = None
 
-    def read(self) -> FailureLog:
-        """The log, whole.
+    def read(self) -> rf.FailureLog:
+        """The selected part of the log.
 
         Raises
         ------
         ReadError
             When there is neither such a file nor such a sample.
         """
-        columns = self._checked()
-        if not Path(self.log).exists():
-            return self._sample()
-        from relfit.io import read
+        conditions = pairs("--where", self.where)
+        columns = self._columns()
+        if Path(self.log).exists():
+            log = rf.read(
+                self.log, self.format, strict=self.strict, timezone=self.timezone, mapping=self.mapping, **columns
+            )
+        else:
+            log = self._sample()
+        selected = {column: [value or None for value in values] for column, values in conditions.items()}
+        return log.where(selected).between(self.since, self.until)
 
-        return read(self.log, self.format, strict=self.strict, timezone=self.timezone, mapping=self.mapping, **columns)
-
-    def _checked(self) -> dict[str, Any]:
-        """Settings from ``--column``; whatever can be wrong without the log is found here, before it is read."""
+    def _columns(self) -> dict[str, Any]:
+        """Settings from ``--column``; whatever can be wrong without the log is noticed here, before it is read."""
         from relfit.units import instant
 
-        pairs("--where", self.where)
         for date in (self.since or "2000", self.until or "2000"):
             instant(date, self.timezone or "UTC")
-        columns = pairs("--column", self.columns)
+        columns = pairs("--column", self.column)
         for name, values in columns.items():
             if len(values) > 1:
                 raise ArgumentError(f"--column names {name} twice")
@@ -168,82 +108,68 @@ class Reading:
                 raise ArgumentError(f"--column {name}=... is no column", remedy=f"write --{name}")
         return {name: values[0] for name, values in columns.items()}
 
-    def select(self, log: FailureLog) -> FailureLog:
-        """The part of `log` that is asked for."""
-        conditions = {
-            column: [value or None for value in values] for column, values in pairs("--where", self.where).items()
-        }
-        return log.where(conditions).between(self.since, self.until)
-
-    def _sample(self) -> FailureLog:
-        from relfit import datasets
-
-        names = [str(name) for name in datasets.listing()["name"]]
+    def _sample(self) -> rf.FailureLog:
+        names = [str(name) for name in rf.datasets.listing()["name"]]
         if self.log not in names:
             raise ReadError(
                 "no such file", path=self.log, remedy=f"give a file or a bundled sample ({', '.join(names)})"
             )
-        given = {
-            "--format": self.format,
-            "--column": self.columns,
-            "--mapping": self.mapping,
-            "--timezone": self.timezone,
-        }
-        for option, value in given.items():
-            if value:
-                raise ArgumentError(f"{option} does not go with the bundled sample {self.log}")
-        return datasets.load(self.log)
+        for option in ("format", "column", "mapping", "timezone"):
+            if getattr(self, option):
+                raise ArgumentError(f"--{option} does not go with the bundled sample {self.log}")
+        return rf.datasets.load(self.log)
 
 
-@dataclass(frozen=True)
-class Fitting:
-    """What to fit to."""
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """How to show what was computed."""
 
-    per: str
-    measure: str
-    censor: bool
-    families: str
-    level: float
-    method: str = "ml"
-    bias_correction: bool = False
-    bootstrap: str = "auto"
-    seed: int = 0
-    intervals: tuple[str, ...] = ()
-    kind: str = "profile"
-
-    @property
-    def replications(self) -> int | str:
-        """What ``--bootstrap`` asks for, checked."""
-        text = self.bootstrap.strip().lower()
-        if text == "auto":
-            return text
-        if not text.isdigit() or 0 < int(text) < 19:
-            raise ArgumentError(f"--bootstrap {self.bootstrap!r} is not known", remedy="give auto, 0, or 19 and more")
-        return int(text)
-
-    @property
-    def asked(self) -> list[tuple[str, float | str | None]]:
-        """Quantities of ``--interval`` and where they are wanted."""
-        wanted: list[tuple[str, float | str | None]] = []
-        for text in self.intervals:
-            name, sign, place = text.partition("@")
-            at: float | str | None = place.strip() if sign else None
-            if name.strip() == "quantile" and at is not None:
-                try:
-                    at = float(at)
-                except ValueError:
-                    raise ArgumentError(
-                        f"--interval {text!r}: {place!r} is no probability", remedy="write quantile@0.1"
-                    ) from None
-            wanted.append((name.strip(), at))
-        return wanted
-
-    def lives(self, log: FailureLog) -> LifeData:
-        """The lives in `log`."""
-        return (log.ttr if self.measure == "ttr" else log.ttf)(self.per, censor=self.censor)
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="PLACE", help="Write a table (.csv, .parquet, .json), or all to a folder."),
+    ] = None
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="PLACE", help="Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder."),
+    ] = None
 
 
-def pairs(option: str, given: list[str] | None) -> dict[str, list[str]]:
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of the dataclasses among its parameters.
+
+    A parameter of a dataclass type stands for the fields of that class, each an option of its own on the command line;
+    the command gets the filled-in instance.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, type] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if not is_dataclass(hints[name]):
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
+            continue
+        groups[name] = hints[name]
+        own = get_type_hints(hints[name], include_extras=True)
+        for field in fields(hints[name]):
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            parameters.append(
+                inspect.Parameter(
+                    field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=own[field.name]
+                )
+            )
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        for name, kind in groups.items():
+            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
+        command(**values)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:
     """Values by name from texts such as ``name=value``.
 
     Examples
@@ -252,7 +178,7 @@ def pairs(option: str, given: list[str] | None) -> dict[str, list[str]]:
     {'system': ['2', '20'], 'cause': ['a=b']}
     """
     values: dict[str, list[str]] = {}
-    for text in given or ():
+    for text in texts or ():
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
             raise ArgumentError(f"{option} {text!r} has no '='", remedy=f"write {option} NAME=VALUE")
@@ -268,41 +194,54 @@ def family_names(text: str) -> list[str]:
     >>> family_names("weibull, gamma")
     ['weibull', 'gamma']
     """
-    from relfit.families import CORE, family_named
-    from relfit.families import FAMILIES as KNOWN
+    from relfit import families
 
-    sets = {"core": list(CORE), "all": list(KNOWN)}
+    sets = {"core": list(families.CORE), "all": list(families.FAMILIES)}
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    names = [name for part in parts for name in sets.get(part.lower()) or [family_named(part).name]]
+    names = [name for part in parts for name in sets.get(part.lower()) or [families.family_named(part).name]]
     if not names:
         raise ArgumentError("--families is empty", remedy=f"write --families {FAMILIES}")
     return list(dict.fromkeys(names))
 
 
-def check_measure(measure: str) -> str:
-    """`measure` if there is one of this name."""
-    if measure not in ("ttf", "ttr"):
-        raise ArgumentError(f"--measure {measure!r} is not known", remedy="use ttf or ttr")
-    return measure
-
-
-def check_alpha(alpha: float) -> float:
-    """`alpha` if it can be the level of a test.
+def probability(option: str, value: float) -> float:
+    """`value` if it lies strictly between 0 and 1.
 
     Examples
     --------
-    >>> check_alpha(0.01)
+    >>> probability("--alpha", 0.01)
     0.01
     """
-    if not 0.0 < alpha < 1.0:
-        hint = f"did you mean {alpha / 100:g}?" if 1.0 <= alpha < 100.0 else "use 0.05 or the like"
-        raise ArgumentError(f"--alpha {alpha:g} is not between 0 and 1", remedy=hint)
-    return alpha
+    if not 0.0 < value < 1.0:
+        usual = "0.05" if option == "--alpha" else "0.95"
+        hint = f"did you mean {value / 100:g}?" if 2.0 <= value < 100.0 else f"use {usual} or the like"
+        raise ArgumentError(f"{option} {value:g} is not between 0 and 1", remedy=hint)
+    return value
 
 
-def check_level(level: float) -> float:
-    """`level` if it can be the level of an interval."""
-    if not 0.0 < level < 1.0:
-        hint = f"did you mean {level / 100:g}?" if 1.0 < level < 100.0 else "use 0.95 or the like"
-        raise ArgumentError(f"--level {level:g} is not between 0 and 1", remedy=hint)
-    return level
+def duration(option: str, text: str, *, positive: bool = False) -> float:
+    """Hours from a duration, at or above zero.
+
+    Examples
+    --------
+    >>> duration("--restart", "90min")
+    1.5
+    """
+    from relfit.units import hours
+
+    try:
+        value = hours(text)
+    except ArgumentError:
+        value = float("nan")
+    if not 0.0 <= value < float("inf"):
+        raise ArgumentError(f"{option} {text!r} is no duration", remedy="write 30min, 24h or 5days")
+    if positive and value == 0.0:
+        raise ArgumentError(f"{option} {text!r} is nothing", remedy="give a time above zero, as 20h")
+    return value
+
+
+def choice(option: str, value: str, known: tuple[str, ...]) -> str:
+    """`value` if it is one of those known."""
+    if value not in known:
+        raise ArgumentError(f"{option} {value!r} is not known", remedy=f"use {', '.join(known[:-1])} or {known[-1]}")
+    return value

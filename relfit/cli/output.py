@@ -1,33 +1,41 @@
-"""How results leave: text tables, one JSON document, or a file that is complete or absent."""
+"""How results leave: text tables, one JSON document, files that are complete or absent."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relfit.errors import ArgumentError
+from relfit.cli.figures import Picture, check_place, write_figures
+from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.writing import check_writable, complete
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.cli.options import Output
+
 __all__ = [
+    "Answer",
+    "Answers",
     "check_destination",
+    "check_output",
     "is_terminal",
-    "plain",
     "print_json",
     "print_lines",
-    "records",
     "table",
     "write_document",
     "write_table",
 ]
 
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
+_ROWS = 12
+_COLUMNS = 14  # that a terminal can show
 
 
 def is_terminal() -> bool:
@@ -73,7 +81,9 @@ def table(frame: pd.DataFrame) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    simple = plain(value)
+    from relfit.results import json_ready
+
+    simple = json_ready(value)
     if simple is None:
         return "inf" if isinstance(value, float) and math.isinf(value) and value > 0 else "-"
     if isinstance(simple, float):
@@ -84,35 +94,6 @@ def _cell(value: Any) -> str:
 # ------------------------------------------------------------------------ JSON
 
 
-def plain(value: Any) -> Any:
-    """`value` in the types that JSON has; None for what it cannot say (NaN, infinity, a missing time).
-
-    Examples
-    --------
-    >>> plain({"hours": [1.5, float("inf")], 3: (True,)})
-    {'hours': [1.5, None], '3': [True]}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    if hasattr(value, "tolist"):  # numpy scalars and arrays
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (str, int)):
-        return value
-    if hasattr(value, "isoformat"):
-        return value.isoformat() if value == value else None
-    return None if type(value).__name__ == "NAType" else str(value)
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table, ready for JSON."""
-    columns = {str(name): plain(frame.iloc[:, i].tolist()) for i, name in enumerate(frame.columns)}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document to stdout."""
     sys.stdout.write(_text(document))
@@ -120,14 +101,10 @@ def print_json(document: dict[str, Any]) -> None:
 
 def _text(document: dict[str, Any]) -> str:
     """A document with one line for each of its entries: readable, and quick to write where an entry is long."""
-    return "{\n" + ",\n".join(f"{json.dumps(str(k))}: {_dumped(v)}" for k, v in document.items()) + "\n}\n"
+    from relfit.results import json_ready
 
-
-def _dumped(value: Any) -> str:
-    try:
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):  # something that JSON cannot say is in it
-        return json.dumps(plain(value), allow_nan=False)
+    ready = json_ready(document)
+    return "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in ready.items()) + "\n}\n"
 
 
 # ----------------------------------------------------------------------- files
@@ -154,20 +131,29 @@ def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS)
     check_writable(path)
 
 
+def check_output(to: Output) -> None:
+    """Reject, before any work, places that cannot be written to."""
+    if to.out is None or not to.out.is_dir():
+        check_destination(to.out)
+    check_place(to.plot)
+
+
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write a table as CSV, Parquet or JSON records, by the ending of `path`."""
+    from relfit.results import records
+
     with complete(path) as part:
         ending = path.suffix.lower()
         if ending == ".csv":
             frame.to_csv(part, index=False)
         elif ending == ".parquet":
-            _one_type_a_column(frame).to_parquet(part, index=False)
+            _one_type_per_column(frame).to_parquet(part, index=False)
         else:
             rows = ",\n".join(json.dumps(row, allow_nan=False) for row in records(frame))
             part.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
 
 
-def _one_type_a_column(frame: pd.DataFrame) -> pd.DataFrame:
+def _one_type_per_column(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with text where a column mixes types (the column of a rejected row is a name or a number)."""
     typed = frame.infer_objects()
     mixed = [name for name in typed.columns if typed[name].dtype == object]
@@ -178,3 +164,88 @@ def write_document(document: dict[str, Any], path: Path) -> None:
     """Write one JSON document."""
     with complete(path) as part:
         part.write_text(_text(document), encoding="utf-8")
+
+
+# --------------------------------------------------------------------- answers
+
+
+@dataclass
+class Answer:
+    """One question of a command: its answer in words, the tables behind it, its figures."""
+
+    key: str
+    title: str
+    text: str = ""
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    shown: dict[str, pd.DataFrame] = field(default_factory=dict)
+    document: Any = None
+    figures: list[Picture] = field(default_factory=list)
+    problem: str = ""
+
+
+class Answers:
+    """The questions of a command; one that has no answer says why, and the others still come out."""
+
+    def __init__(self) -> None:
+        self.all: list[Answer] = []
+
+    @contextmanager
+    def asking(self, key: str, title: str) -> Iterator[Answer]:
+        """An answer to fill in; a complaint about the data becomes the answer."""
+        answer = Answer(key, title)
+        self.all.append(answer)
+        try:
+            yield answer
+        except RelfitError as error:
+            answer.problem = str(error)
+
+    def show(self, heading: str, to: Output, main: str, headline: str = "", **document: Any) -> None:
+        """Print and write everything; `main` is the table that a single file gets."""
+        tables = {name: frame for answer in self.all for name, frame in answer.tables.items()}
+        written = self._write(tables, to, main)
+        if to.json:
+            texts = [headline, *(answer.text for answer in self.all)]
+            print_json(
+                {
+                    "findings": [text for text in texts if text],
+                    "problems": {answer.key: answer.problem for answer in self.all if answer.problem},
+                    **document,
+                    **{answer.key: answer.document for answer in self.all},
+                    "tables": tables,
+                }
+            )
+            return
+        lines = [heading, *(["", headline] if headline else [])]
+        for answer in self.all:
+            if answer.text or answer.problem:
+                lines += ["", answer.title, "-" * len(answer.title)]
+                lines += [f"no answer: {answer.problem}"] if answer.problem else answer.text.split("\n")
+                for name, frame in answer.shown.items():
+                    lines += ["", *_few_rows(name, frame)]
+        print_lines([*lines, *([""] if written else []), *written])
+
+    def _write(self, tables: dict[str, pd.DataFrame], to: Output, main: str) -> list[str]:
+        written = []
+        if to.out is not None and to.out.is_dir():
+            for name, frame in tables.items():
+                write_table(frame, to.out / f"{name}.csv")
+            written.append(f"tables written to {to.out}: {', '.join(f'{name}.csv' for name in tables)}")
+        elif to.out is not None:
+            if main not in tables:
+                reason = next((answer.problem for answer in self.all if answer.problem), "there is none")
+                remedy = "leave --out out, or name a folder for the others"
+                raise DataError(f"no table {main} to write: {reason}", remedy=remedy)
+            write_table(tables[main], to.out)
+            written.append(f"written to {to.out}")
+        if to.plot is not None:
+            pictures = [picture for answer in self.all if not answer.problem for picture in answer.figures]
+            written += write_figures(pictures, to.plot)
+        return written
+
+
+def _few_rows(name: str, frame: pd.DataFrame) -> list[str]:
+    shown = frame.iloc[:_ROWS, :_COLUMNS]
+    lines = [f"{name[:1].upper()}{name[1:]}", *table(shown)]
+    if len(shown) < len(frame):
+        lines.append(f"... {len(frame) - len(shown)} more rows; --out FOLDER writes all of them")
+    return lines

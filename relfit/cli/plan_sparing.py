@@ -1,117 +1,349 @@
-"""The command ``relfit plan sparing``: its options."""
+"""The command ``relfit plan sparing``: read the parameters and the cluster, plan, show."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import relfit as rf
 from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.figures import Picture, write_figures
+from relfit.cli.plan import Draws, quantile_or_mean
+from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from relfit.planning.sparing.plan_file import ClusterTable, PlanFile
 
 __all__ = ["sparing"]
 
+_ROWS = 12
+_COLUMNS = {
+    "block_gpus": "block",
+    "working_gpus": "working",
+    "spare_blocks": "spares",
+    "job_gpus": "job",
+    "cett_percent": "cett %",
+    "spare_trays_percent": "trays %",
+    "spare_blocks_percent": "blocks %",
+    "stranded_percent": "stranded %",
+    "blocked_percent": "blocked %",
+    "reduced_percent": "reduced %",
+    "saves_percent": "saves %",
+    "rework_percent": "rework %",
+    "detection_percent": "detect %",
+    "restart_percent": "restart %",
+    "checkpoint_every_seconds": "every s",
+    "goodput_gpus": "goodput",
+}
+_MAP_STRATEGIES = 6
 
-def sparing(
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions:
+    """The cluster and its recovery, over what the table [cluster] of the parameter file says."""
+
+    zones: Annotated[int | None, typer.Option(metavar="N", help="Sparing zones.")] = None
+    racks: Annotated[int | None, typer.Option(metavar="N", help="Racks per zone.")] = None
+    trays: Annotated[int | None, typer.Option(metavar="N", help="Trays per rack.")] = None
+    gpus: Annotated[int | None, typer.Option(metavar="N", help="GPUs per tray.")] = None
+    group: Annotated[int | None, typer.Option(metavar="N", help="GPUs that must be placed in one zone.")] = None
+    partial_groups: Annotated[
+        bool | None, typer.Option("--partial-groups", help="Fill the last block of a group in part, if need be.")
+    ] = None
+    block: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Choose from these block sizes only, in GPUs. Repeatable."),
+    ] = None
+    working: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Working GPUs of each --block; all when left out. Repeatable."),
+    ] = None
+    spare_blocks: Annotated[
+        int | None, typer.Option(metavar="N", help="So many spare blocks per zone instead of the best number.")
+    ] = None
+    checkpoint_every: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Work between checkpoints; the best when left out, or best.")
+    ] = None
+    save: Annotated[str | None, typer.Option(metavar="TIME", help="Time to save a checkpoint.")] = None
+    detection: Annotated[str | None, typer.Option(metavar="TIME", help="To notice a failure.")] = None
+    restart: Annotated[str | None, typer.Option(metavar="TIME", help="To find spares, load the state and restart.")] = (
+        None
+    )
+    loss_limit: Annotated[int | None, typer.Option(metavar="N", help="Go on with so many blocks missing.")] = None
+    disturbed: Annotated[
+        bool | None, typer.Option("--disturbed", help="Failures during detection and restart start them again.")
+    ] = None
+    alpha: Annotated[float | None, typer.Option(metavar="X", help="Exposed communication of tensor parallelism.")] = (
+        None
+    )
+    exposed: Annotated[float | None, typer.Option(metavar="P", help="Exposed communication, for power headroom.")] = (
+        None
+    )
+    idle_power: Annotated[
+        float | None, typer.Option(metavar="P", help="Power of an idle tray, as a share of its limit.")
+    ] = None
+
+    def table(self, file: PlanFile) -> ClusterTable:
+        """The cluster of the file with the options over it."""
+        from pydantic import ValidationError
+
+        from relfit.planning.sparing.plan_file import ClusterTable
+
+        known = {} if file.cluster is None else file.cluster.model_dump(exclude_unset=True)
+        options = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) not in (None, [])}
+        if options.get("checkpoint_every") == "best":
+            options["checkpoint_every"] = None
+        if "block" in options and "working" not in options:
+            known.pop("working", None)
+        if not known and not {"racks", "trays"} & set(options):
+            raise ArgumentError("no cluster is given", remedy="write a table [cluster], or --racks, --trays, ...")
+        try:
+            return ClusterTable(**{**known, **options})
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = "--" + str(first["loc"][0]).replace("_", "-")
+            message = first["msg"].removeprefix("Value error, ")
+            raise ArgumentError(f"{name}: {message[:1].lower()}{message[1:]}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Devices:
+    """How devices fail and are repaired."""
+
     params: Annotated[
         Path | None,
         typer.Argument(
             metavar="[PARAMS]", help="Parameters (.toml or .json), which may hold the tables [cluster] and [prices]."
         ),
-    ] = None,
+    ] = None
     mtbf: Annotated[
-        str | None, typer.Option("--mtbf", metavar="TIME", help="Mean time between failures of a tray, as 20000h.")
-    ] = None,
+        str | None, typer.Option(metavar="TIME", help="Mean time between failures of a tray, as 20000h.")
+    ] = None
     mtbf_rack: Annotated[
-        str | None, typer.Option("--mtbf-rack", metavar="TIME", help="Of a rack as a whole; never when left out.")
-    ] = None,
-    mttr: Annotated[str | None, typer.Option("--mttr", metavar="TIME", help="Mean time to repair.")] = None,
-    zones: Annotated[int | None, typer.Option("--zones", metavar="N", help="Sparing zones.")] = None,
-    racks: Annotated[int | None, typer.Option("--racks", metavar="N", help="Racks a zone.")] = None,
-    trays: Annotated[int | None, typer.Option("--trays", metavar="N", help="Trays a rack.")] = None,
-    gpus: Annotated[int | None, typer.Option("--gpus", metavar="N", help="GPUs a tray.")] = None,
-    group: Annotated[
-        int | None, typer.Option("--group", metavar="N", help="GPUs that must be placed in one zone.")
-    ] = None,
-    partial_groups: Annotated[
-        bool, typer.Option("--partial-groups", help="Fill the last block of a group in part, if need be.")
-    ] = False,
-    block: Annotated[
-        list[int] | None,
-        typer.Option("--block", metavar="N", help="Choose from these block sizes only, in GPUs. Repeatable."),
-    ] = None,
-    working: Annotated[
-        list[int] | None,
-        typer.Option("--working", metavar="N", help="Working GPUs of each --block; all when left out. Repeatable."),
-    ] = None,
-    spare_blocks: Annotated[
-        int | None,
-        typer.Option("--spare-blocks", metavar="N", help="So many spare blocks a zone instead of the best number."),
-    ] = None,
-    period: Annotated[
-        str | None,
-        typer.Option("--period", metavar="TIME", help="Work between checkpoints; the best when left out, or best."),
-    ] = None,
-    save: Annotated[str | None, typer.Option("--save", metavar="TIME", help="Time to save a checkpoint.")] = None,
-    detection: Annotated[str | None, typer.Option("--detection", metavar="TIME", help="To notice a failure.")] = None,
-    restart: Annotated[
-        str | None, typer.Option("--restart", metavar="TIME", help="To find spares, load the state and restart.")
-    ] = None,
-    loss_limit: Annotated[
-        int | None, typer.Option("--loss-limit", metavar="N", help="Go on with so many blocks missing.")
-    ] = None,
-    disturbed: Annotated[
-        bool, typer.Option("--disturbed", help="Failures during detection and restart start them again.")
-    ] = False,
-    alpha: Annotated[
-        float | None, typer.Option("--alpha", metavar="X", help="Exposed communication of tensor parallelism.")
-    ] = None,
-    exposed: Annotated[
-        float | None, typer.Option("--exposed", metavar="P", help="Exposed communication, for power headroom.")
-    ] = None,
-    idle_power: Annotated[
-        float | None, typer.Option("--idle-power", metavar="P", help="Power of an idle tray, as a share of its limit.")
-    ] = None,
+        str | None, typer.Option(metavar="TIME", help="Of a rack as a whole; never when left out.")
+    ] = None
+    mttr: Annotated[str | None, typer.Option(metavar="TIME", help="Mean time to repair.")] = None
+
+    @property
+    def by_hand(self) -> dict[str, str | None]:
+        """The options by the names of `DeviceFailures`."""
+        return {"mtbf_tray": self.mtbf, "mtbf_rack": self.mtbf_rack, "mttr": self.mttr}
+
+    def failures(self, file: PlanFile, draws: Draws) -> tuple[Any, Any, tuple[str, ...]]:
+        """Estimates, draws where they are uncertain, and what to say about them."""
+        import numpy as np
+
+        from relfit.planning.sparing import DeviceFailures, device_failures
+
+        known = file.parameters
+        if known is None:
+            missing = next((o for o, v in (("--mtbf", self.mtbf), ("--mttr", self.mttr)) if v is None), None)
+            if missing:
+                raise ArgumentError(f"{missing} is missing", remedy="give it, or name a parameter file")
+            return DeviceFailures(self.mtbf, np.inf if self.mtbf_rack is None else self.mtbf_rack, self.mttr), None, ()
+        by_hand = {name: value for name, value in self.by_hand.items() if value is not None}
+        estimate = device_failures(known, **by_hand)
+        drawn = device_failures(known, **by_hand, n_draws=draws.draws, rng=draws.seed)
+        values = known.values()
+        notes: tuple[str, ...] = ()
+        wide = [name for name in ("mtbf.group", "mtbf.system") if name in values]
+        if wide:
+            often = " and ".join(f"every {values[name]:.4g} h ({name})" for name in wide)
+            notes += (
+                f"Failures that hit nodes of several racks come {often}; no spare helps against them, and the plan "
+                "leaves them out.",
+            )
+        fixed = [name for name in known.unknown_uncertainty if name in ("mtbf.node", "mtbf.rack", "mttr.mean")]
+        if fixed:
+            notes += (f"The uncertainty of {', '.join(fixed)} is not known and left out.",)
+        if np.isinf(estimate.mtbf_rack):
+            notes += ("No MTBF of racks is given: only trays fail.",)
+        varies = any(np.ptp(a) > 0.0 for a in (drawn.mtbf_tray, drawn.mttr)) or (
+            bool(np.isfinite(drawn.mtbf_rack).all()) and np.ptp(drawn.mtbf_rack) > 0.0
+        )
+        return estimate, drawn if varies else None, notes
+
+
+@dataclass
+class Shown:
+    """What the command found, piece by piece."""
+
+    document: dict[str, Any]
+    findings: list[str]
+    lines: list[str]
+    pictures: list[Picture]
+    tables: dict[str, pd.DataFrame]
+
+    def add(self, key: str, result: Any) -> None:
+        """A result with its headline."""
+        self.document[key] = result
+        self.findings.append(result.headline)
+
+
+def sparing(
+    devices: Devices,
+    cluster_options: ClusterOptions,
+    draws: Draws,
+    to: opt.Output,
     blocking: Annotated[
-        float | None,
-        typer.Option("--blocking", metavar="P", help="Also the spare blocks that block the job at most so often."),
+        float | None, typer.Option(metavar="P", help="Also the spare blocks that block the job at most so often.")
     ] = None,
     required: Annotated[
-        float | None,
-        typer.Option("--required", metavar="N", help="Also the cheapest plan for so many useful GPUs, by [prices]."),
+        float | None, typer.Option(metavar="N", help="Also the cheapest plan for so many useful GPUs, by [prices].")
     ] = None,
     simulate: Annotated[
-        float | None,
-        typer.Option("--simulate", metavar="YEARS", help="Also simulate the plan, trays repaired one by one."),
+        float | None, typer.Option(metavar="YEARS", help="Also simulate the plan, trays repaired in turn.")
     ] = None,
     robust: Annotated[
-        str, typer.Option("--robust", metavar="mean|P", help="Robust plan by the mean or a quantile of goodput.")
+        str, typer.Option(metavar="mean|P", help="Robust plan by the mean or a quantile of goodput.")
     ] = "mean",
-    level: opt.Level = 0.9,
-    draws: Annotated[
-        int, typer.Option("--draws", metavar="N", help="How often uncertain parameters are drawn.")
-    ] = 1000,
-    seed: opt.RandomSeed = 0,
-    json: opt.Json = False,
-    out: opt.Out = None,
-    plot: opt.Plot = None,
 ) -> None:
-    """Which spares to keep: block size, spare trays, spare blocks, and what goodput to expect.
+    """Which spares to keep, and the goodput to expect.
 
-    --out writes a row for each strategy; into a folder, the sensitivity to MTBF and MTTR and the decision map with its
+    --out writes one row per strategy; into a folder, the sensitivity to MTBF and MTTR and the decision map with its
     boundaries too.
     """
-    from relfit.cli import sparing_commands
-    from relfit.cli.answers import Output
+    output.check_output(to)
+    level, quantile = opt.probability("--level", draws.level), quantile_or_mean(robust)
+    planning = rf.planning
+    with Steps("reading", "planning", "simulating") as steps:
+        from relfit.planning.sparing.plan_file import PlanFile, read_plan_file
 
-    given = {
-        "zones": zones, "racks": racks, "trays": trays, "gpus": gpus, "group": group,
-        "partial_groups": partial_groups or None, "block": block, "working": working, "period": period, "save": save,
-        "detection": detection, "restart": restart, "loss_limit": loss_limit, "alpha": alpha, "exposed": exposed,
-        "idle_power": idle_power, "disturbed": disturbed or None, "spare_blocks": spare_blocks,
-    }  # fmt: skip
-    asked = sparing_commands.Sparing(
-        params, mtbf, mtbf_rack, mttr, given, blocking, required, simulate, robust, level, draws, seed,
-        out is not None and out.is_dir(), plot is not None,
+        file = PlanFile(None, None, None) if devices.params is None else read_plan_file(devices.params)
+        table = cluster_options.table(file)
+        estimate, drawn, notes = devices.failures(file, draws)
+        cluster, recovery, performance = table.cluster(), table.recovery(), table.performance()
+        strategies = table.strategies()
+        steps.next()
+        plan = planning.optimise_sparing(cluster, estimate, recovery, performance, strategies=strategies)
+        shown = Shown({}, [], [], [("hours", partial(rf.plot, plan))], {"plan": plan.to_frame()})
+        shown.add("plan", plan)
+        if drawn is not None and table.spare_blocks is None:
+            sure = planning.plan_sparing(
+                cluster, (estimate, drawn), recovery, performance, strategies=strategies, level=level, robust=quantile
+            )
+            shown.add("uncertainty", sure)
+            shown.lines += ["", f"Given these data, at {100 * level:g} %", *output.table(sure.to_frame())]
+            shown.pictures.append(("spares", partial(rf.plot, sure)))
+        if file.parameters is not None and (file.parameters.checks or file.parameters.failure is not None):
+            contradicted = planning.check_assumptions(file.parameters)
+            shown.document["assumptions"] = contradicted
+            shown.lines += ["", contradicted.headline]
+            for item in contradicted.failing:
+                shown.lines += [f"- {item.name}: {item.finding}", f"  What follows: {item.consequence}."]
+        if blocking is not None:
+            best, evaluation = int(plan.best), plan.evaluation
+            needed = planning.spare_blocks_needed(
+                evaluation.block_mtbf[best], evaluation.failures.mttr, blocking, blocks=int(evaluation.blocks[best]),
+                zones=cluster.zones,
+            )  # fmt: skip
+            shown.document["blocking"] = needed
+            shown.findings.append(f"For blocks of {evaluation.labels[best]} GPUs: {needed.headline}")
+        _prices(plan, file, required, shown)
+        if to.plot is not None or (to.out is not None and to.out.is_dir()):
+            _around(plan, shown)
+        steps.next()
+        if simulate is not None:
+            _simulate(plan, devices, file, simulate, draws, shown)
+    _show(plan, shown, notes, to)
+
+
+def _prices(plan: Any, file: PlanFile, required: float | None, shown: Shown) -> None:
+    """Costs of every strategy, and the cheapest that does enough."""
+    if file.prices is None:
+        if required is not None:
+            raise ArgumentError("--required needs prices", remedy="write a table [prices] in the parameter file")
+        return
+    evaluation, prices = plan.evaluation, file.prices.prices()
+    costs = rf.planning.sparing_costs(evaluation, prices)
+    costs = costs.sort_values("cost_per_useful_hour", kind="stable").reset_index(drop=True)
+    shown.document["costs"] = costs
+    shown.lines += ["", "Costs per hour, cheapest useful hour first", *output.table(costs.head(_ROWS))]
+    if required is not None:
+        cheapest = rf.planning.cheapest_sparing(
+            evaluation.cluster, evaluation.failures, required, prices, evaluation.recovery, evaluation.performance,
+            strategies=evaluation.strategies, racks=file.prices.racks,
+            services=[service.service() for service in file.prices.services] or None,
+        )  # fmt: skip
+        shown.add("cheapest", cheapest)
+
+
+def _around(plan: Any, shown: Shown) -> None:
+    """Sensitivity to MTBF and MTTR, and the map of strategies."""
+    import numpy as np
+
+    evaluation = plan.evaluation
+    failures = evaluation.failures
+    if evaluation.strategies.spare_blocks is not None or np.isinf(failures.mtbf_tray) or not failures.mttr > 0.0:
+        return
+    order = np.argsort(-evaluation.goodput, kind="stable")[:_MAP_STRATEGIES]
+    some = evaluation.strategies.take(np.sort(order))
+    tray, rack, repair = (float(getattr(failures, name)) for name in ("mtbf_tray", "mtbf_rack", "mttr"))
+    around = rf.planning.sparing_sensitivity(
+        evaluation.cluster, some, failures, evaluation.recovery, evaluation.performance
+    )
+    where = rf.planning.sparing_map(
+        evaluation.cluster, some, tray * np.geomspace(0.05, 20.0, 60), repair * np.geomspace(0.05, 10.0, 60),
+        evaluation.recovery, evaluation.performance, rack_ratio=None if np.isinf(rack) else rack / tray,
     )  # fmt: skip
-    sparing_commands.sparing(asked, Output(json, out, plot))
+    shown.tables |= {"sensitivity": around.to_frame(), "map": where.to_frame(), "boundaries": where.boundaries}
+    shown.findings += [around.headline, where.headline]
+    shown.pictures += [
+        ("sensitivity", partial(rf.plot, around)),
+        ("sensitivity-mttr", partial(rf.plot, around, by="mttr")),
+        ("map", partial(rf.plot, where)),
+    ]
+
+
+def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: Draws, shown: Shown) -> None:
+    """The best plan, event by event."""
+    evaluation, best = plan.evaluation, int(plan.best)
+    one = evaluation.strategies.take(slice(best, best + 1))
+    chosen = one.with_spare_blocks(evaluation.spare_blocks[best : best + 1])
+    calibrated = file.parameters is not None and not any(devices.by_hand.values())
+    lives = rf.simulation.DeviceLives.of_parameters(file.parameters) if calibrated else evaluation.failures
+    run = rf.simulation.simulate_sparing(
+        evaluation.cluster, chosen, lives, evaluation.recovery, years=years, rng=draws.seed, level=draws.level,
+        whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False,
+    )  # fmt: skip
+    shown.add("simulation", run)
+    shown.pictures.append(("simulation", partial(rf.plot, run)))
+
+
+def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output) -> None:
+    import numpy as np
+
+    table = shown.tables["plan"]
+    written: list[str] = []
+    if to.out is not None and to.out.is_dir():
+        for name, one in shown.tables.items():
+            output.write_table(one, to.out / f"{name}.csv")
+        written.append(f"tables written to {to.out}: {', '.join(f'{name}.csv' for name in shown.tables)}")
+    elif to.out is not None:
+        output.write_table(table, to.out)
+        written.append(f"written to {to.out}")
+    if to.plot is not None:
+        written += write_figures(shown.pictures, to.plot)
+    if to.json:
+        output.print_json({"findings": [*shown.findings, *notes], **shown.document})
+        return
+    failures = plan.evaluation.failures
+    rack = "never" if np.isinf(failures.mtbf_rack) else f"every {float(failures.mtbf_rack):.6g} h"
+    head = (
+        f"Planned for {plan.evaluation.cluster.total_gpus:,} GPUs: a tray fails every "
+        f"{float(failures.mtbf_tray):.6g} h, a rack {rack}, a repair takes {float(failures.mttr):.6g} h."
+    )
+    empty = [name for name in _COLUMNS if name.endswith("_percent") and not table[name].abs().max() > 5e-4]
+    few = table[[name for name in _COLUMNS if name not in empty]].head(_ROWS).rename(columns=_COLUMNS)
+    output.print_lines([head, "", *shown.findings, *notes, "", "Strategies", *output.table(few)])
+    if len(table) > _ROWS:
+        output.print_lines([f"... {len(table) - _ROWS} more rows; --out table.csv writes all of them"])
+    output.print_lines([*shown.lines, *([""] if written else []), *written])

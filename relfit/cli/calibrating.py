@@ -1,0 +1,211 @@
+"""The command that calibrates: from a log, or a parameter file, to parameters and what other tools read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.look import Json
+from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError
+
+__all__ = ["calibrate"]
+
+_ENDINGS = (".toml", ".json")
+_EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "scipy": "distributions.py"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exporting:
+    """What to write for other tools."""
+
+    export: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND=PATH", help="Write for airesim, batsim, fta or scipy too. Repeatable."),
+    ] = None
+    airesim: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="For airesim: job_size, working_pool_size ... Repeatable."),
+    ] = None
+    nodes: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of the cluster, for batsim and simulated fta.")
+    ] = None
+    racks: Annotated[int | None, typer.Option(metavar="N", min=1, help="Of the cluster, for simulated fta.")] = None
+    span: Annotated[str, typer.Option(metavar="TIME", help="How long to simulate for fta from a parameter file.")] = (
+        "8766h"
+    )
+
+    @property
+    def airesim_values(self) -> dict[str, float | str | bool]:
+        """Parameters of AIReSim that a log does not know, as numbers where they are numbers.
+
+        Examples
+        --------
+        >>> Exporting(export=["airesim.yaml"], airesim=["job_size=1024", "recovery_time=12.5"]).airesim_values
+        {'job_size': 1024, 'recovery_time': 12.5}
+        """
+        from relfit.calibration.exports import AIRESIM_KEYS
+
+        if self.airesim and not any(kind == "airesim" for kind, _ in self.files):
+            raise ArgumentError("--airesim goes with --export airesim", remedy="add --export airesim.yaml")
+        values: dict[str, float | str | bool] = {}
+        for name, texts in opt.pairs("--airesim", self.airesim).items():
+            if name not in AIRESIM_KEYS:
+                near = get_close_matches(name, AIRESIM_KEYS, n=1)
+                remedy = f"did you mean {near[0]}?" if near else f"it has {', '.join(AIRESIM_KEYS)}"
+                raise ArgumentError(f"AIReSim has no parameter {name!r}", remedy=remedy)
+            values[name] = _value(name, texts[-1])
+        return values
+
+    @property
+    def files(self) -> list[tuple[str, Path]]:
+        """Kind and place of every export.
+
+        Examples
+        --------
+        >>> Exporting(export=["airesim.yaml", "batsim=failures.txt", "fta"]).files
+        [('airesim', PosixPath('airesim.yaml')), ('batsim', PosixPath('failures.txt')), ('fta', PosixPath('fta'))]
+        """
+        files = []
+        for text in self.export or ():
+            kind, sign, place = text.partition("=")
+            name = (kind if sign else Path(text).stem).strip().lower()
+            if name not in _EXPORTS:
+                raise ArgumentError(
+                    f"--export {text!r} is not known",
+                    remedy="write airesim.yaml, batsim.json, fta, scipy, or KIND=PATH",
+                )
+            if not sign:
+                place = text if Path(text).suffix else _EXPORTS[name]
+            if not place.strip():
+                raise ArgumentError(f"--export {text!r} names no file", remedy=f"write {name}={_EXPORTS[name]}")
+            path = Path(place.strip())
+            if not path.parent.is_dir():
+                raise ArgumentError(f"--export {path}: there is no folder {path.parent}", remedy="make it first")
+            if name == "fta" and path.exists():
+                raise ArgumentError(f"--export {path} is there already", remedy="name a new folder")
+            if name != "fta":
+                output.check_destination(path, (path.suffix.lower(),))
+            files.append((name, path))
+        return files
+
+
+def calibrate(
+    reading: opt.Reading,
+    exporting: Exporting,
+    period: Annotated[
+        str | None, typer.Option(metavar="stable|all", help="Part of the log; stable unless cut by hand.")
+    ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend.",
+        ),
+    ] = None,
+    families: opt.Families = opt.FAMILIES,
+    window: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Join records closer than this, as 30min; else from the data.")
+    ] = None,
+    rack: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that says in which rack a node stands.")
+    ] = None,
+    exposure: Annotated[
+        str, typer.Option(metavar="up|observed", help="Count hours of nodes that work, or all hours.")
+    ] = "up",
+    level: opt.Level = 0.95,
+    seed: opt.Seed = 0,
+    json: Json = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the parameters: .toml or .json.")
+    ] = None,
+) -> None:
+    """Estimate what planners need from a log.
+
+    Times between failures and to repair, with intervals and provenance. LOG may also be a parameter file (.toml).
+    """
+    output.check_destination(out, _ENDINGS)
+    files, names = exporting.files, opt.family_names(families)
+    opt.probability("--level", level)
+    values = exporting.airesim_values
+    log: rf.FailureLog | None = None
+    with Steps("reading", "calibrating", "writing") as steps:
+        if reading.log.lower().endswith(".toml"):
+            parameters = rf.read_parameters(reading.log)
+            steps.next()
+        else:
+            log = reading.read()
+            steps.next()
+            cut = reading.since is not None or reading.until is not None
+            wanted = None if parts is None else [part.strip() for part in parts.split(",") if part.strip()]
+            parameters = rf.calibrate(
+                log, period=period or ("all" if cut else None), **({} if wanted is None else {"parts": wanted}),
+                families=names, window=window, group=rack, exposure=exposure, level=level, rng=seed,
+            )  # fmt: skip
+        steps.next()
+        if out is not None:
+            rf.calibration.write_parameters(parameters, out)
+        for kind, path in files:
+            if kind == "airesim":
+                rf.calibration.to_airesim(parameters, path, **values)
+            elif kind == "batsim":
+                rf.calibration.to_batsim(parameters, path, exporting.nodes)
+            elif kind == "scipy":
+                rf.calibration.to_scipy(parameters, path)
+            else:
+                rf.calibration.to_fta(_log_to_export(parameters, log, exporting, seed), path)
+    if json:
+        output.print_json(parameters.to_dict())
+        return
+    output.print_lines(_about(parameters, log))
+    output.print_lines([f"written to {path}" for path in [*([out] if out is not None else []), *(p for _, p in files)]])
+
+
+def _log_to_export(
+    parameters: rf.Parameters, log: rf.FailureLog | None, exporting: Exporting, seed: int
+) -> rf.FailureLog:
+    """The part of the log that was calibrated, or a log simulated from the parameters."""
+    if log is None:
+        return rf.simulation.simulate_log(
+            parameters, exporting.span, nodes=exporting.nodes, racks=exporting.racks, rng=seed
+        )
+    period = parameters.period
+    if period is not None and period.start is not None and period.name != "all":
+        return log.between(period.start, period.end)
+    return log
+
+
+def _value(name: str, text: str) -> float | str | bool:
+    """A value of AIReSim's YAML; only the name of a distribution may be text."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if name == "failure_distribution":
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not number >= 0.0 or number == float("inf"):
+        raise ArgumentError(f"--airesim {name}={text}: {text!r} is not a number from 0 on")
+    return int(number) if number == int(number) and "." not in text else number
+
+
+def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
+    lines = [] if log is None else [repr(log), ""]
+    period = parameters.period
+    if period is not None and period.start is not None and period.end is not None:
+        lines.append(f"period       {period.name}, {period.start:%Y-%m-%d} to {period.end:%Y-%m-%d} UTC")
+    frame = parameters.to_frame()
+    lines += output.table(frame.astype({"events": float})) if len(frame) else ["nothing is known"]
+    if parameters.absent:
+        lines += ["", "Not estimated", *(f"  {name}: {why}" for name, why in parameters.absent.items())]
+    if parameters.warnings:
+        lines += ["", "What contradicts the assumptions of planners", *(f"  {text}" for text in parameters.warnings)]
+    return lines

@@ -1,0 +1,375 @@
+"""The commands that ask whether failures are independent, steady and counted once: dependence, trend, incidents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.output import Answer, Answers
+from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["dependence", "incidents", "trend"]
+
+_PERIODS = 12  # shown
+_LARGEST = 12  # incidents shown
+_HOURS_PER_YEAR = 8766.0
+_METHODS = ("spearman", "pearson", "kendall")
+_QUESTIONS = {
+    "correlation": "Between nodes: times to failure",
+    "cofailure": "Between nodes: failing together",
+    "place": "Between nodes of one place: failing together",
+    "serial": "Along time: each node",
+    "pooled": "Along time: all nodes pooled",
+    "dispersion": "Along time: counts",
+    "cycles": "Along time: the clock",
+}
+_CLASSES = (
+    "system", "nodes", "events", "fraction", "fraction_low", "fraction_high", "ratio", "ratio_low", "ratio_high", "p",
+    "spread", "description", "status",
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------- dependence
+
+
+def dependence(
+    reading: opt.Reading,
+    to: opt.Output,
+    window: Annotated[
+        str, typer.Option(metavar="TIME", help="Two failures no further apart than this come together, as 1h.")
+    ] = "1h",
+    place: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Says where nodes are; rack and the like by default.")
+    ] = None,
+    correlation: Annotated[
+        str, typer.Option(metavar="NAME", help="Between nodes: spearman, pearson or kendall.")
+    ] = "spearman",
+    alpha: opt.Alpha = 0.05,
+    seed: opt.Seed = 0,
+) -> None:
+    """Say whether failures are independent of each other.
+
+    --out writes one row per question with its finding; into a folder, the tables behind them too.
+    """
+    output.check_output(to)
+    opt.probability("--alpha", alpha)
+    opt.duration("--window", window)
+    opt.choice("--correlation", correlation, _METHODS)
+    with Steps("reading", "asking", "writing") as steps:
+        log = reading.read()
+        _check_column("--place", place, log, ("system",))
+        steps.next()
+        result = rf.dependence(log, window=window, place=place, method=correlation, rng=seed)
+        steps.next()
+        answers = Answers()
+        for key, headline in result.headlines.items():
+            part = getattr(result, key)
+            answer = Answer(key, _QUESTIONS[key], headline, problem="" if part is not None else headline)
+            if part is not None:
+                answer.document = part.to_dict()
+                _DETAILS[key](answer, part, alpha)
+                if part.depends is None:  # nothing to look at
+                    answer.shown, answer.figures = {}, []
+            answers.all.append(answer)
+        notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
+        answers.all.append(Answer("questions", "Notes", notes, tables={"questions": result.to_frame()}))
+        answers.show(repr(log), to, "questions", result.headline)
+
+
+def _check_column(option: str, name: str | None, log: rf.FailureLog, known: tuple[str, ...]) -> None:
+    if name is not None and name not in (*known, *log.attributes):
+        raise ArgumentError(f"{option} {name!r} is no column", remedy=f"use {', '.join((*known, *log.attributes))}")
+
+
+def _correlation(answer: Answer, part: Any, alpha: float) -> None:
+    answer.tables = {"correlation_classes": part.classes, "correlated_pairs": part.pairs(1000)}
+    answer.shown = {"classes of |r|": part.classes}
+    significant = part.p_adjusted <= alpha
+    if significant.any():
+        answer.shown["most significant pairs"] = part.pairs(min(int(significant.sum()), 10))
+    answer.figures = [
+        ("correlations", partial(rf.plotting.correlations, part)),
+        ("correlation_classes", partial(rf.plotting.correlation_classes, part)),
+    ]
+
+
+def _together(answer: Answer, part: Any, alpha: float) -> None:
+    frame = _flat(part.table)
+    answer.tables = {f"together_by_{part.per}": frame}
+    if part.pairs is not None:
+        answer.tables[f"pairs_together_by_{part.per}"] = part.pairs.head(1000)
+    worst = frame.sort_values("p", kind="stable").drop(columns="status", errors="ignore")
+    answer.shown = {f"by {part.per}, most significant first": worst}
+    answer.figures = [(f"together_by_{part.per}", partial(rf.plotting.failing_together, part))]
+
+
+def _serial(answer: Answer, part: Any, alpha: float) -> None:
+    answer.tables = {"serial_tests": part.to_frame()}
+    rejected = part.rejected(alpha).rename_axis("test").reset_index()
+    answer.shown = {f"nodes that a test rejects at {alpha:g}": rejected}
+    answer.figures = [
+        ("durbin_watson", partial(rf.plotting.durbin_watson, part, alpha=alpha)),
+        ("autocorrelation", partial(rf.plotting.autocorrelation, part, alpha=alpha)),
+    ]
+
+
+def _pooled(answer: Answer, part: Any, alpha: float) -> None:
+    frame = part.to_frame()
+    answer.tables = {"pooled_tests": frame}
+    step = max(-(-len(frame) // 8), 1)
+    answer.shown = {"first k nodes": frame.iloc[sorted({*range(0, len(frame), step), len(frame) - 1})]}
+    answer.figures = [("durbin_watson_pooled", partial(rf.plotting.durbin_watson_pooled, part, alpha=alpha))]
+
+
+def _dispersion(answer: Answer, part: Any, alpha: float) -> None:
+    answer.tables = {"dispersion": part.to_frame()}
+    answer.shown = {"counts in bins of time": part.to_frame()}
+    answer.figures = [("dispersion", partial(rf.plotting.dispersion, part))]
+
+
+def _cycles(answer: Answer, part: Any, alpha: float) -> None:
+    answer.tables = {"cycles": part.to_frame()}
+    answer.shown = {"cycles": part.to_frame()}
+    answer.figures = [(f"cycle_{name}", partial(rf.plotting.clock_cycle, part, cycle=name)) for name in part.names]
+
+
+_DETAILS: dict[str, Callable[[Answer, Any, float], None]] = {
+    "correlation": _correlation,
+    "cofailure": _together,
+    "place": _together,
+    "serial": _serial,
+    "pooled": _pooled,
+    "dispersion": _dispersion,
+    "cycles": _cycles,
+}
+
+
+# ------------------------------------------------------------------------ trend
+
+
+def trend(
+    reading: opt.Reading,
+    to: opt.Output,
+    per: Annotated[str, typer.Option(metavar="COLUMN", help="Histories of nodes, systems or any column.")] = "node",
+    alpha: opt.Alpha = 0.05,
+    level: opt.Level = 0.95,
+    seed: opt.Seed = 0,
+) -> None:
+    """Say whether the failure rate is steady and nodes alike.
+
+    Periods of a steady rate, tests of trend, point processes, outlier nodes, kinds of repair, availability.
+    --out writes one row per group with its tests of trend; into a folder, the other tables too.
+    """
+    output.check_output(to)
+    opt.probability("--alpha", alpha)
+    opt.probability("--level", level)
+    with Steps("reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
+        log = reading.read()
+        _check_column("--per", per, log, ("node", "system", "cause", "scope"))
+        answers = Answers()
+        steps.next()
+        _change_points(answers, log, alpha, level, seed)
+        steps.next()
+        _histories(answers, log, per, alpha, level)
+        steps.next()
+        _outlier_nodes(answers, log, alpha, level, seed)
+        steps.next()
+        _repair_kinds(answers, log, level)
+        _availability(answers, log, level)
+        steps.next()
+        answers.show(repr(log), to, "trend_tests")
+
+
+def _change_points(answers: Answers, log: rf.FailureLog, alpha: float, level: float, seed: int) -> None:
+    title = "Is the failure rate steady: periods, and the one that a fit should use"
+    with answers.asking("change_points", title) as answer:
+        result = rf.change_points(log, size=alpha, level=level, rng=seed)
+        answer.text = result.headline
+        if len(log.systems) > 1:
+            answer.text += f" The {len(log.systems)} systems were taken as one: --where system=NAME takes one."
+        frame = result.to_frame()
+        answer.tables, answer.document = {"periods": frame}, result.to_dict()
+        short = frame.drop(columns=["start_low", "start_high", "per"])
+        short[["rate", "low", "high"]] *= _HOURS_PER_YEAR
+        for name in ("start", "end"):
+            short[name] = short[name].dt.strftime("%Y-%m-%d")
+        short["use"] = ["use this" if i == result.stable else "" for i in range(len(short))]
+        earlier = min(max(len(short) - _PERIODS, 0), result.stable)
+        heading = f"periods (rates per {result.stable_period.per})"
+        answer.shown = {heading + (f", without the first {earlier}" if earlier else ""): short.iloc[earlier:]}
+        answer.figures = [("change_points", partial(rf.plot, result))]
+
+
+def _histories(answers: Answers, log: rf.FailureLog, per: str, alpha: float, level: float) -> None:
+    from relfit.recurrence import compare_processes, histories_of_log, mean_cumulative, trend_tests
+
+    histories: Any = None
+    with answers.asking("trend", "Does the rate rise or fall: tests of trend") as answer:
+        histories = histories_of_log(log, per)
+        pooled = trend_tests(histories, "all")
+        each = trend_tests(histories) if histories.n_histories > 1 else pooled
+        answer.text = pooled.headline + (f" {each.headline}" if each is not pooled else "")
+        answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
+        answer.shown = {"all together": _trend_rows(pooled)}
+        answer.document = {**each.to_dict(), "all": pooled.to_dict()}
+        answer.figures = [("trend_tests", partial(rf.plotting.trends, pooled, alpha=alpha))]
+        if each is not pooled:
+            answer.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_shares(each, alpha)
+            answer.figures.append((f"trend_tests_by_{_slug(per)}", partial(rf.plotting.trends, each, alpha=alpha)))
+    problem = answers.all[-1].problem
+    with answers.asking("processes", "Which process describes the failures") as answer:
+        _need(histories, problem)
+        together, single = compare_processes(histories, "all", level=level), compare_processes(histories, level=level)
+        answer.text = together.headline + (f" {single.headline}" if histories.n_histories > 1 else "")
+        answer.tables = {"processes": single.to_frame(), "processes_of_all": together.to_frame()}
+        answer.shown = {"all together": together.to_frame().drop(columns="group", errors="ignore")}
+        fits = {model: fit.to_frame() for model, fit in together.fits.items()}
+        answer.document = {**single.to_dict(), "all": together.to_dict(), "fits": fits}
+        answer.figures = [("processes", partial(rf.plot, together))]
+    with answers.asking("mean_cumulative", "How many failures by age: the mean cumulative function") as answer:
+        _need(histories, problem)
+        curve = mean_cumulative(histories, "all", level=level)
+        answer.text, answer.document = curve.headline, curve.to_dict()
+        answer.tables = {"mean_cumulative": curve.to_frame()}
+        answer.figures = [("mean_cumulative", partial(rf.plotting.mean_cumulative, curve))]
+
+
+def _need(histories: Any, problem: str) -> None:
+    if histories is None:
+        raise DataError(problem)
+
+
+def _trend_rows(result: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = {name: getattr(result, name)[0] for name in ("statistic", "p", "direction", "status")}
+    return pd.DataFrame({"test": result.tests, **columns})
+
+
+def _trend_shares(result: Any, alpha: float) -> pd.DataFrame:
+    import pandas as pd
+
+    shares, adjusted = result.share(alpha), result.share(alpha, adjusted=True)
+    tested = (result.status == "ok").sum(axis=0)
+    return pd.DataFrame(
+        {"test": result.tests, "tested": tested, "share": shares.to_numpy(), "by_chance": alpha,
+         "share_adjusted": adjusted.to_numpy()}
+    )  # fmt: skip
+
+
+def _outlier_nodes(answers: Answers, log: rf.FailureLog, alpha: float, level: float, seed: int) -> None:
+    with answers.asking("outlier_nodes", "Are there nodes with excess failures") as answer:
+        result = rf.outlier_nodes(log, alpha=alpha, level=level, rng=seed)
+        answer.text, answer.document = result.headline, result.to_dict()
+        answer.tables = {"outlier_nodes": result.nodes, "classes_of_nodes": result.classes}
+        if result.nodes["events"].sum():
+            classes = result.classes[[c for c in _CLASSES if c in result.classes]]
+            answer.shown = {"how rates of nodes differ": classes}
+            if len(result.outliers):
+                answer.shown["nodes with excess failures"] = result.outliers
+        answer.figures = [("outlier_nodes", partial(rf.plot, result))]
+
+
+def _repair_kinds(answers: Answers, log: rf.FailureLog, level: float) -> None:
+    with answers.asking("repair_kinds", "Are repairs of two kinds: quick and slow") as answer:
+        result = rf.repair_kinds(log, level=level)
+        if not result.table["repairs"].sum():
+            raise DataError("no repair was observed to its end")
+        answer.text, answer.document = result.headline, result.to_dict()
+        answer.tables = {"repair_kinds": result.table}
+        best = result.best()
+        best.loc[best["status"] == "no_split", ["share_quick", "mean_quick", "mean_slow"]] = float("nan")
+        names = ["share_quick", "mean_quick", "mean_slow", "mean", "split"]
+        keys = list(best.columns[: best.columns.tolist().index("repairs") + 1])
+        answer.shown = {"best model of each cause (hours)": best[[*keys, *names, "status"]]}
+        answer.figures = [
+            ("repair_kinds", partial(rf.plotting.repair_classes, result)),
+            ("repair_times", partial(rf.plotting.repair_times, result)),
+        ]
+
+
+def _availability(answers: Answers, log: rf.FailureLog, level: float) -> None:
+    from relfit.recurrence import availability, availability_over_time
+
+    with answers.asking("availability", "How much of the time are nodes up") as answer:
+        whole = availability(log, level=level)
+        if (whole.status == "no_ends").all() or not whole.node_hours.sum():
+            raise DataError("no outage has a known end, or nothing was watched")
+        over = availability_over_time(log, level=level)
+        answer.text = f"{whole.headline} {over.headline}"
+        frame = whole.to_frame()
+        answer.tables = {"availability": frame, "availability_over_time": over.to_frame()}
+        names = ["nodes", "failures", "mtbf", "mttr", "operational", "operational_low", "operational_high", "status"]
+        answer.shown = {"availability": frame[[frame.columns[0], *names]]}
+        answer.document = {**whole.to_dict(), "over_time": over.to_dict()}
+        answer.figures = [("availability", partial(rf.plot, over))]
+
+
+def _slug(text: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in text)
+
+
+def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with its keys as columns."""
+    return frame.reset_index(drop=frame.index.names == [None])
+
+
+# -------------------------------------------------------------------- incidents
+
+
+def incidents(
+    reading: opt.Reading,
+    to: opt.Output,
+    window: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Join records closer than this, as 30min; else from the data.")
+    ] = None,
+    place: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Join records of one system, node, rack or any other column.")
+    ] = "system",
+    level: opt.Level = 0.95,
+) -> None:
+    """Join records that belong together to incidents.
+
+    --out writes one row per incident; into a folder, rates, causes and gaps too.
+    """
+    output.check_output(to)
+    opt.probability("--level", level)
+    with Steps("reading", "joining", "writing") as steps:
+        log = reading.read()
+        steps.next()
+        result = rf.incidents(log, window, place, level=level)
+        steps.next()
+        choice, rates, causes = result.choice, result.rates(), _flat(result.causes())
+        answers = Answers()
+        answers.all = [
+            Answer(
+                "window", "How far apart records of one incident are", choice.headline, tables={"gaps": choice.table},
+                document=choice.to_dict(), figures=[
+                    ("incident_window", partial(rf.plotting.incident_window, choice)),
+                    ("incidents_by_window", partial(rf.plotting.incidents_by_window, result)),
+                ],
+            ),
+            Answer(
+                "incidents", "What the records amount to", result.headline, document=result.to_dict(),
+                tables={"incidents": result.table, "rates": rates, "rates_by_system": result.rates("system"),
+                        "causes": causes},
+                shown={"rates by scope (hours)": rates, "causes": causes},
+                figures=[("incident_sizes", partial(rf.plotting.incident_sizes, result))],
+            ),
+        ]  # fmt: skip
+        largest = result.table.sort_values("nodes", ascending=False, kind="stable").head(_LARGEST)
+        if len(largest):
+            names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
+            short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
+            answers.all[-1].shown["largest incidents"] = short
+        answers.show(repr(log), to, "incidents")

@@ -1,0 +1,300 @@
+"""The commands that look at a log: info, fit, report, data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError
+
+__all__ = ["data", "fit", "info", "report"]
+
+_ROWS_ON_A_TERMINAL = 24
+_MOST_LISTED = 12
+_MOST_PARAMETERS = 6  # columns of them; more are put into words
+_SHOWN = ("status", "failures", "censored", "zeros")
+_NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
+_FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks", "ks_p", "p_source")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Per = Annotated[str, typer.Option(metavar="COLUMN", help="Group by node, system or any column.")]
+NoCensor = Annotated[
+    bool,
+    typer.Option("--no-censor", help="Leave censored times out, as the papers do; the mean comes out too low."),
+]
+
+
+def info(reading: opt.Reading, json: Json = False, out: opt.Out = None) -> None:
+    """Say what a log holds: rows, window, nodes, causes.
+
+    --out writes the rejected rows, each with its file, line and reason; as JSON, all that is known about the log.
+    """
+    output.check_destination(out)
+    with Steps("reading", "counting") as steps:
+        log = reading.read()
+        steps.next()
+        document = {**log.info(), "rejected": log.rejected}
+    if out is not None and out.suffix.lower() == ".json":
+        output.write_document(document, out)
+    elif out is not None:
+        output.write_table(log.rejected, out)
+    if json:
+        output.print_json(document)
+        return
+    output.print_lines(_about(log, document))
+    if out is not None:
+        output.print_lines([f"written to {out}"])
+
+
+def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
+    window = about["window"]
+    ends = ", ".join(f"{end} {'declared' if window[f'{end}_known'] else 'as seen'}" for end in ("start", "end"))
+    lines = [
+        f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
+        f"rows      {about['rows_read']} read = {about['rows_kept']} kept + {about['rows_rejected']} rejected",
+    ]
+    rejections = log.rejections()
+    for reason, count, first in rejections.head(_MOST_LISTED).itertuples():
+        lines.append(f"          {count} rejected: {reason} (first in line {first})")
+    if len(rejections) > _MOST_LISTED:
+        lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
+    lines += [f"          {note}" for note in about["notes"]]
+    if about["selection"]:
+        lines.append(f"selected  {'; '.join(about['selection'])} ({about['events_deselected']} events left out)")
+    if about["nodes"] or about["events"]:
+        hours = "unknown" if window["hours"] != window["hours"] else f"{window['hours']:.0f} hours"
+        lines.append(f"window    {_moment(window['start'])} to {_moment(window['end'])} UTC, {hours} ({ends})")
+    lines += [
+        f"systems   {len(about['systems'])}: {_listed(about['systems'])}",
+        f"nodes     {about['nodes']} ({about['nodes_declared']} declared, "
+        f"{about['nodes_without_failure']} without a failure)",
+        f"events    {about['events']} ({about['events_without_node']} without a node)",
+    ]
+    if about["lifetimes"] is not None:
+        lines.append(f"lifetimes {about['lifetimes']} given whole")
+    if about["causes"]:
+        lines.append(f"causes    {_listed([f'{cause} {count}' for cause, count in about['causes'].items()])}")
+    if about["attributes"]:
+        lines.append(f"columns   {', '.join(about['attributes'])}")
+    return lines
+
+
+def _moment(stamp: str | None) -> str:
+    return "unknown" if stamp is None else stamp[:16].replace("T", " ")
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return ", ".join(names[:_MOST_LISTED]) + more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitting:
+    """What to fit, to which times, and what to show of the fits."""
+
+    per: Per = "node"
+    measure: Annotated[str, typer.Option(metavar="ttf|ttr", help="Times to failure or times to repair.")] = "ttf"
+    no_censor: NoCensor = False
+    families: opt.Families = opt.FAMILIES
+    method: Annotated[str, typer.Option(metavar="NAME", help="ml, moments, rank_y or rank_x.")] = "ml"
+    bias_correction: Annotated[
+        bool, typer.Option("--bias-correction", help="Correct the Weibull shape for its bias in small samples.")
+    ] = False
+    resamples: Annotated[
+        str,
+        typer.Option(
+            metavar="N|auto", help="Behind p-values that no table gives; 0 for none, auto for 199 where quick."
+        ),
+    ] = "auto"
+    interval: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUANTITY[@AT]",
+            help="Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
+        ),
+    ] = None
+    kind: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the intervals: profile, wald, bootstrap, resample or exact.")
+    ] = "profile"
+    level: opt.Level = 0.95
+    seed: opt.Seed = 0
+
+    @property
+    def n_resamples(self) -> int | str:
+        """What ``--resamples`` asks for, checked."""
+        text = self.resamples.strip().lower()
+        if text == "auto":
+            return text
+        if not text.isdigit() or 0 < int(text) < 19:
+            raise ArgumentError(f"--resamples {self.resamples!r} is not known", remedy="give auto, 0, or 19 and more")
+        return int(text)
+
+    @property
+    def intervals(self) -> dict[str, tuple[str, float | str | None]]:
+        """Quantities of ``--interval`` and where they are wanted, by the text that asks for them."""
+        wanted: dict[str, tuple[str, float | str | None]] = {}
+        for text in self.interval or ():
+            name, sign, place = text.partition("@")
+            at: float | str | None = place.strip() if sign else None
+            if name.strip() == "quantile" and at is not None:
+                try:
+                    at = float(at)
+                except ValueError:
+                    remedy = "write quantile@0.1"
+                    raise ArgumentError(f"--interval {text!r}: {place!r} is no probability", remedy=remedy) from None
+            wanted[text] = (name.strip(), at)
+        return wanted
+
+
+def fit(reading: opt.Reading, fitting: Fitting, json: Json = False, out: opt.Out = None) -> None:
+    """Fit distributions to times to failure or to repair.
+
+    --out writes one row per group and family with everything that is known about the fit.
+    """
+    output.check_destination(out)
+    families = opt.family_names(fitting.families)
+    level = opt.probability("--level", fitting.level)
+    opt.choice("--measure", fitting.measure, ("ttf", "ttr"))
+    n_resamples, wanted = fitting.n_resamples, fitting.intervals
+    with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
+        log = reading.read()
+        steps.next()
+        times = (log.ttr if fitting.measure == "ttr" else log.ttf)(fitting.per, censor=not fitting.no_censor)
+        steps.next()
+        fits = rf.fit(
+            times, families=families, level=level, method=fitting.method, bias_correction=fitting.bias_correction,
+            n_resamples=n_resamples, rng=fitting.seed,
+        )  # fmt: skip
+        intervals = {
+            text: fits.interval(name, at=at, kind=fitting.kind, rng=fitting.seed) for text, (name, at) in wanted.items()
+        }
+        steps.next()
+        rejected = fits.rejected("ks").reset_index()
+        steps.next()
+        main = "weibull" if "weibull" in families else families[0]
+        spread = fits.describe(main)
+        if out is not None:
+            output.write_table(fits.to_frame(), out)
+    if json:
+        about = {key: value for key, value in log.info().items() if key not in ("systems", "causes")}
+        described = {"family": main, "rows": spread.reset_index(names="over")}
+        output.print_json(
+            {"log": about, **fits.to_dict(), "describe": described, "rejected": rejected, "intervals": intervals}
+        )
+        return
+    left_out = ", ".join(f"{name} {count}" for name, count in times.to_dict()["left_out"].items() if count)
+    statuses = [f"{family}: {_counted(fits[family].status)}" for family in families]
+    output.print_lines(
+        [
+            repr(log),
+            repr(times),
+            *([f"left out: {left_out}"] if left_out else []),
+            *times.notes,
+            *statuses,
+            *([] if any(fits[family].ok.any() for family in families) else [_NOTHING_FITTED]),
+            "",
+            "Which family fits best (groups)",
+            *output.table(fits.compare().reset_index()),
+            "",
+            "Groups in which K-S rejects the family at 5 %, one by one and with the false-discovery rate controlled",
+            *output.table(rejected),
+            "",
+            f"Spread of the {main} over the groups (times in hours)",
+            *output.table(spread.reset_index(names="")),
+            "",
+            f"Fits by group (hours, {100 * level:g} % intervals)",
+            *_by_group(fits),
+        ]
+    )
+    for text, found in intervals.items():
+        part = found.head(_ROWS_ON_A_TERMINAL) if output.is_terminal() else found
+        output.print_lines(["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(part)])
+    if out is not None:
+        output.print_lines([f"written to {out}"])
+
+
+def _by_group(fits: rf.Fits) -> list[str]:
+    """The fits of each group, as many as a terminal can show."""
+    table = fits.summary().reset_index()
+    shown = table.head(_ROWS_ON_A_TERMINAL) if output.is_terminal() else table
+    keys = list(table.columns[: table.columns.get_loc("status")])
+    own = dict.fromkeys(name for result in fits.results.values() for name in result.parameters)
+    if len(own) > _MOST_PARAMETERS:
+        rows = shown[list(own)].to_dict("records")
+        words = [", ".join(f"{name} {value:.4g}" for name, value in row.items() if value == value) for row in rows]
+        shown, own = shown.assign(parameters=words), {"parameters": None}
+    lines = output.table(shown[[*keys, *_SHOWN, *own, *_FIGURES]])
+    if len(shown) < len(table):
+        lines.append(f"... {len(table) - len(shown)} more rows; --out fits.csv writes all of them")
+    return lines
+
+
+def _counted(statuses: Any) -> str:
+    import pandas as pd
+
+    counts = pd.Series(statuses, dtype=object).value_counts()
+    return ", ".join(f"{status} {n}" for status, n in counts.items())
+
+
+def report(
+    reading: opt.Reading,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE.html", help="The report: one self-contained HTML file.")
+    ] = Path("report.html"),
+    per: Per = "node",
+    no_censor: NoCensor = False,
+    families: opt.Families = opt.FAMILIES,
+    level: opt.Level = 0.95,
+    node: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Show this node by itself. Repeatable.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    json: Json = False,
+) -> None:
+    """Write a report on a log as one HTML file."""
+    output.check_destination(out, endings=(".html", ".htm"))
+    names = opt.family_names(families)
+    opt.probability("--level", level)
+    with Steps("reading", "writing the report") as steps:
+        log = reading.read()
+        steps.next()
+        path = rf.report(log, out, families=names, per=per, level=level, nodes=node, title=title, censor=not no_censor)
+    if json:
+        output.print_json({"report": str(path), "log": log.info()})
+    else:
+        output.print_lines([str(path)])
+
+
+def data(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A bundled sample.")] = None,
+    json: Json = False,
+    out: opt.Out = None,
+) -> None:
+    """List the bundled samples, or write one to a file."""
+    output.check_destination(out)
+    listing = rf.datasets.listing()
+    names = [str(known) for known in listing["name"]]
+    if name is not None and name not in names:
+        raise ArgumentError(f"no bundled sample {name!r}", remedy=f"there is {', '.join(names)}")
+    if name is None and out is not None and len(names) > 1:
+        raise ArgumentError("--out needs the name of a sample", remedy=f"there is {', '.join(names)}")
+    if out is not None:
+        log = rf.datasets.load(name or names[0])
+        if out.suffix.lower() == ".parquet":
+            rf.write(log, out)
+        else:  # the events, as a table that relfit reads
+            output.write_table(log.events.drop(columns=["start_cut", "end_cut", "line"]), out)
+    shown = listing if name is None else listing[listing["name"].astype(str) == name]
+    if json:
+        output.print_json({"samples": shown.reset_index(drop=True)})
+        return
+    output.print_lines(output.table(shown))
+    if out is not None:
+        output.print_lines([f"written to {out}"])

@@ -1,0 +1,253 @@
+"""The commands ``relfit plan checkpoint|migration|replication``: what to do about failures whose rates are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.figures import Picture, write_figures
+from relfit.errors import ArgumentError
+
+__all__ = ["Draws", "checkpoint", "migration", "replication"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draws:
+    """How uncertain parameters become limits."""
+
+    level: opt.Level = 0.95
+    draws: Annotated[int, typer.Option(metavar="N", min=2, help="How often uncertain parameters are drawn.")] = 1000
+    seed: opt.Seed = 0
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """Arguments of the planners."""
+        return {"n_draws": self.draws, "level": opt.probability("--level", self.level), "rng": self.seed}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failing:
+    """How often nodes fail, and what saving and restoring cost."""
+
+    params: Annotated[
+        Path | None,
+        typer.Argument(metavar="[PARAMS]", help="Parameters, as relfit calibrate writes them (.toml or .json)."),
+    ] = None
+    mtbf: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Mean time between failures of one node, as 20000h.")
+    ] = None
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="Nodes; all of the fleet, where PARAMS knows.")] = None
+    events: Annotated[
+        float | None, typer.Option(metavar="N", help="Failures behind --mtbf, for limits of everything.")
+    ] = None
+    save: Annotated[str | None, typer.Option(metavar="TIME", help="Time to save a checkpoint (required).")] = None
+    restore: Annotated[str, typer.Option(metavar="TIME", help="Time to restore one.")] = "0h"
+    restart: Annotated[str, typer.Option(metavar="TIME", help="From a failure to the start of the restore.")] = "0h"
+
+    def source(self) -> Any:
+        """The parameters, or the mean time between failures."""
+        if self.params is not None and self.mtbf is not None:
+            raise ArgumentError("PARAMS and --mtbf are both given", remedy="give one of them")
+        if self.params is not None:
+            from relfit.planning.sparing.plan_file import read_plan_file
+
+            found = read_plan_file(self.params).parameters
+            if found is None:
+                raise ArgumentError(f"{self.params} has no failure rate", remedy="write mtbf in it, or give --mtbf")
+            return found
+        if self.mtbf is None:
+            raise ArgumentError("no failure rate is given", remedy="name a parameter file, or give --mtbf")
+        return self.mtbf
+
+    @property
+    def costs(self) -> tuple[str, str, str]:
+        """Save, restore and restart."""
+        return needed("--save", self.save), self.restore, self.restart
+
+
+def needed(option: str, value: str | None) -> str:
+    """The value of an option that must be there."""
+    if value is None:
+        raise ArgumentError(f"{option} is missing", remedy=f"write {option} 5min or the like")
+    return value
+
+
+def checkpoint(
+    failing: Failing,
+    draws: Draws,
+    to: opt.Output,
+    checkpoint_every: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Say what so much work between saves loses.")
+    ] = None,
+    unexposed: Annotated[
+        bool, typer.Option("--unexposed", help="Failures strike neither in saves nor in restores.")
+    ] = False,
+    slowed: Annotated[float, typer.Option(metavar="P", help="Share of speed lost during a save; 1 blocks.")] = 1.0,
+    global_save: Annotated[str | None, typer.Option(metavar="TIME", help="Two levels: time of a global save.")] = None,
+    global_restore: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Two levels: time of a global restore.")
+    ] = None,
+    share_global: Annotated[
+        float | None, typer.Option(metavar="P", help="Share of failures that need the global save.")
+    ] = None,
+    shape: Annotated[
+        float | None, typer.Option(metavar="X", help="Weibull shape of the times between failures of the job.")
+    ] = None,
+    by_family: Annotated[
+        bool, typer.Option("--by-family", help="Plan with the distribution in PARAMS instead of its rates.")
+    ] = False,
+    age: Annotated[
+        str, typer.Option(metavar="TIME", help="Age of the nodes at every restart, with --by-family.")
+    ] = "0h",
+    work: Annotated[str | None, typer.Option(metavar="TIME", help="Work of the job, for its expected time.")] = None,
+    robust: Annotated[
+        str, typer.Option(metavar="mean|P", help="Robust plan by the mean or a quantile of the waste.")
+    ] = "mean",
+) -> None:
+    """How often to save, and what it costs.
+
+    --out writes one row per rule with its work between saves and its waste.
+    """
+    output.check_output(to)
+    save, restore, restart = failing.costs
+    source, more = failing.source(), {"nodes": failing.nodes, "events": failing.events, **draws.common}
+    notes = _notes(source)
+    if shape is not None:
+        source = _weibull(source, failing, shape)
+        more |= {"nodes": None, "events": None, "schedule": True}
+    if by_family:
+        more |= {"by_family": True, "ages": age, "schedule": True}
+        notes += (
+            f"All nodes are taken to be {age} old at every restart, though only the one that failed is new; rates "
+            "(without --by-family) are right in the long run.",
+        )
+    plan = rf.planning.plan_checkpoints(
+        source, save, restore, restart, checkpoint_every=checkpoint_every,
+        exposed=() if unexposed else ("save", "restore"), slowed=slowed, global_save=global_save,
+        global_restore=global_restore, share_global=share_global, work=work, robust=quantile_or_mean(robust), **more,
+    )  # fmt: skip
+    pictures: list[Picture] = [("waste", partial(rf.plot, plan))]
+    if plan.schedule is not None:
+        pictures.append(("intervals", partial(rf.plot, plan.schedule)))
+    _show(plan, "Rules", pictures, to, notes)
+
+
+def quantile_or_mean(text: str) -> str | float:
+    """``"mean"``, or the quantile that a text names."""
+    if text == "mean":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentError(f"--robust {text!r} is not known", remedy="give mean, or 0.9 or the like") from None
+
+
+def migration(
+    failing: Failing,
+    draws: Draws,
+    to: opt.Output,
+    migration: Annotated[str | None, typer.Option(metavar="TIME", help="Time to migrate (required).")] = None,
+    recall: Annotated[float, typer.Option(metavar="P", help="Share of the failures that are predicted.")] = 1.0,
+    precision: Annotated[float, typer.Option(metavar="P", help="Share of the predictions that are true.")] = 1.0,
+    lead: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long before the failure the prediction comes.")
+    ] = None,
+    risk: Annotated[float, typer.Option(metavar="P", help="Probability to be short of a spare node.")] = 1e-4,
+    spares: Annotated[int | None, typer.Option(metavar="N", help="So many spares instead.")] = None,
+    sequential: Annotated[bool, typer.Option("--sequential", help="Every node has a job of its own.")] = False,
+    share_sequential: Annotated[float, typer.Option(metavar="P", help="Share of the jobs that have one node.")] = 0.25,
+) -> None:
+    """Whether migration on predictions pays.
+
+    --out writes one row per size of job.
+    """
+    output.check_output(to)
+    save, restore, restart = failing.costs
+    move = needed("--migration", migration)
+    source = failing.source()
+    plan = rf.planning.plan_migration(
+        source, save, restore, restart, move, recall=recall, precision=precision, lead=lead, risk=risk,
+        spares=spares, sequential=sequential, share_sequential=share_sequential, nodes=failing.nodes,
+        events=failing.events, **draws.common,
+    )  # fmt: skip
+
+    def strategies(ax: Any = None) -> Any:
+        import numpy as np
+
+        sizes = np.unique(np.round(np.geomspace(64, max(16.0 * plan.nodes, 1e5), 50)).astype(np.int64))
+        means = plan.node_mtbf * np.geomspace(0.03, 30.0, 50)
+        compared = rf.planning.compare_strategies(sizes, means, save, restore, restart, move, plan.predictor, risk=risk)
+        return rf.plot(compared, ax)
+
+    pictures = [("yield", partial(rf.plot, plan)), ("strategies", strategies)]
+    _show(plan, "By size of job", pictures, to, _notes(source))
+
+
+def replication(
+    failing: Failing,
+    draws: Draws,
+    to: opt.Output,
+    replicas: Annotated[int, typer.Option(metavar="N", help="Up to so many copies of a process.")] = 3,
+    overhead: Annotated[
+        float, typer.Option(metavar="P", help="Share of speed that copies lose to keep in step.")
+    ] = 0.0,
+) -> None:
+    """Whether to run every process twice or more.
+
+    --out writes one row per strategy.
+    """
+    output.check_output(to)
+    source = failing.source()
+    plan = rf.planning.plan_replication(
+        source, *failing.costs, most_replicas=replicas, overhead=overhead, nodes=failing.nodes, events=failing.events,
+        **draws.common,
+    )  # fmt: skip
+    _show(plan, "Strategies", [("yield", partial(rf.plot, plan))], to, _notes(source))
+
+
+def _notes(source: Any) -> tuple[str, ...]:
+    notes = tuple(getattr(source, "warnings", ()))
+    fleet, known = getattr(source, "fleet", None), source.values() if hasattr(source, "values") else {}
+    if "mtbf.rack" in known and not (getattr(fleet, "nodes", None) and getattr(fleet, "racks", None)):
+        notes += ("mtbf.rack is left out: how many nodes a rack has is not known (fleet.nodes, fleet.racks).",)
+    return notes
+
+
+def _weibull(source: Any, failing: Failing, shape: float) -> Any:
+    """Times between failures of the job with the mean of its exponential ones."""
+    from scipy.special import gamma
+
+    from relfit.planning.job_rate import rate_of_job
+
+    if failing.events is not None:
+        raise ArgumentError("--events does not go with --shape", remedy="leave one of them out")
+    if not 0.0 < shape < float("inf"):
+        raise ArgumentError(f"--shape {shape:g} is not above zero", remedy="give 0.7 or the like")
+    mean = rate_of_job(source, failing.nodes, n_draws=2, rng=0).mtbf
+    return rf.families.Weibull(shape, mean / gamma(1.0 + 1.0 / shape))
+
+
+def _show(plan: Any, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...]) -> None:
+    table = plan.to_frame()
+    written: list[str] = []
+    if to.out is not None:
+        path = to.out / "plan.csv" if to.out.is_dir() else to.out
+        output.write_table(table, path)
+        written.append(f"written to {path}")
+    if to.plot is not None:
+        written += write_figures(pictures, to.plot)
+    if to.json:
+        output.print_json({**plan.to_dict(), "warnings": notes})
+        return
+    output.print_lines([f"Planned with {plan.source}.", "", *plan.findings, "", title, *output.table(table)])
+    if notes:
+        output.print_lines(["", "What contradicts the assumptions", *(f"- {note}" for note in notes)])
+    if written:
+        output.print_lines(["", *written])

@@ -1,0 +1,465 @@
+"""The commands that predict jobs on nodes, and hold the prediction to the log: system, nodes, validate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.figures import write_figures
+from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["nodes", "system", "validate"]
+
+_SHOWN = 16  # sizes in the table on a screen
+_NAMED = 40
+_FIGURES = ("reliability", "hazard", "mttf")
+_SIZES = (1, 4, 16)
+_LENGTHS = ("6h", "24h", "72h")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet:
+    """How nodes get their distributions and ages."""
+
+    age: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TIME", help="Age of all nodes, as 10days, or repeated for each; else the log's."),
+    ] = None
+    at: Annotated[
+        str | None, typer.Option(metavar="DATE", help="When the job starts; the end of the log if left out.")
+    ] = None
+    families: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="To fit: one, Weibull when left out; several with --own-fits."),
+    ] = None
+    family: Annotated[str, typer.Option(metavar="NAME", help="One for all nodes, or best.")] = "best"
+    missing: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Nodes without an estimate: pool, drop or error (a file of fits: no pool)."),
+    ] = None
+    own_fits: Annotated[
+        bool, typer.Option("--own-fits", help="Fit every node on its own; else each is drawn towards the fleet.")
+    ] = False
+
+    def system(self, reading: opt.Reading, names: list[str] | None, steps: Steps) -> rf.System:
+        """The system of these nodes, from a file of fits or from a log."""
+        if self.missing is not None:
+            opt.choice("--missing", self.missing, ("error", "drop", "pool"))
+        ages = self._ages()
+        from relfit.system.fits_file import is_fits_file
+
+        if is_fits_file(reading.log):
+            return self._of_fits(reading, names, ages, steps)
+        families = None if self.families is None else opt.family_names(self.families)
+        if not self.own_fits and families is not None and len(families) > 1 and self.family == "best":
+            raise ArgumentError(
+                f"--families {self.families}: nodes that are drawn towards the fleet have one family",
+                remedy="name one, or add --own-fits",
+            )
+        log = reading.read()
+        steps.next()
+        found = rf.system_from_log(
+            log, self.at, nodes=names, families=families, family=self.family, pooled=not self.own_fits,
+            missing=self.missing or "pool",
+        )  # fmt: skip
+        return found if ages is None else found.at_age(ages)
+
+    def _of_fits(self, reading: opt.Reading, names: list[str] | None, ages: Any, steps: Steps) -> rf.System:
+        unfit = {
+            "--at": self.at, "--own-fits": self.own_fits, "--families": self.families, "--where": reading.where,
+            "--since": reading.since, "--until": reading.until, "--missing pool": self.missing == "pool",
+        }  # fmt: skip
+        for option, value in unfit.items():
+            if value:
+                raise ArgumentError(f"{option} does not go with a file of fits", remedy="give the log itself")
+        steps.next()
+        return rf.System.from_file(
+            reading.log, names, 0.0 if ages is None else ages, family=self.family, missing=self.missing or "error"
+        )
+
+    def _ages(self) -> Any:
+        from relfit.system.components import LONGEST_AGE
+
+        if not self.age:
+            return None
+        ages = [opt.duration("--age", text) for text in self.age]
+        for text, age in zip(self.age, ages, strict=True):
+            if age > 0.0 and text.strip()[-1].isdigit():
+                raise ArgumentError(
+                    f"--age {text} does not say its unit", remedy=f"write {text.strip()}h or {text.strip()}days"
+                )
+            if age > LONGEST_AGE:
+                raise ArgumentError(f"--age {text} is {age / 8766.0:.4g} years", remedy="write 30min, 20h or 5days")
+        return ages[0] if len(ages) == 1 else ages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """Intervals from the uncertainty of the fits."""
+
+    interval: Annotated[
+        float | None, typer.Option(metavar="P", help="Level of intervals from the uncertainty of the fits.")
+    ] = None
+    draws: Annotated[int, typer.Option(metavar="N", min=1, help="Draws of the parameters behind them.")] = 200
+    seed: opt.Seed = 0
+
+    def check(self) -> None:
+        """Reject a level that cannot be."""
+        if self.interval is not None:
+            opt.probability("--interval", self.interval)
+
+
+# ----------------------------------------------------------------------- system
+
+
+def system(
+    reading: opt.Reading,
+    fleet: Fleet,
+    drawn: Drawn,
+    to: opt.Output,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="These nodes, in this order; all when left out.")
+    ] = None,
+    k: Annotated[int | None, typer.Option(metavar="K", help="Only the first K of them.")] = None,
+    horizon: Annotated[
+        list[str] | None, typer.Option(metavar="TIME", help="Show reliability at 24h, ... Repeatable.")
+    ] = None,
+    tolerate: Annotated[int, typer.Option(metavar="S", help="Nodes that may fail; none are replaced.")] = 0,
+) -> None:
+    """Say how long 1 to K nodes survive together.
+
+    LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
+    """
+    output.check_output(to)
+    drawn.check()
+    times = [opt.duration("--horizon", text) for text in horizon or ["24h"]]
+    names = None if nodes is None else [name.strip() for name in nodes.split(",") if name.strip()]
+    if nodes is not None and not names:
+        raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")
+    with Steps("reading", "fitting", "computing", "writing") as steps:
+        chosen = fleet.system(reading, names, steps)
+        if k is not None:
+            if not 1 <= k <= chosen.n_nodes:
+                raise ArgumentError(
+                    f"--k {k} of {chosen.n_nodes} nodes", remedy=f"give 1 to {chosen.n_nodes}, or other nodes"
+                )
+            chosen = chosen.take(range(k))
+        if tolerate:
+            chosen = chosen.tolerating(tolerate)
+        steps.next()
+        sizes = chosen.by_size(times)
+        whole = _whole(chosen, times, drawn)
+        steps.next()
+        table = sizes.to_frame()
+        document = {
+            "system": {"nodes": chosen.n_nodes, "tolerance": chosen.tolerance, "description": repr(chosen)},
+            "headline": _headline(chosen, whole),
+            "notes": chosen.notes,
+            "whole": whole,
+            "sizes": table,
+            "nodes": chosen.to_frame(),
+        }
+        written = _write(to, table, [(f"{n}_by_nodes", partial(rf.plotting.by_size, sizes, n)) for n in _FIGURES])
+    if to.json:
+        output.print_json(document)
+        return
+    rows = _few(len(table))
+    lines = [repr(chosen), "", document["headline"], *chosen.notes, "", "All nodes together", *output.table(whole), ""]
+    lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
+    if len(rows) < len(table):
+        lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")
+    output.print_lines([*lines, *written])
+
+
+def _write(to: opt.Output, table: pd.DataFrame, pictures: list[Any]) -> list[str]:
+    """Write the table and the figures; lines that say where they are."""
+    written: list[str] = []
+    if to.out is not None:
+        path = to.out / "table.csv" if to.out.is_dir() else to.out
+        output.write_table(table, path)
+        written.append(f"written to {path}")
+    if to.plot is not None:
+        written += write_figures(pictures, to.plot)
+    return ["", *written] if written else []
+
+
+def _whole(chosen: rf.System, times: list[float], drawn: Drawn) -> pd.DataFrame:
+    """Quantities of all nodes together, with intervals where they are asked for."""
+    import numpy as np
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = [{"quantity": "mttf", "at_hours": np.nan, "value": float(chosen.mttf())}]
+    for name in ("reliability", "hazard"):
+        values = np.ravel(getattr(chosen, name)(times))
+        rows += [{"quantity": name, "at_hours": x, "value": float(v)} for x, v in zip(times, values, strict=True)]
+    table = pd.DataFrame(rows)
+    if drawn.interval is not None:
+        how: dict[str, Any] = {"level": drawn.interval, "n_draws": drawn.draws, "rng": drawn.seed}
+        limits = [
+            chosen.interval("mttf", **how),
+            *(chosen.interval(n, times, **how) for n in ("reliability", "hazard")),
+        ]
+        table["low"] = np.concatenate([np.ravel(one.low) for one in limits])
+        table["high"] = np.concatenate([np.ravel(one.high) for one in limits])
+    return table
+
+
+def _headline(chosen: rf.System, whole: pd.DataFrame) -> str:
+    import math
+
+    mean, first = whole.iloc[0], whole.iloc[1]
+    spare = f" with {chosen.tolerance} to spare" if chosen.tolerance else ""
+    long = "without end on average" if math.isinf(mean["value"]) else f"for {mean['value']:.4g} hours on average"
+    return (
+        f"{chosen.n_nodes} nodes{spare} run {long}, and for {first['at_hours']:g} hours "
+        f"with probability {first['value']:.4g}."
+    )
+
+
+def _few(count: int) -> list[int]:
+    """Positions of few sizes that span all of them."""
+    if count <= _SHOWN:
+        return list(range(count))
+    steps = {round(count ** (i / (_SHOWN - 1))) for i in range(_SHOWN)}
+    return sorted({min(max(k, 1), count) - 1 for k in steps})
+
+
+# ------------------------------------------------------------------------ nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The job that is asked about."""
+
+    work: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long the job takes on one node without failures.")
+    ] = None
+    parallel_fraction: Annotated[
+        float | None, typer.Option(metavar="P", help="Share of the work that runs in parallel.")
+    ] = None
+    speedup: Annotated[str, typer.Option(metavar="NAME", help="amdahl, gustafson or table.")] = "amdahl"
+    table: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Measured: columns nodes, and time or speedup.")
+    ] = None
+    restart: Annotated[str, typer.Option(metavar="TIME", help="From a failure to working again.")] = "0h"
+    checkpoint_every: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Work between two checkpoints; none without.")
+    ] = None
+    save: Annotated[str, typer.Option(metavar="TIME", help="To write a checkpoint.")] = "0h"
+    restore: Annotated[str, typer.Option(metavar="TIME", help="To read a checkpoint.")] = "0h"
+
+    def job(self) -> rf.jobs.Job:
+        """The job.
+
+        Raises
+        ------
+        ArgumentError
+            For options that do not go together, or values that cannot be; the error names the option.
+        ReadError
+            For a table that cannot be used, with file, line and column.
+        """
+        speedup = self._speedup()
+        work = None if self.work is None else opt.duration("--work", self.work, positive=True)
+        if work is None and speedup.work is None:
+            raise ArgumentError("--work is missing", remedy="say how long the job takes on one node, as --work 1000h")
+        return rf.jobs.Job(work, speedup, opt.duration("--restart", self.restart), self._checkpoint())
+
+    def _speedup(self) -> rf.jobs.Speedup:
+        name = opt.choice("--speedup", self.speedup.strip().lower(), ("amdahl", "gustafson", "table"))
+        if name == "table" or self.table is not None:
+            if self.table is None:
+                raise ArgumentError("--speedup table needs --table FILE", remedy="name a table of nodes and times")
+            if self.parallel_fraction is not None:
+                raise ArgumentError("--parallel-fraction does not go with --table", remedy="leave one of them out")
+            return rf.jobs.read_speedup(self.table)
+        fraction = self.parallel_fraction
+        if fraction is None:
+            raise ArgumentError(
+                f"--speedup {name} needs --parallel-fraction",
+                remedy="give the share of the work that runs in parallel, as 0.9",
+            )
+        if not 0.0 <= fraction <= 1.0:
+            hint = f"did you mean {fraction / 100:g}?" if 1.0 < fraction <= 100.0 else "it lies between 0 and 1"
+            raise ArgumentError(f"--parallel-fraction {fraction:g} is no share", remedy=hint)
+        return rf.jobs.Amdahl(fraction) if name == "amdahl" else rf.jobs.Gustafson(fraction)
+
+    def _checkpoint(self) -> rf.jobs.Checkpoint | None:
+        save, restore = opt.duration("--save", self.save), opt.duration("--restore", self.restore)
+        if self.checkpoint_every is None:
+            if save or restore:
+                raise ArgumentError(
+                    "--save and --restore need --checkpoint-every",
+                    remedy="say how often a checkpoint is written, as 4h",
+                )
+            return None
+        every = opt.duration("--checkpoint-every", self.checkpoint_every, positive=True)
+        return rf.jobs.Checkpoint(every, save, restore)
+
+
+def nodes(
+    reading: opt.Reading,
+    asked: Asked,
+    fleet: Fleet,
+    drawn: Drawn,
+    to: opt.Output,
+    k_max: Annotated[int | None, typer.Option(metavar="K", help="Largest number of nodes.")] = None,
+    rule: Annotated[
+        str, typer.Option(metavar="NAME", help="least of all sizes, or first: add nodes while it pays.")
+    ] = "least",
+    convention: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the time lost to a failure: exact, or the paper's.")
+    ] = "exact",
+    after_failure: Annotated[
+        str, typer.Option(metavar="NAME", help="Nodes are the same as at first, or as_new.")
+    ] = "same",
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Show the probability to be done by then.")
+    ] = None,
+) -> None:
+    """Say on how many nodes, and which, a job is done first.
+
+    LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
+    """
+    output.check_output(to)
+    opt.choice("--rule", rule, ("least", "first"))
+    opt.choice("--convention", convention, ("exact", "paper"))
+    opt.choice("--after-failure", after_failure, ("same", "as_new"))
+    if convention == "paper" and after_failure != "same":
+        raise ArgumentError(
+            "--convention paper does not go with --after-failure as_new", remedy="leave one of them out"
+        )
+    drawn.check()
+    limit = None if deadline is None else opt.duration("--deadline", deadline, positive=True)
+    job = asked.job()
+    if k_max is not None and k_max < 1:
+        raise ArgumentError(f"--k-max {k_max} is no number of nodes", remedy="give one or more")
+    with Steps("reading", "fitting", "choosing") as steps:
+        chosen = fleet.system(reading, None, steps)
+        if k_max is not None and k_max > chosen.n_nodes:
+            raise ArgumentError(
+                f"--k-max {k_max}: there are only {chosen.n_nodes} nodes then", remedy="give a smaller number, or none"
+            )
+        steps.next()
+        best = rf.jobs.best_size(
+            chosen, job, k_max=k_max, rule=rule, convention=convention, after_failure=after_failure,
+            level=drawn.interval, n_draws=drawn.draws, rng=drawn.seed,
+        )  # fmt: skip
+        done = best.completion()
+        share = None if limit is None else float(done.finish_probability(limit))
+    table = best.to_frame()
+    pictures = [("completion_by_size", partial(rf.plot, best)), ("completion", partial(rf.plot, done))]
+    written = _write(to, table, pictures)
+    if to.json:
+        document: dict[str, Any] = {**best.to_dict(), "completion": done}
+        if limit is not None:
+            document["deadline"] = {"hours": limit, "probability": share}
+        output.print_json(document)
+        return
+    lines = [repr(chosen), "", best.headline, done.headline, *chosen.notes]
+    if limit is not None and share is not None:
+        lines.append(f"It is done within {limit:g} h with probability {share:.3g}.")
+    lines += ["", "Around the best", *output.table(_near(best, table))]
+    names = [str(name) for name in best.nodes[:_NAMED]]
+    more = best.best - len(names)
+    lines += ["", "Nodes, the most reliable first"]
+    lines.append(", ".join(names) + (f" and {more} more (--json has all)" if more > 0 else ""))
+    output.print_lines([*lines, *written])
+
+
+def _near(best: Any, table: pd.DataFrame) -> pd.DataFrame:
+    """Rows that show the curve: powers of two, and those around the best."""
+    import numpy as np
+
+    sizes = best.sizes
+    powers = 2 ** np.arange(int(np.log2(sizes[-1])) + 1)
+    chosen = np.isin(sizes, np.concatenate([powers, [sizes[-1]]]))
+    chosen[max(best.place - 2, 0) : best.place + 3] = True
+    shown = ["nodes", "length", "success", "lost", "expected", *(c for c in ("low", "high") if c in table), "best"]
+    return table.loc[chosen, shown].assign(best=np.where(table.loc[chosen, "best"], "*", ""))
+
+
+# --------------------------------------------------------------------- validate
+
+
+def validate(
+    reading: opt.Reading,
+    to: opt.Output,
+    split: Annotated[
+        str, typer.Option(metavar="DATE|SHARE", help="Fit before, replay after: a date, or a share.")
+    ] = "0.5",
+    size: Annotated[
+        list[int] | None, typer.Option(metavar="N", help="Nodes of a job; 1, 4 and 16. Repeatable.")
+    ] = None,
+    length: Annotated[
+        list[str] | None, typer.Option(metavar="TIME", help="Of a job; 6h, 24h and 72h. Repeatable.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Instants at which jobs of every size begin.")] = 1000,
+    families: opt.Families = "weibull,exponential",
+    parameters: Annotated[
+        str, typer.Option(metavar="NAME", help="Of a node: pooled, fleet or node (its own).")
+    ] = "pooled",
+    origin: Annotated[
+        str, typer.Option(metavar="NAME", help="Ages count from the last failure, or repair.")
+    ] = "failure",
+    level: opt.Level = 0.95,
+    seed: opt.Seed = 0,
+) -> None:
+    """Hold predicted against observed survival of jobs.
+
+    Fits the first part of a log and replays jobs over the rest. --out writes one row per size, length and family.
+    """
+    output.check_output(to)
+    opt.probability("--level", level)
+    names = opt.family_names(families)
+    with Steps("reading", "fitting and replaying") as steps:
+        log = reading.read()
+        steps.next()
+        result = rf.replay(
+            log, _split(split), size or _fitting_sizes(log), length or list(_LENGTHS), jobs, names,
+            parameters=parameters, origin=origin, level=level, rng=seed,
+        )  # fmt: skip
+        scores, cells = result.scores.reset_index(), result.by_size()
+    written = _write(to, cells, [("calibration", partial(rf.plot, result))])
+    if to.json:
+        output.print_json(result.to_dict())
+        return
+    columns = ["family", "predicted", "observed", "excess", "excess_low", "excess_high", "brier", "skill", "log_score"]
+    curves = []
+    for name in result.families:
+        curves += ["", f"Calibration of {name}", *output.table(result.calibration(name).to_frame())]
+    output.print_lines(
+        [
+            repr(log), "", result.headline, "", "Scores", *output.table(scores[columns]), "", "By size and length",
+            *output.table(cells), *curves, *written,
+        ]
+    )  # fmt: skip
+
+
+def _split(text: str) -> float | str:
+    """A share of the log, or a date."""
+    try:
+        share = float(text)
+    except ValueError:
+        return text
+    if 0.0 < share < 1.0:
+        return share
+    if text.strip().isdigit() and len(text.strip()) == 4:
+        return f"{text.strip()}-01-01"
+    raise ArgumentError(f"--split {text!r} is no share of the log", remedy="write a date, or a share such as 0.5")
+
+
+def _fitting_sizes(log: rf.FailureLog) -> list[int]:
+    """The usual sizes of jobs that the largest system has nodes for."""
+    most = int(log.population["system"].astype(str).value_counts().max()) if len(log.population) else 1
+    return [size for size in _SIZES if size <= most] or [1]
