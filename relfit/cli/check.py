@@ -72,7 +72,7 @@ def dependence(
         result = rf.dependence(log, window=window, place=place, method=correlation, rng=seed)
         steps.next()
         answers = Answers()
-        for key, headline in result.headlines.items():
+        for key, headline in result.answers.items():
             part = getattr(result, key)
             answer = Answer(key, _QUESTIONS[key], headline, problem="" if part is not None else headline)
             if part is not None:
