@@ -18,7 +18,7 @@ from relfit.numeric.ordering import natural_order, order_in_groups
 from relfit.tables import POPULATION_COLUMNS, Tables, pairs
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["Outages", "group_codes", "node_values", "outages_of"]
+__all__ = ["Outages", "Watched", "group_codes", "node_values", "outages_of", "watched_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -28,15 +28,57 @@ _NOT_A_GROUP = {"start", "end", "line", "start_cut", "end_cut", *POPULATION_COLU
 
 
 @dataclass(frozen=True, eq=False)
-class Outages:
-    """The outages of every group in the order of time, and when the group was watched.
-
-    Group ``j`` owns ``start[offsets[j]:offsets[j + 1]]``. Instants are nanoseconds since 1970, UTC.
+class Watched:
+    """From when to when each group was watched. Instants are nanoseconds since 1970, UTC.
 
     Attributes
     ----------
     groups : pandas.Index, shape (groups,)
-        Labels in natural order, (system, node) by node; groups that were watched and never failed included.
+        Labels in natural order, (system, node) by node.
+    entered, left : ndarray of int, shape (groups,)
+        From the first node's beginning to the last node's end.
+    entered_known, left_known : ndarray of bool, shape (groups,)
+        Whether these are declared, rather than the first and last instants seen.
+    """
+
+    groups: pd.Index
+    entered: IntArray
+    left: IntArray
+    entered_known: BoolArray
+    left_known: BoolArray
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.groups)
+
+    @property
+    def hours(self) -> FloatArray:
+        """Hours from `entered` to `left`, shape (groups,)."""
+        return np.maximum(self.left - self.entered, 0) / NANOSECONDS_PER_HOUR
+
+    def hours_until(self, instants: IntArray) -> FloatArray:
+        """Hours watched until each instant (nanoseconds), summed over the groups, shape of `instants`."""
+
+        def since(begun: IntArray) -> FloatArray:
+            order = np.sort(begun - origin) / NANOSECONDS_PER_HOUR
+            number = np.searchsorted(order, at)
+            return np.asarray(number * at - np.append(0.0, np.cumsum(order))[number], dtype=np.float64)
+
+        origin = int(self.entered.min(initial=np.iinfo(np.int64).max))
+        at = (instants - origin) / NANOSECONDS_PER_HOUR
+        return since(self.entered) - since(np.maximum(self.left, self.entered))
+
+
+@dataclass(frozen=True, eq=False)
+class Outages(Watched):
+    """The outages of every group in the order of time, and when the group was watched.
+
+    Group ``j`` owns ``start[offsets[j]:offsets[j + 1]]``. Groups that were watched and never failed are there too;
+    those that the population does not list were watched for the whole window.
+
+    Attributes
+    ----------
     code, row : ndarray of int, shape (n,)
         Group of each outage, and the position of its first record in ``log.events``.
     start, end : ndarray of int, shape (n,)
@@ -46,11 +88,6 @@ class Outages:
     start_cut, end_cut : ndarray of bool, shape (n,)
         Whether it was going on already when observation began (then it is no failure of this log), or still was when
         observation ended.
-    entered, left : ndarray of int, shape (groups,)
-        From when to when the group was watched: from the first node's beginning to the last node's end; the whole
-        window for a group that the population does not list.
-    entered_known, left_known : ndarray of bool, shape (groups,)
-        Whether these are declared, rather than the first and last instants seen.
     joined : ndarray of int, shape (groups,)
         Records that belong to an outage that was going on already.
     without_group : ndarray of int
@@ -60,7 +97,6 @@ class Outages:
         Rules that were applied.
     """
 
-    groups: pd.Index
     code: IntArray
     row: IntArray
     start: IntArray
@@ -68,23 +104,9 @@ class Outages:
     end_known: BoolArray
     start_cut: BoolArray
     end_cut: BoolArray
-    entered: IntArray
-    left: IntArray
-    entered_known: BoolArray
-    left_known: BoolArray
     joined: IntArray
     without_group: IntArray
     notes: tuple[str, ...] = ()
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.groups)
-
-    @property
-    def offsets(self) -> IntArray:
-        """Where each group begins, shape (groups + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.count(np.ones(self.code.size, np.bool_)))]).astype(np.int64)
 
     @property
     def failures(self) -> BoolArray:
@@ -95,9 +117,32 @@ class Outages:
         """Selected outages of each group, shape (groups,)."""
         return np.bincount(self.code[selected], minlength=self.n_groups).astype(np.int64)
 
-    def watched_hours(self) -> FloatArray:
-        """Hours from `entered` to `left`, shape (groups,)."""
-        return (self.left - self.entered) / NANOSECONDS_PER_HOUR
+    @property
+    def offsets(self) -> IntArray:
+        """Where each group begins, shape (groups + 1,)."""
+        return np.searchsorted(self.code, np.arange(self.n_groups + 1)).astype(np.int64)
+
+
+def watched_of(log: Tables, *keys: str) -> Watched:
+    """When each node, or each value of some columns of the population, was watched, as far as that is known.
+
+    Parameters
+    ----------
+    log : Tables
+        A failure log.
+    *keys : str
+        Columns of the population; ``"system", "node"`` when left out.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> float(watched_of(rf.datasets.load("white"), "system").hours[0])
+    37271.5
+    """
+    people = log.population
+    people = people[people["entered"].notna() & people["left"].notna()]
+    (members,), groups = group_codes([people], list(keys or ("system", "node")))
+    return Watched(groups, *_watched(log, people, members, len(groups)))
 
 
 def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outages:
@@ -124,7 +169,7 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
     --------
     >>> import relfit as rf
     >>> found = outages_of(rf.datasets.load("white"))
-    >>> found.n_groups, int(found.failures.sum()), round(float(found.watched_hours().max()))
+    >>> found.n_groups, int(found.failures.sum()), round(float(found.hours.max()))
     (512, 13262, 37272)
     """
     events, population = log.events, log.population
@@ -141,8 +186,8 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
     keep = np.flatnonzero(~joined & (code >= 0))
     rows = keep[order_in_groups(code[keep], start[keep])]
     return Outages(
-        groups, code[rows], rows, start[rows], end[rows], end_known[rows], start_cut[rows], end_cut[rows],
-        *_watched(log, members, len(groups)),
+        groups, *_watched(log, population, members, len(groups)),
+        code[rows], rows, start[rows], end[rows], end_known[rows], start_cut[rows], end_cut[rows],
         joined=np.bincount(code[joined & (code >= 0)], minlength=len(groups)).astype(np.int64),
         without_group=np.flatnonzero(code < 0),
         notes=notes,
@@ -193,19 +238,21 @@ def _merge(
     return joined
 
 
-def _watched(log: Tables, members: IntArray, size: int) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
-    """From when to when each group was watched, and whether that is known; `members` are the population's groups."""
-    window, population = log.window, log.population
+def _watched(
+    log: Tables, people: pd.DataFrame, members: IntArray, size: int
+) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
+    """From when to when each group was watched, and whether that is known; `members` are the groups of `people`."""
+    window = log.window
     entered = np.full(size, window.start.as_unit("ns").value, dtype=np.int64)
     left = np.full(size, window.end.as_unit("ns").value, dtype=np.int64)
     entered_known, left_known = np.full(size, window.start_known), np.full(size, window.end_known)
     if (members >= 0).any():
         table = pd.DataFrame(
             {
-                "entered": nanoseconds(population["entered"]),
-                "left": nanoseconds(population["left"]),
-                "entered_known": population["entered_known"].to_numpy(dtype=bool),
-                "left_known": population["left_known"].to_numpy(dtype=bool),
+                "entered": nanoseconds(people["entered"]),
+                "left": nanoseconds(people["left"]),
+                "entered_known": people["entered_known"].to_numpy(dtype=bool),
+                "left_known": people["left_known"].to_numpy(dtype=bool),
             }
         )
         rules = {"entered": "min", "left": "max", "entered_known": "all", "left_known": "all"}

@@ -12,6 +12,7 @@ from scipy import stats
 from relfit.calibration.quantities import Duration
 from relfit.calibration.schema import Check, Mtbf
 from relfit.numeric.poisson import poisson_interval
+from relfit.outages import outages_of, watched_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -186,17 +187,17 @@ def _outage(
     absent: dict[str, str],
 ) -> None:
     """Outages of nodes whatever their scope: all records that name a node and began in the window."""
-    keep = ~log.events["start_cut"].to_numpy(dtype=bool) & log.events["node"].notna().to_numpy()
-    counted = log.events[keep]
+    records = outages_of(log, overlaps="keep")
+    mine = records.failures
     if not node_hours > 0.0:
         absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
         return
-    times = (counted["start"] - log.window.start).to_numpy() / np.timedelta64(1, "h")
+    times = (records.start[mine] - log.window.start.value) / NANOSECONDS_PER_HOUR
     scatter, _ = excess_scatter(times, span, *people) if span > 0.0 and people[0].size else (1.0, 1.0)
     # outages come in batches, one batch an incident: a compound Poisson count varies by the mean square batch
-    batches = np.bincount(found.incident[keep]).astype(np.float64)
+    batches = np.bincount(found.incident[records.row[mine]]).astype(np.float64)
     scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
-    rates["outage"] = duration_of_counts(len(counted), node_hours, level, scatter)
+    rates["outage"] = duration_of_counts(int(mine.sum()), node_hours, level, scatter)
 
 
 def rates_of_lives(lives: LifeData, level: float) -> Rates:
@@ -222,15 +223,9 @@ def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
 
 def _spans(log: FailureLog) -> tuple[FloatArray, FloatArray]:
     """When each node came under observation and left it, in hours since the window began; known ones only."""
-    people = log.population
-    known = people["entered"].notna().to_numpy() & people["left"].notna().to_numpy()
-    ends = [
-        (people.loc[known, name].astype("datetime64[ns, UTC]").astype("int64").to_numpy() - log.window.start.value)
-        / NANOSECONDS_PER_HOUR
-        for name in ("entered", "left")
-    ]
-    entered = np.asarray(ends[0], dtype=np.float64)
-    return entered, np.maximum(np.asarray(ends[1], dtype=np.float64), entered)
+    nodes, zero = watched_of(log), log.window.start.value
+    entered, left = (nodes.entered - zero) / NANOSECONDS_PER_HOUR, (nodes.left - zero) / NANOSECONDS_PER_HOUR
+    return entered, np.maximum(left, entered)
 
 
 def _count_of_racks(log: FailureLog, group: str | None) -> int | None:

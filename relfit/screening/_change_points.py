@@ -19,6 +19,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
+from relfit.outages import outages_of, watched_of
 from relfit.screening.periods import ChangePoints, Period
 from relfit.screening.segmentation import excess, gain_of, merged, null_gains, segments, thinned
 from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
@@ -171,27 +172,14 @@ def _instants(log: FailureLog, of: str, window: Any) -> IntArray:
         from relfit.screening import incidents
 
         return nanoseconds(incidents(log, window).table["start"]) if len(log.events) else np.zeros(0, np.int64)
-    return nanoseconds(log.events["start"][~log.events["start_cut"].to_numpy(dtype=bool)])
+    records = outages_of(log, "system", "keep")
+    return records.start[records.failures]
 
 
 def _exposure(log: FailureLog, edges: IntArray) -> FloatArray:
     """Node-hours from the beginning to each edge; hours of the log where it knows no nodes."""
-    at = (edges - edges[0]) / NANOSECONDS_PER_HOUR
-    people = log.population
-    known = people["entered"].notna() & people["left"].notna()
-    if not known.any():
-        return np.asarray(at, dtype=np.float64)
-    entered = np.maximum((nanoseconds(people.loc[known, "entered"]) - edges[0]) / NANOSECONDS_PER_HOUR, 0.0)
-    left = np.maximum((nanoseconds(people.loc[known, "left"]) - edges[0]) / NANOSECONDS_PER_HOUR, entered)
-    return _since(entered, at) - _since(left, at)
-
-
-def _since(instants: FloatArray, at: FloatArray) -> FloatArray:
-    """Sum over the instants of the time from each of them to `at`, where that is positive."""
-    order = np.sort(instants)
-    running = np.concatenate([[0.0], np.cumsum(order)])
-    number = np.searchsorted(order, at)
-    return np.asarray(number * at - running[number], dtype=np.float64)
+    nodes = watched_of(log)
+    return nodes.hours_until(edges) if nodes.n_groups else (edges - edges[0]) / NANOSECONDS_PER_HOUR
 
 
 def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntArray, int]:

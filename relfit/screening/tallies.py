@@ -15,7 +15,7 @@ import pandas as pd
 
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.poisson import poisson_interval
-from relfit.units import nanoseconds
+from relfit.outages import watched_of
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -159,10 +159,8 @@ def over_time(log: FailureLog, unit: str | None = None, most_causes: int = 6) ->
     counts = np.zeros((bins, max(len(causes), 1)), dtype=np.int64)
     np.add.at(counts, (row[inside], code[inside]), 1)
 
-    entered = nanoseconds(log.population["entered"])
-    left = nanoseconds(log.population["left"])
-    known = np.array([np.clip(np.minimum(edge, left) - entered, 0, None).sum() / 3.6e12 for edge in at.astype(float)])
-    return TimeTally(edges, counts, causes or (NOT_STATED,), np.diff(known), unit)
+    hours = np.diff(watched_of(log).hours_until(at))
+    return TimeTally(edges, counts, causes or (NOT_STATED,), hours, unit)
 
 
 def _is_span(log: FailureLog) -> bool:
