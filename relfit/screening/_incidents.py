@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
+from relfit.outages import Watched, group_codes, node_values, watched_of
 from relfit.screening.incident_results import Incidents
 from relfit.screening.incident_window import choose_window
 from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
@@ -92,8 +93,8 @@ def incidents(
 
     cut = log.events["start_cut"].to_numpy(dtype=bool)
     events = log.events[~cut] if cut.any() else log.events
-    node, node_there = _nodes(events, log.population)
-    where = _place(events, log.population, place, node, node_there)
+    node = _place(log, "node")[~cut]
+    where = _place(log, place)[~cut]
     start = nanoseconds(events["start"])
     rows = np.lexsort((start, where))
     known = where[rows] >= 0
@@ -104,7 +105,7 @@ def incidents(
     choice = choose_window(gaps[within], width, hours(longest))
     first[1:] = ~(within & (gaps <= round(choice.window * NANOSECONDS_PER_HOUR)))
     number = np.cumsum(first) - 1
-    groups = None if group_name is None else _place(events, log.population, group_name, node, node_there)[rows]
+    groups = None if group_name is None else _place(log, group_name)[~cut][rows]
     table = _summary(events, rows, number, first, start, node[rows], groups, place)
     table["scope"] = _scopes(table, events, rows, number, log.population, group_name, system_share)
     table = table.sort_values("start", kind="stable", ignore_index=True)
@@ -135,48 +136,14 @@ def _check_place(log: FailureLog, name: str) -> None:
         )
 
 
-def _codes(*columns: pd.Series) -> tuple[list[IntArray], pd.Index]:
-    """Numbers for the values of columns that share their values, -1 where missing, and the values."""
-    if all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
-        values: pd.Index = columns[0].cat.categories
-        for column in columns[1:]:
-            values = values.union(column.cat.categories, sort=False)
-        out = []
-        for column in columns:
-            turn = values.get_indexer(column.cat.categories)
-            codes = column.cat.codes.to_numpy().astype(np.int64)
-            out.append(np.where(codes >= 0, turn[np.maximum(codes, 0)] if turn.size else -1, -1).astype(np.int64))
-        return out, values
-    codes, labels = pd.factorize(pd.concat([column.astype(object) for column in columns], ignore_index=True))
-    cuts = np.cumsum([len(column) for column in columns])[:-1]
-    return [part.astype(np.int64) for part in np.split(codes, cuts)], pd.Index(labels)
-
-
-def _nodes(events: pd.DataFrame, population: pd.DataFrame) -> tuple[IntArray, IntArray]:
-    """Number of each record's node, -1 for none, and of each row of the population."""
-    (system, system_there), systems = _codes(events["system"], population["system"])
-    (name, name_there), _ = _codes(events["node"], population["node"])
-    size = len(systems) + 1
-    code, _ = pd.factorize(np.concatenate([name_there * size + system_there + 1, name * size + system + 1]))
-    there = code[: len(population)].astype(np.int64)
-    return np.where(name >= 0, code[len(population) :], -1).astype(np.int64), there
-
-
-def _place(events: pd.DataFrame, population: pd.DataFrame, place: str, node: IntArray, there: IntArray) -> IntArray:
+def _place(log: FailureLog, place: str) -> IntArray:
     """Number of each record's place, -1 where it has none; places of two systems are never one."""
-    if place == "node":
-        return node
-    (system,), systems = _codes(events["system"])
-    if place == "system":
-        return system
-    if place in events.columns:
-        (code,), _ = _codes(events[place])
-    else:
-        (of_row,), _ = _codes(population[place])
-        of_node = np.full(max(int(max(node.max(initial=-1), there.max(initial=-1))) + 1, 1), -1, dtype=np.int64)
-        of_node[there] = of_row
-        code = np.where(node >= 0, of_node[np.maximum(node, 0)], -1)
-    return np.where(code >= 0, code * (len(systems) + 1) + system + 1, -1).astype(np.int64)
+    events = log.events
+    if place not in ("node", "system") and place not in events.columns:
+        (node, _), nodes = group_codes([events, log.population], ["system", "node"])
+        events = events[["system"]].assign(**{place: np.append(node_values(log, place, nodes), None)[node]})
+    (code,), _ = group_codes([events], list(dict.fromkeys(("system", place))))
+    return code
 
 
 def _distinct(number: IntArray, code: IntArray, count: int) -> IntArray:
@@ -223,7 +190,7 @@ def _summary(
     seen = np.bincount(number, end_known, count).astype(np.int64)
     records = np.bincount(number, minlength=count)
     outage = np.bincount(number, np.where(end_known, stop - begin, 0) / NANOSECONDS_PER_HOUR, count)
-    (cause,), causes = _codes(events["cause"])
+    (cause,), causes = group_codes([events], ["cause"])
     cause = cause[rows]
     modal = _most_frequent(number, cause, count)
     names = np.array([*causes, None], dtype=object)
@@ -258,7 +225,7 @@ def _scopes(
 ) -> npt.NDArray[np.object_]:
     count = len(table)
     nodes = table["nodes"].to_numpy()
-    (scope,), scopes = _codes(events["scope"])
+    (scope,), scopes = group_codes([events], ["scope"])
     declared = {str(name): code for code, name in enumerate(scopes)}
 
     def says(name: str) -> BoolArray:
@@ -266,7 +233,7 @@ def _scopes(
         hit[number[scope[rows] == declared.get(name, -2)]] = True
         return hit
 
-    (of_incident, of_node), systems = _codes(table["system"], population["system"])
+    (of_incident, of_node), systems = group_codes([table, population], ["system"])
     size = np.bincount(of_node[of_node >= 0], minlength=max(len(systems), 1))
     whole = np.where(of_incident >= 0, size[np.maximum(of_incident, 0)], 0) if count else np.zeros(0, np.int64)
     out = np.where(nodes <= 1, "node", "group").astype(object)
@@ -280,19 +247,14 @@ def _scopes(
 
 def _exposure(log: FailureLog, group: str | None) -> pd.DataFrame:
     """Hours under observation of every system's nodes, groups and itself, in a table indexed by system."""
-    people = log.population
-    entered = nanoseconds(people["entered"]) / NANOSECONDS_PER_HOUR
-    left = nanoseconds(people["left"]) / NANOSECONDS_PER_HOUR
-    frame = pd.DataFrame({"system": people["system"].astype(str).to_numpy(), "entered": entered, "left": left})
-    frame["node"] = np.maximum(frame["left"] - frame["entered"], 0.0)
-    by_system = frame.groupby("system")
-    table = pd.DataFrame(
-        {"node": by_system["node"].sum(), "system": by_system["left"].max() - by_system["entered"].min()}
-    )
-    if group is not None and group in people.columns:
-        frame["group"] = people[group].astype(object).to_numpy()
-        by_group = frame.dropna(subset=["group"]).groupby(["system", "group"])
-        table[group] = (by_group["left"].max() - by_group["entered"].min()).groupby("system").sum()
+
+    def by_system(watched: Watched) -> pd.Series:
+        names = watched.groups.get_level_values(0).astype(str)
+        return pd.Series(watched.hours, index=names, dtype=np.float64).groupby(level=0).sum()
+
+    table = pd.DataFrame({"node": by_system(watched_of(log)), "system": by_system(watched_of(log, "system"))})
+    if group is not None and group in log.population.columns:
+        table[group] = by_system(watched_of(log, "system", group))
     # a system without nodes in the population is watched for as long as the log
     names = [name for name in log.systems if name not in table.index]
     if names:
