@@ -353,9 +353,9 @@ def histories_of_log(
     notes = list(found.notes)
     entered, left = found.entered, np.maximum(found.left, found.entered)
     within = (found.start >= entered[found.code]) & (found.start <= left[found.code])
-    real = within & ~found.start_cut
-    if (~within & ~found.start_cut).any():
-        notes.append(f"{int((~within & ~found.start_cut).sum())} failures outside the time of observation are left out")
+    real = within & found.failures
+    if (~within & found.failures).any():
+        notes.append(f"{int((~within & found.failures).sum())} failures outside the time of observation are left out")
     if found.start_cut.any():
         notes.append(f"{int(found.start_cut.sum())} outages already going on at the beginning are no failures")
     if found.without_group.size:
@@ -368,7 +368,6 @@ def histories_of_log(
     code = found.code[real]
     origin = entered if clock == "age" or not count else np.full(count, entered.min())
     offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=count))]).astype(np.int64)
-    ends = _ends_known(log, left)
     return EventHistories(
         (found.start[real] - origin[code]) / NANOSECONDS_PER_HOUR,
         offsets,
@@ -376,7 +375,7 @@ def histories_of_log(
         (entered - origin) / NANOSECONDS_PER_HOUR,
         (left - origin) / NANOSECONDS_PER_HOUR,
         ~found.entered_known,
-        ends,
+        found.left_known,
         opening,
         tuple(notes),
     )
@@ -414,12 +413,6 @@ def sums(codes: IntArray, values: npt.ArrayLike, size: int) -> FloatArray:
     [3.0, 0.0, 5.0]
     """
     return np.bincount(codes, np.asarray(values, dtype=np.float64), minlength=size).astype(np.float64)
-
-
-def _ends_known(log: FailureLog, left: IntArray) -> BoolArray:
-    """Whether a history's observation ended at a declared instant: one before the log's end did."""
-    last = log.window.end.as_unit("ns").value if pd.notna(log.window.end) else 0
-    return np.asarray((left < last) | log.window.end_known, dtype=np.bool_)
 
 
 def grouping(histories: EventHistories, by: Any) -> tuple[IntArray, pd.Index]:
