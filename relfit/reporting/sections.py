@@ -213,7 +213,7 @@ def _of_questions(m: Material) -> list[str]:
     if not m.failures:
         return []
     cautions = []
-    periods = [answer.found for answer in m.questions.periods.values() if answer.found is not None]
+    periods = [answer.found for answer in m.questions.change_points.values() if answer.found is not None]
     if any(len(found.periods) > 1 for found in periods):
         cautions.append(period_verdict(m))
     found = m.questions.dependence.found

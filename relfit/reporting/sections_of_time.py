@@ -23,7 +23,7 @@ _SMALL = (5.4, 3.2)
 def steady(m: Material) -> Section:
     """ChangePoints, tests of trend, point processes and mean cumulative failures."""
     key, title = "steady", "Is the failure rate steady?"
-    asked = m.questions.periods
+    asked = m.questions.change_points
     periods = {system: answer.found for system, answer in asked.items() if answer.found is not None}
     figures: list[Figure] = []
     tables: list[Table] = []
@@ -82,7 +82,7 @@ def steady(m: Material) -> Section:
 
 def period_verdict(m: Material) -> str:
     """Which period a fit should use, in one sentence; of several systems, of each."""
-    found = {s: answer.found for s, answer in m.questions.periods.items() if answer.found is not None}
+    found = {s: answer.found for s, answer in m.questions.change_points.items() if answer.found is not None}
     if not found:
         return ""
     if len(found) == 1 and not m.several_systems:

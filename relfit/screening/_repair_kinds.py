@@ -76,7 +76,7 @@ class RepairKinds:
     def sentence(self) -> str:
         """What it means for a planner."""
         rows = self.best()
-        if not (rows["repair_kinds"] > 0).any():
+        if not (rows["repairs"] > 0).any():
             return "No repair has a known end, so nothing can be said about quick and slow ones."
         two = rows[rows["status"] == "ok"]
         if not len(two):
