@@ -1,6 +1,6 @@
-"""The time from a restart to the next failure, whatever the job runs on: one life, nodes of some age, or a system.
+"""The time to the next failure of what a job runs on: a mean time, nodes of some age, or a system.
 
-Planners ask it for survival, hazard and areas under the survival curve, and draw from it.
+Completion times and planners ask it for survival, hazard and areas under the survival curve, and draw from it.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from relfit.arguments import FloatArray, durations
 from relfit.errors import ArgumentError, DataError
+from relfit.families import Exponential
 from relfit.families.distribution import Distribution
+from relfit.numeric.quadrature import gauss_legendre
 
-__all__ = ["TimeToFailure", "lattice_sum", "time_to_failure"]
+__all__ = ["TimeToFailure", "time_to_failure"]
 
-_NODES, _WEIGHTS = special.roots_legendre(16)
+_NODES, _WEIGHTS = gauss_legendre(16)
 _LEVELS = np.concatenate([[1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7], np.arange(1.0, 4.0, 0.5),
                           np.arange(4.0, 12.0), np.arange(12.0, 45.0, 3.0)])  # fmt: skip
-_DIRECT = 384  # terms of a lattice sum that are added one by one
 _CHUNK = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class TimeToFailure:
-    """Time from a restart to the next failure, in hours.
+    """Time to the next failure, in hours.
 
     Attributes
     ----------
     log_sf, hazard : callable
         Of an array of times, any shape.
     draw : callable
-        ``draw(size, rng)``: independent stretches.
+        ``draw(size, rng)``: independent times.
     nodes : int
-        How many nodes can end it.
+        How many nodes can fail.
     constant : float
         The failure rate per hour if it never changes, else NaN.
     """
@@ -116,16 +116,16 @@ class TimeToFailure:
 
 
 def time_to_failure(source: Any, ages: Any = 0.0, nodes: int = 1) -> TimeToFailure:
-    """The stretch of a life, of nodes with ages, or of a system.
+    """The time to the next failure of nodes with ages, or of a system.
 
     Parameters
     ----------
     source : Distribution, System, TimeToFailure, or a mean time in hours
-        One distribution or a batch of them (a node each); a number stands for exponential failures.
+        One distribution or a batch of them (one node each); a number stands for exponential failures.
     ages : array_like of durations
         Hours since each node's own last failure; broadcast against the batch. A system has its own.
     nodes : int
-        How many nodes like this one there are, when `source` is a single life and `ages` a single age.
+        How many nodes like this one there are, when `source` is a single distribution and `ages` a single age.
 
     Returns
     -------
@@ -154,38 +154,11 @@ def time_to_failure(source: Any, ages: Any = 0.0, nodes: int = 1) -> TimeToFailu
             )
         return _of_system(source)
     if isinstance(source, (int, float, str, np.number)) or hasattr(source, "total_seconds"):
-        from relfit.families import Exponential
-
         mtbf = float(durations("mtbf", source, zero=False))
         return _of_nodes(Exponential(np.asarray(1.0 / mtbf)), np.zeros(()), nodes)
     raise ArgumentError(
         f"cannot plan with {type(source).__name__}", remedy="give a mean time, a fitted family or a system"
     )
-
-
-def lattice_sum(stretch: TimeToFailure, start: npt.ArrayLike, step: npt.ArrayLike) -> FloatArray:
-    """Sum of survival at ``start + step``, ``start + 2 step`` and so on without end.
-
-    The first terms are added, the rest is the integral with the corrections of Euler and Maclaurin.
-    """
-    begin, pace = np.broadcast_arrays(np.asarray(start, np.float64), np.asarray(step, np.float64))
-    if not np.isnan(stretch.constant):
-        with np.errstate(over="ignore", divide="ignore"):
-            return np.exp(-stretch.constant * begin) / np.expm1(stretch.constant * pace)
-    shape, begin, pace = begin.shape, begin.ravel(), pace.ravel()
-    found = np.empty(begin.shape)
-    count = np.arange(1.0, _DIRECT + 1.0)
-    chunk = max(1, _CHUNK // (_DIRECT * max(stretch.nodes, 1)))
-    for i in range(0, begin.size, chunk):
-        a, h = begin[i : i + chunk], pace[i : i + chunk]
-        found[i : i + chunk] = stretch.sf(a[:, None] + h[:, None] * count).sum(axis=1)
-    last = begin + _DIRECT * pace
-    left = stretch.log_sf(last) > -40.0
-    if left.any():
-        x, h = last[left], pace[left]
-        s = stretch.sf(x)
-        found[left] += stretch.area_from(x) / h - 0.5 * s + h * stretch.hazard(x) * s / 12.0
-    return found.reshape(shape)
 
 
 # ---------------------------------------------------------------------- details
@@ -217,7 +190,7 @@ def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailu
 
     def draw(count: int, rng: np.random.Generator) -> FloatArray:
         if size == 1:
-            # the least of n lives has n times the hazard: a drawn hazard is shared among them
+            # the first of n failures has n times the hazard: a drawn hazard is shared among them
             spent = rng.standard_exponential(count) / times
             return np.asarray(whole.inverse_cumulative_hazard(spent - before) - first).reshape(count)
         found = np.empty(count)
@@ -248,4 +221,7 @@ def _of_system(system: Any) -> TimeToFailure:
     def hazard(time: FloatArray) -> FloatArray:
         return np.asarray(system.hazard(np.asarray(time, dtype=np.float64)), dtype=np.float64)
 
-    return TimeToFailure(log_sf, hazard, draw, int(system.n_nodes), np.nan)
+    parts = system.components
+    plain = not system.tolerance and system.racks is None and system.common is None
+    constant = plain and all(getattr(part.family, "name", "") == "exponential" for part in parts)
+    return TimeToFailure(log_sf, hazard, draw, int(system.n_nodes), float(system.hazard(1.0)) if constant else np.nan)
