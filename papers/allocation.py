@@ -133,14 +133,14 @@ def figure_6_3(
     import pandas as pd
 
     from relfit.families import Weibull
-    from relfit.jobs import best_size
+    from relfit.jobs import Amdahl, best_size
     from relfit.system import System
 
     parts = []
     for shape in shapes:
         for scale in scales:
             system = System(Weibull(np.full(nodes, shape), np.full(nodes, scale)))
-            found = best_size(system, length, lambda k: np.ones_like(k), order="given", convention=convention)
+            found = best_size(system, length, Amdahl(0.0), order="given", convention=convention)
             parts.append(
                 pd.DataFrame({"shape": shape, "scale": scale, "nodes": found.sizes, "expected": found.expected})
             )

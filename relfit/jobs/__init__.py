@@ -1,34 +1,34 @@
-"""Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes, allocation."""
+"""Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes, allocation.
 
-from relfit.jobs._best_nodes import BestNodes, best_nodes, hazards_ordered_alike
-from relfit.jobs._best_size import BestSize, best_size, ra_opt, reliability_order
+Data runs from a `System` (or a distribution, or a mean time) to the time to its next failure, from there to the expected
+time of a job, and from that to the best number of nodes; planners stand on the same functions.
+"""
+
+from relfit.jobs._best_size import BestSize, best_size, ra_opt
+from relfit.jobs._expected_time import expected_time
+from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.jobs.allocation import Allocation, allocate
+from relfit.jobs.checkpoint import Checkpoint
 from relfit.jobs.completion import CompletionTime, Job, completion_time
-from relfit.jobs.completion_simulation import SimulatedCompletion, simulate_completion
-from relfit.jobs.job_checkpoints import Checkpoint
-from relfit.jobs.speedup import Amdahl, FunctionSpeedup, Gustafson, MeasuredSpeedup, Speedup, as_speedup, read_speedup
+from relfit.jobs.speedup import Amdahl, Gustafson, MeasuredSpeedup, Speedup, as_speedup, read_speedup
 
 __all__ = [
     "Allocation",
     "Amdahl",
-    "BestNodes",
     "BestSize",
     "Checkpoint",
     "CompletionTime",
-    "FunctionSpeedup",
     "Gustafson",
     "Job",
     "MeasuredSpeedup",
-    "SimulatedCompletion",
     "Speedup",
+    "TimeToFailure",
     "allocate",
     "as_speedup",
-    "best_nodes",
     "best_size",
     "completion_time",
-    "hazards_ordered_alike",
+    "expected_time",
     "ra_opt",
     "read_speedup",
-    "reliability_order",
-    "simulate_completion",
+    "time_to_failure",
 ]

@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from relfit.arguments import FloatArray, durations, share
 from relfit.errors import ArgumentError
-from relfit.jobs.completion import (
-    CompletionTime,
-    Job,
-    check_names,
-    completion_time,
-    job_of,
-    log_expected_as_new,
-)
-from relfit.jobs.completion_intervals import checked_level, limits_of_draws
-from relfit.jobs.job_checkpoints import Checkpoint, expected_exponential, expected_paper, expected_with_checkpoints
-from relfit.jobs.prefixes import Prefixes
-from relfit.jobs.restarts import Attempts, attempts, log_expected_exact, log_expected_paper
-from relfit.system.components import duration_array
+from relfit.jobs._expected_time import Attempts, attempts, log_expected_time
+from relfit.jobs._time_to_failure import TimeToFailure
+from relfit.jobs.checkpoint import Checkpoint, expected_exponential
+from relfit.jobs.completion import CompletionTime, Job, check_names, completion_time, expected_paper, job_of
+from relfit.jobs.completion_intervals import limits_of_draws
+from relfit.jobs.hazard_tables import HazardTable, table_by_size
+from relfit.results import Result
+from relfit.system.hazards import node_cumulative_hazards
+from relfit.text import count, number, percent
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
     from relfit.system.system import System
 
-__all__ = ["BestSize", "best_size", "ra_opt", "reliability_order"]
+__all__ = ["BestSize", "best_size", "most_reliable_first", "ra_opt"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 RULES = ("least", "first")
 _MOST_WITH_CHECKPOINTS = 200
 _MOST_DRAWN = 48
 _ROUNDS = 5
-_SAME = 0.02  # change of the horizon's log below which the order is not made anew
+_SAME = 0.02  # change of the horizon's log below which the nodes are not sorted again
 
 
-@dataclass(frozen=True, eq=False)
-class BestSize:
+@dataclass(frozen=True, eq=False, repr=False)
+class BestSize(Result):
     """Expected completion time of a job by number of nodes, and the best number.
 
     Attributes
@@ -53,16 +47,16 @@ class BestSize:
         Numbers of nodes that were looked at, rising.
     lengths, log_expected, success, lost : ndarray, shape (m,)
         Hours without failures; log of the expected completion time in hours; probability that an attempt meets no
-        failure; mean hours that a failed attempt has run (the mean life in the paper's convention).
+        failure; mean hours that a failed attempt has run (the mean time to failure in the paper's convention).
     order : ndarray of int, shape (K,)
         Positions of nodes; size k means the first k of them.
     place : int
         Where in `sizes` the best is.
     rule, convention, after_failure : str
     horizon : float
-        Hours over which the nodes' reliability gave the order; NaN for an order that was given.
+        Hours over which the nodes' reliability gave the order; NaN for an order of the caller's.
     draws : DataFrame or None
-        With an interval: ``nodes``, ``low`` and ``high`` ends for the expected time at that size, and ``best``, the
+        With a level: ``nodes``, ``low`` and ``high`` limits of the expected time at that size, and ``best``, the
         share of draws of the parameters in which this size is the best of those listed.
     level : float or None
     """
@@ -82,6 +76,8 @@ class BestSize:
     horizon: float
     draws: pd.DataFrame | None = None
     level: float | None = None
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("system", "order")
 
     @property
     def expected(self) -> FloatArray:
@@ -117,16 +113,14 @@ class BestSize:
         return "all" if self.place == self.sizes.size - 1 and self.sizes.size > 1 else "ok"
 
     @property
-    def best_interval(self) -> tuple[int, int] | None:
+    def best_limits(self) -> tuple[int, int] | None:
         """Sizes between which the best lies with the level asked for, over draws of the parameters."""
         if self.draws is None or self.level is None:
             return None
-        share = np.cumsum(self.draws["best"].to_numpy(dtype=np.float64))
-        sizes = self.draws["nodes"].to_numpy()
-        low, high = 0.5 - 0.5 * self.level, 0.5 + 0.5 * self.level
-        last = sizes.size - 1
-        ends = [min(int(np.searchsorted(share, p - 1e-12)), last) for p in (low, high)]
-        return int(sizes[ends[0]]), int(sizes[ends[1]])
+        shares = np.cumsum(self.draws["best"].to_numpy(dtype=np.float64))
+        ends = [int(np.searchsorted(shares, 0.5 + way * 0.5 * self.level - 1e-12)) for way in (-1, 1)]
+        low, high = self.draws["nodes"].to_numpy()[np.minimum(ends, shares.size - 1)]
+        return int(low), int(high)
 
     def completion(self, size: int | None = None) -> CompletionTime:
         """The completion time, with its distribution, on the first `size` nodes of the order; the best if left out.
@@ -136,101 +130,41 @@ class BestSize:
         ArgumentError
             For a size that is not there.
         """
-        count = self.best if size is None else int(size)
-        if not 1 <= count <= self.order.size:
-            raise ArgumentError(f"size is {count}", remedy=f"give one to {self.order.size} nodes")
-        chosen = self.system.take(self.order[:count])
-        return completion_time(chosen, self.job, convention=self.convention, after_failure=self.after_failure)
-
-    # ---------------------------------------------------------------- showing
+        nodes = self.best if size is None else int(size)
+        if not 1 <= nodes <= self.order.size:
+            raise ArgumentError(f"size is {nodes}", remedy=f"give one to {self.order.size} nodes")
+        system = self.system.take(self.order[:nodes])
+        return completion_time(system, self.job, convention=self.convention, after_failure=self.after_failure)
 
     @property
-    def sentence(self) -> str:
-        """The answer, in a sentence."""
+    def headline(self) -> str:
+        """The best number of nodes and the time on them."""
         if self.status == "never":
             return "On no number of nodes will the job finish: failures come too often for its length."
-        one = "" if self.best == 1 else "s"
         text = (
-            f"Best on {self.best} node{one}: {self.best_expected:.4g} h expected, {self.lengths[self.place]:.4g} h "
-            "without failures"
+            f"Best on {count(self.best, 'node')}: {number(self.best_expected, 4)} h expected, "
+            f"{number(float(self.lengths[self.place]), 4)} h without failures"
         )
         if self.status == "all":
             text += "; that is all of them, and more might be better"
-        if self.best_interval is not None and self.level is not None:
-            low, high = self.best_interval
-            text += f"; {100 * self.level:g} % of the draws of the parameters have their best from {low} to {high}"
+        if self.best_limits is not None and self.level is not None:
+            low, high = self.best_limits
+            text += f"; {percent(self.level)} of the draws of the parameters have their best from {low} to {high}"
         return text + "."
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a size: nodes, length, speedup, success, failure, lost, expected (hours), log_expected, best."""
-        import pandas as pd
-
-        best = np.zeros(self.sizes.size, dtype=bool)
-        best[self.place] = True
-        table = pd.DataFrame(
-            {
-                "nodes": self.sizes,
-                "length": self.lengths,
-                "speedup": self.job.work / self.lengths,
-                "success": self.success,
-                "failure": 1.0 - self.success,
-                "lost": self.lost,
-                "expected": self.expected,
-                "log_expected": self.log_expected,
-                "best": best,
-            }
-        )
-        if self.draws is not None:
-            ends = self.draws[["nodes", "low", "high"]]
-            table = table.merge(ends, on="nodes", how="left")
-        return table
+        """One row per size: nodes, length, speedup, success, failure, lost, expected (hours), log_expected, best."""
+        table = pd.DataFrame({"nodes": self.sizes, "length": self.lengths, "speedup": self.job.work / self.lengths})
+        table = table.assign(success=self.success, failure=1.0 - self.success, lost=self.lost, expected=self.expected)
+        table = table.assign(log_expected=self.log_expected, best=np.arange(self.sizes.size) == self.place)
+        if self.draws is None:
+            return table
+        return table.merge(self.draws[["nodes", "low", "high"]], on="nodes", how="left")
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; None for what is not finite."""
-
-        def plain(values: npt.ArrayLike) -> list[Any]:
-            array = np.asarray(values, dtype=np.float64)
-            return [value if np.isfinite(value) else None for value in array.tolist()]
-
-        answer: dict[str, Any] = {
-            "best": self.best,
-            "expected": plain([self.best_expected])[0],
-            "status": self.status,
-            "rule": self.rule,
-            "convention": self.convention,
-            "after_failure": self.after_failure,
-            "order_horizon": plain([self.horizon])[0],
-            "nodes": [name.item() if hasattr(name, "item") else name for name in self.nodes],
-            "job": self.job.to_dict(),
-            "by_size": {
-                "nodes": self.sizes.tolist(),
-                "length": plain(self.lengths),
-                "success": plain(self.success),
-                "lost": plain(self.lost),
-                "expected": plain(self.expected),
-            },
-            "sentence": self.sentence,
-        }
-        if self.draws is not None:
-            answer["level"] = self.level
-            answer["best_interval"] = list(self.best_interval or ())
-            answer["draws"] = {str(name): plain(values) for name, values in self.draws.items()}
-        return answer
-
-    def __repr__(self) -> str:
-        return f"BestSize: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        near = self.to_frame().iloc[max(self.place - 5, 0) : self.place + 6]
-        return f"<p>{escape(repr(self))}</p>{near.to_html(index=False, float_format='{:.4g}'.format)}"
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Expected completion time by number of nodes: `relfit.plotting.completion_by_size`."""
-        from relfit.plotting.nodes_of_job import completion_by_size
-
-        return completion_by_size(self, ax)
+        """As of every result, with the best size, its expected hours and the names of its nodes."""
+        best = {"best": self.best, "best_expected": self.best_expected if self.status != "never" else None}
+        return {**super().to_dict(), **best, "status": self.status, "nodes": [str(name) for name in self.nodes]}
 
 
 def best_size(
@@ -246,9 +180,9 @@ def best_size(
     rule: str = "least",
     convention: str = "exact",
     after_failure: str = "same",
-    interval: float | None = None,
-    draws: int = 200,
-    rng: int | np.random.Generator | None = None,
+    level: float | None = None,
+    n_draws: int = 200,
+    rng: int | np.random.Generator | None = 0,
 ) -> BestSize:
     """Expected completion time of a job on the first k nodes of an order, for k = 1..K, and the best k.
 
@@ -269,11 +203,11 @@ def best_size(
         ``least``: the smallest expected time over all sizes, the smaller size where two are equal. ``first``: add nodes
         while the expected time does not grow (RA-Opt, Figure 6.6 of the paper).
     convention, after_failure
-        As for `completion_time`; ``after_failure="ageing"`` is not offered here.
-    interval : float, optional
-        Level of intervals from the uncertainty of the fitted parameters; order and chosen nodes stay as they are.
-    draws : int
-        Draws of the parameters for it.
+        As for `completion_time`.
+    level : float, optional
+        Of limits from the uncertainty of the fitted parameters; order and chosen nodes stay as they are.
+    n_draws : int
+        Draws of the parameters for them.
     rng : int or Generator, optional
 
     Returns
@@ -287,51 +221,45 @@ def best_size(
 
     Notes
     -----
-    Up to 128 nodes, and for equal nodes, all numbers are exact to eleven digits. Beyond, hazards are interpolated along
-    the log of time: expected times are right to some eight digits, and sizes that differ by less cannot be told apart;
-    `BestSize.completion` computes one from its nodes. With checkpoints and nodes that age, at most some 200 sizes are
-    looked at, closest around the best.
+    Hazards are interpolated along the log of time: expected times are right to some eight digits, and sizes that differ
+    by less cannot be told apart; `BestSize.completion` computes one from its nodes. With checkpoints and nodes that
+    age, at most some 200 sizes are looked at, closest around the best.
 
     Examples
     --------
     >>> from relfit.jobs import Amdahl
     >>> from relfit.system import System
     >>> from relfit.families import Weibull
-    >>> found = best_size(System(Weibull(0.8, [2000.0] * 64)), "1000h", Amdahl(0.99), restart="30min")
-    >>> found.best, round(found.best_expected, 1)
+    >>> best = best_size(System(Weibull(0.8, [2000.0] * 64)), "1000h", Amdahl(0.99), restart="30min")
+    >>> best.best, round(best.best_expected, 1)
     (61, 73.1)
     """
     job = job_of(work, speedup, restart, checkpoint)
     check_names(convention, after_failure)
-    if after_failure == "ageing":
-        raise ArgumentError(
-            "sizes are not compared by simulation", remedy="choose with 'same', then ask completion_time(..., 'ageing')"
-        )
     if rule not in RULES:
         raise ArgumentError(f"rule={rule!r} is not known", remedy="use 'least' or 'first'")
     if system.tolerance:
         raise ArgumentError(
             f"a system that tolerates {system.tolerance} failed nodes has no sizes to compare",
-            remedy="compare completion_time(system.take(...).tolerating(s), work, law, size=...)",
+            remedy="compare completion_time(system.take(...).tolerating(s), work, speedup, size=...)",
         )
     most = _most(system, k_max)
-    given = not isinstance(order, str)
-    if not given and order not in ("reliability", "given"):
-        raise ArgumentError(f"order={order!r} is not known", remedy="use 'reliability', 'given' or positions of nodes")
-    settings = _Settings(job, most, rule, convention, after_failure)
-    if given or order == "given":
-        positions = np.arange(system.n_nodes) if not given else _positions(system, order)
+    settings = _Settings(job, rule, convention, after_failure)
+    if not isinstance(order, str) or order == "given":
+        positions = np.arange(system.n_nodes) if isinstance(order, str) else _positions(system, order)
         if k_max is not None and positions.size < most:
-            raise ArgumentError(f"k_max is {most} but the order has {positions.size} nodes")
-        found = settings.curve(system, positions[:most], np.nan)
+            raise ArgumentError(f"k_max is {most} but the order has {positions.size} nodes", remedy="give more nodes")
+        best = settings.curve(system, positions[:most], np.nan)
+    elif order != "reliability":
+        raise ArgumentError(f"order={order!r} is not known", remedy="use 'reliability', 'given' or positions of nodes")
     elif horizon is not None:
-        over = float(duration_array(horizon, "horizon"))
-        if not (np.isfinite(over) and over > 0.0):
-            raise ArgumentError(f"horizon is {over:g} hours", remedy="it must be finite and above zero")
-        found = settings.curve(system, reliability_order(system, over)[:most], over)
+        over = float(durations("horizon", horizon, zero=False))
+        best = settings.curve(system, most_reliable_first(system, over)[:most], over)
     else:
-        found = settings.repeated(system)
-    return found if interval is None else _with_interval(found, checked_level(interval), draws, rng)
+        best = settings.repeated(system, most)
+    if level is None:
+        return best
+    return _with_limits(best, settings, float(share("level", level, zero=False, one=False)), n_draws, rng)
 
 
 def ra_opt(system: System, work: Any = None, speedup: Any = None, **settings: Any) -> BestSize:
@@ -351,19 +279,15 @@ def ra_opt(system: System, work: Any = None, speedup: Any = None, **settings: An
     return best_size(system, work, speedup, rule="first", **settings)
 
 
-def reliability_order(system: System, horizon: float) -> IntArray:
+def most_reliable_first(system: System, horizon: float) -> IntArray:
     """Positions of the nodes, the most reliable over the next `horizon` hours first, ties by position."""
-    from relfit.system.hazards import node_cumulative_hazards
-
-    spent = node_cumulative_hazards(system.components, system.ages, np.array([horizon]))[:, 0]
-    return np.argsort(spent, kind="stable")
+    hazard = node_cumulative_hazards(system.components, system.ages, np.array([horizon]))[:, 0]
+    return np.argsort(hazard, kind="stable")
 
 
 def _most(system: System, k_max: int | None) -> int:
-    if k_max is None:
-        return system.n_nodes
-    most = int(k_max)
-    if most != k_max or most < 1:
+    most = system.n_nodes if k_max is None else int(k_max)
+    if k_max is not None and (most != k_max or most < 1):
         raise ArgumentError(f"k_max is {k_max}", remedy="give one node or more")
     if most > system.n_nodes:
         raise ArgumentError(f"k_max is {most}, but there are only {system.n_nodes} nodes", remedy="leave it out")
@@ -371,16 +295,16 @@ def _most(system: System, k_max: int | None) -> int:
 
 
 def _positions(system: System, order: npt.ArrayLike) -> IntArray:
-    given = np.asarray(order)
-    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+    places = np.asarray(order)
+    if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
         raise ArgumentError("order is no list of positions", remedy="give whole numbers from 0, each node once")
-    bad = np.flatnonzero((given < 0) | (given >= system.n_nodes))
+    bad = np.flatnonzero((places < 0) | (places >= system.n_nodes))
     if bad.size:
-        raise ArgumentError(f"order names node {given[bad[0]]}", remedy=f"there are nodes 0 to {system.n_nodes - 1}")
-    if np.unique(given).size < given.size:
-        values, counts = np.unique(given, return_counts=True)
+        raise ArgumentError(f"order names node {places[bad[0]]}", remedy=f"there are nodes 0 to {system.n_nodes - 1}")
+    values, counts = np.unique(places, return_counts=True)
+    if (counts > 1).any():
         raise ArgumentError(f"order names node {values[counts > 1][0]} twice", remedy="give each node once")
-    return given.astype(np.int64)
+    return places.astype(np.int64)
 
 
 # ------------------------------------------------------------------- the curve
@@ -388,27 +312,26 @@ def _positions(system: System, order: npt.ArrayLike) -> IntArray:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What is asked for, apart from the nodes."""
+    """The job and how it is judged, apart from the nodes."""
 
     job: Job
-    most: int
     rule: str
     convention: str
     after_failure: str
 
-    def repeated(self, system: System) -> BestSize:
+    def repeated(self, system: System, most: int) -> BestSize:
         """The order by reliability over the length on the best size, until that no longer changes."""
-        over = float(self.job.time([self.most])[0])
+        over = float(self.job.time([most])[0])
         best: BestSize | None = None
         last: IntArray | None = None
         for _ in range(_ROUNDS):
-            order = reliability_order(system, over)[: self.most]
+            order = most_reliable_first(system, over)[:most]
             if last is not None and np.array_equal(order, last):
                 break
-            found = self.curve(system, order, over)
-            if best is None or found.log_expected[found.place] < best.log_expected[best.place]:
-                best = found
-            new = float(found.lengths[found.place])
+            curve = self.curve(system, order, over)
+            if best is None or curve.log_expected[curve.place] < best.log_expected[best.place]:
+                best = curve
+            new = float(curve.lengths[curve.place])
             if abs(np.log(new / over)) < _SAME:
                 break
             over, last = new, order
@@ -419,12 +342,10 @@ class _Settings:
         """Expected completion times of the first k nodes of one order."""
         sizes = np.arange(1, order.size + 1)
         lengths = self.job.time(sizes)
-        prefixes = Prefixes(system, order, (float(lengths.min()), float(lengths.max())))
-        log_expected, tried, lost = self.expected(prefixes, sizes, lengths)
-        place = self.choose(log_expected)
-        kept = np.isfinite(log_expected) | ~np.isnan(log_expected)
+        log_expected, once, lost = self.expected(system, order, sizes, lengths)
+        kept, place = ~np.isnan(log_expected), self.choose(log_expected)
         return BestSize(
-            system, self.job, sizes[kept], lengths[kept], log_expected[kept], np.exp(-tried.hazard)[kept], lost[kept],
+            system, self.job, sizes[kept], lengths[kept], log_expected[kept], np.exp(-once.hazard)[kept], lost[kept],
             order, int(np.count_nonzero(kept[:place])), self.rule, self.convention, self.after_failure, horizon,
         )  # fmt: skip
 
@@ -438,50 +359,45 @@ class _Settings:
         return int(looked[np.argmin(values)])
 
     def expected(
-        self, prefixes: Prefixes, sizes: IntArray, lengths: FloatArray
+        self, system: System, order: IntArray, sizes: IntArray, lengths: FloatArray
     ) -> tuple[FloatArray, Attempts, FloatArray]:
         """Log of the expected time by size (NaN where it is not computed), the attempts, and the hours lost in one."""
-        rows = sizes - 1
-        fine = (1e-11, 7) if prefixes.exact else (1e-8, 3)
-        tried = attempts(lambda some, x: prefixes(rows[some], x), lengths, *fine)
         job, plan = self.job, self.job.checkpoint
+        ends = float(lengths.min()), float(lengths.max())
+        if plan is not None:  # saves and the restore count too
+            ends = ends[0], ends[1] * (1.0 + plan.save / plan.every) + plan.restore + plan.save
+        table = table_by_size(system, order, *ends)
+        once = _attempts(table, sizes, lengths)
         if self.convention == "paper":
-            life = _mean_lives(prefixes, sizes)
-            with np.errstate(divide="ignore"):
-                if plan is not None:
-                    return np.log(expected_paper(life, lengths, plan, job.restart)), tried, life
-                return log_expected_paper(tried, job.restart, np.log(life)), tried, life
-        later = None
-        if self.after_failure == "as_new":
-            later = Prefixes(prefixes.system.at_age(0.0), prefixes.order, prefixes.span)
+            mttf = np.asarray(system.take(order).by_size().mttf, dtype=np.float64)[sizes - 1]
+            if plan is None:
+                return once.log_expected_paper(job.restart, mttf), once, mttf
+            return np.log(expected_paper(mttf, lengths, plan, job.restart)), once, mttf
+        later = table if self.after_failure == "same" else table_by_size(system.at_age(0.0), order, *ends)
         if plan is not None:
-            return self._with_checkpoints(prefixes, later, sizes, lengths), tried, tried.lost
-        if later is None:
-            return log_expected_exact(tried, job.restart), tried, tried.lost
-        again = attempts(lambda some, x: later(rows[some], x), lengths, *fine)
-        log_again = log_expected_exact(again, job.restart)
-        return log_expected_as_new(tried, job.restart, log_again), tried, tried.lost
+            return self._with_checkpoints(system, table, later, sizes, lengths), once, once.lost
+        if later is table:
+            return once.log_expected(job.restart), once, once.lost
+        again = _attempts(later, sizes, lengths).log_expected(job.restart)
+        return once.log_expected_then(job.restart, again), once, once.lost
 
     def _with_checkpoints(
-        self, prefixes: Prefixes, later: Prefixes | None, sizes: IntArray, lengths: FloatArray
+        self, system: System, table: HazardTable, later: HazardTable, sizes: IntArray, lengths: FloatArray
     ) -> FloatArray:
         """All sizes at once for constant rates; else one by one, a net of sizes and then those around the best."""
-        plan = self.job.checkpoint
+        plan, restart = self.job.checkpoint, self.job.restart
         assert plan is not None
-        rows = sizes - 1
-        if all(getattr(c.family, "name", "") == "exponential" for c in prefixes.system.components):
-            rate = prefixes(rows, np.ones((rows.size, 1)))[:, 0]
+        if all(getattr(part.family, "name", "") == "exponential" for part in system.components) and system.racks is None:
+            mtbf = 1.0 / table(sizes - 1, np.ones((sizes.size, 1)))[:, 0]
+            costs = (np.full(sizes.shape, cost) for cost in (plan.every, plan.save, plan.restore, restart))
             with np.errstate(divide="ignore"):
-                return np.log(expected_exponential(rate, lengths, plan, self.job.restart))
+                return np.log(expected_exponential(mtbf, lengths, *costs, plan.exposed))
         value = np.full(sizes.size, np.nan)
 
         def fill(some: IntArray) -> None:
             for place in some[np.isnan(value[some])].tolist():
-                now, then = (None if p is None else _one(p, int(rows[place])) for p in (prefixes, later))
-                assert now is not None
-                time = expected_with_checkpoints(now, float(lengths[place]), plan, self.job.restart, then)
-                with np.errstate(divide="ignore"):
-                    value[place] = np.log(time)
+                now, then = (_life(one, int(sizes[place]) - 1) for one in (table, later))
+                value[place] = log_expected_time(now, float(lengths[place]), plan, restart, then)
 
         net = np.unique(np.geomspace(1, sizes.size, min(sizes.size, _MOST_WITH_CHECKPOINTS // 2)).round()).astype(int)
         fill(net - 1 if sizes.size > _MOST_WITH_CHECKPOINTS else np.arange(sizes.size))
@@ -496,43 +412,40 @@ class _Settings:
             fill(new)
 
 
-def _one(prefixes: Prefixes, row: int) -> Any:
-    """Hazard of one size as a function of horizons of any shape."""
-
-    def hazard(x: FloatArray) -> FloatArray:
-        return prefixes(np.array([row]), np.asarray(x, dtype=np.float64).reshape(1, -1)).reshape(np.shape(x))
-
-    return hazard
+def _attempts(table: HazardTable, sizes: IntArray, lengths: FloatArray) -> Attempts:
+    return attempts(lambda rows, x: table(sizes[rows] - 1, x), lengths, tolerance=1e-8, levels=3)
 
 
-def _mean_lives(prefixes: Prefixes, sizes: IntArray) -> FloatArray:
-    """Mean life of the first k nodes, hours."""
-    part = prefixes.system.take(prefixes.order)
-    return np.asarray(part.by_size(prefixes.span[1]).mttf, dtype=np.float64)[sizes - 1]
+def _life(table: HazardTable, row: int) -> TimeToFailure:
+    """Of one size, by its survival alone."""
+
+    def log_sf(x: FloatArray) -> FloatArray:
+        return -table(np.array([row]), np.asarray(x, dtype=np.float64).reshape(1, -1)).reshape(np.shape(x))
+
+    return TimeToFailure(log_sf, _missing, _missing, 1, np.nan)
+
+
+def _missing(*_: Any) -> Any:
+    raise NotImplementedError
 
 
 # ----------------------------------------------------------------- uncertainty
 
 
-def _with_interval(found: BestSize, level: float, draws: int, rng: int | np.random.Generator | None) -> BestSize:
-    import pandas as pd
-
+def _with_limits(
+    best: BestSize, settings: _Settings, level: float, n_draws: int, rng: int | np.random.Generator | None
+) -> BestSize:
     from relfit.system.uncertainty import drawn_systems
 
-    if found.sizes.size <= _MOST_DRAWN:
-        places = np.arange(found.sizes.size)
-    else:
-        near = found.place + np.arange(-6, 7)
-        net = np.geomspace(1, found.sizes.size, _MOST_DRAWN - near.size).round().astype(int) - 1
-        places = np.unique(np.concatenate([net, np.clip(near, 0, found.sizes.size - 1)]))
-    sizes, lengths = found.sizes[places], found.lengths[places]
-    settings = _Settings(found.job, found.order.size, "least", found.convention, found.after_failure)
-    values = []
-    for one in drawn_systems(found.system, draws, rng):
-        prefixes = Prefixes(one, found.order, (float(lengths.min()), float(lengths.max())))
-        values.append(settings.expected(prefixes, sizes, lengths)[0])
-    logs = np.array(values)
-    low, high = limits_of_draws(found.system, found.log_expected[places], logs, np.log(lengths), level)
-    best = np.bincount(np.nanargmin(logs, axis=1), minlength=sizes.size) / logs.shape[0]
-    table = pd.DataFrame({"nodes": sizes, "low": low, "high": high, "best": best})
-    return replace(found, draws=table, level=level)
+    places = np.arange(best.sizes.size)
+    if best.sizes.size > _MOST_DRAWN:
+        near = np.clip(best.place + np.arange(-6, 7), 0, places[-1])
+        net = np.geomspace(1, best.sizes.size, _MOST_DRAWN - near.size).round().astype(int) - 1
+        places = np.unique(np.concatenate([net, near]))
+    sizes, lengths = best.sizes[places], best.lengths[places]
+    drawn = drawn_systems(best.system, n_draws, rng)
+    logs = np.array([settings.expected(one, best.order, sizes, lengths)[0] for one in drawn])
+    low, high = limits_of_draws(best.system, best.log_expected[places], logs, np.log(lengths), level)
+    share_best = np.bincount(np.nanargmin(logs, axis=1), minlength=sizes.size) / logs.shape[0]
+    table = pd.DataFrame({"nodes": sizes, "low": low, "high": high, "best": share_best})
+    return replace(best, draws=table, level=level)

@@ -75,7 +75,7 @@ def expected_time(
     547.91
     >>> from relfit.families import Weibull
     >>> round(expected_time(Weibull(0.7, 24.0), 500, plan, ages="10 days", later=Weibull(0.7, 24.0)), 2)
-    540.19
+    540.18
     """
     first = time_to_failure(source, ages)
     again = first if later is None else time_to_failure(later)

@@ -1,4 +1,4 @@
-"""Which idle nodes a job gets: RA-Opt, RA, RAS, LJRAS, round robin and ALL; a queue of jobs; how well they are off.
+"""Which idle nodes a job gets: RA-Opt, RA, RAS, LJRAS, round robin and ALL; a queue of jobs, and what each loses.
 
 A policy is a function of the nodes' cumulative hazards over the length of the job and of who is idle, so that a
 simulator of a cluster can ask it at any moment. The policies are those of reliability-aware allocation, chapters 5 and
@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from relfit.arguments import FloatArray, durations
 from relfit.errors import ArgumentError
 from relfit.jobs._best_size import ra_opt
 from relfit.jobs.completion import CompletionTime, Job, check_names, completion_time
-from relfit.system.components import duration_array
+from relfit.results import Result
 from relfit.system.hazards import node_cumulative_hazards
+from relfit.text import duration
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from relfit.system.system import System
 
 __all__ = [
@@ -36,7 +37,6 @@ __all__ = [
     "pick_window",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -63,11 +63,9 @@ def most_reliable(hazards: npt.ArrayLike, idle: npt.ArrayLike, size: int) -> Int
     >>> most_reliable([0.3, 0.1, 0.2, 0.1], [True, True, True, False], 2).tolist()
     [1, 2]
     """
-    spent, free = _checked(hazards, idle, size)
+    hazard, free = _checked(hazards, idle, size)
     places = np.flatnonzero(free)
-    if places.size < size:
-        return None
-    return np.sort(places[np.argsort(spent[places], kind="stable")[:size]])
+    return None if places.size < size else np.sort(places[np.argsort(hazard[places], kind="stable")[:size]])
 
 
 def pick_window(hazards: npt.ArrayLike, idle: npt.ArrayLike, size: int, *, reliable: bool = True) -> IntArray | None:
@@ -81,19 +79,18 @@ def pick_window(hazards: npt.ArrayLike, idle: npt.ArrayLike, size: int, *, relia
     >>> pick_window([0.3, 0.1, 0.2, 0.1, 0.1], [True, True, True, False, True], 2).tolist()
     [1, 2]
     """
-    spent, free = _checked(hazards, idle, size)
-    if size > spent.size:
+    hazard, free = _checked(hazards, idle, size)
+    if size > hazard.size:
         return None
     busy = np.concatenate([[0], np.cumsum(~free)])
-    begins = np.flatnonzero(busy[size:] == busy[:-size])
-    if not begins.size:
+    starts = np.flatnonzero(busy[size:] == busy[:-size])
+    if not starts.size:
         return None
-    before = np.concatenate([[0.0], np.cumsum(np.where(free, np.minimum(spent, 1e300), 0.0))])
-    total = before[begins + size] - before[begins]
-    total = total if reliable else -total
+    before = np.concatenate([[0.0], np.cumsum(np.where(free, np.minimum(hazard, 1e300), 0.0))])
+    total = (before[starts + size] - before[starts]) * (1.0 if reliable else -1.0)
     close = total <= total.min() + 1e-13 * before[-1]  # equal but for the rounding of the running sum
     place = int(np.argmax(close))
-    return np.arange(begins[place], begins[place] + size)
+    return np.arange(starts[place], starts[place] + size)
 
 
 def pick_by_length(
@@ -106,7 +103,7 @@ def pick_by_length(
     >>> pick_by_length([0.3, 0.1, 0.2], [True] * 3, 1, "30h"), pick_by_length([0.3, 0.1, 0.2], [True] * 3, 1, "2h")
     (array([1]), array([0]))
     """
-    longer = float(duration_array(length)) > float(duration_array(long_job))
+    longer = bool(durations("length", length) > durations("long_job", long_job))
     return pick_window(hazards, idle, size, reliable=longer)
 
 
@@ -125,8 +122,7 @@ def pick_round_robin(idle: npt.ArrayLike, size: int, after: int = -1) -> IntArra
     places = np.flatnonzero(free)
     if places.size < size:
         return None
-    first = int(np.searchsorted(places, after, side="right"))
-    return np.asarray(np.roll(places, -first)[:size])
+    return np.asarray(np.roll(places, -int(np.searchsorted(places, after, side="right")))[:size])
 
 
 def pick_all(idle: npt.ArrayLike) -> IntArray | None:
@@ -142,29 +138,28 @@ def pick_all(idle: npt.ArrayLike) -> IntArray | None:
 
 
 def _checked(hazards: npt.ArrayLike, idle: npt.ArrayLike, size: int) -> tuple[FloatArray, BoolArray]:
-    spent, free = np.asarray(hazards, dtype=np.float64), np.asarray(idle, dtype=bool)
-    if spent.ndim != 1 or spent.shape != free.shape:
-        raise ArgumentError(
-            f"hazards of shape {spent.shape} and idle of shape {free.shape}", remedy="one for each node"
-        )
-    bad = np.flatnonzero(np.isnan(spent))
+    hazard, free = np.asarray(hazards, dtype=np.float64), np.asarray(idle, dtype=bool)
+    if hazard.ndim != 1 or hazard.shape != free.shape:
+        raise ArgumentError(f"hazards of shape {hazard.shape}, idle of shape {free.shape}", remedy="one for each node")
+    bad = np.flatnonzero(np.isnan(hazard))
     if bad.size:
         raise ArgumentError(f"the hazard of node {bad[0]} is missing", remedy="leave the node out, as not idle")
     if size < 1 or int(size) != size:
         raise ArgumentError(f"a job of {size} nodes", remedy="give one node or more")
-    return spent, free
+    return hazard, free
 
 
 # ------------------------------------------------------------------ many jobs
 
 
-@dataclass(frozen=True, eq=False)
-class Allocation:
-    """Which nodes the jobs of a queue get, and how they are off there.
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocation(Result):
+    """Which nodes the jobs of a queue get, and what they lose there.
 
     Attributes
     ----------
-    system : System
+    n_nodes : int
+        Of the system.
     jobs : tuple of Job
     policy : str
     positions : tuple
@@ -175,70 +170,49 @@ class Allocation:
         Hours.
     """
 
-    system: System
+    n_nodes: int
     jobs: tuple[Job, ...]
     policy: str
     positions: tuple[IntArray | None, ...]
     completions: tuple[CompletionTime | None, ...]
     deadline: float | None = None
 
+    _not_in_json: ClassVar[tuple[str, ...]] = ("jobs",)
+
     @property
     def idle(self) -> BoolArray:
         """Nodes that no job of the queue got."""
-        free = np.ones(self.system.n_nodes, dtype=bool)
+        free = np.ones(self.n_nodes, dtype=bool)
         for nodes in self.positions:
             if nodes is not None:
                 free[nodes] = False
         return free
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a job: job, nodes, length, expected (hours), success, lost, waits, and in_time with a deadline."""
-        import pandas as pd
-
+        """One row per job: nodes, length, expected, wasted (hours), success, waits, and in_time with a deadline."""
         rows = []
-        for number, (job, nodes, done) in enumerate(zip(self.jobs, self.positions, self.completions, strict=True)):
-            row: dict[str, Any] = {"job": job.name if job.name is not None else number}
-            missing = done is None or nodes is None
-            row["nodes"] = 0 if nodes is None else nodes.size
-            row["length"] = np.nan if done is None else done.length
-            row["expected"] = np.nan if done is None else done.expected
-            row["success"] = np.nan if done is None else done.success
+        for i, (job, nodes, done) in enumerate(zip(self.jobs, self.positions, self.completions, strict=True)):
+            row: dict[str, Any] = {"job": i if job.name is None else job.name, "nodes": 0 if nodes is None else nodes.size}
+            for name in ("length", "expected", "success"):
+                row[name] = np.nan if done is None else getattr(done, name)
             row["wasted"] = np.nan if done is None else done.expected - done.least
-            row["waits"] = missing
+            row["waits"] = done is None
             if self.deadline is not None:
                 row["in_time"] = np.nan if done is None else float(done.finish_probability(self.deadline))
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        rows = self.to_frame().astype(object)
-        table = rows.map(lambda v: None if isinstance(v, float) and not np.isfinite(v) else v).to_dict("records")
-        for row, nodes in zip(table, self.positions, strict=True):
-            row["positions"] = None if nodes is None else nodes.tolist()
-        return {"policy": self.policy, "deadline": self.deadline, "jobs": table, "sentence": self.sentence}
-
     @property
-    def sentence(self) -> str:
-        """How many jobs run, and what they lose, in a sentence."""
-        done = [one for one in self.completions if one is not None]
-        text = f"{self.policy}: {len(done)} of {len(self.jobs)} jobs get nodes"
-        if done:
-            whole = sum(one.expected for one in done)
-            waste = sum(one.expected - one.least for one in done)
-            if np.isfinite(whole):
-                text += f", with {whole / len(done):.4g} h expected in the mean, {waste / len(done):.4g} h of them lost"
-            else:
-                text += ", and at least one of them will not finish"
+    def headline(self) -> str:
+        """How many jobs run, and what they lose."""
+        table = self.to_frame().query("not waits")
+        text = f"{self.policy}: {len(table)} of {len(self.jobs)} jobs get nodes"
+        if len(table) and np.isfinite(table["expected"]).all():
+            text += f", with {duration(float(table['expected'].mean()))} expected on average, "
+            text += f"{duration(float(table['wasted'].mean()))} of them lost"
+        elif len(table):
+            text += ", and at least one of them will not finish"
         return text + "."
-
-    def __repr__(self) -> str:
-        return f"Allocation: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(repr(self))}</p>{self.to_frame().head(20).to_html(index=False, escape=True)}"
 
 
 def allocate(
@@ -253,7 +227,7 @@ def allocate(
     convention: str = "exact",
     long_job: Any = LONG_JOB,
 ) -> Allocation:
-    """Give the idle nodes of a system to the jobs of a queue, one after the other.
+    """Give the idle nodes of a system to the jobs of a queue, in turn.
 
     Parameters
     ----------
@@ -265,8 +239,8 @@ def allocate(
     policy : {"ra_opt", "ra", "ras", "ljras", "rr", "all"} or callable
         RA-Opt takes the most reliable idle nodes while the expected completion time does not grow; RA the k most
         reliable; RAS the k adjacent ones; LJRAS these for jobs longer than a day, and the least reliable for others; RR
-        goes round the positions; ALL takes every node. A function gets ``(system, job, idle)`` and gives positions or
-        None.
+        goes round the positions; ALL takes every node. A function takes ``(system, job, idle)`` and returns positions
+        or None.
     idle : array_like of bool, optional
         Nodes that may be taken; all when left out.
     after : int
@@ -299,9 +273,12 @@ def allocate(
     [[2, 4], [0, 3]]
     """
     queue = (jobs,) if isinstance(jobs, Job) else tuple(jobs)
-    for number, job in enumerate(queue):
+    for i, job in enumerate(queue):
         if not isinstance(job, Job):
-            raise ArgumentError(f"job {number} is {type(job).__name__}", remedy="make it with Job(work, speedup, ...)")
+            raise ArgumentError(f"job {i} is {type(job).__name__}", remedy="make it with Job(work, speedup, ...)")
+        if policy in ("ra", "ras", "ljras", "rr") and job.nodes is None:
+            name = f"job {i}" if job.name is None else f"job {job.name!r}"
+            raise ArgumentError(f"{name} does not say how many nodes it needs", remedy="give Job(..., nodes=k), or ra_opt")
     if not callable(policy) and policy not in POLICIES:
         raise ArgumentError(
             f"policy={policy!r} is not known", remedy=f"use one of {', '.join(POLICIES)}, or a function"
@@ -310,57 +287,48 @@ def allocate(
     free = np.ones(system.n_nodes, dtype=bool) if idle is None else np.array(idle, dtype=bool)
     if free.shape != (system.n_nodes,):
         raise ArgumentError(f"idle has shape {free.shape}", remedy=f"give one for each of {system.n_nodes} nodes")
-    limit = None if deadline is None else float(duration_array(deadline))
+    limit = None if deadline is None else float(durations("deadline", deadline))
     places: list[IntArray | None] = []
     ends: list[CompletionTime | None] = []
-    waiting = False
-    for number, job in enumerate(queue):
+    for job in queue:
         chosen = None
-        if free.any() and not (waiting and strict):
+        if free.any() and not (strict and None in ends):
             if callable(policy):
                 chosen = _taken(policy(system, job, free.copy()), free)
             else:
-                chosen = _pick(system, job, number, policy, free, after, convention, long_job)
-        if chosen is None:
-            waiting = True
-            places.append(None)
-            ends.append(None)
-            continue
-        if policy == "rr":
-            after = int(chosen[-1])
-        free[chosen] = False
+                chosen = _pick(system, job, policy, free, after, convention, long_job)
         places.append(chosen)
-        ends.append(completion_time(system.take(chosen), job, convention=convention))
-    called = policy if isinstance(policy, str) else getattr(policy, "__name__", "own policy")
-    return Allocation(system, queue, called, tuple(places), tuple(ends), limit)
+        ends.append(None if chosen is None else completion_time(system.take(chosen), job, convention=convention))
+        if chosen is not None:
+            after = int(chosen[-1]) if policy == "rr" else after
+            free[chosen] = False
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own policy")
+    return Allocation(system.n_nodes, queue, name, tuple(places), tuple(ends), limit)
 
 
 def _pick(
-    system: System, job: Job, number: int, policy: str, free: BoolArray, after: int, convention: str, long_job: Any
+    system: System, job: Job, policy: str, free: BoolArray, after: int, convention: str, long_job: Any
 ) -> IntArray | None:
     if policy == "all":
         return pick_all(free)
     if policy == "ra_opt":
         places = np.flatnonzero(free)
         most = places.size if job.nodes is None else min(job.nodes, places.size)
-        found = ra_opt(system.take(places), job, k_max=most, convention=convention)
-        return np.sort(places[found.positions])
-    if job.nodes is None:
-        name = f"job {number}" if job.name is None else f"job {job.name!r}"
-        raise ArgumentError(f"{name} does not say how many nodes it needs", remedy="give Job(..., nodes=k), or ra_opt")
+        return np.sort(places[ra_opt(system.take(places), job, k_max=most, convention=convention).positions])
+    assert job.nodes is not None
     if policy == "rr":
         return pick_round_robin(free, job.nodes, after)
-    length = float(job.time([job.nodes])[0])
-    spent = node_cumulative_hazards(system.components, system.ages, np.array([length]))[:, 0]
+    length = float(job.time(job.nodes))
+    hazard = node_cumulative_hazards(system.components, system.ages, np.array([length]))[:, 0]
     if policy == "ra":
-        return most_reliable(spent, free, job.nodes)
+        return most_reliable(hazard, free, job.nodes)
     if policy == "ras":
-        return pick_window(spent, free, job.nodes)
-    return pick_by_length(spent, free, job.nodes, length, long_job=long_job)
+        return pick_window(hazard, free, job.nodes)
+    return pick_by_length(hazard, free, job.nodes, length, long_job=long_job)
 
 
 def _taken(chosen: Any, free: BoolArray) -> IntArray | None:
-    """Positions that a function of the user's gave, checked."""
+    """Positions that a function of the user's returned, checked."""
     if chosen is None:
         return None
     places = np.asarray(chosen)

@@ -14,12 +14,13 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import interpolate, signal
+from scipy import signal
 
 from relfit.arguments import FloatArray
 from relfit.jobs._expected_time import Attempts, attempts, hazards_of
 from relfit.jobs._time_to_failure import TimeToFailure
 from relfit.jobs.checkpoint import Checkpoint
+from relfit.jobs.hazard_tables import table_of
 from relfit.numeric.quadrature import gauss_legendre
 
 __all__ = ["RestartDistribution", "simulated_times"]
@@ -29,7 +30,6 @@ Hazard = Callable[[npt.ArrayLike], FloatArray]
 _WORK = 1e8  # multiplications that the renewal equation may take
 _REACH = 40.0  # attempts that the grid covers
 _RARE = 15.0  # cumulative hazard of an attempt beyond which successes come like a Poisson process (Renyi)
-_EFOLDS = 14.0  # below the length, where hazards are tabulated
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,22 +174,9 @@ def _renewal(source: FloatArray, kernel: FloatArray, delay: int) -> FloatArray:
 
 
 def _along_time(life: TimeToFailure, length: float) -> Hazard:
-    """Cumulative hazard up to `length`, interpolated to some nine digits."""
-    places = np.linspace(math.log(length) - _EFOLDS, math.log(length), 60)
-    with np.errstate(divide="ignore"):
-        table = np.maximum(np.log(-life.log_sf(np.exp(places))), -700.0)
-    spline = interpolate.make_interp_spline(places, table, k=7)
-    slope = (table[1] - table[0]) / (places[1] - places[0])
-
-    def hazard(time: npt.ArrayLike) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            at = np.log(np.asarray(time, dtype=np.float64))
-        inside = np.maximum(at, places[0])  # before the table, a power of time
-        with np.errstate(invalid="ignore"):
-            before = np.where(at < places[0], slope * (at - places[0]), 0.0)
-        return np.asarray(np.exp(spline(np.minimum(inside, places[-1])) + before))
-
-    return hazard
+    """Cumulative hazard up to `length`, quick to ask many times."""
+    table, row = table_of(lambda time: -life.log_sf(time), length), np.zeros(1, dtype=np.int64)
+    return lambda time: table(row, np.asarray(time, dtype=np.float64).reshape(1, -1)).reshape(np.shape(time))
 
 
 # ------------------------------------------------------------- checkpoints

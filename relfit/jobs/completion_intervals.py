@@ -5,25 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from relfit.errors import ArgumentError
+
+from relfit.arguments import FloatArray
+from relfit.fitting import PooledFit
 
 if TYPE_CHECKING:
     from relfit.system.system import System
 
-__all__ = ["checked_level", "limits_of_draws"]
-
-FloatArray = npt.NDArray[np.float64]
-
-
-def checked_level(level: float) -> float:
-    """`level` if it can be the level of an interval."""
-    value = float(level)
-    if not 0.0 < value < 1.0:
-        raise ArgumentError(f"interval={value:g} is not between 0 and 1", remedy="use 0.95 or the like")
-    return value
-
+__all__ = ["limits_of_draws"]
 
 def limits_of_draws(
     system: System, log_estimate: FloatArray, log_drawn: FloatArray, log_length: FloatArray, level: float
@@ -31,12 +21,10 @@ def limits_of_draws(
     """Limits, in hours, of expected times, from their logs at the estimate (m,) and in the draws (draws, m).
 
     On the scale of ``log(E / T - 1)``, what failures add to the length T. Draws around maximum-likelihood fits are
-    reflected at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2), which carries the doubt about
-    many nodes once already, as a shift. Draws of pooled nodes are draws of the nodes themselves and are taken as they
+    reflected at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2), which carry the uncertainty
+    about many nodes once already, as a shift. Draws of pooled nodes are draws of the nodes themselves and are taken as they
     are. Limits are widened to hold the estimate where the shift leaves it outside.
     """
-    from relfit.fitting import PooledFit
-
     def scaled(log_time: FloatArray) -> FloatArray:
         gap = np.clip(log_time - log_length, 1e-300, 1e300)
         return np.where(gap > 30.0, gap, np.log(np.expm1(np.minimum(gap, 30.0))))

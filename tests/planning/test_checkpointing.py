@@ -12,12 +12,12 @@ from scipy import integrate, optimize
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
-from relfit.jobs._time_to_failure import lattice_sum, time_to_failure
+from relfit.jobs import time_to_failure
 from relfit.planning import plan_checkpoints
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.ageing_nodes import simulate_ageing_nodes
 from relfit.planning.checkpointing.checkpoint_simulation import simulate_checkpoints
-from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, job_time, renewal_waste
+from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, job_time, lattice_sum, renewal_waste
 from relfit.planning.checkpointing.schedules import best_schedule, schedule_by_hazard
 from relfit.planning.checkpointing.two_level import best_two_levels, two_level_waste, two_level_waste_of
 from relfit.planning.job_rate import rate_of_job
@@ -496,24 +496,3 @@ def test_area_is_the_integral() -> None:
     stretch = time_to_failure(Weibull(0.6, 24.0), ages=[3.0, 50.0])
     numeric = integrate.quad(lambda x: float(stretch.sf(x)), 7.0, np.inf, limit=400)[0]
     assert float(stretch.area_from(7.0)) == pytest.approx(numeric, rel=1e-7)
-
-
-@pytest.mark.parametrize("shape", [0.7, 1.0, 1.6])
-@pytest.mark.parametrize("costs", [(0.0, 0.0, 0.0), (0.1, 0.5, 0.0), (0.1, 0.5, 0.3)])
-def test_agrees_with_the_completion_time_of_systems(shape: float, costs: tuple[float, float, float]) -> None:
-    """Two implementations: a job that writes no checkpoint at its end, on nodes that are new after every failure."""
-    from relfit.jobs import Checkpoint, completion_time
-    from relfit.system import System
-
-    save, restore, downtime = costs
-    lives, ages = Weibull(np.full(3, shape), np.array([24.0, 60.0, 200.0])), np.array([5.0, 0.0, 40.0])
-    system, checkpoint = System(lives, ages=ages), Checkpoint(3.0, save, restore)
-    for after_failure, source, ours in (("as_new", lives, ages), ("same", system, 0.0)):
-        done = completion_time(
-            system, 101.0, lambda k: np.ones_like(k), restart=downtime, checkpoint=checkpoint,
-            after_failure=after_failure,
-        )  # fmt: skip
-        found = job_time(source, 101.0, 3.0, save, restore, downtime, ages=ours, last_save=False)
-        assert found == pytest.approx(done.expected, rel=1e-8)
-    with pytest.raises(ArgumentError, match="a system has ages of its own"):
-        job_time(system, 101.0, 3.0, save, ages=ages)

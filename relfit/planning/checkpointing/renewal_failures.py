@@ -15,10 +15,13 @@ import numpy.typing as npt
 
 from relfit.arguments import FloatArray, durations, share
 from relfit.errors import ArgumentError
-from relfit.jobs._time_to_failure import TimeToFailure, lattice_sum, time_to_failure
+from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.planning.checkpointing.exponential_failures import Costs, best_interval, check_period
 
-__all__ = ["BestFixed", "best_fixed_interval", "job_time", "renewal_waste"]
+__all__ = ["BestFixed", "best_fixed_interval", "job_time", "lattice_sum", "renewal_waste"]
+
+_DIRECT = 384  # terms of a lattice sum that are added one by one
+_CHUNK = 2_000_000
 
 LEAST_PROGRESS = 1e-9  # kept hours for an hour of time, below which a job is said to make no progress
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -226,6 +229,31 @@ def job_time(
     mean += fall * (1.0 - sf_last) + aside * (float(sf0[1:].sum()) + last_save * sf_last)
     mean += float((-np.diff(sf0) * g[used:1:-1][:whole]).sum()) + (float(sf0[-1]) - sf_last) * g[1]
     return float(mean + (count - used) * slope)
+
+
+def lattice_sum(stretch: TimeToFailure, start: npt.ArrayLike, step: npt.ArrayLike) -> FloatArray:
+    """Sum of survival at ``start + step``, ``start + 2 step`` and so on without end.
+
+    The first terms are added, the rest is the integral with the corrections of Euler and Maclaurin.
+    """
+    begin, pace = np.broadcast_arrays(np.asarray(start, np.float64), np.asarray(step, np.float64))
+    if not np.isnan(stretch.constant):
+        with np.errstate(over="ignore", divide="ignore"):
+            return np.exp(-stretch.constant * begin) / np.expm1(stretch.constant * pace)
+    shape, begin, pace = begin.shape, begin.ravel(), pace.ravel()
+    found = np.empty(begin.shape)
+    count = np.arange(1.0, _DIRECT + 1.0)
+    chunk = max(1, _CHUNK // (_DIRECT * max(stretch.nodes, 1)))
+    for i in range(0, begin.size, chunk):
+        a, h = begin[i : i + chunk], pace[i : i + chunk]
+        found[i : i + chunk] = stretch.sf(a[:, None] + h[:, None] * count).sum(axis=1)
+    last = begin + _DIRECT * pace
+    left = stretch.log_sf(last) > -40.0
+    if left.any():
+        x, h = last[left], pace[left]
+        s = stretch.sf(x)
+        found[left] += stretch.area_from(x) / h - 0.5 * s + h * stretch.hazard(x) * s / 12.0
+    return found.reshape(shape)
 
 
 # ---------------------------------------------------------------------- details

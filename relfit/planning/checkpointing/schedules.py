@@ -16,9 +16,9 @@ from scipy import linalg
 
 from relfit.arguments import FloatArray, durations
 from relfit.errors import ArgumentError
-from relfit.jobs._time_to_failure import TimeToFailure, lattice_sum, time_to_failure
+from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.planning.checkpointing.exponential_failures import Costs, best_interval
-from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval
+from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval, lattice_sum
 from relfit.planning.checkpointing.schedule_kernels import best_next, steps_by_hazard
 
 if TYPE_CHECKING:

@@ -1,0 +1,126 @@
+"""Cumulative hazards tabulated along the log of time: of one life, or of the first k nodes of an order for every k."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from relfit.arguments import FloatArray
+from relfit.numeric.batches import over_groups
+from relfit.system.hazards import node_cumulative_hazards, total_cumulative_hazard
+
+if TYPE_CHECKING:
+    from relfit.system.system import System
+
+__all__ = ["HazardTable", "table_by_size", "table_of"]
+
+IntArray = npt.NDArray[np.int64]
+
+_STEP = 0.2  # of the grid in the log of time
+_LEFT = 14.0  # how far below the shortest time the grid goes, in the log of time
+_POINTS = 8
+_WEIGHTS = np.array([(-1.0) ** i * math.comb(_POINTS - 1, i) for i in range(_POINTS)])
+
+
+@dataclass(frozen=True, eq=False)
+class HazardTable:
+    """Cumulative hazards of K systems, interpolated to some nine digits.
+
+    Attributes
+    ----------
+    first : float
+        Log of the first time of the grid.
+    log_hazard : ndarray, shape (K, M)
+        Logs of cumulative hazards on the grid.
+    """
+
+    first: float
+    log_hazard: FloatArray
+
+    def __call__(self, rows: IntArray, time: FloatArray) -> FloatArray:
+        """Cumulative hazards (r, m) of the systems `rows` (r,) at times (r, m)."""
+        with np.errstate(divide="ignore"):
+            log_time = np.log(time)
+        out = np.empty(time.shape)
+        offsets = time.shape[1] * np.arange(rows.size + 1, dtype=np.int64)
+        over_groups(offsets, lambda a, b: _interpolate(self.log_hazard, self.first, _STEP, rows, log_time, a, b, out))
+        return out
+
+
+def table_of(hazard: Callable[[FloatArray], FloatArray], longest: float) -> HazardTable:
+    """Of one system, by its cumulative hazard, up to a time in hours."""
+    first, times = _grid(longest, longest)
+    with np.errstate(divide="ignore"):
+        return HazardTable(first, np.log(hazard(times))[None])
+
+
+def table_by_size(system: System, order: IntArray, shortest: float, longest: float) -> HazardTable:
+    """Of the first 1, 2, ... nodes of an order, all of them needed, for times between two, in hours.
+
+    A rack comes in with the first of its nodes; common causes are there for all.
+    """
+    first, times = _grid(shortest, longest)
+    part = system.take(order)
+    hazard = node_cumulative_hazards(part.components, part.ages, times)
+    if part.racks is not None:
+        _, begins = np.unique(part.racks.of_node, return_index=True)
+        hazard[begins] += node_cumulative_hazards(part.racks.components, part.racks.ages, times)
+    np.cumsum(hazard, axis=0, out=hazard)
+    if part.common is not None:
+        hazard += total_cumulative_hazard(part.common.components, part.common.ages, times)
+    with np.errstate(divide="ignore"):
+        return HazardTable(first, np.log(hazard, out=hazard))
+
+
+def _grid(shortest: float, longest: float) -> tuple[float, FloatArray]:
+    first = math.log(shortest) - _LEFT
+    points = max(math.ceil((math.log(longest) - first) / _STEP) + 2, _POINTS)
+    return first, np.exp(first + _STEP * np.arange(points))
+
+
+@numba.njit(cache=True, nogil=True)
+def _interpolate(
+    table: np.ndarray, first: float, step: float, rows: np.ndarray, log_x: np.ndarray, begin: int, end: int,
+    out: np.ndarray,
+) -> None:  # fmt: skip
+    """Cumulative hazards for the rows `begin` to `end` of `log_x`, by the polynomial through the eight nearest points.
+
+    In its barycentric form; along a straight line, a power of time, outside of the grid.
+    """
+    last = table.shape[1] - 1
+    for r in range(begin, end):
+        values = table[rows[r]]
+        for c in range(log_x.shape[1]):
+            place = (log_x[r, c] - first) / step
+            if place <= 0.0:
+                slope = (values[4] - values[0]) / 4.0 if values[0] > -np.inf else 0.0
+                out[r, c] = math.exp(values[0] + slope * place)
+                continue
+            if place >= last:
+                out[r, c] = math.exp(values[last] + (values[last] - values[last - 1]) * (place - last))
+                continue
+            low = min(max(int(place) - _POINTS // 2 + 1, 0), last - _POINTS + 1)
+            above = 0.0
+            below = 0.0
+            exact = -1
+            for i in range(_POINTS):
+                gap = place - (low + i)
+                if gap == 0.0:
+                    exact = i
+                    break
+                weight = _WEIGHTS[i] / gap
+                above += weight * values[low + i]
+                below += weight
+            value = values[low + exact] if exact >= 0 else above / below
+            if not abs(value) < 1e300:  # a hazard of zero or infinity among the eight
+                near = values[int(place)]
+                value = near + (place - int(place)) * (values[int(place) + 1] - near)
+                if value != value:
+                    value = near
+            out[r, c] = math.exp(value)
