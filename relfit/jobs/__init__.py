@@ -1,7 +1,7 @@
 """Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes, allocation.
 
-Data runs from a `System` (or a distribution, or a mean time) to the time to its next failure, from there to the expected
-time of a job, and from that to the best number of nodes; planners stand on the same functions.
+Data runs from a `System` (or a distribution, or a mean time) to the time to its next failure, from there to the
+expected time of a job, and from that to the best number of nodes; planners stand on the same functions.
 """
 
 from relfit.jobs._best_size import BestSize, best_size, ra_opt

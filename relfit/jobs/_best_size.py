@@ -387,11 +387,14 @@ class _Settings:
         """All sizes at once for constant rates; else one by one, a net of sizes and then those around the best."""
         plan, restart = self.job.checkpoint, self.job.restart
         assert plan is not None
-        if all(getattr(part.family, "name", "") == "exponential" for part in system.components) and system.racks is None:
+        if (
+            all(getattr(part.family, "name", "") == "exponential" for part in system.components)
+            and system.racks is None
+        ):
             mtbf = 1.0 / table(sizes - 1, np.ones((sizes.size, 1)))[:, 0]
-            costs = (np.full(sizes.shape, cost) for cost in (plan.every, plan.save, plan.restore, restart))
-            with np.errstate(divide="ignore"):
-                return np.log(expected_exponential(mtbf, lengths, *costs, plan.exposed))
+            return np.log(
+                expected_exponential(mtbf, lengths, plan.every, plan.save, plan.restore, restart, plan.exposed)
+            )
         value = np.full(sizes.size, np.nan)
 
         def fill(some: IntArray) -> None:

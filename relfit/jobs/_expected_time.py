@@ -107,9 +107,11 @@ def log_expected_time(
     with np.errstate(divide="ignore"):
         if first.constant > 0.0 and first.constant == again.constant:
             checkpoint.segments(work)
-            costs = (np.asarray(x) for x in (checkpoint.every, checkpoint.save, checkpoint.restore, restart))
-            mtbf = np.asarray(1.0 / first.constant)
-            return float(np.log(expected_exponential(mtbf, np.asarray(work), *costs, checkpoint.exposed, last_save)))
+            costs = checkpoint.save, checkpoint.restore, restart
+            expected = expected_exponential(
+                1.0 / first.constant, work, checkpoint.every, *costs, checkpoint.exposed, last_save
+            )
+            return float(np.log(expected))
         return float(np.log(_walk_back(first, again, work, checkpoint, restart, last_save)))
 
 
@@ -239,7 +241,10 @@ def _walk_back(
     count = plan.segments(work)
     used = min(count, _MOST_SEGMENTS)
     held, read = plan.exposed_save, plan.exposed_restore
-    aside, fall = plan.save - held, restart + plan.restore - read  # hours in which nothing fails: of a save, of a failure
+    aside, fall = (
+        plan.save - held,
+        restart + plan.restore - read,
+    )  # hours in which nothing fails: of a save, of a failure
     end = work - (count - 1) * plan.every + (held if last_save else 0.0)
     starts = (plan.every + held) * np.arange(used)
     alive, alive_end = again.sf(read + starts), again.sf(read + starts + end)

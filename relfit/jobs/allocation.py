@@ -192,7 +192,10 @@ class Allocation(Result):
         """One row per job: nodes, length, expected, wasted (hours), success, waits, and in_time with a deadline."""
         rows = []
         for i, (job, nodes, done) in enumerate(zip(self.jobs, self.positions, self.completions, strict=True)):
-            row: dict[str, Any] = {"job": i if job.name is None else job.name, "nodes": 0 if nodes is None else nodes.size}
+            row: dict[str, Any] = {
+                "job": i if job.name is None else job.name,
+                "nodes": 0 if nodes is None else nodes.size,
+            }
             for name in ("length", "expected", "success"):
                 row[name] = np.nan if done is None else getattr(done, name)
             row["wasted"] = np.nan if done is None else done.expected - done.least
@@ -278,7 +281,9 @@ def allocate(
             raise ArgumentError(f"job {i} is {type(job).__name__}", remedy="make it with Job(work, speedup, ...)")
         if policy in ("ra", "ras", "ljras", "rr") and job.nodes is None:
             name = f"job {i}" if job.name is None else f"job {job.name!r}"
-            raise ArgumentError(f"{name} does not say how many nodes it needs", remedy="give Job(..., nodes=k), or ra_opt")
+            raise ArgumentError(
+                f"{name} does not say how many nodes it needs", remedy="give Job(..., nodes=k), or ra_opt"
+            )
     if not callable(policy) and policy not in POLICIES:
         raise ArgumentError(
             f"policy={policy!r} is not known", remedy=f"use one of {', '.join(POLICIES)}, or a function"

@@ -1,7 +1,7 @@
 """What checkpoints cost, and the expected time of a checkpointed job under exponential failures, in closed form.
 
-A job works for some hours, saves its state, works again. A failure costs the work since the last save, the restart (from
-the failure to the restore), and the restore. No failure strikes during the restart.
+A job works for some hours, saves its state, works again. A failure costs the work since the last save, the restart
+(from the failure to the restore), and the restore. No failure strikes during the restart.
 
 Sources: Daly (2006), Future Generation Computer Systems 22, 303-312 (exact expected time); appendix C of the sparing
 paper, corrected, for saves and restores without failures.
@@ -22,6 +22,7 @@ from relfit.units import hours
 __all__ = ["Checkpoint", "cost_of_failure", "expected_exponential", "slowdown_exponential"]
 
 BOTH = ("save", "restore")
+Hours = FloatArray | float
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,14 @@ class Checkpoint:
                 raise ArgumentError(f"{name} of the checkpoints: {error.what}", remedy=error.remedy) from None
             if not (math.isfinite(value) and (value > 0.0 if name == "every" else value >= 0.0)):
                 wanted = "above zero" if name == "every" else "not negative"
-                raise ArgumentError(f"{name} of the checkpoints is {value:g} hours", remedy=f"it must be finite and {wanted}")
+                raise ArgumentError(
+                    f"{name} of the checkpoints is {value:g} hours", remedy=f"it must be finite and {wanted}"
+                )
             object.__setattr__(self, name, value)
-        if not set(self.exposed) <= set(BOTH) or isinstance(self.exposed, str):
-            raise ArgumentError(f"exposed={self.exposed!r} is not known", remedy="give some of 'save' and 'restore' in a tuple")
+        if not set(self.exposed) <= set(BOTH):
+            raise ArgumentError(
+                f"exposed={self.exposed!r} is not known", remedy="give some of 'save' and 'restore' in a tuple"
+            )
         object.__setattr__(self, "exposed", tuple(self.exposed))
         object.__setattr__(self, "slowed", float(share("slowed", self.slowed)))
         if self.slowed < 1.0 and "save" not in self.exposed:
@@ -100,24 +105,26 @@ class Checkpoint:
         """
         if self.every is None:
             raise ArgumentError("how often to save is not known", remedy="give Checkpoint(every=...)")
-        return int(_segments(np.asarray(work), np.asarray(self.every)))
+        return int(_segments(work, self.every))
 
 
 # ---------------------------------------------------- exponential failures
 
 
-def cost_of_failure(mtbf: Any, restore: Any, restart: Any, exposed: tuple[str, ...] = BOTH) -> FloatArray:
+def cost_of_failure(mtbf: Hours, restore: Hours, restart: Hours, exposed: tuple[str, ...] = BOTH) -> FloatArray:
     """Mean hours from one failure to the next, and from there to the end of the restore; arrays are cases."""
     with np.errstate(over="ignore"):
-        return np.asarray((mtbf + restart) * np.exp(restore / mtbf) if "restore" in exposed else mtbf + restart + restore)
+        return np.asarray(
+            (mtbf + restart) * np.exp(restore / mtbf) if "restore" in exposed else mtbf + restart + restore
+        )
 
 
 def slowdown_exponential(
-    mtbf: FloatArray,
-    every: FloatArray,
-    save: FloatArray,
-    restore: FloatArray,
-    restart: FloatArray,
+    mtbf: Hours,
+    every: Hours,
+    save: Hours,
+    restore: Hours,
+    restart: Hours,
     exposed: tuple[str, ...] = BOTH,
 ) -> FloatArray:
     """Expected hours for an hour of work, arrays of one shape; infinite beyond the largest float.
@@ -137,12 +144,12 @@ def slowdown_exponential(
 
 
 def expected_exponential(
-    mtbf: FloatArray,
-    work: FloatArray,
-    every: FloatArray,
-    save: FloatArray,
-    restore: FloatArray,
-    restart: FloatArray,
+    mtbf: Hours,
+    work: Hours,
+    every: Hours,
+    save: Hours,
+    restore: Hours,
+    restart: Hours,
     exposed: tuple[str, ...] = BOTH,
     last_save: bool = False,
 ) -> FloatArray:
@@ -155,9 +162,9 @@ def expected_exponential(
         count = _segments(work, every) - 1.0
         whole = np.where(count > 0.0, count * every * slowdown_exponential(mtbf, every, save, *costs), 0.0)
         rest = np.where(count > 0.0, work - count * every, work)
-        last = rest * slowdown_exponential(mtbf, rest, save if last_save else np.zeros_like(save), *costs)
+        last = rest * slowdown_exponential(mtbf, rest, save if last_save else 0.0, *costs)
         return np.asarray(np.where(rest > 0.0, whole + last, 0.0))
 
 
-def _segments(work: FloatArray, every: FloatArray) -> FloatArray:
-    return np.asarray(np.maximum(np.ceil(work / every * (1.0 - 1e-12)), 1.0))
+def _segments(work: Hours, every: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(np.ceil(np.asarray(work) / every * (1.0 - 1e-12)), 1.0))

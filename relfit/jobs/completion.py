@@ -6,7 +6,7 @@ Reliability-aware allocation, chapter 6, whose time lost to a failure is replace
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -206,8 +206,8 @@ class CompletionTime(Result):
             power = self.log_expected / math.log(10.0)
             about = f"about 10^{power:,.0f} hours" if math.isfinite(power) else "beyond all bounds"
             return (
-                f"On {nodes} the job ({number(self.length)} h without failures) will not finish: its expected completion "
-                f"time is {about}."
+                f"On {nodes} the job ({number(self.length)} h without failures) will not finish: its expected "
+                f"completion time is {about}."
             )
         expected = f"{number(self.expected, 4)} h"
         if self.low is not None and self.high is not None and self.level is not None:
@@ -307,7 +307,9 @@ def completion_time(
     low = high = None
     if level is not None:
         share("level", level, zero=False, one=False)
-        values = np.array([[_of_system(one, job, length, convention, after_failure)] for one in _drawn(system, n_draws, rng)])
+        values = np.array(
+            [[_of_system(one, job, length, convention, after_failure)] for one in _drawn(system, n_draws, rng)]
+        )
         limits = limits_of_draws(system, np.array([log_expected]), values, np.log([length]), level)
         low, high = (float(end[0]) for end in limits)
     return CompletionTime(
@@ -316,7 +318,9 @@ def completion_time(
         length=length,
         log_expected=log_expected,
         success=math.exp(-float(once.hazard[0])),
-        failures=_failures(first, later, job, length, once) if convention == "exact" or job.checkpoint is None else math.nan,
+        failures=_failures(first, later, job, length, once)
+        if convention == "exact" or job.checkpoint is None
+        else math.nan,
         lost=float(system.mttf()) if convention == "paper" else float(once.lost[0]),
         status="ok" if log_expected < _LARGEST else "never",
         convention=convention,
@@ -336,7 +340,10 @@ def check_names(convention: str, after_failure: str) -> None:
     ArgumentError
         For these.
     """
-    for name, value, known in (("convention", convention, CONVENTIONS), ("after_failure", after_failure, AFTER_FAILURE)):
+    for name, value, known in (
+        ("convention", convention, CONVENTIONS),
+        ("after_failure", after_failure, AFTER_FAILURE),
+    ):
         if value not in known:
             raise ArgumentError(f"{name}={value!r} is not known", remedy=f"use {' or '.join(map(repr, known))}")
     if convention == "paper" and after_failure != "same":
@@ -345,9 +352,9 @@ def check_names(convention: str, after_failure: str) -> None:
 
 def expected_paper(mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint, restart: float) -> FloatArray:
     """Expected hours by the efficiency of the sparing paper, appendix C: saves and restores meet no failure."""
-    every = np.minimum(plan.every, length)
-    costs = (np.asarray(plan.save), np.asarray(plan.restore), np.asarray(restart))
-    return np.asarray(length * slowdown_exponential(np.asarray(mttf), every, *costs, exposed=()))
+    work = np.asarray(length, dtype=np.float64)
+    costs = plan.save, plan.restore, restart
+    return work * slowdown_exponential(np.asarray(mttf), np.minimum(plan.every, work), *costs, exposed=())
 
 
 # ---------------------------------------------------------------------- details

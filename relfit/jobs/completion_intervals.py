@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-
 from relfit.arguments import FloatArray
 from relfit.fitting import PooledFit
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["limits_of_draws"]
 
+
 def limits_of_draws(
     system: System, log_estimate: FloatArray, log_drawn: FloatArray, log_length: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -22,9 +22,10 @@ def limits_of_draws(
 
     On the scale of ``log(E / T - 1)``, what failures add to the length T. Draws around maximum-likelihood fits are
     reflected at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2), which carry the uncertainty
-    about many nodes once already, as a shift. Draws of pooled nodes are draws of the nodes themselves and are taken as they
-    are. Limits are widened to hold the estimate where the shift leaves it outside.
+    about many nodes once already, as a shift. Draws of pooled nodes are draws of the nodes themselves and are taken as
+    they are. Limits are widened to hold the estimate where the shift leaves it outside.
     """
+
     def scaled(log_time: FloatArray) -> FloatArray:
         gap = np.clip(log_time - log_length, 1e-300, 1e300)
         return np.where(gap > 30.0, gap, np.log(np.expm1(np.minimum(gap, 30.0))))

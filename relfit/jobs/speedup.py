@@ -144,7 +144,8 @@ class MeasuredSpeedup(Speedup):
         sizes, speedups = np.atleast_1d(_checked_sizes(self.sizes)), np.atleast_1d(positive("speedup", self.speedups))
         if sizes.ndim != 1 or sizes.shape != speedups.shape or sizes.size == 0:
             raise ArgumentError(
-                f"{sizes.size} sizes and {speedups.size} speed-ups", remedy="give one value for every size, at least one"
+                f"{sizes.size} sizes and {speedups.size} speed-ups",
+                remedy="give one value for every size, at least one",
             )
         order = np.argsort(sizes, kind="stable")
         twice = np.flatnonzero(np.diff(sizes[order]) == 0.0)
@@ -201,7 +202,9 @@ def as_speedup(speedup: Any) -> Speedup:
     if isinstance(speedup, Speedup):
         return speedup
     if isinstance(speedup, Mapping):
-        return MeasuredSpeedup(np.array(list(speedup), dtype=np.float64), np.array(list(speedup.values()), dtype=np.float64))
+        return MeasuredSpeedup(
+            np.array(list(speedup), dtype=np.float64), np.array(list(speedup.values()), dtype=np.float64)
+        )
     raise ArgumentError(f"{speedup!r} is no speed-up", remedy="give Amdahl(p), Gustafson(p) or a table {k: speed-up}")
 
 
@@ -231,7 +234,9 @@ def read_speedup(path: str | Path) -> MeasuredSpeedup:
         what = "has a heading and no lines" if rows else "is empty"
         raise ReadError(what, path=place, remedy="give a heading 'nodes,time' and a line for every size")
     names = [name.lower() for name in rows[0][1]]
-    columns = [next((i for i, name in enumerate(names) if name in known), None) for known in (_SIZES, _TIMES | _SPEEDUPS)]
+    columns = [
+        next((i for i, name in enumerate(names) if name in known), None) for known in (_SIZES, _TIMES | _SPEEDUPS)
+    ]
     size, value = columns
     if size is None or value is None:
         missing = "nodes" if size is None else "time or speedup"
@@ -248,7 +253,11 @@ def read_speedup(path: str | Path) -> MeasuredSpeedup:
         nodes = _number(cells[size], place, line, names[size], least=1.0, duration=False)
         if nodes in table:
             raise ReadError(
-                f"{nodes:g} nodes are listed twice", path=place, line=line, column=names[size], remedy="keep one of them"
+                f"{nodes:g} nodes are listed twice",
+                path=place,
+                line=line,
+                column=names[size],
+                remedy="keep one of them",
             )
         table[nodes] = _number(cells[value], place, line, names[value], least=0.0, duration=of_times)
     sizes, values = np.array(list(table)), np.array(list(table.values()))

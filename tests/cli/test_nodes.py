@@ -31,7 +31,7 @@ def test_json_with_a_measured_table_and_checkpoints(capsys, tmp_path) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["best"] == 16
     assert len(found["nodes"]) == 16
-    assert found["job"]["checkpoint"]["interval"] == 4.0
+    assert found["job"]["checkpoint"]["every"] == 4.0
 
 
 @pytest.mark.parametrize(

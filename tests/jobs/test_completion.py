@@ -184,9 +184,7 @@ def test_runs_follow_the_costs() -> None:
 def test_checkpoints_as_in_the_paper() -> None:
     plan = Checkpoint(250.0 / 3600.0, 0.05 / 3600.0, 360.0 / 3600.0)
     rate = 0.3
-    efficiency = plan.every / (
-        np.expm1(rate * plan.every) * (1.0 / rate + 60.0 / 3600.0 + plan.restore) + plan.save
-    )
+    efficiency = plan.every / (np.expm1(rate * plan.every) * (1.0 / rate + 60.0 / 3600.0 + plan.restore) + plan.save)
     assert float(expected_paper(1.0 / rate, 40.0, plan, 60.0 / 3600.0)) == pytest.approx(40.0 / efficiency, rel=1e-12)
 
 

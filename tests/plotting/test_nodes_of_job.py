@@ -12,7 +12,7 @@ from relfit.system import System
 
 def test_best_size_is_marked() -> None:
     found = allocation.ra_opt_of_table_6_1()
-    ax = found.plot(ax=Figure().add_subplot())
+    ax = plotting.completion_by_size(found, ax=Figure().add_subplot())
     assert "14 nodes" in ax.get_title(loc="left")
     assert any("393 h" in text.get_text() for text in ax.texts)
     drawn = {line.get_label(): np.asarray(line.get_ydata()) for line in ax.lines}
@@ -21,11 +21,11 @@ def test_best_size_is_marked() -> None:
 
 def test_a_job_that_never_ends_and_one_node() -> None:
     system = System(Weibull(0.8, [1e-3] * 3))
-    ax = best_size(system, 1e5, Amdahl(0.5)).plot(ax=Figure().add_subplot())
+    ax = plotting.completion_by_size(best_size(system, 1e5, Amdahl(0.5)), ax=Figure().add_subplot())
     assert "no number of nodes" in ax.get_title(loc="left")
-    ax = completion_time(system, 1e5).plot(ax=Figure().add_subplot())
+    ax = plotting.completion_curve(completion_time(system, 1e5), ax=Figure().add_subplot())
     assert "will not finish" in ax.get_title(loc="left")
-    ax = best_size(System(Weibull(0.8, [1e3])), 10.0).plot(ax=Figure().add_subplot())
+    ax = plotting.completion_by_size(best_size(System(Weibull(0.8, [1e3])), 10.0), ax=Figure().add_subplot())
     assert ax.get_xlabel() == "nodes"
 
 
@@ -35,7 +35,7 @@ def test_curves_of_the_figures() -> None:
     assert len(plotting.speedup_curves(allocation.figure_6_4([0.9], nodes=50), ax=Figure().add_subplot()).lines) == 2
     table = allocation.figure_6_7b(nodes=20, works=(100.0, 1000.0), orders=2)
     assert len(plotting.best_size_by_work(table, ax=Figure().add_subplot()).lines) == 2
-    done = completion_time(System(Weibull(0.8, [1e3] * 4)), 100.0).plot(ax=Figure().add_subplot())
+    done = plotting.completion_curve(completion_time(System(Weibull(0.8, [1e3] * 4)), 100.0), ax=Figure().add_subplot())
     curve = np.asarray(done.lines[0].get_ydata())
     assert (np.diff(curve) >= -1e-9).all()
     assert 98.0 < curve[-1] <= 100.0
