@@ -13,7 +13,7 @@ from relfit.plotting.recurrence import TEST_NAMES
 from relfit.reporting.drawing import draw
 from relfit.reporting.material import Material
 from relfit.reporting.pieces import Figure, Section, Table, probability_words
-from relfit.screening.tallies import HOURS_PER_YEAR
+from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["availability_section", "period_verdict", "repairs_section", "steady"]
 

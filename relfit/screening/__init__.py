@@ -1,21 +1,21 @@
-"""What a log holds before anything is fitted: incidents, change points, outlier_nodes, kinds of repair, counts."""
+"""What a log holds before anything is fitted: incidents, change points, outlier nodes, kinds of repair, counts."""
 
 from relfit.screening._change_points import change_points, stable_period
 from relfit.screening._incidents import incidents
 from relfit.screening._outlier_nodes import OutlierNodes, outlier_nodes
 from relfit.screening._repair_kinds import RepairKinds, repair_kinds
 from relfit.screening.incident_results import Incidents
-from relfit.screening.incident_window import WindowChoice, choose_window
+from relfit.screening.incident_window import IncidentWindow, choose_window
 from relfit.screening.periods import ChangePoints, Period
 from relfit.screening.segmentation import segments
 
 __all__ = [
     "ChangePoints",
+    "IncidentWindow",
     "Incidents",
     "OutlierNodes",
     "Period",
     "RepairKinds",
-    "WindowChoice",
     "change_points",
     "choose_window",
     "incidents",

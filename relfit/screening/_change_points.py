@@ -1,16 +1,15 @@
-"""ChangePoints: change points in the failure rate of a log, and the period that a fit should use.
+"""Change points in the failure rate of a log, and the period that a fit should use.
 
-Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation is
-exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (PELT: Killick,
+Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
+is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (PELT: Killick,
 Fearnhead and Eckley 2012). The penalty is such that a log with a constant rate stays whole with probability 95 %, by
 simulation on the log's own exposure. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
-from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for periods. ChangePoints
-whose rates differ too little to matter are joined.
+from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for periods.
+Periods whose rates differ too little to matter are joined.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +18,9 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
-from relfit.outages import outages_of, watched_of
-from relfit.screening.periods import ChangePoints, Period
+from relfit.outages import watched_of
+from relfit.screening._incidents import incidents
+from relfit.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
 from relfit.screening.segmentation import excess, gain_of, merged, null_gains, segments, thinned
 from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
 
@@ -32,9 +32,6 @@ __all__ = ["change_points", "stable_period"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_SHARE = 1.0 / 6.0  # of the exposure: a period that is long enough
-_FEWEST = 10  # failures that a fit needs
-
 
 def change_points(
     log: FailureLog,
@@ -43,43 +40,44 @@ def change_points(
     window: Any = None,
     bin_width: Any = "1D",
     shortest: Any = "30D",
-    size: float = 0.05,
+    alpha: float = 0.05,
     penalty: float | None = None,
     least_change: float = 1.25,
     level: float = 0.95,
-    replications: int = 499,
+    n_resamples: int = 499,
     rng: int | np.random.Generator | None = 0,
 ) -> ChangePoints:
     """Cut the observation of a log into periods of constant failure rate.
 
-    The period to use is the most recent one that holds a sixth of the exposure or more and at least ten failures; if none
-    does, the one with the most exposure of those with ten failures, else the one with the most failures. ChangePoints before it
-    are ``infancy`` where all from the beginning on have a higher rate than it has, else ``earlier``; those after it are
-    ``wear-out`` where they have a higher rate by `least_change`, else ``later``. The period to use is ``wear-out`` too
-    where it ends the log, and the one before it was long enough and had a lower rate.
+    The period to use is the most recent one that holds a sixth of the exposure or more and at least ten failures; if
+    none does, the one with the most exposure of those with ten failures, else the one with the most failures. Periods
+    before it are named ``higher early rate`` where all from the start on have a higher rate than it has, else
+    ``earlier``; those after it ``higher later rate`` where their rate is higher by `least_change`, else ``later``. The
+    period to use is ``higher later rate`` too where it ends the log, and the one before it was long enough and had a
+    lower rate.
 
     Parameters
     ----------
     log : FailureLog
         Select a system first (``log.where(system=...)``): the rate of all is taken as one.
     of : {"incidents", "records"}
-        Count incidents (`relfit.screening`) or every record.
+        Count incidents (`relfit.screening.incidents`) or every record.
     window : float or duration, optional
         Of the incidents.
     bin_width, shortest : duration
         Of a bin, and the least length of a period (at most a tenth of the log).
-    size : float
+    alpha : float
         Probability to find a change where there is none; sets the penalty.
     penalty : float, optional
-        What a change must add to the log-likelihood, instead of `size`.
+        What a change must add to the log-likelihood, instead of `alpha`.
     least_change : float
-        Neighbouring periods whose rates differ by a smaller factor are one; 1 keeps all. By a quarter: the rate of a period
-        with sixty failures is known no better, and a large log makes any change significant.
+        Neighbouring periods whose rates differ by a smaller factor are one; 1 keeps all. By a quarter: the rate of a
+        period with sixty failures is known no better, and a large log makes any change significant.
     level : float
-        Level of the limits of rates and beginnings.
-    replications : int
+        Level of the limits of rates and starts.
+    n_resamples : int
         Simulated logs behind the penalty, 99 or more.
-    rng : int or numpy.random.Generator, optional
+    rng : int or numpy.random.Generator
 
     Returns
     -------
@@ -88,28 +86,28 @@ def change_points(
     Raises
     ------
     ArgumentError
-        For a log without a span of time or of whole lives, or an option outside its range.
+        For a log without a span of time or of lifetimes, or an option outside its range.
 
     Examples
     --------
     >>> import relfit as rf
-    >>> found = change_points(rf.datasets.load("white"))
-    >>> [period.name for period in found.periods][-1], found.stable_period.start.year
+    >>> result = change_points(rf.datasets.load("white"))
+    >>> [period.name for period in result.periods][-1], result.stable_period.start.year
     ('steady', 2002)
     """
-    for name, value in (("size", size), ("level", level)):
+    for name, value in (("alpha", alpha), ("level", level)):
         if not 0.0 < value < 1.0:
             raise ArgumentError(f"{name} {value} is not between 0 and 1", remedy="5 % is 0.05")
     if of not in ("incidents", "records"):
         raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")
     if penalty is not None and not penalty > 0.0:
-        raise ArgumentError(f"a penalty of {penalty} cannot be", remedy="give a number above zero, or size=0.05")
+        raise ArgumentError(f"a penalty of {penalty} cannot be", remedy="give a number above zero, or alpha=0.05")
     if not least_change >= 1.0:
         raise ArgumentError(f"least_change={least_change} cannot be", remedy="give a factor of 1 or more")
-    if replications < 99:
-        raise ArgumentError(f"{replications} replications are too few", remedy="use 99 or more")
+    if n_resamples < 99:
+        raise ArgumentError(f"n_resamples={n_resamples} are too few", remedy="use 99 or more")
     if log.lifetimes is not None and not len(log.events):
-        raise ArgumentError("this log holds whole lives without dates; it has no periods")
+        raise ArgumentError("this log holds lifetimes without dates; it has no periods")
     first, last = log.window.start, log.window.end
     if pd.isna(first) or pd.isna(last) or not first < last:
         raise ArgumentError("this log covers no span of time")
@@ -118,40 +116,52 @@ def change_points(
         raise ArgumentError(f"bins of {bin_width!r} and periods of at least {shortest!r} cannot be")
     count = int(np.clip(round(log.window.hours / width), 1, 20_000))
     edges = np.linspace(first.as_unit("ns").value, last.as_unit("ns").value, count + 1).astype(np.int64)
-    exposure = np.diff(_exposure(log, edges))
-    counts, outside = _counts(_instants(log, of, window), edges, exposure)
+    nodes = watched_of(log)
+    exposure = np.diff(nodes.hours_until(edges) if nodes.n_groups else edges / NANOSECONDS_PER_HOUR)
+    if of == "incidents":
+        when = nanoseconds(incidents(log, window).table["start"]) if len(log.events) else np.zeros(0, np.int64)
+    else:
+        when = nanoseconds(log.events["start"][~log.events["start_cut"].to_numpy(dtype=bool)])
+    counts, unwatched = _counts(when, edges, exposure)
     smallest = max(1, min(round(least / (log.window.hours / count)), count // 10))
     total = int(counts.sum())
     dispersion = excess(counts, exposure, smallest)
     strongest = np.nan
-    if total < _FEWEST or exposure.sum() <= 0.0:
+    if total < FEWEST or exposure.sum() <= 0.0:
         cuts = np.array([0, count], dtype=np.int64)
         used = np.nan if penalty is None else penalty
     else:
-        gains = null_gains(counts, exposure, smallest, replications, rng)
-        used = float(np.quantile(gains, 1.0 - size, method="higher")) if penalty is None else penalty
+        gains = null_gains(counts, exposure, smallest, n_resamples, rng)
+        used = float(np.quantile(gains, 1.0 - alpha, method="higher")) if penalty is None else penalty
         cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
         best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
         strongest = float((1 + np.sum(gains >= best)) / (1 + gains.size))
-    return _named(
-        log,
-        of,
-        cuts,
-        edges,
-        counts,
-        exposure,
-        used,
-        dispersion,
-        strongest,
-        level,
-        outside,
-        "ok" if total >= _FEWEST else "too_few",
-        least_change,
+    number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
+    low, high = poisson_interval(number / dispersion, level)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        watched = np.where(time > 0.0, time, np.nan)
+        rate, low, high = number / watched, dispersion * low / watched, dispersion * high / watched
+    long = time >= LEAST_SHARE * time.sum()
+    stable = _to_use(long, time, number)
+    names = _names(rate, stable, bool(stable > 0 and long[stable - 1]), least_change)
+    stamps = pd.to_datetime(edges[cuts], utc=True).as_unit("ns")
+    starts, ends = [first, *stamps[1:-1]], [*stamps[1:-1], last]
+    bounds = [(first, first)]
+    for lower, upper in _limits_of_cuts(cuts, counts, exposure, dispersion, level):
+        bounds.append(tuple(pd.to_datetime(edges[[lower, upper]], utc=True).as_unit("ns")))
+    per = "node-year" if nodes.n_groups else "year"
+    periods = tuple(
+        Period(starts[i], ends[i], *bounds[i], names[i], int(number[i]), float(time[i]), *map(float, numbers), per)
+        for i, numbers in enumerate(zip(rate, low, high, strict=True))
     )
+    return ChangePoints(
+        periods, stable, of, used, dispersion, strongest, level, edges, counts, exposure,
+        "ok" if total >= FEWEST else "too_few", least_change, unwatched,
+    )  # fmt: skip
 
 
 def stable_period(log: FailureLog, **options: Any) -> Period:
-    """The period that a fit should use; options as for `periods`.
+    """The period that a fit should use; options as for `change_points`.
 
     Examples
     --------
@@ -164,24 +174,6 @@ def stable_period(log: FailureLog, **options: Any) -> Period:
     return change_points(log, **options).stable_period
 
 
-# ------------------------------------------------------------------------ counts
-
-
-def _instants(log: FailureLog, of: str, window: Any) -> IntArray:
-    if of == "incidents":
-        from relfit.screening import incidents
-
-        return nanoseconds(incidents(log, window).table["start"]) if len(log.events) else np.zeros(0, np.int64)
-    records = outages_of(log, "system", "keep")
-    return records.start[records.failures]
-
-
-def _exposure(log: FailureLog, edges: IntArray) -> FloatArray:
-    """Node-hours from the beginning to each edge; hours of the log where it knows no nodes."""
-    nodes = watched_of(log)
-    return nodes.hours_until(edges) if nodes.n_groups else (edges - edges[0]) / NANOSECONDS_PER_HOUR
-
-
 def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntArray, int]:
     """Failures in each bin, and those at times when nobody was under observation."""
     place = np.searchsorted(edges, when, side="right") - 1
@@ -191,57 +183,9 @@ def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntA
     return np.bincount(place[inside], minlength=edges.size - 1).astype(np.int64), int((~inside).sum())
 
 
-# ------------------------------------------------------------------------ names
-
-
-def _named(
-    log: FailureLog, of: str, cuts: IntArray, edges: IntArray, counts: IntArray, exposure: FloatArray, penalty: float,
-    dispersion: float, p: float, level: float, outside: int, status: str, least_change: float,
-) -> ChangePoints:  # fmt: skip
-    number = np.add.reduceat(counts, cuts[:-1])
-    time = np.add.reduceat(exposure, cuts[:-1])
-    low, high = poisson_interval(number / dispersion, level)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        watched = np.where(time > 0.0, time, np.nan)
-        rate, low, high = number / watched, dispersion * low / watched, dispersion * high / watched
-    long = time >= _SHARE * time.sum()
-    stable = _to_use(long, time, number)
-    names = _names(rate, stable, bool(stable > 0 and long[stable - 1]), least_change)
-    bounds = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
-    stamps = [_stamp(edges[cut]) for cut in cuts]
-    stamps[0], stamps[-1] = log.window.start, log.window.end
-    people = log.population
-    per = "node-year" if (people["entered"].notna() & people["left"].notna()).any() else "year"
-    made = [
-        Period(
-            stamps[i],
-            stamps[i + 1],
-            _stamp(edges[bounds[i][0]]) if i else stamps[0],
-            _stamp(edges[bounds[i][1]]) if i else stamps[0],
-            names[i],
-            int(number[i]),
-            float(time[i]),
-            float(rate[i]),
-            float(low[i]),
-            float(high[i]),
-            per=per,
-        )
-        for i in range(cuts.size - 1)
-    ]
-    words = _sentence(made, stable, status, outside, of)
-    made[stable] = replace(made[stable], sentence=words)
-    return ChangePoints(
-        tuple(made), stable, of, penalty, dispersion, p, level, edges, counts, exposure, status, least_change
-    )
-
-
-def _stamp(nanoseconds: Any) -> pd.Timestamp:
-    return pd.Timestamp(int(nanoseconds), unit="ns", tz="UTC")
-
-
 def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: npt.NDArray[Any]) -> int:
     """The period that a fit should use: recent, long enough, and with failures to fit to."""
-    many = number >= _FEWEST
+    many = number >= FEWEST
     both = np.flatnonzero(long & many)
     if both.size:
         return int(both[-1])
@@ -252,25 +196,25 @@ def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: npt.NDArray[A
 
 def _names(rate: FloatArray, stable: int, before_long: bool, least_change: float) -> list[str]:
     worse = rate > rate[stable]
-    names = ["infancy" if worse[: i + 1].all() else "earlier" for i in range(stable)]
+    names = ["higher early rate" if worse[: i + 1].all() else "earlier" for i in range(stable)]
     risen = stable == rate.size - 1 and before_long and rate[stable - 1] < rate[stable]
-    names.append("wear-out" if risen else "steady")
+    names.append("higher later rate" if risen else "steady")
     worn = worse & (rate >= least_change * rate[stable])
-    return names + ["wear-out" if worn[i] else "later" for i in range(stable + 1, rate.size)]
+    return names + ["higher later rate" if worn[i] else "later" for i in range(stable + 1, rate.size)]
 
 
 def _limits_of_cuts(
     cuts: IntArray, counts: IntArray, exposure: FloatArray, dispersion: float, level: float
 ) -> list[tuple[int, int]]:
-    """First and last bin at which each period can have begun, the other cuts given.
+    """First and last bin at which each period but the first can have begun, the other cuts given.
 
-    Twice the fall of the log-likelihood is held against the quantile of (1 - exp(-x/2))**2, its law for a small change
-    (Siegmund 1988; Hansen 2000).
+    Twice the fall of the log-likelihood is held against the quantile of (1 - exp(-x/2))**2, its distribution for a
+    small change (Siegmund 1988; Hansen 2000).
     """
     allowed = -np.log1p(-np.sqrt(level)) * dispersion  # half of the quantile
     running = np.concatenate([[0.0], np.cumsum(counts)])
     time = np.concatenate([[0.0], np.cumsum(exposure)])
-    found = [(0, 0)]
+    limits = []
     for left, right in zip(cuts[:-2], cuts[2:], strict=True):
         inner = np.arange(left + 1, right)
         n, t = running[inner] - running[left], time[inner] - time[left]
@@ -279,55 +223,5 @@ def _limits_of_cuts(
             first = np.where((n > 0) & (t > 0), n * np.log(n / t), 0.0)
             second = np.where((m > 0) & (u > 0), m * np.log(m / u), 0.0)
         near = inner[first + second >= (first + second).max() - allowed]
-        found.append((int(near[0]), int(near[-1])))
-    return found
-
-
-def _sentence(made: list[Period], stable: int, status: str, outside: int, of: str) -> str:
-    period = made[stable]
-    tail = f" {outside} failures at times without exposure were left out." if outside else ""
-    if status == "too_few":
-        count = "is only 1 failure" if period.failures == 1 else f"are only {period.failures} failures"
-        return f"There {count}, too few to tell periods apart: use the whole log." + tail
-    if len(made) == 1:
-        return (
-            f"The failure rate shows no change that matters: a fit can use the whole log ({period.rates(of)})." + tail
-        )
-    text = f"A fit should use {period.start:%Y-%m-%d} to {period.end:%Y-%m-%d} ({period.rates(of)})"
-    if stable:
-        before = made[stable - 1]
-        text += f"; fits from before {period.start:%Y-%m-%d} should not be used: the failure rate "
-        text += f"just before was {_times(before, period)} that of this period"
-    text += _since_then(made, stable)
-    return text + "." + tail
-
-
-def _times(other: Period, period: Period) -> str:
-    if not period.rate > 0.0:
-        return "above zero"
-    ratio = other.rate / period.rate
-    return f"{ratio:.2g} times" if abs(ratio - 1.0) > 0.05 else "about"
-
-
-def _since_then(made: list[Period], stable: int) -> str:
-    """What the rate did after the period to use: as far as two periods each, the last one of more."""
-    period, later = made[stable], made[stable + 1 :]
-    parts = []
-    for i, other in enumerate(later if len(later) <= 2 else later[-1:]):
-        last = other is later[-1]
-        when = f"since {other.start:%Y-%m-%d}" if last else f"from {other.start:%Y-%m-%d} to {other.end:%Y-%m-%d}"
-        was = "has been" if last else "was"
-        if not other.failures:
-            parts.append(f"{when} there {was} no failure at all")
-        elif not parts or not later[i - 1].failures:
-            parts.append(f"{when} the failure rate {was} {_times(other, period)} that of this period")
-        else:
-            parts.append(f"{when} {_times(other, period)} that")
-    text = f"; {', '.join(parts)}" if parts else ""
-    spent = sum(one.exposure for one in made)
-    passed = [one for one in later if one.exposure >= _SHARE * spent and one.failures < _FEWEST]
-    if passed:
-        number = passed[-1].failures
-        few = f"{number} in that time are too few for a fit" if number else "nothing to fit to"
-        text += f" ({few}; was the log kept up?)"
-    return text
+        limits.append((int(near[0]), int(near[-1])))
+    return limits

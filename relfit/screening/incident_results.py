@@ -11,31 +11,34 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
-from relfit.results import json_ready
-from relfit.screening.incident_window import WindowChoice, words
+from relfit.results import Result, json_ready
+from relfit.screening.incident_window import IncidentWindow
+from relfit.text import count, duration, percent
 
 __all__ = ["Incidents"]
 
 IntArray = npt.NDArray[np.int64]
 
+_LEAST_JOINED = 1.1  # records per incident from which the headline warns of counting records
 
-@dataclass(frozen=True, eq=False)
-class Incidents:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Incidents(Result):
     """The incidents of a log.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        A row an incident, in the order of time: ``system``, the place if it is another column of events, ``start``,
+        One row per incident, in the order of time: ``system``, the place if it is another column of events, ``start``,
         ``end`` (NaT unless all its ends are known), ``records``, ``nodes`` (different ones), ``groups`` (different
         ones, if the log has them), ``duration`` (hours from the first start to the last end; NaN as ``end``),
         ``spread`` (hours from the first start to the last), ``node_hours`` (of outage, over the records with known
         ends; NaN if there is none), ``ends_unknown``, ``cause`` (the most frequent; None where not stated), ``causes``
         (different ones), ``scope``.
-    choice : WindowChoice
+    window : IncidentWindow
         The window and what it rests on.
     incident : ndarray of int, shape (events,)
-        For each record of the log the row of its incident in `table`; -1 for outages that had begun before the window.
+        For each record of the log the row of its incident in `table`; -1 for outages that had begun before the log.
     place, group : str
         What the records of an incident have in common, and the attribute behind the scope between node and system.
     exposure : pandas.DataFrame
@@ -49,7 +52,7 @@ class Incidents:
     """
 
     table: pd.DataFrame
-    choice: WindowChoice
+    window: IncidentWindow
     incident: IntArray
     place: str
     group: str | None
@@ -58,10 +61,7 @@ class Incidents:
     without_place: int
     begun_before: int
 
-    @property
-    def window(self) -> float:
-        """The window in hours."""
-        return self.choice.window
+    _not_in_json = ("table", "incident")
 
     @property
     def records(self) -> int:
@@ -81,12 +81,12 @@ class Incidents:
         Parameters
         ----------
         by : {"system"}, optional
-            A row for every system and scope instead of all systems together.
+            One row per system and scope instead of all systems together.
 
         Returns
         -------
         pandas.DataFrame
-            ``scope``, ``incidents``, ``records``, ``unit``, ``hours`` of exposure, ``rate`` (an hour), ``rate_low``,
+            ``scope``, ``incidents``, ``records``, ``unit``, ``hours`` of exposure, ``rate`` (per hour), ``rate_low``,
             ``rate_high``, ``mtbf`` (hours), ``mtbf_low``, ``mtbf_high``. Without exposure rates are NaN; without an
             incident the upper end of the mean time is infinite.
 
@@ -98,31 +98,24 @@ class Incidents:
         if by not in (None, "system"):
             raise ArgumentError(f"rates by {by!r} are not known", remedy="use by='system', or select with log.where")
         scopes = ["node", *([self.group] if self.group is not None else []), "group", "system"]
-        system = self.table["system"].astype(str)
-        systems = list(self.exposure.index)
-        index = pd.MultiIndex.from_product([systems, scopes], names=["system", "scope"])
-        counted = self.table.groupby([system, "scope"])["records"].agg(["size", "sum"]).reindex(index, fill_value=0)
         units = {scope: scope if scope in self.exposure.columns else "system" for scope in scopes}
-        hours = np.array([self.exposure.loc[s, units[scope]] for s, scope in index], dtype=np.float64)
-        table = pd.DataFrame({"incidents": counted["size"], "records": counted["sum"], "hours": hours}, index=index)
+        index = pd.MultiIndex.from_product([self.exposure.index, scopes], names=["system", "scope"])
+        counted = self.table.groupby([self.table["system"].astype(str), "scope"])["records"].agg(["size", "sum"])
+        table = counted.reindex(index, fill_value=0).set_axis(["incidents", "records"], axis=1)
+        table["hours"] = np.array([self.exposure.loc[s, units[scope]] for s, scope in index], dtype=np.float64)
         if by is None:
             table = table.groupby("scope", sort=False).sum(min_count=1).reindex(scopes)
             table[["incidents", "records"]] = table[["incidents", "records"]].fillna(0).astype(np.int64)
         table = table.reset_index()
-        table["unit"] = [units[scope] for scope in table["scope"]]
+        table.insert(table.columns.get_loc("hours"), "unit", table["scope"].map(units))
         low, high = poisson_interval(table["incidents"], self.level)
         watched = table["hours"].where(table["hours"] > 0)
-        table["rate"], table["rate_low"], table["rate_high"] = (
-            table["incidents"] / watched,
-            low / watched,
-            high / watched,
-        )
+        rates = {"": table["incidents"] / watched, "_low": low / watched, "_high": high / watched}
         with np.errstate(divide="ignore"):
-            for name, rate in (("mtbf", "rate"), ("mtbf_low", "rate_high"), ("mtbf_high", "rate_low")):
-                table[name] = 1.0 / table[rate].to_numpy(dtype=np.float64)
-        order = ["scope", "incidents", "records", "unit", "hours", "rate", "rate_low", "rate_high"]
-        order += ["mtbf", "mtbf_low", "mtbf_high"]
-        return table[[*(["system"] if by else []), *order]]
+            times = {end: 1.0 / rates[of].to_numpy() for end, of in (("", ""), ("_low", "_high"), ("_high", "_low"))}
+        for name, columns in (("rate", rates), ("mtbf", times)):
+            table = table.assign(**{name + end: values for end, values in columns.items()})
+        return table
 
     def causes(self) -> pd.DataFrame:
         """Incidents by cause (rows) and scope (columns), most frequent cause first."""
@@ -131,55 +124,34 @@ class Incidents:
         return table.loc[table.sum(axis=1).sort_values(ascending=False, kind="stable").index]
 
     @property
-    def sentence(self) -> str:
-        """What the joining changes for a fit, in a sentence."""
-        if not len(self.table):
+    def headline(self) -> str:
+        """What the joining changes for a fit."""
+        if not len(self):
             return "The log has no events to join."
-        wide = int((self.table["nodes"] > 1).sum())
-        share = int(self.table.loc[self.table["nodes"] > 1, "records"].sum()) / self.records
-        window = f"window {words(self.window)}" if self.window > 0.0 else "those of one instant joined"
-        bound = ", the longest that was considered" if self.choice.status == "capped" else ""
-        text = f"{self.records} records are {len(self)} incident{'s' if len(self) != 1 else ''} ({window}{bound})"
-        if wide:
-            text += f"; {wide} of them hit several nodes and hold {100 * share:.0f} % of the records"
-        if self.records > 1.1 * len(self):
+        several = self.table["nodes"] > 1
+        window = f"window {duration(self.window.hours)}" if self.window.hours > 0.0 else "those of one instant joined"
+        bound = ", the longest that was considered" if self.window.status == "capped" else ""
+        records = "1 record is" if self.records == 1 else f"{self.records:,} records are"
+        text = f"{records} {count(len(self), 'incident')} ({window}{bound})"
+        if several.any():
+            share = self.table.loc[several, "records"].sum() / self.records
+            text += f"; {int(several.sum()):,} of them hit several nodes and hold {percent(share)} of the records"
+        if self.records > _LEAST_JOINED * len(self):
             text += (
                 f": a fit that takes every record as independent counts {self.records / len(self):.1f} times too much "
                 "for the system"
             )
         return text + "."
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the sizes of incidents by scope; see `relfit.plotting.incident_sizes`."""
-        from relfit import plotting
-
-        return plotting.incident_sizes(self, ax)
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, and what the window rests on."""
+        return self.headline, self.window.headline
 
     def to_frame(self) -> pd.DataFrame:
-        """A row an incident."""
+        """`table`."""
         return self.table
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON, without the single incidents."""
-        return {
-            "incidents": len(self),
-            "records": self.records,
-            "place": self.place,
-            "group": self.group,
-            "window": self.choice.to_dict(),
-            "without_place": self.without_place,
-            "begun_before": self.begun_before,
-            "level": self.level,
-            "rates": json_ready(self.rates().to_dict("records")),
-            "sentence": self.sentence,
-        }
-
-    def __repr__(self) -> str:
-        return f"Incidents: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return (
-            f"<p>{escape(repr(self))}</p>{self.rates().to_html(escape=True, index=False, float_format='{:.4g}'.format)}"
-        )
+        """Ready for JSON: totals and rates, without the single incidents."""
+        return super().to_dict() | json_ready({"incidents": len(self), "records": self.records, "rates": self.rates()})

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.screening.tallies import HOURS_PER_YEAR
+from relfit.results import Result
+from relfit.text import count, number
+from relfit.units import HOURS_PER_YEAR
 
-__all__ = ["ChangePoints", "Period"]
+__all__ = ["FEWEST", "LEAST_SHARE", "ChangePoints", "Period"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+LEAST_SHARE = 1.0 / 6.0  # of the exposure: a period that is long enough
+FEWEST = 10  # failures that a fit needs
 
-@dataclass(frozen=True)
-class Period:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Period(Result):
     """A period with a constant failure rate.
 
     Attributes
@@ -26,18 +30,16 @@ class Period:
     start, end : pandas.Timestamp
         UTC; ``log.between(period.start, period.end)`` is the log in that period.
     start_low, start_high : pandas.Timestamp
-        Confidence limits of its beginning; the beginning itself where that is the log's.
+        Confidence limits of its start; the start itself where that is the log's.
     name : str
-        ``"infancy"``, ``"steady"``, ``"wear-out"``, ``"earlier"`` or ``"later"``.
+        ``"steady"``, ``"higher early rate"``, ``"higher later rate"``, ``"earlier"`` or ``"later"``.
     failures : int
     exposure : float
         Hours under observation, summed over the nodes (hours of the log where it knows no nodes).
     rate, low, high : float
-        Failures an hour of exposure, with limits.
+        Failures per hour of exposure, with limits.
     per : str
-        ``"node-year"``, or ``"year"`` where the log knows no nodes: what the rate is said by in sentences.
-    sentence : str
-        What it means for a fit; empty but for the period that a fit should use.
+        ``"node-year"``, or ``"year"`` where the log knows no nodes: the unit of the rate in headlines.
     """
 
     start: pd.Timestamp
@@ -50,7 +52,6 @@ class Period:
     rate: float
     low: float
     high: float
-    sentence: str = ""
     per: str = "node-year"
 
     @property
@@ -59,28 +60,30 @@ class Period:
         return float((self.end - self.start) / pd.Timedelta(hours=1))
 
     def rates(self, of: str = "failures") -> str:
-        """The rate in words, with its limits."""
-        rate, low, high = (HOURS_PER_YEAR * x for x in (self.rate, self.low, self.high))
-        return f"{rate:.3g} {of} a {self.per}, {low:.3g} to {high:.3g}"
+        """The rate with its unit and limits."""
+        rate, low, high = (number(HOURS_PER_YEAR * x) for x in (self.rate, self.low, self.high))
+        return f"{rate} {of} per {self.per}, {low}-{high}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        stamps = {name: getattr(self, name).isoformat() for name in ("start", "end", "start_low", "start_high")}
-        plain = ("name", "failures", "exposure", "rate", "low", "high", "per", "sentence")
-        numbers = {name: getattr(self, name) for name in plain}
-        return stamps | {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in numbers.items()}
+    def times(self, other: Period) -> str:
+        """The rate as a multiple of another period's."""
+        if not other.rate > 0.0:
+            return "above zero"
+        ratio = self.rate / other.rate
+        return f"{ratio:.2g} times" if abs(ratio - 1.0) > 0.05 else "about"
+
+    @property
+    def headline(self) -> str:
+        """When it was, and its rate."""
+        dates = f"{self.start:%Y-%m-%d} to {self.end:%Y-%m-%d}"
+        return f"{self.name}, {dates}: {count(self.failures, 'failure')} ({self.rates()})."
 
     def to_frame(self) -> pd.DataFrame:
         """One row."""
-        names = [name for name in self.__dataclass_fields__ if name != "sentence"]
-        return pd.DataFrame([{name: getattr(self, name) for name in names}])
-
-    def __repr__(self) -> str:
-        return f"Period: {self.name}, {self.start:%Y-%m-%d} to {self.end:%Y-%m-%d}, {self.failures} failures, {self.rates()}"
+        return pd.DataFrame([{name: getattr(self, name) for name in self.__dataclass_fields__}])
 
 
-@dataclass(frozen=True, eq=False)
-class ChangePoints:
+@dataclass(frozen=True, eq=False, repr=False)
+class ChangePoints(Result):
     """The periods of a log, in the order of time.
 
     Attributes
@@ -103,7 +106,9 @@ class ChangePoints:
     status : str
         ``"ok"``, or ``"too_few"``: fewer than ten failures, which are one period.
     least_change : float
-        ChangePoints whose rates differ by a smaller factor were joined.
+        Neighbouring periods whose rates differ by a smaller factor were joined.
+    unwatched : int
+        Failures at times when nobody was under observation; they are left out.
     """
 
     periods: tuple[Period, ...]
@@ -116,8 +121,11 @@ class ChangePoints:
     edges: IntArray
     counts: IntArray
     exposure: FloatArray
-    status: str = "ok"
-    least_change: float = 1.0
+    status: str
+    least_change: float
+    unwatched: int
+
+    _not_in_json = ("edges", "counts", "exposure")
 
     def __len__(self) -> int:
         return len(self.periods)
@@ -128,46 +136,48 @@ class ChangePoints:
         return self.periods[self.stable]
 
     @property
-    def sentence(self) -> str:
+    def headline(self) -> str:
         """What it means for a fit."""
-        return self.stable_period.sentence
+        period = self.stable_period
+        tail = f" Failures at times without exposure left out: {self.unwatched:,}." if self.unwatched else ""
+        if self.status == "too_few":
+            be = "is" if period.failures == 1 else "are"
+            few = f"There {be} only {count(period.failures, 'failure')}, too few to tell periods apart"
+            return f"{few}: use the whole log.{tail}"
+        if len(self) == 1:
+            rates = period.rates(self.of)
+            return f"The failure rate shows no change that matters: a fit can use the whole log ({rates}).{tail}"
+        text = f"A fit should use {period.start:%Y-%m-%d} to {period.end:%Y-%m-%d} ({period.rates(self.of)})"
+        if self.stable:
+            text += (
+                f"; fits from before {period.start:%Y-%m-%d} should not be used: the failure rate just before was "
+                f"{self.periods[self.stable - 1].times(period)} that of this period"
+            )
+        return text + self._since() + "." + tail
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the periods over the observed rate; see `relfit.plotting.periods`."""
-        from relfit import plotting
-
-        return plotting.change_points(self, ax)
+    def _since(self) -> str:
+        """What the rate did after the period to use: of at most two periods each, of more the last one."""
+        period, later = self.stable_period, self.periods[self.stable + 1 :]
+        parts: list[str] = []
+        for i, other in enumerate(later if len(later) <= 2 else later[-1:]):
+            last = other is later[-1]
+            when = f"since {other.start:%Y-%m-%d}" if last else f"from {other.start:%Y-%m-%d} to {other.end:%Y-%m-%d}"
+            was = "has been" if last else "was"
+            if not other.failures:
+                parts.append(f"{when} there {was} no failure at all")
+            elif not parts or not later[i - 1].failures:
+                parts.append(f"{when} the failure rate {was} {other.times(period)} that of this period")
+            else:
+                parts.append(f"{when} {other.times(period)} that")
+        text = f"; {', '.join(parts)}" if parts else ""
+        least = LEAST_SHARE * sum(one.exposure for one in self.periods)
+        passed = [one for one in later if one.exposure >= least and one.failures < FEWEST]
+        if passed:
+            failures = passed[-1].failures
+            few = f"{failures} in that time are too few for a fit" if failures else "nothing to fit to"
+            text += f" ({few}; was the log kept up?)"
+        return text
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a period."""
+        """One row per period."""
         return pd.concat([period.to_frame() for period in self.periods], ignore_index=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "of": self.of,
-            "penalty": None if np.isnan(self.penalty) else self.penalty,
-            "dispersion": self.dispersion,
-            "p": None if np.isnan(self.p) else self.p,
-            "least_change": self.least_change,
-            "level": self.level,
-            "status": self.status,
-            "stable": self.stable,
-            "sentence": self.sentence,
-            "periods": [period.to_dict() for period in self.periods],
-        }
-
-    def __repr__(self) -> str:
-        return "\n".join(
-            [
-                f"ChangePoints: {len(self.periods)} of {self.of}",
-                *(f"  {period!r}" for period in self.periods),
-                self.sentence,
-            ]
-        )
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        table = self.to_frame().to_html(escape=True, index=False, float_format="{:.4g}".format)
-        return f"<p>{escape(self.sentence)}</p>{table}"

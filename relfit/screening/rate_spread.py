@@ -29,7 +29,7 @@ _CLEAR = 2.0  # difference of BIC below which there is nothing to choose (Kass a
 
 
 class _Gamma:
-    """Log-likelihood at the logs of the mean rate and of the shape of the gamma law; shape (trials, groups, 2)."""
+    """Log-likelihood at the logs of the mean rate and of the gamma shape; shape (trials, groups, 2)."""
 
     def __init__(self, table: RateTable) -> None:
         self.lives = table
@@ -54,11 +54,7 @@ class _Gamma:
                 - shape * np.log1p(mean / shape)
                 + np.where(t.count > 0.0, t.count * (np.log(mean) - np.log(shape + mean)), 0.0)
             )
-            out = np.zeros(free.shape[:2])
-            present = np.unique(t.code)
-            out[:, present] = np.add.reduceat(each * t.weight, t.starts[present], axis=1)
-        out[~np.isfinite(out)] = -np.inf
-        return out
+            return t.sums(each)
 
 
 def fit_spread(table: RateTable, loglik_one: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from scipy import special
@@ -17,7 +15,7 @@ _CLASSES = 100  # of exposure, where nodes have more different ones
 
 
 def coarse_hours(time: FloatArray) -> FloatArray:
-    """Hours in at most some hundreds of classes, each with its mean; unchanged where there are no more."""
+    """Hours in at most a hundred classes, each with its mean; unchanged where there are no more."""
     if np.unique(time).size <= _CLASSES:
         return time
     edges = np.unique(np.quantile(time, np.linspace(0.0, 1.0, _CLASSES + 1)))
@@ -33,8 +31,9 @@ class RateTable:
     """
 
     def __init__(
-        self, code: IntArray, count: npt.NDArray[Any], time: FloatArray, groups: int, weight: FloatArray | None = None
-    ) -> None:
+        self, code: IntArray, count: npt.NDArray[np.number], time: FloatArray, groups: int,
+        weight: FloatArray | None = None,
+    ) -> None:  # fmt: skip
         order = np.lexsort((count, time, code))
         code, count, time = code[order], count[order], time[order]
         weights = np.ones(code.size) if weight is None else weight[order]
@@ -43,14 +42,9 @@ class RateTable:
         heads = np.flatnonzero(fresh)
         self.code, self.count, self.time = code[heads], count[heads].astype(np.float64), time[heads]
         self.weight = np.add.reduceat(weights, heads) if heads.size else weights
-        self.groups = groups
+        self.n_groups = groups
         self.starts = np.searchsorted(self.code, np.arange(groups))
-        self.constant = np.where(self.count > 0, self.count * np.log(self.time), 0.0) - special.gammaln(self.count + 1)
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return self.groups
+        self.constant = special.xlogy(self.count, self.time) - special.gammaln(self.count + 1)
 
     @property
     def durations(self) -> FloatArray:
@@ -63,16 +57,30 @@ class RateTable:
         return self
 
     def total(self, values: FloatArray) -> FloatArray:
-        """Sum of a value of each row over the nodes of each group."""
-        return np.bincount(self.code, values * self.weight, self.groups).astype(np.float64)
+        """Sum of a value of each row over the nodes of each group, shape (groups,)."""
+        return np.bincount(self.code, values * self.weight, self.n_groups).astype(np.float64)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """The same for many trials: shape (trials, rows) to (trials, groups); minus infinity where not finite."""
+        out = np.zeros((values.shape[0], self.n_groups))
+        present = np.unique(self.code)
+        out[:, present] = np.add.reduceat(values * self.weight, self.starts[present], axis=1)
+        out[~np.isfinite(out)] = -np.inf
+        return out
 
     def take(self, positions: IntArray) -> RateTable:
         """Some of the groups."""
-        place = np.full(self.groups, -1, dtype=np.int64)
+        place = np.full(self.n_groups, -1, dtype=np.int64)
         place[positions] = np.arange(positions.size)
         mine = place[self.code] >= 0
         code = place[self.code[mine]]
         return RateTable(code, self.count[mine], self.time[mine], positions.size, self.weight[mine])
+
+    def loglik_one(self) -> FloatArray:
+        """Log-likelihood of one rate, shape (groups,)."""
+        number, time = self.total(self.count), self.total(self.time)
+        rate = np.divide(number, time, out=np.ones(self.n_groups), where=(number > 0) & (time > 0))
+        return self.total(self.constant) + number * np.log(rate) - number
 
     def __call__(self, free: FloatArray) -> FloatArray:
         """Log-likelihood at logit of the fraction, log of ratio - 1, log of the rate; shape (trials, groups, 3)."""
@@ -82,9 +90,4 @@ class RateTable:
             mean = np.exp(rows[..., 2]) * self.time
             good = special.log_expit(-rows[..., 0])
             bad = special.log_expit(rows[..., 0]) + self.count * np.log(ratio) - mean * (ratio - 1.0)
-            each = self.constant + self.count * rows[..., 2] - mean + np.logaddexp(good, bad)
-            out = np.zeros(free.shape[:2])
-            present = np.unique(self.code)
-            out[:, present] = np.add.reduceat(each * self.weight, self.starts[present], axis=1)
-        out[~np.isfinite(out)] = -np.inf
-        return out
+            return self.sums(self.constant + self.count * rows[..., 2] - mean + np.logaddexp(good, bad))

@@ -1,27 +1,31 @@
-"""Counts of what a log holds: events along time, by cause, by node and on the clock; what the event figures show.
+"""Counts of what a log holds: events along time, by cause, by node and on the clock.
 
-Every record of the log counts as one event here, whatever its scope. Lives (`FailureLog.lives`) are derived by other
-rules: there a record that begins while its node is already down belongs to the outage that is going on.
+Every record of the log counts as one event here, whatever its scope. Times to failure (`FailureLog.ttf`) are derived by
+other rules: there a record that begins while its node is already down belongs to the outage that is going on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import stats
 
+from relfit.errors import ArgumentError
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import watched_of
+from relfit.results import Result
+from relfit.text import count, percent
+from relfit.units import HOURS_PER_YEAR, nanoseconds
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
 __all__ = [
-    "HOURS_PER_YEAR",
     "CauseTally",
     "ClockTally",
     "NodeTally",
@@ -35,23 +39,24 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-HOURS_PER_YEAR = 8766.0
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NOT_STATED = "not stated"
-_UNITS = (  # longest span in days that is still shown in this unit, and pandas' name for its first day
-    (4, "hour", "h"),
-    (120, "day", "D"),
-    (400, "week", "W-MON"),
-    (1000, "month", "MS"),
-    (8000, "quarter", "QS"),
-    (float("inf"), "year", "YS"),
-)
+_UNITS = {  # pandas' name for the first day of a unit, and the longest span in days that is still shown in it
+    "hour": ("h", 4.0),
+    "day": ("D", 120.0),
+    "week": ("W-MON", 400.0),
+    "month": ("MS", 1000.0),
+    "quarter": ("QS", 8000.0),
+    "year": ("YS", np.inf),
+}
+_CLASSES = 400  # of expected events that the histogram of equal nodes tells apart
 
 
 # ------------------------------------------------------------------- along time
 
 
-@dataclass(frozen=True, eq=False)
-class TimeTally:
+@dataclass(frozen=True, eq=False, repr=False)
+class TimeTally(Result):
     """Events in bins of time.
 
     Attributes
@@ -78,6 +83,11 @@ class TimeTally:
         """Events in each bin."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.int64)
 
+    @property
+    def headline(self) -> str:
+        """How many events in how many bins."""
+        return f"{count(int(self.total.sum()), 'event')} in {count(self.total.size, 'bin')} of a {self.unit}."
+
     def rate(self, level: float = 0.95) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Events per node-year in each bin with the exact Poisson interval; NaN where no node was watched."""
         years = np.where(self.node_hours > 0, self.node_hours / HOURS_PER_YEAR, np.nan)
@@ -85,30 +95,13 @@ class TimeTally:
         return self.total / years, low / years, high / years
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a bin: its ends, events by cause, all events, node-hours, rate per node-year with interval."""
-        rate, low, high = self.rate()
+        """One row per bin: its ends, all events, events by cause, node-hours, rate per node-year with interval."""
         table = pd.DataFrame({"from": self.edges[:-1], "to": self.edges[1:], "events": self.total})
         for number, cause in enumerate(self.causes):
             table[f"events: {cause}"] = self.counts[:, number]
         table["node_hours"] = self.node_hours
-        table["events_per_node_year"], table["rate_low"], table["rate_high"] = rate, low, high
+        table["events_per_node_year"], table["rate_low"], table["rate_high"] = self.rate()
         return table
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "unit": self.unit,
-            "edges": [edge.isoformat() for edge in self.edges],
-            "causes": list(self.causes),
-            "counts": self.counts.tolist(),
-            "node_hours": self.node_hours.tolist(),
-        }
-
-    def plot(self, ax: Any = None) -> Any:
-        """See `relfit.plotting.events_over_time`."""
-        from relfit.plotting import events_over_time
-
-        return events_over_time(self, ax)
 
 
 def over_time(log: FailureLog, unit: str | None = None, most_causes: int = 6) -> TimeTally:
@@ -118,9 +111,14 @@ def over_time(log: FailureLog, unit: str | None = None, most_causes: int = 6) ->
     ----------
     log : FailureLog
     unit : str, optional
-        ``"hour"`` to ``"year"``; chosen by the length of the window when left out.
+        ``"hour"`` to ``"year"``; by the length of the window when left out.
     most_causes : int
         Causes told apart; the others are joined.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown unit.
 
     Examples
     --------
@@ -129,47 +127,28 @@ def over_time(log: FailureLog, unit: str | None = None, most_causes: int = 6) ->
     >>> tally.unit, tally.total.size
     ('quarter', 17)
     """
-    from relfit.errors import ArgumentError
-
     zone = log.source.timezone
-    start, end = log.window.start, log.window.end
     if not _is_span(log):
-        empty = pd.DatetimeIndex([], tz=zone)
-        return TimeTally(empty, np.zeros((0, 0), np.int64), (), np.zeros(0), "day")
-    days = (end - start) / pd.Timedelta(days=1)
+        return TimeTally(pd.DatetimeIndex([], tz=zone), np.zeros((0, 0), np.int64), (), np.zeros(0), "day")
     if unit is None:
-        unit, frequency = next((name, code) for longest, name, code in _UNITS if days <= longest)
-    else:
-        codes = {name: code for _, name, code in _UNITS}
-        if unit not in codes:
-            raise ArgumentError(f"unknown unit {unit!r} of a bin", remedy=f"use one of {', '.join(codes)}")
-        frequency = codes[unit]
-    first, last = start.tz_convert(zone), end.tz_convert(zone)
-    inner = pd.date_range(first.floor("D") if unit != "hour" else first.floor("h"), last, freq=frequency)
-    inner = inner[(inner > first) & (inner < last)]
-    edges = pd.DatetimeIndex([first, *inner, last]).as_unit("ns")
-    bins = len(edges) - 1
-
+        unit = next(name for name, (_, longest) in _UNITS.items() if log.window.hours / 24.0 <= longest)
+    if unit not in _UNITS:
+        raise ArgumentError(f"unknown unit {unit!r} of a bin", remedy=f"use one of {', '.join(_UNITS)}")
+    first, last = log.window.start.tz_convert(zone), log.window.end.tz_convert(zone)
+    inner = pd.date_range(first.floor("h" if unit == "hour" else "D"), last, freq=_UNITS[unit][0])
+    edges = pd.DatetimeIndex([first, *inner[(inner > first) & (inner < last)], last]).as_unit("ns")
     at = edges.tz_convert("UTC").astype("int64").to_numpy()
-    when = log.events["start"].dt.tz_convert("UTC").astype("datetime64[ns, UTC]").astype("int64").to_numpy()
-    row = np.searchsorted(at, when, side="right") - 1
-    row[when == at[-1]] = bins - 1
-    inside = (row >= 0) & (row < bins)
+    row = np.searchsorted(at, nanoseconds(log.events["start"]), side="right") - 1
+    row[nanoseconds(log.events["start"]) == at[-1]] = at.size - 2
+    inside = (row >= 0) & (row < at.size - 1)
     code, causes = _causes(log.events["cause"], most_causes)
-    counts = np.zeros((bins, max(len(causes), 1)), dtype=np.int64)
+    counts = np.zeros((at.size - 1, max(len(causes), 1)), dtype=np.int64)
     np.add.at(counts, (row[inside], code[inside]), 1)
-
-    hours = np.diff(watched_of(log).hours_until(at))
-    return TimeTally(edges, counts, causes or (NOT_STATED,), hours, unit)
+    return TimeTally(edges, counts, causes or (NOT_STATED,), np.diff(watched_of(log).hours_until(at)), unit)
 
 
 def _is_span(log: FailureLog) -> bool:
     return bool(pd.notna(log.window.start) and pd.notna(log.window.end) and log.window.start < log.window.end)
-
-
-def hours_between(start: pd.Series, end: pd.Series) -> pd.Series:
-    """Hours from `start` to `end`, NaN where one of them is unknown."""
-    return (end - start).dt.total_seconds().astype(float) / 3600.0
 
 
 def _causes(column: pd.Series, most: int) -> tuple[IntArray, tuple[str, ...]]:
@@ -181,34 +160,31 @@ def _causes(column: pd.Series, most: int) -> tuple[IntArray, tuple[str, ...]]:
     kept = names[: most - 1] if joined else names
     causes = [*kept, *(["other causes"] if joined else []), *([NOT_STATED] if NOT_STATED in order.index else [])]
     place = {name: number for number, name in enumerate(kept)} | {NOT_STATED: len(causes) - 1}
-    codes = text.map(place).fillna(len(kept)).to_numpy(dtype=np.int64)
-    return codes, tuple(causes)
+    return text.map(place).fillna(len(kept)).to_numpy(dtype=np.int64), tuple(causes)
 
 
 # --------------------------------------------------------------------- by cause
 
 
-@dataclass(frozen=True, eq=False)
-class CauseTally:
+@dataclass(frozen=True, eq=False, repr=False)
+class CauseTally(Result):
     """Events and hours of outage by cause; `table` is indexed by cause, most frequent first."""
 
     table: pd.DataFrame
     stated: bool
     ends_known: bool
 
+    @property
+    def headline(self) -> str:
+        """The most frequent cause."""
+        if not self.stated:
+            return "No record states a cause."
+        row = self.table.drop(index=NOT_STATED, errors="ignore").iloc[0]
+        return f"The most frequent cause is {row.name}, with {percent(row['events_share'])} of the events."
+
     def to_frame(self) -> pd.DataFrame:
-        """A row a cause."""
+        """One row per cause."""
         return self.table.reset_index()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"stated": self.stated, "ends_known": self.ends_known, "causes": self.table.to_dict("index")}
-
-    def plot(self, ax: Any = None) -> Any:
-        """See `relfit.plotting.causes`."""
-        from relfit.plotting import causes
-
-        return causes(self, ax)
 
 
 def by_cause(log: FailureLog) -> CauseTally:
@@ -224,7 +200,7 @@ def by_cause(log: FailureLog) -> CauseTally:
     """
     events = log.events
     cause = events["cause"].astype(object).where(events["cause"].notna(), NOT_STATED).astype(str)
-    outage = hours_between(events["start"], events["end"])
+    outage = _hours(events["start"], events["end"])
     grouped = pd.DataFrame({"cause": cause, "outage": outage}).groupby("cause")["outage"]
     table = pd.DataFrame(
         {
@@ -236,117 +212,132 @@ def by_cause(log: FailureLog) -> CauseTally:
             "median_outage_hours": grouped.median(),
         }
     )
-    table = table.sort_values(["events", "outage_hours"], ascending=False)
-    table.index.name = "cause"
+    table = table.sort_values(["events", "outage_hours"], ascending=False).rename_axis("cause")
     return CauseTally(table, bool(events["cause"].notna().any()), bool(outage.notna().any()))
+
+
+def _hours(start: pd.Series, end: pd.Series) -> pd.Series:
+    """Hours from `start` to `end`, NaN where one of them is unknown."""
+    return (end - start).dt.total_seconds().astype(float) / 3600.0
 
 
 # ---------------------------------------------------------------------- by node
 
 
-@dataclass(frozen=True, eq=False)
-class NodeTally:
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeTally(Result):
     """Events of every node against what equal nodes of the same system would have.
 
-    `table` has a row a node, most events first: ``system``, ``node``, ``events``, ``hours`` under observation,
-    ``expected`` (the system's events shared out by those hours), ``ratio``, ``p`` (exact Poisson probability of so
-    many events or more) and ``p_adjusted`` (Benjamini-Hochberg over all nodes).
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per node, most events first: ``system``, ``node``, ``events``, ``hours`` under observation,
+        ``expected`` (the system's events shared out by those hours), ``ratio``, ``p`` (given the failures of the
+        system, an equal node has a binomial number of them with its share of the hours: exact probability of at least
+        this many), ``p_adjusted`` (Benjamini-Hochberg over all nodes), ``outlier``: whether `p_adjusted` is at most
+        `alpha`.
+    without_node : int
+        Records that name no node and are not counted.
+    alpha : float
+        False-discovery rate of the outlier nodes.
     """
 
     table: pd.DataFrame
     without_node: int
+    alpha: float
 
-    def outlier_nodes(self, alpha: float = 0.01, ratio: float = 2.0) -> pd.DataFrame:
-        """Nodes with far more events than equal nodes: adjusted p at most `alpha`, at least `ratio` times expected."""
-        hit = (self.table["p_adjusted"] <= alpha) & (self.table["ratio"] >= ratio)
-        return self.table[hit]
+    @property
+    def outliers(self) -> pd.DataFrame:
+        """Nodes that fail more often than chance explains."""
+        return self.table[self.table["outlier"]]
+
+    @property
+    def headline(self) -> str:
+        """How many nodes stand out."""
+        total = self.table["events"].sum()
+        if not total:
+            return "No failure of a node was recorded, so no node stands out."
+        nodes, number = count(len(self.table), "node"), len(self.outliers)
+        if not number:
+            return f"None of {nodes} fails more often than chance explains."
+        verbs = ("fails", "has") if number == 1 else ("fail", "have")
+        share = percent(self.outliers["events"].sum() / total)
+        return (
+            f"{number:,} of {nodes} {verbs[0]} more often than chance explains and {verbs[1]} {share} of the failures."
+        )
 
     def share_of_top(self, share: float = 0.1) -> tuple[int, float]:
         """How many nodes are the busiest `share` of them, and their share of the events."""
-        count = max(round(share * len(self.table)), 1)
+        number = max(round(share * len(self.table)), 1)
         total = int(self.table["events"].sum())
-        return count, float(self.table["events"].iloc[:count].sum() / total) if total else 0.0
+        return number, float(self.table["events"].nlargest(number).sum() / total) if total else 0.0
 
     def expected_histogram(self, most: int) -> FloatArray:
         """Nodes that would have 0, 1, ... `most` events if all nodes of a system were equal."""
-        from scipy.stats import poisson
-
         means, nodes = np.unique(np.round(self.table["expected"].to_numpy(float), 3), return_counts=True)
-        if means.size > 400:  # many different times under observation: 400 classes are finer than the eye
-            edges = np.quantile(means, np.linspace(0, 1, 401))
-            place = np.clip(np.searchsorted(edges, means, side="right") - 1, 0, 399)
-            weight = np.bincount(place, nodes, minlength=400)
-            total = np.bincount(place, nodes * means, minlength=400)
-            means, nodes = total[weight > 0] / weight[weight > 0], weight[weight > 0]
-        return np.asarray(nodes @ poisson.pmf(np.arange(most + 1)[None, :], means[:, None]), dtype=np.float64)
+        if means.size > _CLASSES:  # many different times under observation: classes are finer than the eye
+            place = np.arange(means.size) * _CLASSES // means.size
+            weight = np.bincount(place, nodes)
+            means, nodes = np.bincount(place, nodes * means) / weight, weight
+        return np.asarray(nodes @ stats.poisson.pmf(np.arange(most + 1)[None, :], means[:, None]), dtype=np.float64)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a node."""
+        """`table`."""
         return self.table
 
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"without_node": self.without_node, "nodes": self.table.to_dict("records")}
 
-    def plot(self, ax: Any = None) -> Any:
-        """See `relfit.plotting.failures_by_node`."""
-        from relfit.plotting import failures_by_node
+def by_node(log: FailureLog, alpha: float = 0.05) -> NodeTally:
+    """Count the events of every node of the population, and test each against equal nodes.
 
-        return failures_by_node(self, ax)
+    Where a log gives lifetimes rather than events, a node's events are its lifetimes that ended in a failure.
 
-
-def by_node(log: FailureLog) -> NodeTally:
-    """Count the events of every node of the population.
-
-    Where a log gives lives rather than events, a node's events are its lives that ended in a failure.
+    Raises
+    ------
+    ArgumentError
+        For an alpha outside 0..1.
 
     Examples
     --------
     >>> import relfit as rf
     >>> tally = by_node(rf.datasets.load("white"))
-    >>> len(tally.table), 0 < len(tally.outlier_nodes()) < 512
-    (512, True)
+    >>> len(tally.table), len(tally.outliers)
+    (512, 128)
     """
-    from scipy.stats import poisson
-
-    population = log.population
-    nodes = _pairs(population)
+    if not 0.0 < alpha < 1.0:
+        raise ArgumentError(f"alpha {alpha} is not between 0 and 1", remedy="5 % is 0.05")
+    nodes = _nodes(log.population)
     if log.lifetimes is None:
         records = log.events[log.events["node"].notna()]
-        hours = hours_between(population["entered"], population["left"]).to_numpy(float)
+        hours = _hours(log.population["entered"], log.population["left"]).to_numpy(float)
     else:
         records = log.lifetimes[log.lifetimes["observed"].to_numpy(bool)]
-        lived = pd.Series(log.lifetimes["duration"].to_numpy(float)).groupby(nodes.get_indexer(_pairs(log.lifetimes)))
-        hours = lived.sum().reindex(range(len(nodes)), fill_value=0.0).to_numpy(float)
-    place = nodes.get_indexer(_pairs(records))
-    count = np.bincount(place[place >= 0], minlength=len(nodes))
-    table = pd.DataFrame(
-        {
-            "system": population["system"].astype(str).to_numpy(),
-            "node": population["node"].astype(str).to_numpy(),
-            "events": count,
-            "hours": np.maximum(hours, 0.0),
-        }
+        of_node = nodes.get_indexer(_nodes(log.lifetimes))
+        hours = np.bincount(of_node, log.lifetimes["duration"].to_numpy(float), len(nodes))
+    place = nodes.get_indexer(_nodes(records))
+    table = nodes.to_frame(index=False).assign(
+        events=np.bincount(place[place >= 0], minlength=len(nodes)), hours=np.maximum(hours, 0.0)
     )
     total = table.groupby("system")[["events", "hours"]].transform("sum")
-    rate = (total["events"] / total["hours"].where(total["hours"] > 0)).fillna(0.0)
-    table["expected"] = rate * table["hours"]
+    share = table["hours"] / total["hours"].where(total["hours"] > 0)
+    table["expected"] = (total["events"] * share).fillna(0.0)
     table["ratio"] = table["events"] / table["expected"].where(table["expected"] > 0)
-    table["p"] = poisson.sf(table["events"] - 1, table["expected"])
+    p = stats.binom.sf(table["events"] - 1, total["events"], np.minimum(share, 1.0))
+    table["p"] = np.where(table["hours"] > 0, p, np.nan)  # nobody watched: no test
     table["p_adjusted"] = adjusted_p(table["p"])
+    table["outlier"] = (table["p_adjusted"] <= alpha) & (table["ratio"] > 1.0)
     table = table.sort_values("events", ascending=False, kind="stable", ignore_index=True)
-    return NodeTally(table, int(log.events["node"].isna().sum()))
+    return NodeTally(table, int(log.events["node"].isna().sum()), alpha)
 
 
-def _pairs(frame: pd.DataFrame) -> pd.MultiIndex:
-    return pd.MultiIndex.from_arrays([frame["system"].astype(str), frame["node"].astype(str)])
+def _nodes(frame: pd.DataFrame) -> pd.MultiIndex:
+    return pd.MultiIndex.from_arrays([frame["system"].astype(str), frame["node"].astype(str)], names=["system", "node"])
 
 
 # ----------------------------------------------------------------- on the clock
 
 
-@dataclass(frozen=True, eq=False)
-class ClockTally:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClockTally(Result):
     """Events by hour of the day (24) and by day of the week (7, Monday first), and what an even spread would give."""
 
     hours: IntArray
@@ -355,8 +346,18 @@ class ClockTally:
     expected_weekdays: FloatArray
     timezone: str
 
+    @property
+    def headline(self) -> str:
+        """When events are most frequent."""
+        if not self.hours.sum():
+            return "The log has no dated events."
+        hour, day = int(self.hours.argmax()), int(self.weekdays.argmax())
+        return (
+            f"Most events begin between {hour:02d}:00 and {hour + 1:02d}:00 and on {WEEKDAYS[day]}s ({self.timezone})."
+        )
+
     def to_frame(self) -> pd.DataFrame:
-        """A row an hour, then a row a weekday."""
+        """One row per hour, then one row per weekday."""
         names = [f"{hour:02d}:00-{hour + 1:02d}:00" for hour in range(24)]
         return pd.DataFrame(
             {
@@ -365,19 +366,6 @@ class ClockTally:
                 "evenly_spread": [*self.expected_hours, *self.expected_weekdays],
             }
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"timezone": self.timezone, "hours": self.hours.tolist(), "weekdays": self.weekdays.tolist()}
-
-    def plot(self, ax: Any = None) -> Any:
-        """See `relfit.plotting.hour_of_day`."""
-        from relfit.plotting import hour_of_day
-
-        return hour_of_day(self, ax)
-
-
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def on_the_clock(log: FailureLog) -> ClockTally:
@@ -398,5 +386,4 @@ def on_the_clock(log: FailureLog) -> ClockTally:
     if _is_span(log):
         days = pd.date_range(log.window.start.tz_convert(zone).normalize(), log.window.end.tz_convert(zone), freq="D")
         observed = np.bincount(days.day_of_week.to_numpy(), minlength=7).astype(float)
-    total = len(local)
-    return ClockTally(hours, weekdays, np.full(24, total / 24.0), total * observed / observed.sum(), zone)
+    return ClockTally(hours, weekdays, np.full(24, len(local) / 24.0), len(local) * observed / observed.sum(), zone)
