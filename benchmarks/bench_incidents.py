@@ -13,9 +13,7 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
-from relfit.screening import change_points, incidents
-from relfit.screening._outlier_nodes import outlier_nodes
-from relfit.screening._repair_kinds import repair_kinds
+from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
 
 
 def simulated(events: int, nodes: int) -> rf.FailureLog:

@@ -34,9 +34,8 @@ from relfit.recurrence import (
     mean_cumulative,
     trend_tests,
 )
-from relfit.screening import change_points, incidents
-from relfit.screening._outlier_nodes import outlier_nodes, rate_classes
-from relfit.screening._repair_kinds import repair_kinds
+from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
+from relfit.screening.rate_mixtures import rate_classes
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
 

@@ -27,8 +27,8 @@ import relfit as rf
 from relfit.failurelog import Source, Window
 from relfit.independence import Failures, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
 from relfit.recurrence import EventHistories, compare_groups, compare_processes, fit_process, trend_tests
-from relfit.screening import change_points, choose_window
-from relfit.screening._outlier_nodes import outlier_nodes, rate_classes
+from relfit.screening import change_points, choose_window, outlier_nodes
+from relfit.screening.rate_mixtures import rate_classes
 from relfit.units import NANOSECONDS_PER_HOUR
 
 FloatArray = npt.NDArray[np.float64]
@@ -170,13 +170,13 @@ def incidents_and_periods(n: int, rng: np.random.Generator) -> Rows:
         p[i] = change_points(log, of="records", bin_width="12D", replications=99, rng=i).p
     yield "clearest change of periods", p
     group = np.repeat(np.arange(n), 60)
-    table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, bootstrap=19, rng=1)
+    table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, n_resamples=19, rng=1)
     yield "(bound) one class of nodes against two (bootstrap)", table["p"].to_numpy()
     single = np.empty(n // 4)
     for i in range(n // 4):
         counts = rng.poisson(12.0, 40)
         log = log_of(rng.uniform(0, 1000, counts.sum()), np.repeat(np.arange(40), counts), 40, 1000.0)
-        single[i] = outlier_nodes(log, bootstrap=0).nodes["p_adjusted"].min()
+        single[i] = outlier_nodes(log, n_resamples=0).nodes["p_adjusted"].min()
     yield "(bound) any outlier node among 40 equal nodes, adjusted", single
 
 
@@ -228,7 +228,7 @@ def bad_nodes(n: int, rng: np.random.Generator) -> None:
         bad = rng.random((logs, nodes)) < 0.05
         events = rng.poisson(np.where(bad, 5.0 * mean, mean))
         code = np.repeat(np.arange(logs), nodes)
-        table, _ = rate_classes(events.ravel(), np.full(logs * nodes, 1000.0), code, bootstrap=0)
+        table, _ = rate_classes(events.ravel(), np.full(logs * nodes, 1000.0), code, n_resamples=0)
         cells = []
         for name, true in (("fraction", 0.05), ("ratio", 5.0), ("rate", mean / 1000.0)):
             covers = (table[f"{name}_low"] <= true) & (true <= table[f"{name}_high"])

@@ -198,10 +198,11 @@ class _Work:
                 self.absent["period"] = "the log has several systems, whose periods differ; select one"
             else:
                 try:
-                    from relfit.screening import stable_period
+                    from relfit.screening import change_points
 
-                    found = stable_period(log, rng=rng)
-                    log, name, finding = log.between(found.start, found.end), found.name, found.sentence or None
+                    result = change_points(log, rng=rng)
+                    stable = result.stable_period
+                    log, name, finding = log.between(stable.start, stable.end), stable.name, result.headline
                 except RelfitError as error:
                     self.absent["period"] = str(error)
         window = log.window
@@ -303,7 +304,7 @@ class _Work:
 
     def bad_nodes(self, rng: np.random.Generator) -> None:
         """Nodes that fail more often, as a class."""
-        from relfit.screening._outlier_nodes import outlier_nodes
+        from relfit.screening import outlier_nodes
 
         names = ("fraction", "factor", "good_mtbf")
         why = None

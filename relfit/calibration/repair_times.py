@@ -177,7 +177,7 @@ def _correlation(lives: LifeData, share: float, quick: float, slow: float) -> li
 
 def kinds_of_repairs(lives: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:
     """Quick and slow repairs, where two kinds explain the times better than one."""
-    from relfit.screening._repair_kinds import repair_kinds
+    from relfit.screening import repair_kinds
 
     names = ("quick", "slow", "share_quick")
     row = repair_kinds(lives, level=level).best().iloc[0]

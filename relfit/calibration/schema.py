@@ -221,7 +221,7 @@ class Fleet(Model):
 class Period(Model):
     """The part of the log that the parameters come from."""
 
-    name: str = Field(description="steady, wear-out, ... where it was found; given; or all")
+    name: str = Field(description="steady, higher later rate, ... where it was found; given; or all")
     start: dt.datetime | None = Field(None, description="its beginning, UTC")
     end: dt.datetime | None = Field(None, description="its end, UTC")
     hours: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(None, description="its length")

@@ -193,7 +193,7 @@ def trend(
 def _change_points(answers: Answers, log: rf.FailureLog, alpha: float, level: float, seed: int) -> None:
     title = "Is the failure rate steady: periods, and the one that a fit should use"
     with answers.asking("change_points", title) as answer:
-        result = rf.change_points(log, size=alpha, level=level, rng=seed)
+        result = rf.change_points(log, alpha=alpha, level=level, rng=seed)
         answer.text = result.headline
         if len(log.systems) > 1:
             answer.text += f" The {len(log.systems)} systems were taken as one: --where system=NAME takes one."
@@ -340,7 +340,7 @@ def incidents(
 ) -> None:
     """Join records that belong together to incidents.
 
-    --out writes one row per incident; into a folder, rates, causes and gaps too.
+    --out writes one row per incident; into a folder, rates, causes and times between records too.
     """
     output.check_output(to)
     opt.probability("--level", level)
@@ -349,13 +349,13 @@ def incidents(
         steps.next()
         result = rf.incidents(log, window, place, level=level)
         steps.next()
-        choice, rates, causes = result.choice, result.rates(), _flat(result.causes())
+        window_of, rates, causes = result.window, result.rates(), _flat(result.causes())
         answers = Answers()
         answers.all = [
             Answer(
-                "window", "How far apart records of one incident are", choice.headline, tables={"gaps": choice.table},
-                document=choice.to_dict(), figures=[
-                    ("incident_window", partial(rf.plotting.incident_window, choice)),
+                "window", "How far apart records of one incident are", window_of.headline, tables={"times_between": window_of.table},
+                document=window_of.to_dict(), figures=[
+                    ("incident_window", partial(rf.plotting.incident_window, window_of)),
                     ("incidents_by_window", partial(rf.plotting.incidents_by_window, result)),
                 ],
             ),

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relfit.plotting import style
+from relfit.screening.incident_window import EXCESS
+from relfit.text import duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.screening import Incidents, WindowChoice
+    from relfit.screening import Incidents, IncidentWindow
 
 __all__ = ["incident_sizes", "incident_window", "incidents_by_window"]
 
@@ -21,22 +23,20 @@ _TICKS = (
 )  # fmt: skip
 
 
-def incident_window(found: Incidents | WindowChoice, ax: Axes | None = None) -> Axes:
+def incident_window(found: Incidents | IncidentWindow, ax: Axes | None = None) -> Axes:
     """Gaps between records by length, times those that independent failures give: why the window ends where it does.
 
     Parameters
     ----------
-    found : relfit.screening.Incidents or WindowChoice
+    found : relfit.screening.Incidents or IncidentWindow
     ax : matplotlib Axes, optional
 
     Returns
     -------
     matplotlib.axes.Axes
     """
-    from relfit.screening.incident_window import EXCESS, words
-
     ax = style.axes(ax)
-    choice: Any = getattr(found, "choice", found)
+    choice: Any = getattr(found, "window", found)
     table = choice.table
     if not len(table):
         return style.empty(ax, "Too few gaps between records to choose a window from")
@@ -54,17 +54,17 @@ def incident_window(found: Incidents | WindowChoice, ax: Axes | None = None) -> 
     ax.plot(middle, np.where(ratio > 0.0, ratio, np.nan), "o", color=style.BLUE, ms=4.5, label="a class of gaps")
     ax.axhline(1.0, color=style.ORANGE, linewidth=1.4, label="independent failures")
     ax.axhline(EXCESS, color=style.ORANGE, linewidth=1.2, linestyle="--", label=f"{EXCESS:g} times as many")
-    at = max(choice.window, float(edges[1])) if choice.window > 0.0 else float(edges[1])
-    if choice.window > 0.0 or choice.status == "ok":
+    at = max(choice.hours, float(edges[1])) if choice.hours > 0.0 else float(edges[1])
+    if choice.hours > 0.0 or choice.status == "ok":
         ax.axvspan(edges[0], min(at, edges[-1]), color=style.GREEN, alpha=0.15, linewidth=0, label="joined")
     ax.set_xlim(edges[0], edges[-1])
     ax.set_ylim(bottom, top * (top / bottom) ** 0.5)
     style.decades(ax.yaxis, bottom, top)
     _durations(ax, edges)
-    if choice.given:
-        message = f"Records up to {words(choice.window)} apart are joined, as asked"
-    elif choice.window > 0.0:
-        message = f"Up to {words(choice.window)}, gaps are more than {EXCESS:g} times as frequent as chance gives"
+    if choice.specified:
+        message = f"Records up to {duration(choice.hours)} apart are joined, as specified"
+    elif choice.hours > 0.0:
+        message = f"Up to {duration(choice.hours)}, gaps are more than {EXCESS:g} times as frequent as chance gives"
     elif choice.status == "ok":
         message = "Only gaps of zero are far more frequent than chance gives"
     else:
@@ -87,10 +87,8 @@ def incidents_by_window(found: Incidents, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
-    from relfit.screening.incident_window import words
-
     ax = style.axes(ax)
-    choice, table = found.choice, found.choice.table
+    choice, table = found.window, found.window.table
     if not len(table):
         return style.empty(ax, "Too few gaps between records to show what a window does")
     edges = _edges(choice)
@@ -99,20 +97,20 @@ def incidents_by_window(found: Incidents, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.plot(edges[1:], chance, color=style.ORANGE, linewidth=1.8, label="if failures were independent")
     ax.plot(edges[1:], made, color=style.BLUE, linewidth=1.8, marker="o", ms=3.5, label="incidents")
-    at = float(np.clip(choice.window, edges[1], edges[-1]))
+    at = float(np.clip(choice.hours, edges[1], edges[-1]))
     ax.axvline(at, color=style.GREEN, linewidth=1.6, linestyle="--",
-               label=f"window {'given' if choice.given else 'chosen'}")  # fmt: skip
+               label=f"window {'specified' if choice.specified else 'estimated'}")  # fmt: skip
     ax.plot([at], [len(found)], "D", color=style.GREEN, ms=7, mec="white")
     ax.axhline(found.records, color=style.GREY, linewidth=1.0, linestyle=":", label="records")
     ax.set_xlim(edges[0], edges[-1])
     ax.set_ylim(0, found.records * 1.35)
     ax.yaxis.set_major_formatter("{x:,.0f}")
     _durations(ax, edges)
-    message = f"{found.records:,} records are {len(found):,} incidents with a window of {words(choice.window)}"
+    message = f"{found.records:,} records are {len(found):,} incidents with a window of {duration(choice.hours)}"
     return style.finish(ax, message, "window (left end: zero)", "incidents", True, ncols=2, loc="upper right")
 
 
-def _edges(choice: WindowChoice) -> np.ndarray:
+def _edges(choice: IncidentWindow) -> np.ndarray:
     """Ends of the classes of gaps in hours; that of zero gets a place to the left of all others."""
     ends = choice.table["to_hours"].to_numpy(float)
     after = ends[1:] if len(ends) > 1 else np.array([choice.resolution])

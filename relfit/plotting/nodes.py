@@ -164,17 +164,12 @@ def _fleet(table: pd.DataFrame) -> float:
 
 def _message(tally: NodeTally) -> str:
     table = tally.table
-    outliers = tally.outlier_nodes()
+    outliers = tally.outliers
     nodes = len(table)
     if nodes == 1:
         return f"The one node had {int(table['events'].iloc[0]):,} events"
     if not outliers.empty:
-        share = outliers["events"].sum() / table["events"].sum()
-        be = "nodes have" if len(outliers) > 1 else "node has"
-        return (
-            f"{len(outliers):,} of {nodes:,} {be} at least twice the events of equal nodes, beyond chance: "
-            f"{style.percent(share)} of all events"
-        )
+        return tally.headline.rstrip(".")
     count, share = tally.share_of_top()
     busiest = f"the busiest {count:,} of {nodes:,} have {style.percent(share)} of the events"
     return f"No node stands out beyond chance; {busiest}"

@@ -12,7 +12,7 @@ from relfit.plotting import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.screening._outlier_nodes import OutlierNodes
+    from relfit.screening import OutlierNodes
 
 __all__ = ["outlier_nodes"]
 
@@ -26,7 +26,7 @@ def outlier_nodes(found: OutlierNodes, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    found : relfit.screening._outlier_nodes.OutlierNodes
+    found : relfit.screening.OutlierNodes
     ax : matplotlib Axes, optional
 
     Returns
@@ -40,7 +40,7 @@ def outlier_nodes(found: OutlierNodes, ax: Axes | None = None) -> Axes:
     events = nodes["events"].to_numpy(np.int64)
     if not events.sum():
         return style.empty(ax, "No node failed, as far as the records name nodes, so none stands out")
-    flagged = nodes["outlier node"].to_numpy(bool)
+    flagged = nodes["outlier"].to_numpy(bool)
     most = int(events.max())
     width = max(-(-(most + 1) // _BARS), 1)
     bins = most // width + 1

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["change_points"]
 
 _MOST_BINS = 90
-_COLOURS = {"steady": style.GREEN, "infancy": style.VERMILION, "wear-out": style.PURPLE}
+_COLOURS = {"steady": style.GREEN, "higher early rate": style.VERMILION, "higher later rate": style.PURPLE}
 
 
 def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
-    """The failure rate over time, cut into periods; infancy, wear-out and the period that a fit should use are shaded.
+    """The failure rate over time, cut into periods; higher early and later rates and the period to use are shaded.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
         left, right = (stamp.as_unit("ns").value / 86.4e12 for stamp in (period.start, period.end))
         use = number == found.stable
         colour = style.GREEN if use else _COLOURS.get(period.name, style.BLUE)
-        if use or period.name in ("infancy", "wear-out"):
+        if use or period.name in ("higher early rate", "higher later rate"):
             words = f"use this ({period.name})" if use else period.name
             ax.axvspan(left, right, color=colour, alpha=0.16 if use else 0.09, linewidth=0,
                        label=None if words in named else words)  # fmt: skip
@@ -105,8 +105,8 @@ def _message(found: ChangePoints) -> str:
     period = found.stable_period
     names = [one.name for one in found.periods]
     early = ""
-    if names[0] == "infancy":
-        last = max(i for i, name in enumerate(names) if name == "infancy")
-        early = f"Infancy until {found.periods[last].end:%B %Y}; "
+    if names[0] == "higher early rate":
+        last = max(i for i, name in enumerate(names) if name == "higher early rate")
+        early = f"Higher early rate until {found.periods[last].end:%B %Y}; "
     text = f"{early}a fit should use {period.start:%B %Y} to {period.end:%B %Y} ({len(found.periods)} periods)"
     return text

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
         ProcessComparison,
         TrendTests,
     )
-    from relfit.screening import ChangePoints, Incidents
-    from relfit.screening._outlier_nodes import OutlierNodes
-    from relfit.screening._repair_kinds import RepairKinds
+    from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
 
 __all__ = ["Answer", "Questions"]
 
@@ -138,7 +136,7 @@ class Questions:
     @cached_property
     def outlier_nodes(self) -> Answer[OutlierNodes]:
         """Nodes that fail too often."""
-        from relfit.screening._outlier_nodes import outlier_nodes
+        from relfit.screening import outlier_nodes
 
         return ask(lambda: outlier_nodes(self.log, level=self.level))
 

@@ -223,10 +223,10 @@ def _of_questions(m: Material) -> list[str]:
             cautions.append(found.headline)
     joined = m.questions.incidents.found
     if joined is not None and joined.records > 1.1 * len(joined):
-        cautions.append(joined.sentence)
+        cautions.append(joined.headline)
     outliers = m.questions.outlier_nodes.found
-    if outliers is not None and m.nodes.table["events"].max() > 1 and len(outliers.found):
-        cautions.append(f"{outliers.sentence.split('. ')[0].rstrip('.')}.")
+    if outliers is not None and m.nodes.table["events"].max() > 1 and len(outliers.outliers):
+        cautions.append(f"{outliers.headline.split('. ')[0].rstrip('.')}.")
     return cautions
 
 
@@ -256,7 +256,7 @@ def by_time(m: Material) -> Section:
     figures = (
         draw("time", plotting.events_over_time, tally, note="The first and last bin end where the observation does."),
         draw("rate", plotting.event_rate, tally, level=m.level, note=(
-            "Shaded: bins whose whole interval lies on one side of the average. An early stretch above it is infancy; "
+            "Shaded: bins whose whole interval lies on one side of the average. An early time above it is a higher early rate; "
             "one on the later side may be ageing, new hardware or a change in what is recorded."
         )),
     )  # fmt: skip

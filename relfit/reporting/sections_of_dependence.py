@@ -78,7 +78,7 @@ def incidents_section(m: Material) -> Section:
     if not len(found):
         return Section(key, title, empty="The log has no events to join to incidents.")
     figures: list[Figure] = []
-    if len(found.choice.table):
+    if len(found.window.table):
         figures.append(draw("window", plotting.incident_window, found, size=_SMALL, note=(
             "Records of one place are joined as long as a gap of their length is more likely to lie within an incident "
             "than between two: where gaps are more than twice as frequent as independent failures give."
@@ -101,7 +101,7 @@ def incidents_section(m: Material) -> Section:
     zone = m.log.source.timezone
     times = {name: shown[name].dt.tz_convert(zone).dt.strftime("%Y-%m-%d %H:%M") for name in ("start", "end")}
     largest = Table("incidents", "Incidents, those that hit most nodes first", shown.assign(**times), names, shown=8)
-    return Section(key, title, (found.choice.sentence,), tuple(figures), (rates, largest), verdict=found.sentence)
+    return Section(key, title, (found.window.headline,), tuple(figures), (rates, largest), verdict=found.headline)
 
 
 def nodes_section(m: Material) -> Section:
@@ -128,10 +128,10 @@ def nodes_section(m: Material) -> Section:
         "Nodes that stand out most",
         found.nodes,
         {**own, "node": "node", "events": "failures", "expected": "expected if equal", "ratio": "ratio",
-         "p_adjusted": "adjusted p", "outlier node": "outlier node"},
+         "p_adjusted": "adjusted p", "outlier": "outlier node"},
         note=(
             "Adjusted p: exact chance of so many failures or more, adjusted for looking at all nodes "
-            f"(Benjamini-Hochberg). A outlier node has an adjusted p of at most {found.alpha:g}."
+            f"(Benjamini-Hochberg). An outlier node has an adjusted p of at most {found.alpha:g}."
         ),
     )  # fmt: skip
     tables = [nodes]
@@ -158,4 +158,4 @@ def nodes_section(m: Material) -> Section:
     words: tuple[str, ...] = ()
     if found.without_node:
         words = (f"{count(found.without_node, 'record names', 'records name')} no node and count for none.",)
-    return Section(key, title, words, (figure,), tuple(tables), verdict=found.sentence)
+    return Section(key, title, words, (figure,), tuple(tables), verdict=found.headline)

@@ -86,7 +86,7 @@ def period_verdict(m: Material) -> str:
     if not found:
         return ""
     if len(found) == 1 and not m.several_systems:
-        return next(iter(found.values())).sentence
+        return next(iter(found.values())).headline
     if all(len(periods.periods) == 1 for periods in found.values()):
         return "The failure rate of no system shown here changes beyond chance: fits can use the whole log."
     parts = []
@@ -146,7 +146,7 @@ def repairs_section(m: Material) -> Section:
         percent=frozenset({"share_quick"}),
         note="Split: from here on a repair is more likely a slow one. Limits are in the CSV.",
     )  # fmt: skip
-    return Section(key, title, (), tuple(figures), (table,), verdict=found.sentence)
+    return Section(key, title, (), tuple(figures), (table,), verdict=found.headline)
 
 
 def availability_section(m: Material) -> Section:

@@ -159,13 +159,10 @@ def repair_kinds(
         part = about.assign(model=model, repairs=ended.astype(np.int64))
         part["censored"] = _total(repairs, ~repairs.observed).astype(np.int64)
         fitted = _fit(repairs.take(usable), model, level, one["bic_one"].to_numpy(float)[usable], ended[usable], usable)
-        parts.append(
-            part.join(
-                fitted.assign(one=one["one"].where(one["one"].notna(), None), aic_one=one["aic_one"].astype(float))
-            )
-        )
+        parts.append(part.join(fitted.assign(one=one["one"], aic_one=one["aic_one"].astype(float))))
         parts[-1].loc[ended < _FEWEST, "status"] = "too_few"
     table = pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+    table["one"] = table["one"].where(table["one"].notna(), None)
     names = [f"{name}{end}" for name in _QUANTITIES for end in ("", "_low", "_high")]
     names += ["loglik", "aic", "one", "aic_one", "status", "median_quick", "median_slow", "sigma_quick", "sigma_slow"]
     return RepairKinds(table[[*about.columns, "model", "repairs", "censored", *names]], zero, level, lives)

@@ -39,9 +39,8 @@ from relfit.recurrence import (
     process_goodness,
     trend_tests,
 )
-from relfit.screening import change_points, choose_window, incidents, stable_period
-from relfit.screening._outlier_nodes import outlier_nodes, rate_classes
-from relfit.screening._repair_kinds import repair_kinds
+from relfit.screening import change_points, choose_window, incidents, outlier_nodes, repair_kinds, stable_period
+from relfit.screening.rate_mixtures import rate_classes
 from relfit.screening.tallies import by_node
 from tests.factories import make_log
 
@@ -76,7 +75,7 @@ def _with(log: FailureLog, work: Callable[[Any], Any]) -> Any:
 
 def _rates(log: FailureLog) -> Any:
     nodes = by_node(log).table
-    return rate_classes(nodes["events"], nodes["hours"], bootstrap=19)[0]
+    return rate_classes(nodes["events"], nodes["hours"], n_resamples=19)[0]
 
 
 def _gaps_between(log: FailureLog) -> Any:
@@ -103,7 +102,7 @@ FUNCTIONS: dict[str, Callable[[FailureLog], Any]] = {
     "periods": lambda log: change_points(log, replications=99),
     "periods of records": lambda log: change_points(log, of="records", replications=99),
     "stable_period": lambda log: stable_period(log, replications=99),
-    "outlier_nodes": lambda log: outlier_nodes(log, bootstrap=19),
+    "outlier_nodes": lambda log: outlier_nodes(log, n_resamples=19),
     "rate_classes": _rates,
     "repair_kinds": repair_kinds,
     "repairs by node": lambda log: repair_kinds(log, "node"),

@@ -79,7 +79,7 @@ def test_titles_say_what_the_data_say(white: rf.FailureLog) -> None:
     peak = int(tally.total.argmax())
     assert title(plotting.events_over_time(tally)).startswith(f"{len(white):,} events: most in Q3 2000")
     assert peak == 0
-    outliers = by_node(white).outlier_nodes()
+    outliers = by_node(white).outliers
     share = outliers["events"].sum() / by_node(white).table["events"].sum()
     assert f"{len(outliers)} of 512 nodes" in title(plotting.failures_by_node(white))
     assert f"{100 * share:.0f} %" in title(plotting.failures_by_node(white))
@@ -175,14 +175,14 @@ def test_equal_nodes_have_no_outlier_nodes() -> None:
         start = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.sort(rng.uniform(0, 365 * 24, 3000)), unit="h")
         nodes = rng.integers(0, 100, 3000)
         log = log_of([(f"n{n}", t, t, None) for n, t in zip(nodes, start.astype(str), strict=True)])
-        flagged.append(len(by_node(log).outlier_nodes()))
+        flagged.append(len(by_node(log).outliers))
     assert sum(flagged) == 0
 
 
 def test_a_lemon_is_found() -> None:
     rows = [(f"n{i % 20}", f"2020-01-{1 + i % 28:02d} {i % 24:02d}:00", None, None) for i in range(100)]
     rows += [("bad", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", None, None) for i in range(40)]
-    assert by_node(log_of(rows)).outlier_nodes()["node"].tolist() == ["bad"]
+    assert by_node(log_of(rows)).outliers["node"].tolist() == ["bad"]
 
 
 def test_expected_histogram_counts_every_node(white: rf.FailureLog) -> None:

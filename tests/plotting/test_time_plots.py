@@ -26,9 +26,17 @@ from relfit.recurrence import (
     mean_cumulative,
     trend_tests,
 )
-from relfit.screening import ChangePoints, Incidents, change_points, choose_window, incidents
-from relfit.screening._outlier_nodes import OutlierNodes, outlier_nodes
-from relfit.screening._repair_kinds import RepairKinds, repair_kinds
+from relfit.screening import (
+    ChangePoints,
+    Incidents,
+    OutlierNodes,
+    RepairKinds,
+    change_points,
+    choose_window,
+    incidents,
+    outlier_nodes,
+    repair_kinds,
+)
 from tests.reporting.logs import log_of
 
 
@@ -66,7 +74,7 @@ def cut() -> ChangePoints:
 
 @pytest.fixture(scope="module")
 def bad(log: rf.FailureLog) -> OutlierNodes:
-    return outlier_nodes(log, bootstrap=19)
+    return outlier_nodes(log, n_resamples=19)
 
 
 @pytest.fixture(scope="module")
@@ -254,8 +262,8 @@ def test_periods_are_drawn_at_their_rates(cut: ChangePoints) -> None:
     days = [stamp.value / 86.4e12 for stamp in (cut.stable_period.start, cut.stable_period.end)]
     assert segments[cut.stable][:, 0] == pytest.approx(days)
     assert f"{cut.stable_period.start:%B %Y} to {cut.stable_period.end:%B %Y}" in title(ax)
-    assert "Infancy until" in title(ax)
-    assert {"infancy", "use this (steady)"} <= set(labelled(ax))
+    assert "Higher early rate until" in title(ax)
+    assert {"higher early rate", "use this (steady)"} <= set(labelled(ax))
     drawn(ax)
 
 
@@ -267,10 +275,10 @@ def test_an_observed_rate_has_all_failures(cut: ChangePoints) -> None:
 
 
 def test_window_and_what_it_rests_on(joined: Incidents) -> None:
-    for found in (joined, joined.choice):
+    for found in (joined, joined.window):
         ax = plotting.incident_window(found, new())
         points = labelled(ax)["a class of gaps"]
-        seen = joined.choice.table["ratio"].to_numpy()
+        seen = joined.window.table["ratio"].to_numpy()
         assert points.get_ydata() == pytest.approx(np.where(seen > 0, seen, np.nan), nan_ok=True)
         drawn(ax)
 
@@ -281,7 +289,7 @@ def test_window_of_planted_incidents() -> None:
     choice = choose_window(mixed.astype(np.int64))
     ax = plotting.incident_window(choice, new())
     joined = labelled(ax)["joined"]
-    assert joined.get_x() + joined.get_width() == pytest.approx(choice.window)
+    assert joined.get_x() + joined.get_width() == pytest.approx(choice.hours)
     assert "more than 2 times as frequent" in title(ax)
     drawn(ax)
 
@@ -289,7 +297,7 @@ def test_window_of_planted_incidents() -> None:
 def test_number_of_incidents_by_window(log: rf.FailureLog, joined: Incidents) -> None:
     ax = plotting.incidents_by_window(joined, new())
     made = labelled(ax)["incidents"].get_ydata()
-    ends = joined.choice.table["to_hours"].to_numpy()
+    ends = joined.window.table["to_hours"].to_numpy()
     for place in (0, ends.size // 2, ends.size - 1):
         assert made[place] == len(incidents(log, float(ends[place])))
     drawn(ax)
@@ -310,7 +318,7 @@ def test_sizes_by_scope(joined: Incidents) -> None:
 def test_lemons_are_stacked_on_the_others(bad: OutlierNodes) -> None:
     ax = plotting.outlier_nodes(bad, new())
     good, worst = (sum(bar.get_height() for bar in bars) for bars in ax.containers[:2])
-    assert (good, worst) == (int((~bad.nodes["outlier node"]).sum()), int(bad.nodes["outlier node"].sum()))
+    assert (good, worst) == (int((~bad.nodes["outlier"]).sum()), int(bad.nodes["outlier"].sum()))
     equal = labelled(ax)["if all were equal"].get_data()
     mean = bad.nodes["events"].sum() / len(bad.nodes)
     k = np.arange(int(equal.edges[-1] + 1))
@@ -324,7 +332,7 @@ def test_lemons_are_stacked_on_the_others(bad: OutlierNodes) -> None:
 def test_two_classes_add_up_to_all_nodes() -> None:
     rows = [(f"n{i:03d}", f"2020-{1 + j % 12:02d}-{1 + (7 * i + 3 * j) % 27:02d} {j:02d}:00", None, None)
             for i in range(60) for j in range(20 if i < 6 else 2)]  # fmt: skip
-    found = outlier_nodes(log_of(rows), bootstrap=0)
+    found = outlier_nodes(log_of(rows), n_resamples=0)
     ax = plotting.outlier_nodes(found, new())
     handles = labelled(ax)
     row = found.classes.iloc[0]
@@ -478,7 +486,7 @@ def of_everything(log: rf.FailureLog) -> list[tuple[Callable[..., Axes], Any]]:
         (plotting.incident_window, joined),
         (plotting.incidents_by_window, joined),
         (plotting.incident_sizes, joined),
-        (plotting.outlier_nodes, outlier_nodes(log, bootstrap=0)),
+        (plotting.outlier_nodes, outlier_nodes(log, n_resamples=0)),
         (plotting.mean_cumulative, mean_cumulative(histories)),
         (plotting.trends, trend_tests(histories)),
         (plotting.trends, trend_tests(histories, "all")),

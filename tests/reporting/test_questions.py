@@ -12,9 +12,7 @@ import pytest
 import relfit as rf
 from relfit.independence import dependence
 from relfit.recurrence import availability, availability_over_time
-from relfit.screening import change_points, incidents
-from relfit.screening._outlier_nodes import outlier_nodes
-from relfit.screening._repair_kinds import repair_kinds
+from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
 from tests.reporting.logs import log_of
 from tests.reporting.test_report import FAST, Page, page_of
 
@@ -46,11 +44,11 @@ def figures(page: Page, key: str) -> int:
 def test_every_question_ends_in_its_sentence(log: rf.FailureLog, page: Page) -> None:
     over = availability_over_time(log)
     for key, sentence in (
-        ("steady", change_points(log).sentence),
+        ("steady", change_points(log).headline),
         ("independence", dependence(log).headline),
-        ("incidents", incidents(log).sentence),
-        ("nodes", outlier_nodes(log).sentence),
-        ("kinds-of-repair", repair_kinds(log).sentence),
+        ("incidents", incidents(log).headline),
+        ("nodes", outlier_nodes(log).headline),
+        ("kinds-of-repair", repair_kinds(log).headline),
         ("availability", over.sentence),
     ):
         assert section(page, key).strip().endswith(" ".join(sentence.split())), key
@@ -60,7 +58,7 @@ def test_every_question_ends_in_its_sentence(log: rf.FailureLog, page: Page) -> 
 def test_findings_stand_in_their_section(log: rf.FailureLog, page: Page) -> None:
     for sentence in dependence(log).answers.values():
         assert " ".join(sentence.split()) in section(page, "independence")
-    assert incidents(log).choice.sentence in section(page, "incidents")
+    assert incidents(log).window.headline in section(page, "incidents")
     assert availability(log).sentence in section(page, "availability")
     assert [figures(page, key) for key in ("steady", "independence", "incidents", "nodes", "kinds-of-repair")] == [
         3, 6, 2, 1, 2,
@@ -70,10 +68,10 @@ def test_findings_stand_in_their_section(log: rf.FailureLog, page: Page) -> None
 def test_the_summary_takes_up_the_warnings(log: rf.FailureLog, page: Page) -> None:
     start = page.source.index('<aside class="warnings"')
     warnings = Page(page.source[start : page.source.index("</aside>", start)]).text
-    assert change_points(log).sentence in warnings
+    assert change_points(log).headline in warnings
     assert dependence(log).headline in warnings
     bad = outlier_nodes(log)
-    assert f"{len(bad.found)} of {len(bad.nodes)} nodes fail more often than chance explains" in warnings
+    assert f"{len(bad.outliers)} of {len(bad.nodes)} nodes fail more often than chance explains" in warnings
 
 
 def test_tables_hold_what_was_found(log: rf.FailureLog, page: Page) -> None:
@@ -86,7 +84,7 @@ def test_tables_hold_what_was_found(log: rf.FailureLog, page: Page) -> None:
     )
     assert table("periods")["use"].tolist() == [i == found.stable for i in range(len(found.periods))]
     assert len(table("incidents")) == len(incidents(log))
-    assert table("failures-by-node")["outlier node"].sum() == len(outlier_nodes(log).found)
+    assert table("failures-by-node")["outlier"].sum() == len(outlier_nodes(log).outliers)
     assert len(table("kinds-of-repair")) == len(repair_kinds(log).best())
     assert table("availability-over-time")["operational"].tolist() == pytest.approx(
         availability_over_time(log).operational[0].tolist(), rel=1e-5
@@ -105,7 +103,7 @@ def test_an_early_period_is_warned_of(tmp_path: Path) -> None:
     page = page_of(log_of(rows), tmp_path, **FAST)
     assert "fits from before 2020-0" in section(page, "steady")
     assert "should not be used" in page.text[: page.text.index("Failures over time")]
-    assert "infancy" in section(page, "steady")
+    assert "higher early rate" in section(page, "steady")
 
 
 def test_several_systems_get_an_period_each(tmp_path: Path) -> None:

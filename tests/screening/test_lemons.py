@@ -9,7 +9,8 @@ from statsmodels.discrete.discrete_model import NegativeBinomial
 
 import relfit as rf
 from relfit.errors import ArgumentError
-from relfit.screening._outlier_nodes import outlier_nodes, rate_classes
+from relfit.screening import outlier_nodes
+from relfit.screening.rate_mixtures import rate_classes
 from tests.factories import make_log
 
 
@@ -34,14 +35,14 @@ def test_intervals_cover_five_percent_of_nodes_at_five_times_the_rate() -> None:
 def test_one_class_keeps_its_size() -> None:
     rng = np.random.default_rng(2)
     group = np.repeat(np.arange(400), 60)
-    table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, bootstrap=19, rng=1)
+    table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, n_resamples=19, rng=1)
     assert (table["p"] <= 0.05).mean() <= 0.05 + 1.96 * 0.011  # many have no second class at all: p of 1
 
 
 def test_two_classes_are_told_from_one() -> None:
     rng = np.random.default_rng(3)
     hours = rng.uniform(500.0, 1500.0, 400)
-    table, _ = rate_classes(rng.poisson(np.where(np.arange(400) < 20, 0.02, 0.004) * hours), hours, bootstrap=99)
+    table, _ = rate_classes(rng.poisson(np.where(np.arange(400) < 20, 0.02, 0.004) * hours), hours, n_resamples=99)
     assert table.loc[0, "p"] <= 0.01
 
 
@@ -58,7 +59,7 @@ def test_two_classes_are_told_from_a_spread_of_rates(truth: str, least: float) -
         "two_classes": np.where(rng.random(shape) < 0.05, 5.0, 1.0),
     }[truth]
     group = np.repeat(np.arange(shape[0]), shape[1])
-    table, _ = rate_classes(rng.poisson(3.0 * rate).ravel(), np.full(group.size, 1000.0), group, bootstrap=0)
+    table, _ = rate_classes(rng.poisson(3.0 * rate).ravel(), np.full(group.size, 1000.0), group, n_resamples=0)
     assert (table["description"] == ("spread" if truth == "lognormal" else truth)).mean() >= least
     if truth == "spread":
         covers = (table["spread_low"] <= 0.5) & (table["spread_high"] >= 0.5)
@@ -71,7 +72,7 @@ def test_the_spread_is_the_negative_binomial_of_statsmodels() -> None:
     hours = rng.choice([500.0, 1000.0, 1500.0], 300)
     events = rng.poisson(0.004 * hours * rng.gamma(2.0, 0.5, 300))
     theirs = NegativeBinomial(events, np.ones(300), exposure=hours).fit(disp=0)
-    table, _ = rate_classes(events, hours, bootstrap=0)
+    table, _ = rate_classes(events, hours, n_resamples=0)
     assert table.loc[0, "loglik_spread"] == pytest.approx(theirs.llf, abs=1e-6)
     assert table.loc[0, "spread"] == pytest.approx(np.sqrt(theirs.params[-1]), rel=1e-3)
 
@@ -85,7 +86,7 @@ def test_a_continuous_spread_is_no_finding_of_bad_nodes() -> None:
 def test_single_nodes_are_tested_exactly() -> None:
     nodes = [{"node": f"n{i}", "left": 50 if i == 9 else 100} for i in range(10)]
     log = make_log([{"node": "n9", "start": 1 + i} for i in range(8)] + [{"node": "n0", "start": 3}] * 4, nodes)
-    found = outlier_nodes(log, bootstrap=0)
+    found = outlier_nodes(log, n_resamples=0)
     row = found.nodes.set_index("node").loc["n9"]
     assert row["p"] == pytest.approx(stats.binom.sf(7, 12, 50 / 950))
     assert found.found["node"].tolist() == ["n9"]
@@ -98,7 +99,7 @@ def test_equal_nodes_are_no_outlier_nodes() -> None:
     for _ in range(30):
         counts = rng.poisson(3.0, 80)
         rows = [{"node": f"n{i}", "start": 1 + k} for i, c in enumerate(counts) for k in range(c)]
-        wrong += len(outlier_nodes(make_log(rows, [{"node": f"n{i}"} for i in range(80)]), bootstrap=0).found) > 0
+        wrong += len(outlier_nodes(make_log(rows, [{"node": f"n{i}"} for i in range(80)]), n_resamples=0).found) > 0
     assert wrong <= 5  # 1.5 expected at most
 
 
@@ -109,7 +110,7 @@ def test_edges() -> None:
     none = outlier_nodes(make_log([], [{"node": "a"}, {"node": "b"}]))
     assert "No failure" in none.sentence
     assert none.to_dict()["outlier_nodes"] == []
-    same = outlier_nodes(make_log([{"node": f"n{i}", "start": 5} for i in range(30)]), bootstrap=19)
+    same = outlier_nodes(make_log([{"node": f"n{i}", "start": 5} for i in range(30)]), n_resamples=19)
     assert same.classes["status"].tolist() == ["one_class"]
     unwatched, posterior = rate_classes([3, 4, 9, 0], [0.0, 0.0, 0.0, 0.0])
     assert unwatched["status"].tolist() == ["too_few"]

@@ -12,7 +12,7 @@ from relfit.errors import ArgumentError
 from relfit.families import Exponential, Family, Gamma, Lognormal, Weibull
 from relfit.fitting import fit
 from relfit.lifedata import LifeData
-from relfit.screening._repair_kinds import repair_kinds
+from relfit.screening import repair_kinds
 from tests.factories import make_log
 
 

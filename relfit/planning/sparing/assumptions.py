@@ -162,7 +162,7 @@ def _exponential(log: FailureLog, measure: str) -> tuple[bool | None, str]:
 
 
 def _one_kind(log: FailureLog) -> tuple[bool | None, str]:
-    from relfit.screening._repair_kinds import repair_kinds
+    from relfit.screening import repair_kinds
 
     found = repair_kinds(log)
     table = found.best()
@@ -170,7 +170,7 @@ def _one_kind(log: FailureLog) -> tuple[bool | None, str]:
     if not len(enough):
         return None, "too few repairs with a known end"
     if (enough["status"] == "ok").any():
-        return False, found.sentence
+        return False, found.headline
     means = enough["mean"].astype(float).dropna()
     if len(means) > 1 and means.max() > _UNEQUAL * means.min():
         names = enough.loc[means.index].iloc[:, 0].astype(str).tolist()
@@ -178,7 +178,7 @@ def _one_kind(log: FailureLog) -> tuple[bool | None, str]:
         return False, (
             f"mean repair times differ by cause: {means.max():.3g} h for {long}, {means.min():.3g} h for {short}"
         )
-    return True, found.sentence
+    return True, found.headline
 
 
 def _independence(log: FailureLog) -> list[Assumption]:
