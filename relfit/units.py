@@ -12,7 +12,15 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 
-__all__ = ["HOURS_PER_UNIT", "HOURS_PER_YEAR", "NANOSECONDS_PER_HOUR", "hours", "instant", "nanoseconds", "unit_in_hours"]
+__all__ = [
+    "HOURS_PER_UNIT",
+    "HOURS_PER_YEAR",
+    "NANOSECONDS_PER_HOUR",
+    "hours",
+    "instant",
+    "nanoseconds",
+    "unit_in_hours",
+]
 
 NANOSECONDS_PER_HOUR = 3_600_000_000_000
 HOURS_PER_YEAR = 8766.0
