@@ -3,42 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
 from relfit.errors import ArgumentError, DataError
 from relfit.lifedata import LifeData
-from relfit.nonparametric.kaplan_meier import kaplan_meier
-from relfit.nonparametric.kernels import running_product
-from relfit.nonparametric.steps import FloatArray, Steps, normal_quantile
+from relfit.nonparametric.curves import cumulative
+from relfit.nonparametric.estimates import kaplan_meier
+from relfit.numeric.levels import normal_quantile
+from relfit.results import Result
+from relfit.text import count
 
 __all__ = ["POSITIONS", "PlottingPositions", "median_ranks", "plotting_positions"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 POSITIONS = ("median", "benard", "mean", "hazen", "kaplan-meier")
 _SHIFT = {"benard": 0.3, "mean": 0.0, "hazen": 0.5}
 
 
-@dataclass(frozen=True, eq=False)
-class PlottingPositions(Steps):
-    """One point an observed failure; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
+@dataclass(frozen=True, eq=False, repr=False)
+class PlottingPositions(Result):
+    """One point per observed failure; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
 
     Attributes
     ----------
+    groups : pandas.Index, shape (groups,)
+    offsets : ndarray of int, shape (groups + 1,)
     times : ndarray of float, shape (failures,)
         Failure times in hours, rising within a group; a tie has a point for each failure.
     rank : ndarray of float, shape (failures,)
-        Adjusted rank among the lives of the group; without censoring 1, 2, 3, ...
+        Adjusted rank among the durations of the group; without censoring 1, 2, 3, ...
     position : ndarray of float, shape (failures,)
         Estimated share that has failed by then, strictly between 0 and 1.
     low, high : ndarray of float, shape (failures,)
         Limits at `level` for that share.
-    method, level : str, float
-        As asked for.
+    method : str
+    level : float
     """
 
+    _not_in_json: ClassVar[tuple[str, ...]] = ("offsets", "times", "rank", "position", "low", "high")
+
+    groups: pd.Index
+    offsets: IntArray
+    times: FloatArray
     rank: FloatArray
     position: FloatArray
     low: FloatArray
@@ -46,29 +59,26 @@ class PlottingPositions(Steps):
     method: str
     level: float
 
+    @property
+    def headline(self) -> str:
+        """How many points there are."""
+        return f"{self.method} positions of {count(self.times.size, 'failure')} in {count(len(self.groups), 'group')}"
+
     def group(self, place: int) -> tuple[FloatArray, FloatArray]:
         """Times and positions of the group at `place`."""
-        part = self._slice(place)
+        part = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
         return self.times[part], self.position[part]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a failure."""
-        return self._frame(rank=self.rank, position=self.position, low=self.low, high=self.high)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Totals, ready for JSON."""
-        return {
-            "method": self.method,
-            "level": self.level,
-            "groups": len(self.groups),
-            "failures": int(self.times.size),
-        }
-
-    def __repr__(self) -> str:
-        return f"PlottingPositions: {self.times.size} failures in {len(self.groups)} groups, {self.method} positions"
+        """One row per failure."""
+        names = ("rank", "position", "low", "high")
+        codes = np.repeat(np.arange(len(self.groups)), np.diff(self.offsets))
+        return pd.DataFrame(
+            {"time": self.times, **{name: getattr(self, name) for name in names}}, index=self.groups[codes]
+        )
 
 
-def median_ranks(lives: LifeData, level: float = 0.95) -> PlottingPositions:
+def median_ranks(data: LifeData, level: float = 0.95) -> PlottingPositions:
     """Exact median ranks of the failures of every group, with Johnson's adjusted ranks; see `plotting_positions`.
 
     Examples
@@ -77,19 +87,20 @@ def median_ranks(lives: LifeData, level: float = 0.95) -> PlottingPositions:
     >>> points.position.round(4).tolist()
     [0.2063, 0.5, 0.7937]
     """
-    return plotting_positions(lives, "median", level)
+    return plotting_positions(data, "median", level)
 
 
-def plotting_positions(lives: LifeData, method: str = "median", level: float = 0.95) -> PlottingPositions:
+def plotting_positions(data: LifeData, method: str = "median", level: float = 0.95) -> PlottingPositions:
     """Positions of the failures of every group on probability paper.
 
-    Censored lives have no point of their own but raise the ranks of the later failures (Johnson 1964): with r lives
-    from the failure on, its rank is ``i + (n + 1 - i) / (1 + r)``, where i is the rank of the failure before. A life
-    censored at the time of a failure counts as beyond it. A weight counts as so many equal lives, each with a point.
+    Censored durations have no point of their own but raise the ranks of the later failures (Johnson 1964): with r
+    durations from the failure on, its rank is ``i + (n + 1 - i) / (1 + r)``, where i is the rank of the failure before.
+    A duration censored at the time of a failure counts as beyond it. A weight counts as that many equal durations,
+    each with a point.
 
     Parameters
     ----------
-    lives : LifeData
+    data : LifeData
         Without intervals and without right truncation. Delayed entry needs ``method="kaplan-meier"``.
     method : {"median", "benard", "mean", "hazen", "kaplan-meier"}
         ``median``: median of the beta distribution of the order statistic, exact. ``benard``: its approximation
@@ -114,33 +125,33 @@ def plotting_positions(lives: LifeData, method: str = "median", level: float = 0
 
     Examples
     --------
-    >>> lives = LifeData.from_array([1.0, 2.0, 3.0, 4.0], [True, False, True, True])
-    >>> plotting_positions(lives).rank.round(4).tolist()
+    >>> data = LifeData.from_array([1.0, 2.0, 3.0, 4.0], [True, False, True, True])
+    >>> plotting_positions(data).rank.round(4).tolist()
     [1.0, 2.3333, 3.6667]
     """
     normal_quantile(level)
     if method not in POSITIONS:
         raise ArgumentError(f"unknown method {method!r}", remedy=f"use one of {', '.join(POSITIONS)}")
     if method == "kaplan-meier":
-        return _from_kaplan_meier(lives, level)
-    if lives.upper is not None or lives.exit is not None or lives.entry is not None:
+        return _from_kaplan_meier(data, level)
+    if data.upper is not None or data.exit is not None or data.entry is not None:
         raise DataError(
             "ranks have no answer to intervals and truncation",
-            remedy='use method="kaplan-meier" for delayed entry, turnbull(lives) for intervals',
+            remedy='use method="kaplan-meier" for delayed entry, turnbull(data) for intervals',
         )
-    code, times, observed = lives.group_codes(), lives.durations, lives.observed
-    if lives.weights is not None:
-        rows = np.repeat(np.arange(times.size), lives.weights)
+    code, times, observed = data.group_codes(), data.durations, data.observed
+    if data.weights is not None:
+        rows = np.repeat(np.arange(times.size), data.weights)
         code, times, observed = code[rows], times[rows], observed[rows]
     order = np.lexsort((~observed, times, code))
     code, times, observed = code[order], times[order], observed[order]
-    ends = np.searchsorted(code, np.arange(lives.n_groups + 1))
+    ends = np.searchsorted(code, np.arange(data.n_groups + 1))
     beyond = (ends[code + 1] - np.arange(code.size)).astype(np.float64)
     code, times, beyond = code[observed], times[observed], beyond[observed]
-    offsets = np.searchsorted(code, np.arange(lives.n_groups + 1)).astype(np.int64)
+    offsets = np.searchsorted(code, np.arange(data.n_groups + 1)).astype(np.int64)
     n = np.diff(ends)[code].astype(np.float64)
     # n + 1 minus the rank shrinks by r / (1 + r) at each failure
-    left = (n + 1.0) * running_product(beyond / (1.0 + beyond), offsets)
+    left = (n + 1.0) * cumulative(beyond / (1.0 + beyond), code, product=True)
     rank = n + 1.0 - left
     if method == "median":
         position = np.asarray(special.betaincinv(rank, left, 0.5), dtype=np.float64)
@@ -149,29 +160,20 @@ def plotting_positions(lives: LifeData, method: str = "median", level: float = 0
         position = (rank - shift) / (n + 1.0 - 2.0 * shift)
     low = np.asarray(special.betaincinv(rank, left, 0.5 - 0.5 * level), dtype=np.float64)
     high = np.asarray(special.betainccinv(rank, left, 0.5 - 0.5 * level), dtype=np.float64)
-    return PlottingPositions(lives.groups, offsets, times, rank, position, low, high, method, level)
+    return PlottingPositions(data.groups, offsets, times, rank, position, low, high, method, level)
 
 
-def _from_kaplan_meier(lives: LifeData, level: float) -> PlottingPositions:
-    curves = kaplan_meier(lives, level)
-    before = np.ones(curves.times.size)
-    before[1:] = curves.survival[:-1]
-    before[curves.offsets[:-1][np.diff(curves.offsets) > 0]] = 1.0
+def _from_kaplan_meier(data: LifeData, level: float) -> PlottingPositions:
+    curves = kaplan_meier(data, level)
+    codes = curves.codes()
+    before = np.ones(codes.size)
+    same = codes[1:] == codes[:-1]
+    before[1:][same] = curves.estimate[:-1][same]
     # a curve that has fallen to zero says nothing more
-    points = np.where(before > 0.0, curves.failures, 0)
-    step = np.repeat(np.arange(points.size), points)
-    owner = curves._rows()[step]
-    offsets = np.searchsorted(owner, np.arange(len(lives.groups) + 1)).astype(np.int64)
-    position = 1.0 - 0.5 * (before + curves.survival)[step]
-    rank = position * curves.lives[owner] + 0.5
-    return PlottingPositions(
-        lives.groups,
-        offsets,
-        curves.times[step],
-        rank,
-        position,
-        1.0 - curves.high[step],
-        1.0 - curves.low[step],
-        "kaplan-meier",
-        level,
-    )
+    step = np.repeat(np.arange(codes.size), np.where(before > 0.0, curves.events, 0))
+    owner = codes[step]
+    offsets = np.searchsorted(owner, np.arange(curves.n_groups + 1)).astype(np.int64)
+    position = 1.0 - 0.5 * (before + curves.estimate)[step]
+    rank = position * curves.sizes[owner] + 0.5
+    low, high = 1.0 - curves.high[step], 1.0 - curves.low[step]
+    return PlottingPositions(data.groups, offsets, curves.times[step], rank, position, low, high, "kaplan-meier", level)

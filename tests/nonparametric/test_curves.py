@@ -32,7 +32,6 @@ def test_curves_are_those_of_lifelines(names):
     further = {"entry": entry, "weights": weights}
     lives = LifeData.from_groups(durations, observed, **{name: further[name] for name in names})
     survival, hazard = kaplan_meier(lives), nelson_aalen(lives)
-    discrete = nelson_aalen(lives, ties="nelson")
     for j in range(len(SIZES)):
         more = {name: further[name][j] for name in names}
         times, values = survival.group(j)
@@ -43,14 +42,13 @@ def test_curves_are_those_of_lifelines(names):
         above = values > 0
         np.testing.assert_allclose(survival.low[part][above], limits[above, 0], atol=1e-10, rtol=0)
         np.testing.assert_allclose(survival.high[part][above], limits[above, 1], atol=1e-10, rtol=0)
-        for mine, smooth in ((hazard, True), (discrete, False)):
-            peer = NelsonAalenFitter(nelson_aalen_smoothing=smooth).fit(durations[j], observed[j], **more)
-            total = peer.cumulative_hazard_.loc[times].iloc[:, 0]
-            np.testing.assert_allclose(mine.hazard[part], total, atol=1e-12, rtol=0)
-            np.testing.assert_allclose(mine.variance[part], peer._cumulative_sq.loc[times], atol=1e-12, rtol=0)
-            limits = peer.confidence_interval_.loc[times].to_numpy()
-            np.testing.assert_allclose(mine.low[part], limits[:, 0], atol=1e-10, rtol=1e-10)
-            np.testing.assert_allclose(mine.high[part], limits[:, 1], atol=1e-10, rtol=1e-10)
+        peer = NelsonAalenFitter().fit(durations[j], observed[j], **more)
+        total = peer.cumulative_hazard_.loc[times].iloc[:, 0]
+        np.testing.assert_allclose(hazard.estimate[part], total, atol=1e-12, rtol=0)
+        np.testing.assert_allclose(hazard.standard_error[part] ** 2, peer._cumulative_sq.loc[times], atol=1e-12)
+        limits = peer.confidence_interval_.loc[times].to_numpy()
+        np.testing.assert_allclose(hazard.low[part], limits[:, 0], atol=1e-10, rtol=1e-10)
+        np.testing.assert_allclose(hazard.high[part], limits[:, 1], atol=1e-10, rtol=1e-10)
 
 
 def test_median_and_restricted_mean_are_those_of_lifelines():
@@ -64,18 +62,17 @@ def test_median_and_restricted_mean_are_those_of_lifelines():
         assert mean["mean"].iloc[j] == pytest.approx(restricted_mean_survival_time(peer, t=12.0), rel=1e-9)
 
 
-@pytest.mark.parametrize(("interval", "name"), [("log-log", "cloglog"), ("log", "log"), ("plain", "linear")])
-def test_limits_of_quantiles_are_those_of_statsmodels(interval, name):
+def test_limits_of_quantiles_are_those_of_statsmodels():
     from statsmodels.duration.survfunc import SurvfuncRight
 
     rng = np.random.default_rng(8)
     time, seen = rng.exponential(10.0, 60), rng.random(60) < 0.8
-    curves = kaplan_meier(LifeData.from_array(time, seen), interval=interval)
+    curves = kaplan_meier(LifeData.from_array(time, seen))
     peer = SurvfuncRight(time, seen)
     for p in (0.25, 0.5, 0.6):
         found = curves.quantile(p).iloc[0]
         assert found["time"] == peer.quantile(p)
-        assert found[["low", "high"]].tolist() == pytest.approx(peer.quantile_ci(p, method=name))
+        assert found[["low", "high"]].tolist() == pytest.approx(peer.quantile_ci(p, method="cloglog"))
 
 
 def test_restricted_mean_of_complete_data_is_the_mean_with_its_error():
@@ -93,27 +90,27 @@ def test_a_group_does_not_depend_on_its_neighbours():
     lives = LifeData.from_array(rng.exponential(5.0, (2000, 30)), rng.random((2000, 30)) < 0.7)
     curves, hazards = kaplan_meier(lives), nelson_aalen(lives)
     alone = lives.take([1999])
-    np.testing.assert_array_equal(curves.group(1999)[1], kaplan_meier(alone).survival)
-    np.testing.assert_array_equal(hazards.group(1999)[1], nelson_aalen(alone).hazard)
+    np.testing.assert_array_equal(curves.group(1999)[1], kaplan_meier(alone).estimate)
+    np.testing.assert_array_equal(hazards.group(1999)[1], nelson_aalen(alone).estimate)
 
 
-def test_weights_are_so_many_lives():
+def test_weights_count_as_that_many_durations():
     lives = LifeData.from_array([1.0, 2.0, 2.0, 5.0], [True, True, False, True], weights=[2, 3, 0, 4])
     spread = LifeData.from_array(np.repeat([1.0, 2.0, 5.0], [2, 3, 4]))
     for estimate in (kaplan_meier, nelson_aalen):
         pd_a, pd_b = estimate(lives).to_frame(), estimate(spread).to_frame()
         np.testing.assert_allclose(pd_a.to_numpy(), pd_b.to_numpy(), rtol=1e-14)
     many = nelson_aalen(LifeData.from_array([1.0, 2.0], weights=[10**9, 10**9]))
-    assert many.hazard[0] == pytest.approx(np.log(2.0), rel=1e-9)
+    assert many.estimate[0] == pytest.approx(np.log(2.0), rel=1e-9)
     # sum of 1/k**2 for k = 1 .. 10**9
-    assert many.variance[1] == pytest.approx(np.pi**2 / 6.0 - 0.5e-9, rel=1e-12)
+    assert many.standard_error[1] ** 2 == pytest.approx(np.pi**2 / 6.0 - 0.5e-9, rel=1e-12)
 
 
-def test_harmonic_increments_beyond_direct_summing():
+def test_harmonic_increments_of_many_failures_at_one_time():
     many = nelson_aalen(LifeData.from_array([1.0, 2.0], weights=[20_000, 500]))
     k = np.arange(501, 20_501, dtype=float)
-    assert many.hazard[0] == pytest.approx(np.sum(1.0 / k), rel=1e-13)
-    assert many.variance[0] == pytest.approx(np.sum(1.0 / k**2), rel=1e-13)
+    assert many.estimate[0] == pytest.approx(np.sum(1.0 / k), rel=1e-13)
+    assert many.standard_error[0] ** 2 == pytest.approx(np.sum(1.0 / k**2), rel=1e-13)
 
 
 def test_edges():
@@ -125,9 +122,10 @@ def test_edges():
     assert curves.at(10.0).tolist() == [1.0, 1.0, 0.0, 0.5, 0.0]
     assert curves.at(0.0).tolist() == [1.0, 1.0, 1.0, 0.5, 1.0]
     assert curves.at([10.0], beyond=np.nan)[1:4].tolist() == [[pytest.approx(np.nan, nan_ok=True)]] * 3
-    low, high = curves.limits_at(10.0)
-    assert low[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 0.0, 0.0]
-    assert high[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 1.0, 1.0]
+    limits = curves.interval(10.0)
+    assert limits.low[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert limits.to_frame().loc["censored"].tolist() == [1.0, 1.0, 1.0, "ok"]
+    assert limits.high[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 1.0, 1.0]
     assert curves.median()["time"].tolist() == [np.inf, np.inf, 2.0, 0.0, 4.0]
     assert curves.restricted_mean()["mean"].tolist() == [0.0, 5.0, 2.0, 0.5, 4.0]
     assert not curves.to_frame().isna().any().any()
@@ -136,17 +134,17 @@ def test_edges():
     assert not hazards.to_frame().isna().any().any()
     assert "5 groups" in repr(curves)
     assert "5 groups" in repr(hazards)
-    assert curves.to_dict()["failures"] == 5
-    assert hazards.to_dict()["ties"] == "fleming-harrington"
+    assert "5 failures; the median of the group with most failures is 2 h (2-infinite)" in curves.headline
+    assert curves.to_dict()["sizes"] == [0, 2, 3, 2, 1]
 
 
 def test_a_curve_that_falls_to_zero_early_says_so():
     # the first life fails before any other has entered
     lives = LifeData.from_array([[1.0, 5.0, 6.0]], [[True, True, True]], entry=[[0.0, 2.0, 3.0]])
     curves = kaplan_meier(lives)
-    assert curves.survival.tolist() == [0.0, 0.0, 0.0]
-    assert curves.collapsed.tolist() == [True]
-    assert kaplan_meier(LifeData.from_array([1.0, 5.0])).collapsed.tolist() == [False]
+    assert curves.estimate.tolist() == [0.0, 0.0, 0.0]
+    assert curves.status.tolist() == ["collapsed"]
+    assert kaplan_meier(LifeData.from_array([1.0, 5.0])).status.tolist() == ["ok"]
 
 
 def test_who_is_at_risk_at_an_entry():
@@ -170,18 +168,14 @@ def test_what_is_rejected():
     good = LifeData.from_array([1.0, 2.0])
     with pytest.raises(ArgumentError, match="level"):
         kaplan_meier(good, 95)
-    with pytest.raises(ArgumentError, match="interval"):
-        kaplan_meier(good, interval="loglog")
-    with pytest.raises(ArgumentError, match="ties"):
-        nelson_aalen(good, ties="efron")
-    with pytest.raises(ArgumentError, match="interval"):
-        nelson_aalen(good, interval="log-log")
+    with pytest.raises(ArgumentError, match="no quantiles"):
+        nelson_aalen(good).median()
     curves = kaplan_meier(good)
     with pytest.raises(ArgumentError, match="probability"):
         curves.quantile(1.5)
     with pytest.raises(ArgumentError, match="zero or more"):
         curves.at([-1.0])
-    with pytest.raises(ArgumentError, match="rows"):
+    with pytest.raises(ArgumentError, match="one row"):
         curves.at([[1.0], [2.0]])
     with pytest.raises(ArgumentError, match="until"):
         curves.restricted_mean(np.nan)

@@ -1,0 +1,333 @@
+"""`StepCurves`: functions of time that step at the observed times, with limits, for many groups at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.numeric.levels import normal_quantile
+from relfit.results import Interval, Result
+from relfit.text import count, interval, number
+
+__all__ = ["StepCurves", "cumulative", "first_below", "per_group", "places", "times_per_group"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_SAME = 1e-12  # relative difference below which two probabilities count as equal
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StepCurves(Result):
+    """Curves that step at the observed times; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
+
+    Attributes
+    ----------
+    quantity, method : str
+        What is estimated (``"survival"``, ``"cumulative hazard"``, ``"mean number of failures"``), and how.
+    groups : pandas.Index, shape (groups,)
+    offsets : ndarray of int, shape (groups + 1,)
+    times : ndarray of float, shape (steps,)
+        Distinct times at which something ended or failed, hours, rising within a group.
+    estimate, standard_error : ndarray of float, shape (steps,)
+        From each time until the next. Before the first it is 1 for a survival, else 0.
+    low, high : ndarray of float, shape (steps,)
+        Pointwise limits at `level`; NaN where there are none.
+    at_risk, events : ndarray of int, shape (steps,)
+        What was under observation just before each time, and the failures at it.
+    sizes : ndarray of int, shape (groups,)
+        Durations, or systems, in each group.
+    status : ndarray of object, shape (groups,)
+        ``ok``, or what is amiss; the function that made the curves documents the values.
+    level : float
+    """
+
+    _not_in_json: ClassVar[tuple[str, ...]] = (
+        "offsets", "times", "estimate", "standard_error", "low", "high", "at_risk", "events",
+    )  # fmt: skip
+
+    quantity: str
+    method: str
+    groups: pd.Index
+    offsets: IntArray
+    times: FloatArray
+    estimate: FloatArray
+    standard_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    at_risk: IntArray
+    events: IntArray
+    sizes: IntArray
+    status: npt.NDArray[np.object_]
+    level: float
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.groups)
+
+    @property
+    def headline(self) -> str:
+        """The median of the largest group, or where its curve ends."""
+        start = (
+            f"{self.method}: {self.quantity} of {count(self.n_groups, 'group')}, {count(self.events.sum(), 'failure')}"
+        )
+        if not self.events.any():
+            return f"{start}."
+        place = int(np.bincount(self.codes(), self.events, minlength=self.n_groups).argmax())
+        which = "" if self.n_groups == 1 else " of the group with most failures"
+        if self.quantity == "survival":
+            found = [float(v) for v in self.median().iloc[place]]
+            return f"{start}; the median{which} is {interval(f'{number(found[0])} h', *map(number, found[1:]))}."
+        last = int(self.offsets[place + 1]) - 1
+        value, low, high = (number(float(v[last])) for v in (self.estimate, self.low, self.high))
+        return f"{start}; the curve{which} reaches {interval(value, low, high)} at {number(self.times[last])} h."
+
+    def codes(self) -> IntArray:
+        """Number of the group of each step, shape (steps,)."""
+        return np.repeat(np.arange(self.n_groups), np.diff(self.offsets))
+
+    def group(self, position: int) -> tuple[FloatArray, FloatArray]:
+        """Times and estimates of the group at `position`."""
+        part = slice(int(self.offsets[position]), int(self.offsets[position + 1]))
+        return self.times[part], self.estimate[part]
+
+    def last_times(self) -> FloatArray:
+        """Time of the last step of each group, NaN for a group without one; shape (groups,)."""
+        return _at_ends(self.times, self.offsets, np.nan)
+
+    # ----------------------------------------------------------------- values
+
+    def at(self, times: npt.ArrayLike, beyond: float | None = None) -> FloatArray:
+        """Estimates at `times`.
+
+        Parameters
+        ----------
+        times : array_like of float
+            Hours: one, or m for all groups, or one row per group.
+        beyond : float, optional
+            What to give past the last time of a group, where a survival is not defined unless it is zero: 0 is
+            Efron's rule, NaN leaves it open. The last value is kept (Gill's rule) when left out.
+
+        Returns
+        -------
+        ndarray of float, shape (groups,) or (groups, m)
+
+        Raises
+        ------
+        ArgumentError
+            For times below zero or missing, or of a shape that does not fit.
+        """
+        out = self._look_up(self.estimate, times)
+        if beyond is not None:
+            past = times_per_group(times, self.n_groups) > np.nan_to_num(self.last_times(), nan=-np.inf)[:, None]
+            out = np.where(past.reshape(out.shape), beyond, out)
+        return out
+
+    def interval(self, times: npt.ArrayLike) -> Interval:
+        """Estimates with their pointwise limits at `times`, as `at`; past the last time, the last ones.
+
+        Returns
+        -------
+        relfit.results.Interval
+            Arrays of shape (groups,) or (groups, m); one label per group and time.
+        """
+        estimate, low, high = (self._look_up(values, times) for values in (self.estimate, self.low, self.high))
+        status = np.where(np.isnan(low) | np.isnan(high), "no_limits", "ok").astype(object)
+        at = np.asarray(times, dtype=np.float64)
+        rows = np.repeat(np.arange(self.n_groups), estimate.size // max(self.n_groups, 1))
+        return Interval(self.quantity, self.method, self.level, at, estimate, low, high, status, self.groups[rows])
+
+    def quantile(self, probability: float) -> pd.DataFrame:
+        """Time by which a share `probability` has failed, with limits from the inverted pointwise limits.
+
+        Parameters
+        ----------
+        probability : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per group: ``time``, ``low``, ``high`` in hours. Each is the first step at which the curve (its
+            limit) is at or below ``1 - probability``, infinite where it never is (Brookmeyer and Crowley 1982).
+
+        Raises
+        ------
+        ArgumentError
+            For a probability outside 0..1, and for curves that are no survival.
+        """
+        self._survival_only("quantiles")
+        if not 0.0 <= probability <= 1.0:
+            raise ArgumentError(f"probability {probability} is not between 0 and 1")
+        out = np.full((self.n_groups, 3), np.inf)
+        for i, curve in enumerate((self.estimate, self.low, self.high)):
+            place = first_below(curve, self.offsets, (1.0 - probability) * (1.0 + _SAME))
+            reached = place < self.offsets[1:]
+            out[reached, i] = self.times[place[reached]]
+        if probability == 0.0:
+            out[:] = 0.0
+        return pd.DataFrame(out, columns=["time", "low", "high"], index=self.groups)
+
+    def median(self) -> pd.DataFrame:
+        """Time by which half have failed, with limits; see `quantile`.
+
+        Examples
+        --------
+        >>> from relfit import LifeData
+        >>> from relfit.nonparametric import kaplan_meier
+        >>> kaplan_meier(LifeData.from_array([1.0, 2.0, 3.0, 9.0])).median().values.tolist()
+        [[2.0, 1.0, inf]]
+        """
+        return self.quantile(0.5)
+
+    def restricted_mean(self, until: npt.ArrayLike | None = None) -> pd.DataFrame:
+        """Mean duration up to a horizon: the area below the survival from 0 to `until`.
+
+        Parameters
+        ----------
+        until : array_like of float, optional
+            Hours, one for all groups or one per group; the last time of each group when left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per group: ``until``, ``mean``, ``standard_error`` (Klein and Moeschberger 2003, section 4.5) and
+            the normal limits ``low`` and ``high`` at `level`. Past the last time the curve keeps its value. A group
+            without durations has ``until`` 0 and mean 0 unless `until` is given: nothing then says it fails.
+
+        Raises
+        ------
+        ArgumentError
+            For a horizon that is negative, not finite or of a shape that does not fit; for curves that are no survival.
+        """
+        self._survival_only("restricted means")
+        horizon = np.nan_to_num(self.last_times(), nan=0.0) if until is None else np.asarray(until, dtype=np.float64)
+        if not (np.isfinite(horizon) & (horizon >= 0.0)).all():
+            raise ArgumentError("until must be zero or more hours, finite")
+        if horizon.shape not in ((), (self.n_groups,)):
+            raise ArgumentError(f"until must be one number or one for each of the {self.n_groups} groups")
+        horizon = np.broadcast_to(horizon, (self.n_groups,)).astype(np.float64)
+        codes = self.codes()
+        ends = horizon[codes]
+        following = np.append(self.times[1:], np.inf)[: codes.size]
+        following[self.offsets[1:][np.diff(self.offsets) > 0] - 1] = np.inf
+        areas = self.estimate * np.maximum(np.minimum(following, ends) - np.minimum(self.times, ends), 0.0)
+        total = per_group(areas, codes, self.n_groups)
+        beyond = total[codes] - cumulative(areas, codes) + areas
+        alive = (self.at_risk - self.events).astype(np.float64)
+        counted = (alive > 0) & (self.times <= ends)
+        terms = np.divide(beyond**2 * self.events, self.at_risk * alive, out=np.zeros_like(alive), where=counted)
+        error = np.sqrt(per_group(terms, codes, self.n_groups))
+        start = _at_ends(self.times, self.offsets, np.inf, last=False)
+        mean = np.minimum(start, horizon) + total
+        far = normal_quantile(self.level) * error
+        low, high = np.maximum(mean - far, 0.0), np.minimum(mean + far, horizon)
+        columns = {"until": horizon, "mean": mean, "standard_error": error, "low": low, "high": high}
+        return pd.DataFrame(columns, index=self.groups)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per step: ``time``, ``estimate``, ``standard_error``, ``low``, ``high``, ``at_risk``, ``events``."""
+        names = ("estimate", "standard_error", "low", "high", "at_risk", "events")
+        return pd.DataFrame(
+            {"time": self.times, **{name: getattr(self, name) for name in names}}, index=self.groups[self.codes()]
+        )
+
+    # ---------------------------------------------------------------- helpers
+
+    def _look_up(self, values: FloatArray, times: npt.ArrayLike) -> FloatArray:
+        wanted = times_per_group(times, self.n_groups)
+        found = places(self.times, self.offsets, wanted)
+        padded = np.append(values, 1.0 if self.quantity == "survival" else 0.0)
+        out = padded[np.where(found > 0, self.offsets[:-1, None] + found - 1, values.size)]
+        return out[:, 0] if np.ndim(times) == 0 else out
+
+    def _survival_only(self, what: str) -> None:
+        if self.quantity != "survival":
+            raise ArgumentError(f"a {self.quantity} has no {what}", remedy="use kaplan_meier(data)")
+
+
+def cumulative(values: FloatArray, codes: IntArray, product: bool = False) -> FloatArray:
+    """Running sum (or product) within each group; a group's result does not depend on its neighbours.
+
+    Examples
+    --------
+    >>> cumulative(np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1])).tolist()
+    [1.0, 3.0, 5.0]
+    """
+    groups: Any = pd.Series(values).groupby(codes, sort=False)
+    return np.asarray(groups.cumprod() if product else groups.cumsum(), dtype=np.float64)
+
+
+def per_group(values: npt.ArrayLike, codes: IntArray, size: int) -> FloatArray:
+    """Sum of the values of each of `size` groups.
+
+    Examples
+    --------
+    >>> per_group([1.0, 2.0, 5.0], np.array([0, 0, 2]), 3).tolist()
+    [3.0, 0.0, 5.0]
+    """
+    return np.bincount(codes, np.asarray(values, dtype=np.float64), minlength=size).astype(np.float64)
+
+
+def _at_ends(values: FloatArray, offsets: IntArray, empty: float, last: bool = True) -> FloatArray:
+    """Last (or first) value of each group, `empty` where there is none."""
+    out = np.full(offsets.size - 1, empty)
+    filled = np.diff(offsets) > 0
+    out[filled] = values[(offsets[1:] - 1 if last else offsets[:-1])[filled]]
+    return out
+
+
+def times_per_group(times: npt.ArrayLike, groups: int) -> FloatArray:
+    """Times to look up as one row per group, shape (groups, m).
+
+    Raises
+    ------
+    ArgumentError
+        For times below zero or missing, or of a shape that does not fit.
+    """
+    wanted = np.asarray(times, dtype=np.float64)
+    if np.isnan(wanted).any() or (wanted < 0.0).any():
+        raise ArgumentError("times to look up must be zero or more hours, none missing")
+    if wanted.ndim > 2 or (wanted.ndim == 2 and wanted.shape[0] != groups):
+        raise ArgumentError(f"times of shape {wanted.shape} do not have one row for each of the {groups} groups")
+    return np.broadcast_to(np.atleast_1d(wanted), (groups, wanted.shape[-1] if wanted.ndim else 1))
+
+
+def places(times: FloatArray, offsets: IntArray, wanted: FloatArray, below: bool = False) -> IntArray:
+    """Number of entries of each group at or below (with `below`, only below) each wanted time.
+
+    Parameters
+    ----------
+    times : ndarray of float, shape (steps,)
+        Rising within each group.
+    offsets : ndarray of int, shape (groups + 1,)
+    wanted : ndarray of float, shape (groups, m)
+    below : bool
+
+    Returns
+    -------
+    ndarray of int, shape (groups, m)
+
+    Examples
+    --------
+    >>> places(np.array([1.0, 2.0]), np.array([0, 2]), np.array([[0.5, 1.0, 9.0]])).tolist()
+    [[0, 1, 2]]
+    """
+    groups = np.arange(offsets.size - 1)
+    levels = np.unique(times)
+    width = levels.size + 1
+    keys = np.repeat(groups, np.diff(offsets)) * width + np.searchsorted(levels, times)
+    rank = np.searchsorted(levels, wanted, side="left" if below else "right")
+    return np.asarray(np.searchsorted(keys, groups[:, None] * width + rank) - offsets[:-1, None], dtype=np.int64)
+
+
+def first_below(curve: FloatArray, offsets: IntArray, height: float) -> IntArray:
+    """Place of the first entry of each group that is at or below `height`; the group's end where there is none."""
+    hits = np.append(np.flatnonzero(curve <= height), curve.size)
+    return np.minimum(hits[np.searchsorted(hits, offsets[:-1])], offsets[1:])

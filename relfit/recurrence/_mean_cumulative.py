@@ -1,0 +1,275 @@
+"""The mean cumulative function of groups of repairable systems, with robust limits.
+
+Nelson 1988 and 2003, Lawless and Nadeau 1995; Meeker and Escobar 1998, chapter 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.nonparametric.curves import StepCurves
+from relfit.nonparametric.estimates import hazard_limits
+from relfit.numeric.batches import over_groups
+from relfit.numeric.levels import normal_quantile
+from relfit.recurrence.histories import EventHistories, FloatArray, grouping, label_text, unit_of
+from relfit.results import Result
+from relfit.text import number, percent
+
+__all__ = ["CumulativeDifference", "MeanCumulative", "mean_cumulative"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanCumulative(StepCurves):
+    """Mean number of failures per system by age, as `relfit.nonparametric.StepCurves` of these groups.
+
+    Attributes
+    ----------
+    sizes : ndarray of int, shape (groups,)
+        Systems of each group.
+    status : ndarray of object, shape (groups,)
+        ``ok``, ``no_events``, or ``one_copy``: robust limits need several systems, so `low` and `high` are NaN.
+    until : ndarray of float, shape (groups,)
+        When the last system of each group left observation, hours.
+    unit : str
+        What one history is, for sentences: ``"node"``, ``"system"``, ...
+    """
+
+    until: FloatArray
+    unit: str
+
+    @property
+    def headline(self) -> str:
+        """What the curve of the largest group says."""
+        if not self.times.size:
+            return "Nothing failed, so there is no mean cumulative function."
+        place = int(np.argmax(np.diff(self.offsets)))
+        half = 0.5 * self.until[place]
+        early, late = self.at([half, self.until[place]])[place]
+        share = (late - early) / late
+        turn = "as many" if abs(share - 0.5) < 0.05 else "fewer" if share < 0.5 else "more"
+        last = int(self.offsets[place + 1]) - 1
+        limits = ""
+        if np.isfinite(self.low[last]):
+            limits = f" ({percent(self.level)} limits {number(self.low[last])} to {number(self.high[last])})"
+        one = self.n_groups > 1 and self.sizes[place] == 1
+        label = "" if self.n_groups == 1 else label_text(self.groups[place])
+        group = f"{self.unit.capitalize()} {label}" if one else f"A {self.unit}{f' of {label}' if label else ''}"
+        failed = f"had {number(late)} failures" if self.unit in ("cause", "scope") else f"failed {number(late)} times"
+        return (
+            f"{group} {failed}{'' if one else ' on average'} in {self.until[place]:.6g} h"
+            f"{limits}, {turn} in the second half of that time {'as' if turn == 'as many' else 'than'} in the first "
+            f"({percent(share)} of all)."
+        )
+
+    def difference(self, first: Any, second: Any) -> CumulativeDifference:
+        """The mean of group `first` less that of `second`, with limits, at all times at which either steps.
+
+        Groups are taken as independent; the curve ends where one of them has no system left under observation.
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such group.
+        """
+        places = [self._position(label) for label in (first, second)]
+        steps = np.isin(self.codes(), places)
+        times = np.unique(self.times[steps])
+        times = times[times <= min(self.until[place] for place in places)]
+        mean, error = (self._look_up(values, times)[places] for values in (self.estimate, self.standard_error))
+        gap, far = mean[0] - mean[1], normal_quantile(self.level) * np.hypot(error[0], error[1])
+        if min(self.sizes[place] for place in places) < 2:
+            far = np.full(times.size, np.nan)
+        return CumulativeDifference((first, second), times, gap, gap - far, gap + far, self.level, self.unit)
+
+    def _position(self, label: Any) -> int:
+        try:
+            place = self.groups.get_loc(label)
+        except (KeyError, TypeError, pd.errors.InvalidIndexError):
+            place = None
+        if not isinstance(place, (int, np.integer)):
+            raise ArgumentError(f"no group {label!r}", remedy=f"there is {', '.join(map(str, self.groups[:8]))}")
+        return int(place)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CumulativeDifference(Result):
+    """The mean cumulative function of one group less that of another.
+
+    Attributes
+    ----------
+    pair : tuple
+        Labels of the groups.
+    times, difference, low, high : ndarray of float, shape (steps,)
+        Hours, difference in failures per system, and its pointwise limits at `level`.
+    level : float
+    unit : str
+        What one history is.
+    """
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("times", "difference", "low", "high")
+
+    pair: tuple[Any, Any]
+    times: FloatArray
+    difference: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    unit: str
+
+    @property
+    def headline(self) -> str:
+        """The difference at its end."""
+        if not self.times.size:
+            return "No event of either group falls where both were under observation."
+        inside = not (self.low[-1] > 0.0 or self.high[-1] < 0.0)
+        one, other = (label_text(label) for label in self.pair)
+        if not np.isfinite(self.low[-1]):
+            return (
+                f"By {self.times[-1]:.6g} h {self.unit} {one} has failed {self.difference[-1]:+.0f} times relative to "
+                f"{other}; with one {self.unit} in a group there are no limits."
+            )
+        limits = f"{percent(self.level)} limits {number(self.low[-1])} to {number(self.high[-1])}"
+        return (
+            f"By {self.times[-1]:.6g} h a {self.unit} of {one} has failed {self.difference[-1]:+.3g} times "
+            f"relative to one of {other} ({limits}), which "
+            f"{'chance alone may give' if inside else 'is more than chance'}."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per step."""
+        return pd.DataFrame({"time": self.times, "difference": self.difference, "low": self.low, "high": self.high})
+
+
+def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float = 0.95) -> MeanCumulative:
+    """Mean number of events per system up to each age, for every group of systems.
+
+    Parameters
+    ----------
+    histories : EventHistories
+    by : "all", "each", a key of the histories, or array_like of labels
+        Which systems make a group; see `relfit.recurrence.grouping`.
+    level : float
+        Level of the pointwise limits, which are normal on the log scale with the robust variance (Nelson; Lawless and
+        Nadeau): it takes the systems as independent and nothing else.
+
+    Returns
+    -------
+    MeanCumulative
+        A system is at risk from its `begin` to its `end`, both included.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown grouping, or a level outside 0..1.
+
+    Examples
+    --------
+    The three systems of Meeker and Escobar, table 16.1:
+
+    >>> from relfit.recurrence import EventHistories
+    >>> curve = mean_cumulative(EventHistories.from_groups([[5, 8], [], [1, 8, 16]], end=[12, 16, 20]))
+    >>> curve.estimate.round(4).tolist(), (curve.standard_error**2 * 1296).round(9).tolist()
+    ([0.3333, 0.6667, 1.3333, 1.8333], [96.0, 96.0, 384.0, 978.0])
+    """
+    z = normal_quantile(level)
+    codes, groups = grouping(histories, by)
+    size = len(groups)
+    history = histories.codes()
+    owner = codes[history]
+    order = np.lexsort((histories.times, owner))
+    times, owner, history = histories.times[order], owner[order], history[order]
+    new = np.ones(times.size, dtype=np.bool_)
+    new[1:] = (times[1:] != times[:-1]) | (owner[1:] != owner[:-1])
+    starts = np.flatnonzero(new)
+    offsets = np.searchsorted(owner[starts], np.arange(size + 1)).astype(np.int64)
+    events = np.append(starts, times.size).astype(np.int64)
+    sizes = np.bincount(codes, minlength=size).astype(np.int64)
+    systems = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    by_begin, by_end = np.lexsort((histories.begin, codes)), np.lexsort((histories.end, codes))
+    at_risk = np.zeros(starts.size, dtype=np.int64)
+    mean, variance = np.zeros(starts.size), np.zeros(starts.size)
+
+    def work(first: int, last: int) -> None:
+        _steps(
+            offsets, times[starts], events, history, systems, by_begin, by_end, histories.begin, histories.end,
+            at_risk, mean, variance, np.zeros((2, histories.n_histories)), first, last,
+        )  # fmt: skip
+
+    over_groups(offsets, work)
+    low, high = hazard_limits(mean, z * np.sqrt(variance))
+    alone = np.repeat(sizes < 2, np.diff(offsets))
+    low[alone] = high[alone] = np.nan
+    status = np.where(np.diff(offsets) == 0, "no_events", np.where(sizes < 2, "one_copy", "ok")).astype(object)
+    until = np.zeros(size)
+    np.maximum.at(until, codes, histories.end)
+    return MeanCumulative(
+        "mean number of failures", "mean cumulative function", groups, offsets, times[starts], mean,
+        np.sqrt(variance), low, high, at_risk, np.diff(events), sizes, status, level, until, unit_of(histories.groups),
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True)
+def _steps(
+    offsets: np.ndarray,  # where the steps of each group begin
+    times: np.ndarray,  # of the steps
+    events: np.ndarray,  # where the events of each step begin
+    event_history: np.ndarray,  # history of each event, sorted by group and time
+    systems: np.ndarray,  # where the histories of each group begin in the two orders below
+    by_begin: np.ndarray,
+    by_end: np.ndarray,
+    begin: np.ndarray,
+    end: np.ndarray,
+    at_risk: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    scratch: np.ndarray,  # (2, histories): weighted events of each history, and the drift as it came
+    first: int,
+    last: int,
+) -> None:
+    """Mean cumulative function at every step and its robust variance, for the groups first..last.
+
+    The residual of a history is its weighted events less what the mean would have given it while it was watched. Sums
+    of the residuals and of their squares over those under observation are carried along, so that the work grows with
+    the events and not with events times histories.
+    """
+    earned, base = scratch[0], scratch[1]
+    for group in range(first, last):
+        coming, leaving = systems[group], systems[group]
+        stop = systems[group + 1]
+        total, risk, drift, linear, square, frozen = 0.0, 0, 0.0, 0.0, 0.0, 0.0
+        for step in range(offsets[group], offsets[group + 1]):
+            now = times[step]
+            while coming < stop and begin[by_begin[coming]] <= now:
+                base[by_begin[coming]] = drift
+                risk += 1
+                coming += 1
+            while leaving < stop and end[by_end[leaving]] < now:
+                history = by_end[leaving]
+                residual = earned[history] - (drift - base[history])
+                linear -= residual
+                square -= residual * residual
+                frozen += residual * residual
+                risk -= 1
+                leaving += 1
+            count = events[step + 1] - events[step]
+            share = 1.0 / risk
+            loss = share * count / risk
+            square += risk * loss * loss - 2.0 * loss * linear
+            linear -= risk * loss
+            drift += loss
+            for event in range(events[step], events[step + 1]):
+                history = event_history[event]
+                residual = earned[history] - (drift - base[history])
+                linear += share
+                square += share * (2.0 * residual + share)
+                earned[history] += share
+            total += share * count
+            at_risk[step] = risk
+            mean[step] = total
+            variance[step] = max(frozen + square, 0.0)
