@@ -23,11 +23,11 @@ from relfit.recurrence import (
     EventHistories,
     availability,
     availability_over_time,
-    compare_groups,
     compare_processes,
     fit_process,
     histories_of_log,
     mean_cumulative,
+    process_goodness,
     trend_tests,
 )
 
@@ -41,20 +41,16 @@ def timed(name: str, work: Callable[[], Any]) -> Any:
     return result
 
 
-def everything(histories: EventHistories, racks: np.ndarray, virtual_age: bool) -> None:
+def everything(histories: EventHistories, racks: np.ndarray) -> None:
     timed("mean cumulative function, all nodes", lambda: mean_cumulative(histories))
     timed("  by rack", lambda: mean_cumulative(histories, racks))
-    timed("  64 groups compared", lambda: compare_groups(histories, np.arange(len(racks)) % 64))
     timed("four trend tests, every node", lambda: trend_tests(histories))
     timed("  pooled", lambda: trend_tests(histories, "all"))
-    found = timed("power law, every node", lambda: fit_process(histories))
-    timed("  Cramer-von Mises, every node", found.goodness)
+    fit = timed("power law, every node", lambda: fit_process(histories))
+    timed("  Cramer-von Mises, every node", lambda: process_goodness(fit))
     timed("  pooled", lambda: fit_process(histories, "power_law", "all"))
     timed("four processes compared, every node", lambda: compare_processes(histories))
     timed("  pooled", lambda: compare_processes(histories, "all"))
-    if virtual_age:
-        timed("Kijima II, every node", lambda: fit_process(histories, "kijima_2"))
-        timed("  pooled", lambda: fit_process(histories, "kijima_2", "all"))
 
 
 def main() -> None:
@@ -65,14 +61,13 @@ def main() -> None:
     warm = EventHistories.from_groups([[1.0, 3.0, 4.0], [2.0, 5.0, 7.0]], end=9.0)
     for work in (mean_cumulative, trend_tests, compare_processes):
         work(warm)
-    fit_process(warm, "kijima_2", "all")
     path = SHARED / "data" / "lanl-failures-1996-2005.csv.xz"
     if path.exists():
         log = rf.read(path).where(system=18)
         print(f"LANL system 18: {log.n_nodes} nodes, {len(log)} events")
         whole = time.perf_counter()
         histories = timed("histories", lambda: histories_of_log(log))
-        everything(histories, np.arange(histories.n_histories) // 32, True)
+        everything(histories, np.arange(histories.n_histories) // 32)
         timed("availability by node", lambda: availability(log, "node"))
         timed("availability over time", lambda: availability_over_time(log))
         print(f"  together {time.perf_counter() - whole:.1f} s")
@@ -87,7 +82,7 @@ def main() -> None:
     histories = EventHistories.from_flat(at, offsets, 30_000.0)
     print(f"simulated: {nodes} nodes, {events} events")
     whole = time.perf_counter()
-    everything(histories, np.arange(nodes) // 32, False)
+    everything(histories, np.arange(nodes) // 32)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"  together {time.perf_counter() - whole:.1f} s; peak memory {memory:.1f} GB")
 

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import relfit as rf
 from relfit.failurelog import Source, Window
 from relfit.independence import Failures, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
-from relfit.recurrence import EventHistories, compare_groups, compare_processes, fit_process, trend_tests
+from relfit.recurrence import EventHistories, fit_process, process_goodness, trend_tests
 from relfit.screening import change_points, choose_window, outlier_nodes
 from relfit.screening.rate_mixtures import rate_classes
 from relfit.units import NANOSECONDS_PER_HOUR
@@ -139,25 +139,10 @@ def repairable(n: int, rng: np.random.Generator) -> Rows:
     for i, test in enumerate(found.tests):
         yield f"{test}, pooled over 25 systems of 8 events", found.p[:, i]
     for mean in (15.0, 40.0):
-        p = fit_process(poisson_histories(n, mean, rng, 0.6)).goodness().p
+        p = process_goodness(fit_process(poisson_histories(n, mean, rng, 0.6))).p
         yield f"Cramer-von Mises, power law, {mean:g} events", p
-    p = fit_process(poisson_histories(n, 20.0, rng), "log_linear").goodness(99, rng=rng).p
+    p = process_goodness(fit_process(poisson_histories(n, 20.0, rng), "log_linear"), 99, rng).p
     yield "Cramer-von Mises, log-linear (bootstrap), 20 events", p
-    compared = compare_processes(poisson_histories(n, 60.0, rng))
-    for larger in ("power_law", "log_linear", "renewal"):
-        yield f"likelihood ratio, {larger} against constant, 60 events", compared.ratio_test(larger)
-    for copies in (15, 40):
-        labels = np.repeat([0, 1, 2], copies)
-        p, q = np.empty(n), np.empty(n)
-        for i in range(n):
-            count = rng.poisson(rng.gamma(2.0, 1.5, labels.size))
-            offsets = np.concatenate([[0], np.cumsum(count)])
-            at = rng.random(count.sum())
-            at = at[np.lexsort((at, np.repeat(np.arange(labels.size), count)))]
-            p[i] = compare_groups(EventHistories.from_flat(at, offsets, 1.0), labels).p
-            q[i] = compare_groups(poisson_histories(labels.size, 3.0, rng), labels, "poisson").p
-        yield f"compare_groups, robust, 3 groups of {copies} unequal systems", p
-        yield f"compare_groups, Poisson, 3 groups of {copies} systems", q
 
 
 def incidents_and_periods(n: int, rng: np.random.Generator) -> Rows:

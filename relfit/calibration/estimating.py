@@ -369,10 +369,10 @@ class _Work:
             return
         made = np.isfinite(found.p)
         if not made.any():
-            self.absent["checks.trend"] = found.sentence
+            self.absent["checks.trend"] = found.headline
             return
         concern = bool(found.p[made].min() * made.sum() < 0.05)
-        self.checks.append(Check(name="trend", concern=concern, finding=found.sentence))
+        self.checks.append(Check(name="trend", concern=concern, finding=found.headline))
 
     # -------------------------------------------------------------- censoring
 

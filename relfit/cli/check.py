@@ -309,7 +309,7 @@ def _availability(answers: Answers, log: rf.FailureLog, level: float) -> None:
         answer.text = f"{whole.headline} {over.headline}"
         frame = whole.to_frame()
         answer.tables = {"availability": frame, "availability_over_time": over.to_frame()}
-        names = ["nodes", "failures", "mtbf", "mttr", "operational", "operational_low", "operational_high", "status"]
+        names = ["nodes", "failures", "mtbf", "mttr", "operational", "low", "high", "status"]
         answer.shown = {"availability": frame[[frame.columns[0], *names]]}
         answer.document = {**whole.to_dict(), "over_time": over.to_dict()}
         answer.figures = [("availability", partial(rf.plot, over))]

@@ -13,7 +13,6 @@ from relfit.fitting.pooling import PooledFit, pool
 from relfit.fitting.results import Fits
 from relfit.fitting.spacings import maximum_product_of_spacings
 from relfit.fitting.status import MEANING as STATUS_MEANING
-from relfit.nonparametric import StepFunctions, kaplan_meier
 from relfit.numeric.false_discovery import adjusted_p
 
 __all__ = [
@@ -27,11 +26,9 @@ __all__ = [
     "Interval",
     "PooledFit",
     "ShapeCorrection",
-    "StepFunctions",
     "adjusted_p",
     "bias_corrected_shape",
     "fit",
-    "kaplan_meier",
     "maximum_product_of_spacings",
     "mean_time",
     "moments",

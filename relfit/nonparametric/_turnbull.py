@@ -13,8 +13,9 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
-from relfit.nonparametric.curves import cumulative, first_below, places, times_per_group
+from relfit.nonparametric.curves import times_per_group
 from relfit.numeric.batches import over_groups
+from relfit.numeric.grouped import cumulative, first_below, places
 from relfit.results import Result
 from relfit.text import count
 

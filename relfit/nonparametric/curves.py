@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
+from relfit.numeric.grouped import cumulative, first_below, per_group, places
 from relfit.numeric.levels import normal_quantile
 from relfit.results import Interval, Result
 from relfit.text import count, interval, number
 
-__all__ = ["StepCurves", "cumulative", "first_below", "per_group", "places", "times_per_group"]
+__all__ = ["StepCurves", "times_per_group"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -252,29 +253,6 @@ class StepCurves(Result):
             raise ArgumentError(f"a {self.quantity} has no {what}", remedy="use kaplan_meier(data)")
 
 
-def cumulative(values: FloatArray, codes: IntArray, product: bool = False) -> FloatArray:
-    """Running sum (or product) within each group; a group's result does not depend on its neighbours.
-
-    Examples
-    --------
-    >>> cumulative(np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1])).tolist()
-    [1.0, 3.0, 5.0]
-    """
-    groups: Any = pd.Series(values).groupby(codes, sort=False)
-    return np.asarray(groups.cumprod() if product else groups.cumsum(), dtype=np.float64)
-
-
-def per_group(values: npt.ArrayLike, codes: IntArray, size: int) -> FloatArray:
-    """Sum of the values of each of `size` groups.
-
-    Examples
-    --------
-    >>> per_group([1.0, 2.0, 5.0], np.array([0, 0, 2]), 3).tolist()
-    [3.0, 0.0, 5.0]
-    """
-    return np.bincount(codes, np.asarray(values, dtype=np.float64), minlength=size).astype(np.float64)
-
-
 def _at_ends(values: FloatArray, offsets: IntArray, empty: float, last: bool = True) -> FloatArray:
     """Last (or first) value of each group, `empty` where there is none."""
     out = np.full(offsets.size - 1, empty)
@@ -297,37 +275,3 @@ def times_per_group(times: npt.ArrayLike, groups: int) -> FloatArray:
     if wanted.ndim > 2 or (wanted.ndim == 2 and wanted.shape[0] != groups):
         raise ArgumentError(f"times of shape {wanted.shape} do not have one row for each of the {groups} groups")
     return np.broadcast_to(np.atleast_1d(wanted), (groups, wanted.shape[-1] if wanted.ndim else 1))
-
-
-def places(times: FloatArray, offsets: IntArray, wanted: FloatArray, below: bool = False) -> IntArray:
-    """Number of entries of each group at or below (with `below`, only below) each wanted time.
-
-    Parameters
-    ----------
-    times : ndarray of float, shape (steps,)
-        Rising within each group.
-    offsets : ndarray of int, shape (groups + 1,)
-    wanted : ndarray of float, shape (groups, m)
-    below : bool
-
-    Returns
-    -------
-    ndarray of int, shape (groups, m)
-
-    Examples
-    --------
-    >>> places(np.array([1.0, 2.0]), np.array([0, 2]), np.array([[0.5, 1.0, 9.0]])).tolist()
-    [[0, 1, 2]]
-    """
-    groups = np.arange(offsets.size - 1)
-    levels = np.unique(times)
-    width = levels.size + 1
-    keys = np.repeat(groups, np.diff(offsets)) * width + np.searchsorted(levels, times)
-    rank = np.searchsorted(levels, wanted, side="left" if below else "right")
-    return np.asarray(np.searchsorted(keys, groups[:, None] * width + rank) - offsets[:-1, None], dtype=np.int64)
-
-
-def first_below(curve: FloatArray, offsets: IntArray, height: float) -> IntArray:
-    """Place of the first entry of each group that is at or below `height`; the group's end where there is none."""
-    hits = np.append(np.flatnonzero(curve <= height), curve.size)
-    return np.minimum(hits[np.searchsorted(hits, offsets[:-1])], offsets[1:])

@@ -10,7 +10,8 @@ from scipy import special
 
 from relfit.errors import DataError
 from relfit.lifedata import LifeData
-from relfit.nonparametric.curves import StepCurves, cumulative
+from relfit.nonparametric.curves import StepCurves
+from relfit.numeric.grouped import cumulative
 from relfit.numeric.levels import normal_quantile
 
 __all__ = ["hazard_limits", "kaplan_meier", "nelson_aalen"]

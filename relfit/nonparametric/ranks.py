@@ -12,8 +12,8 @@ from scipy import special
 
 from relfit.errors import ArgumentError, DataError
 from relfit.lifedata import LifeData
-from relfit.nonparametric.curves import cumulative
 from relfit.nonparametric.estimates import kaplan_meier
+from relfit.numeric.grouped import cumulative
 from relfit.numeric.levels import normal_quantile
 from relfit.results import Result
 from relfit.text import count

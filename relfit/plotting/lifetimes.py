@@ -187,7 +187,7 @@ def _group_words(fits: Fits, label: Any) -> str:
 
 def _empirical(fits: Fits, position: int) -> tuple[FloatArray, FloatArray]:
     """Times above zero at which lives ended, and the fraction ended by then (Kaplan-Meier)."""
-    from relfit.fitting.nonparametric import kaplan_meier
+    from relfit.nonparametric import kaplan_meier
 
     times, survival = kaplan_meier(fits.lives.take([position])).group(0)
     times, failed = np.asarray(times, dtype=np.float64), 1.0 - np.asarray(survival, dtype=np.float64)

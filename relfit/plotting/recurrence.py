@@ -55,32 +55,32 @@ def mean_cumulative(found: MeanCumulative, ax: Axes | None = None) -> Axes:
     if not found.times.size:
         return style.empty(ax, "Nothing failed, so there is no mean cumulative function")
     sizes = np.diff(found.offsets)
-    order = np.lexsort((-sizes, -found.copies))
+    order = np.lexsort((-sizes, -found.sizes))
     order = order[sizes[order] > 0][:_MOST_CURVES]
     several = len(order) > 1
     for number, place in enumerate(order):
         part = slice(int(found.offsets[place]), int(found.offsets[place + 1]))
         end = float(found.until[place])
-        time, (mean, low, high) = _thin(found.times[part], end, found.mean[part], found.low[part], found.high[part])
+        time, (mean, low, high) = _thin(found.times[part], end, found.estimate[part], found.low[part], found.high[part])
         colour = style.PALETTE[number % len(style.PALETTE)]
         name = style.plain(group_name(found.groups[place]), 18) if several else "mean number of failures"
         ax.step(time, mean, where="post", color=colour, linewidth=1.8, linestyle=_LINES[number % 6],
-                label=f"{name} ({found.copies[place]:,})" if several else name)  # fmt: skip
+                label=f"{name} ({found.sizes[place]:,})" if several else name)  # fmt: skip
         if np.isfinite(low[1:]).any():
             label = f"{style.percent(found.level)} limits" if not several else None
             ax.fill_between(time, low, high, step="post", color=colour, alpha=0.18, linewidth=0, label=label)
     until = float(found.until[order].max())
     if not several:
-        last = float(found.mean[found.offsets[order[0] + 1] - 1])
+        last = float(found.estimate[found.offsets[order[0] + 1] - 1])
         ax.plot([0, until], [0, last], color=style.ORANGE, linewidth=1.2, linestyle="--", label="at a constant rate")
-    tops = [np.nanmax([found.mean[found.offsets[g + 1] - 1], found.high[found.offsets[g + 1] - 1]]) for g in order]
+    tops = [np.nanmax([found.estimate[found.offsets[g + 1] - 1], found.high[found.offsets[g + 1] - 1]]) for g in order]
     ax.set_xlim(0, until)
     ax.set_ylim(0, float(max(tops)) * (1.25 if several else 1.12))
     ax.xaxis.set_major_formatter("{x:,.0f}")
     _few_ticks(ax)
     extra = f"; {int((sizes > 0).sum()) - len(order)} more groups" if (sizes > 0).sum() > len(order) else ""
     if several:
-        ends = np.array([found.mean[found.offsets[g + 1] - 1] for g in order])
+        ends = np.array([found.estimate[found.offsets[g + 1] - 1] for g in order])
         most, least = order[int(ends.argmax())], order[int(ends.argmin())]
         message = (
             f"Failures a {found.unit}: from {style.figures(float(ends.min()))} "
@@ -250,7 +250,7 @@ def processes(found: ProcessComparison, ax: Axes | None = None, *, group: int | 
 
     Notes
     -----
-    Renewal and virtual age have no expected number in closed form; the title names them where they do best.
+    Renewal has no expected number in closed form; the title names it where it does best.
     """
     from relfit.recurrence import mean_cumulative as estimate
 
@@ -266,7 +266,7 @@ def processes(found: ProcessComparison, ax: Axes | None = None, *, group: int | 
     end = float(curve.until[0])
     if not curve.times.size:
         return style.empty(ax, "Nothing failed, so there is no process to fit")
-    time, (mean, low, high) = _thin(curve.times, end, curve.mean, curve.low, curve.high)
+    time, (mean, low, high) = _thin(curve.times, end, curve.estimate, curve.low, curve.high)
     if np.isfinite(low[1:]).any():
         ax.fill_between(time, low, high, step="post", color=style.GREY, alpha=0.28, linewidth=0,
                         label=f"{style.percent(curve.level)} limits")  # fmt: skip
@@ -276,7 +276,7 @@ def processes(found: ProcessComparison, ax: Axes | None = None, *, group: int | 
     for fitted in fits:
         if fitted.model in _PROCESSES and fitted.ok[place]:
             words, colour, line = _PROCESSES[fitted.model]
-            values = fitted.expected(at)[0][place]
+            values = fitted.expected(at).estimate[place]
             top = max(top, float(values[-1]))
             ax.plot(at, values, color=colour, linewidth=1.8, linestyle=line, label=words)
     ax.set_xlim(0, end)
@@ -286,7 +286,8 @@ def processes(found: ProcessComparison, ax: Axes | None = None, *, group: int | 
     best = found.best[place]
     shape = ""
     if "power_law" in found.fits and found.fits["power_law"].ok[place]:
-        value, lower, upper = (float(v[place]) for v in found.fits["power_law"].values("shape"))
+        limits = found.fits["power_law"].interval("shape")
+        value, lower, upper = (float(v[place]) for v in (limits.estimate, limits.low, limits.high))
         shape = f"; power-law shape {value:.2f} ({lower:.2f} to {upper:.2f}; 1 is constant)"
     name = {"renewal": "renewal with Weibull gaps", "hpp": "a constant rate"}.get(
         str(best), str(best).replace("_", "-")

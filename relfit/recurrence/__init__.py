@@ -1,15 +1,10 @@
 """Repairable systems: event histories, mean cumulative functions, tests of trend, point processes, availability."""
 
-from relfit.recurrence.availability import Availability, AvailabilityOverTime, availability, availability_over_time
+from relfit.recurrence._availability import Availability, AvailabilityOverTime, availability, availability_over_time
+from relfit.recurrence._mean_cumulative import CumulativeDifference, MeanCumulative, mean_cumulative
+from relfit.recurrence._process_goodness import ProcessGoodness, process_goodness
 from relfit.recurrence.comparison import ProcessComparison, compare_processes
-from relfit.recurrence.group_comparison import GroupComparison, compare_groups
 from relfit.recurrence.histories import EventHistories, grouping, histories_of_log
-from relfit.recurrence.mean_cumulative import (
-    CumulativeDifference,
-    MeanCumulative,
-    mean_cumulative,
-)
-from relfit.recurrence.process_goodness import ProcessGoodness, process_goodness
 from relfit.recurrence.processes import MODELS, PROCESS_STATUS, ProcessFit, fit_process
 from relfit.recurrence.trend import TESTS, TREND_STATUS, TrendTests, trend_tests
 
@@ -22,7 +17,6 @@ __all__ = [
     "AvailabilityOverTime",
     "CumulativeDifference",
     "EventHistories",
-    "GroupComparison",
     "MeanCumulative",
     "ProcessComparison",
     "ProcessFit",
@@ -30,7 +24,6 @@ __all__ = [
     "TrendTests",
     "availability",
     "availability_over_time",
-    "compare_groups",
     "compare_processes",
     "fit_process",
     "grouping",

@@ -1,20 +1,19 @@
-"""Which process describes the failures: Poisson of constant or changing rate, renewal, virtual age; by likelihood."""
+"""Which process describes the failures: Poisson of constant or changing rate, renewal; by likelihood."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special
 
 from relfit.errors import ArgumentError
 from relfit.lifedata import key_columns
 from relfit.recurrence.histories import EventHistories, FloatArray
 from relfit.recurrence.processes import MODELS, ProcessFit, fit_process
+from relfit.results import Result
 
 __all__ = ["ProcessComparison", "compare_processes"]
 
@@ -23,13 +22,11 @@ _WORDS = {
     "power_law": "a rate that changes with age by a power law",
     "log_linear": "a rate that changes exponentially with age",
     "renewal": "renewal with Weibull gaps",
-    "kijima_1": "virtual age of Kijima's first kind",
-    "kijima_2": "virtual age of Kijima's second kind",
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ProcessComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProcessComparison(Result):
     """Several processes fitted to the same groups; arrays of shape (groups, models).
 
     Attributes
@@ -44,6 +41,8 @@ class ProcessComparison:
         Model of the lowest criterion, ``None`` where none has a fit.
     """
 
+    _not_in_json: ClassVar[tuple[str, ...]] = ("fits",)
+
     groups: pd.Index
     models: tuple[str, ...]
     fits: dict[str, ProcessFit]
@@ -52,28 +51,8 @@ class ProcessComparison:
     weight: FloatArray
     best: npt.NDArray[np.object_]
 
-    def ratio_test(self, larger: str, smaller: str = "hpp") -> FloatArray:
-        """P-value of the likelihood-ratio test of a model within a larger one, shape (groups,).
-
-        ``hpp`` is within all others; a restoration at its edge makes that of virtual age conservative.
-
-        Raises
-        ------
-        ArgumentError
-            For a model that was not fitted, or one that is not within the other.
-        """
-        for model in (larger, smaller):
-            if model not in self.fits:
-                raise ArgumentError(f"{model!r} was not fitted", remedy=f"there is {', '.join(self.models)}")
-        nested = smaller == "hpp" or (larger.startswith("kijima") and smaller in ("power_law", "renewal"))
-        if larger == smaller or not nested:
-            raise ArgumentError(f"{smaller} is not a special case of {larger}", remedy="compare their aic")
-        rise = 2.0 * (self.fits[larger].loglik - self.fits[smaller].loglik)
-        freedom = len(MODELS[larger]) - len(MODELS[smaller])
-        return np.asarray(special.chdtrc(freedom, np.maximum(rise, 0.0)), dtype=np.float64)
-
     @property
-    def sentence(self) -> str:
+    def headline(self) -> str:
         """What the comparison says for someone who wants to fit."""
         known = [str(model) for model in self.best if model is not None]
         if not known:
@@ -94,14 +73,8 @@ class ProcessComparison:
             f"Lowest AIC among {len(known)} groups: " + ", ".join(f"{m} in {int(c)}" for m, c in counts.items()) + "."
         )
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the fits over the observed failures; see `relfit.plotting.processes`."""
-        from relfit import plotting
-
-        return plotting.processes(self, ax)
-
     def to_frame(self) -> pd.DataFrame:
-        """One row a group and model."""
+        """One row per group and model."""
         tables = []
         for i, model in enumerate(self.models):
             frame = key_columns(self.groups)
@@ -113,22 +86,6 @@ class ProcessComparison:
             tables.append(frame)
         whole = pd.concat(tables)
         return whole.sort_index(kind="stable").reset_index(drop=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Counts of outcomes, ready for JSON."""
-        return {
-            "groups": len(self.groups),
-            "models": list(self.models),
-            "best": {str(k): int(v) for k, v in pd.Series(self.best).value_counts().items()},
-            "without_fit": int(sum(model is None for model in self.best)),
-            "sentence": self.sentence,
-        }
-
-    def __repr__(self) -> str:
-        return f"ProcessComparison of {', '.join(self.models)} in {len(self.groups)} groups"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.sentence)}</p>{self.to_frame().to_html(max_rows=20, index=False)}"
 
 
 def compare_processes(
@@ -146,30 +103,24 @@ def compare_processes(
     by : "each", "all", a key of the histories, or array_like of labels
         Which systems are copies of one another.
     models : tuple of str
-        Of `relfit.recurrence.MODELS`; ``kijima_1`` and ``kijima_2`` take longer.
+        Of `relfit.recurrence.MODELS`.
     level : float
         Of the fits' intervals.
 
     Raises
     ------
     ArgumentError
-        For an unknown or a missing model; virtual ages of left-open histories, whose likelihood is of other data than
-        that of ``renewal``.
+        For an unknown model, or one that is named twice.
 
     Examples
     --------
     >>> from relfit.recurrence import EventHistories
-    >>> found = compare_processes(EventHistories.from_groups([[1, 2, 4, 5, 8, 16, 31, 90, 350]], end=1000.0))
-    >>> found.best.tolist()
+    >>> result = compare_processes(EventHistories.from_groups([[1, 2, 4, 5, 8, 16, 31, 90, 350]], end=1000.0))
+    >>> result.best.tolist()
     ['power_law']
     """
     if not models or len(set(models)) < len(models):
         raise ArgumentError("give the processes to compare, each once", remedy=f"of {', '.join(MODELS)}")
-    if histories.left_open.any() and any(model.startswith("kijima") for model in models):
-        raise ArgumentError(
-            "virtual ages of left-open histories are unknown, so their likelihood cannot be compared",
-            remedy="leave out kijima_1 and kijima_2, or take the histories whose beginning is known",
-        )
     fits = {model: fit_process(histories, model, by, level=level) for model in models}
     groups = fits[models[0]].groups
     aic = np.stack([fits[model].aic for model in models], axis=1)

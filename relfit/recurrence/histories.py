@@ -4,32 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
-from relfit.lifedata import LifeData, key_columns
+from relfit.lifedata import key_columns
 from relfit.outages import outages_of
+from relfit.results import Result
+from relfit.text import count as counted
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["EventHistories", "grouping", "histories_of_log", "label_text", "sums", "unit_of"]
+__all__ = ["EventHistories", "grouping", "histories_of_log", "label_text", "unit_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-_CLOCKS = ("age", "calendar")
 
-
-@dataclass(frozen=True, eq=False)
-class EventHistories:
+@dataclass(frozen=True, eq=False, repr=False)
+class EventHistories(Result):
     """Events of many repairable systems; history ``j`` owns ``times[offsets[j]:offsets[j + 1]]``.
 
     Parameters
@@ -41,11 +40,9 @@ class EventHistories:
     groups : pandas.Index, shape (histories,)
         Labels.
     begin, end : ndarray of float, shape (histories,)
-        Hours from the origin at which observation began and ended. `begin` is zero on the clock ``"age"``.
+        Hours from the origin at which observation began and ended.
     left_open : ndarray of bool, shape (histories,)
         The system had been running for an unknown time when observation began, so ages count from that instant only.
-    end_known : ndarray of bool, shape (histories,)
-        Observation ended at a declared instant, not merely at the last one that was seen.
     opening : ndarray of int, shape (histories,)
         Events at the very beginning of a left-open history. They began the observation rather than happened within it,
         and are not among `times`.
@@ -58,19 +55,20 @@ class EventHistories:
         When shapes do not fit, a time is not finite, falls, or lies outside its history.
     """
 
+    _not_in_json: ClassVar[tuple[str, ...]] = ("times", "offsets")
+
     times: FloatArray
     offsets: IntArray
     groups: pd.Index
     begin: FloatArray
     end: FloatArray
     left_open: BoolArray
-    end_known: BoolArray
     opening: IntArray
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.groups)
-        for name in ("begin", "end", "left_open", "end_known", "opening"):
+        for name in ("begin", "end", "left_open", "opening"):
             if getattr(self, name).shape != (count,):
                 raise DataError(f"{name} has {getattr(self, name).size} entries for {count} histories")
         offsets = self.offsets
@@ -109,7 +107,7 @@ class EventHistories:
         times : sequence of array_like of float
             Hours; sorted here.
         end : array_like of float, optional
-            When observation ended, one for all or one a history. The last event of each when left out, which makes a
+            When observation ended, one for all or one per history. The last event of each when left out, which makes a
             history failure-truncated.
         begin : array_like of float
             When observation began.
@@ -165,46 +163,19 @@ class EventHistories:
             np.broadcast_to(np.asarray(begin, dtype=np.float64), (count,)).copy(),
             np.broadcast_to(np.asarray(end, dtype=np.float64), (count,)).copy(),
             np.zeros(count, dtype=np.bool_),
-            np.ones(count, dtype=np.bool_),
             np.zeros(count, dtype=np.int64),
         )
 
-    @classmethod
-    def from_lives(cls, lives: LifeData) -> EventHistories:
-        """Histories whose gaps are the lives of each group, one after the other; a censored life ends the history.
-
-        Parameters
-        ----------
-        lives : LifeData
-            Plain lives; in each group only the last may be censored.
-
-        Raises
-        ------
-        DataError
-            For lives in intervals, truncated or weighted ones, or a censored life before the last.
-
-        Examples
-        --------
-        >>> lives = LifeData.from_groups([[5.0, 3.0, 4.0]], [[True, True, False]])
-        >>> EventHistories.from_lives(lives).times.tolist()
-        [5.0, 8.0]
-        """
-        if not lives.plain:
-            raise DataError("a history needs lives that are observed or right-censored", remedy="leave out truncation")
-        last = np.zeros(lives.durations.size, dtype=np.bool_)
-        last[lives.offsets[1:][lives.sizes > 0] - 1] = True
-        if np.any(~lives.observed & ~last):
-            raise DataError("a censored life stands before the last of its group", remedy="put it last, or pool lives")
-        from relfit.nonparametric.kernels import running_sum
-
-        at = running_sum(lives.durations, lives.offsets)
-        end = np.zeros(lives.n_groups)
-        end[lives.sizes > 0] = at[lives.offsets[1:][lives.sizes > 0] - 1]
-        count = np.bincount(lives.group_codes()[lives.observed], minlength=lives.n_groups)
-        offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-        return cls.from_flat(at[lives.observed], offsets, end, groups=lives.groups)
-
     # --------------------------------------------------------------- reading
+
+    @property
+    def headline(self) -> str:
+        """How many events and histories there are, and for how long they were watched."""
+        extra = f", {int(self.left_open.sum())} left-open" if self.left_open.any() else ""
+        return (
+            f"{counted(self.times.size, 'event')} of {counted(self.n_histories, 'history', 'histories')}, "
+            f"{self.length.sum():.6g} hours in all{extra}"
+        )
 
     @property
     def n_histories(self) -> int:
@@ -251,62 +222,36 @@ class EventHistories:
         ArgumentError
             For a position that is not there.
         """
-        chosen = np.asarray(list(positions) if not isinstance(positions, np.ndarray) else positions, dtype=np.int64)
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_histories):
+        at = np.asarray(list(positions), dtype=np.int64)
+        if at.size and (at.min() < 0 or at.max() >= self.n_histories):
             raise ArgumentError(f"positions of histories must lie in 0..{self.n_histories - 1}")
-        sizes = self.sizes[chosen]
+        sizes = self.sizes[at]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        rows = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        rows = np.repeat(self.offsets[at] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return EventHistories(
             self.times[rows],
             offsets,
-            self.groups[chosen],
-            self.begin[chosen],
-            self.end[chosen],
-            self.left_open[chosen],
-            self.end_known[chosen],
-            self.opening[chosen],
+            self.groups[at],
+            self.begin[at],
+            self.end[at],
+            self.left_open[at],
+            self.opening[at],
             self.notes,
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a history: its keys, events, beginning and end of observation in hours, and the flags."""
+        """One row per history: its keys, events, beginning and end of observation in hours, and the flags."""
         frame = key_columns(self.groups)
         frame["events"] = self.sizes
         frame["begin_hours"], frame["end_hours"] = self.begin, self.end
-        frame["left_open"], frame["end_known"], frame["opening"] = self.left_open, self.end_known, self.opening
+        frame["left_open"], frame["opening"] = self.left_open, self.opening
         return frame
-
-    def to_dict(self) -> dict[str, Any]:
-        """Totals, ready for JSON."""
-        return {
-            "histories": self.n_histories,
-            "events": int(self.times.size),
-            "hours": float(self.length.sum()),
-            "without_events": int((self.sizes == 0).sum()),
-            "left_open": int(self.left_open.sum()),
-            "opening_events": int(self.opening.sum()),
-            "end_unknown": int((~self.end_known).sum()),
-            "notes": list(self.notes),
-        }
 
     def __len__(self) -> int:
         return self.n_histories
 
-    def __repr__(self) -> str:
-        extra = f", {int(self.left_open.sum())} left-open" if self.left_open.any() else ""
-        return (
-            f"EventHistories: {self.times.size} events of {self.n_histories} histories, "
-            f"{self.length.sum():.6g} hours in all{extra}"
-        )
 
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
-
-
-def histories_of_log(
-    log: FailureLog, per: str = "node", *, clock: str = "age", overlaps: str = "merge"
-) -> EventHistories:
+def histories_of_log(log: FailureLog, per: str = "node") -> EventHistories:
     """The failures of every node, system or value of a column, in hours since its observation began.
 
     Parameters
@@ -314,11 +259,6 @@ def histories_of_log(
     log : FailureLog
     per : str
         ``"node"``, ``"system"`` or a column of events or population; anything but a node is one superposed history.
-    clock : {"age", "calendar"}
-        Hours since each one's own beginning, or since the earliest beginning of all (so that one that came later
-        has ``begin`` above zero).
-    overlaps : {"merge", "keep"}
-        A record that begins while its node is already down is part of that outage, or a failure of its own.
 
     Returns
     -------
@@ -329,9 +269,9 @@ def histories_of_log(
     Raises
     ------
     ArgumentError
-        For an unknown option or column.
+        For an unknown column.
     DataError
-        For a log of whole lives without dates.
+        For a log of durations without dates.
 
     Examples
     --------
@@ -339,45 +279,32 @@ def histories_of_log(
     >>> histories_of_log(rf.datasets.load("white")).n_histories
     512
     """
-    if clock not in _CLOCKS:
-        raise ArgumentError(f"clock={clock!r} is not known", remedy=f"use one of {', '.join(_CLOCKS)}")
-    if overlaps not in ("merge", "keep"):
-        raise ArgumentError(f"overlaps={overlaps!r} is not known", remedy="use one of merge, keep")
     if log.lifetimes is not None:
         raise DataError(
-            "this log holds whole lives without dates, so there are no event histories",
-            remedy="EventHistories.from_lives takes lives that follow each other",
+            "this log holds durations without dates, so there are no event histories",
+            remedy="EventHistories.from_groups takes the times of events",
         )
-    found = outages_of(log, per, overlaps)
-    count = len(found.groups)
-    notes = list(found.notes)
-    entered, left = found.entered, np.maximum(found.left, found.entered)
-    within = (found.start >= entered[found.code]) & (found.start <= left[found.code])
-    real = within & found.failures
-    if (~within & found.failures).any():
-        notes.append(f"{int((~within & found.failures).sum())} failures outside the time of observation are left out")
-    if found.start_cut.any():
-        notes.append(f"{int(found.start_cut.sum())} outages already going on at the beginning are no failures")
-    if found.without_group.size:
-        notes.append(f"{found.without_group.size} events without a value to group by are in no history")
-    opens = real & (found.start == entered[found.code]) & ~found.entered_known[found.code]
-    opening = np.bincount(found.code[opens], minlength=count).astype(np.int64)
-    if opens.any():
-        notes.append(f"{int(opens.sum())} failures with which the observation began are not counted")
-    real &= ~opens
-    code = found.code[real]
-    origin = entered if clock == "age" or not count else np.full(count, entered.min())
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=count))]).astype(np.int64)
+    outages = outages_of(log, per)
+    code = outages.code
+    entered, left = outages.entered, np.maximum(outages.left, outages.entered)
+    within = (outages.start >= entered[code]) & (outages.start <= left[code])
+    opens = within & outages.failures & (outages.start == entered[code]) & ~outages.entered_known[code]
+    reasons = {
+        "failures outside the time of observation are left out": int((~within & outages.failures).sum()),
+        "outages already going on at the beginning are no failures": int(outages.start_cut.sum()),
+        "events without a value to group by are in no history": outages.without_group.size,
+        "failures with which the observation began are not counted": int(opens.sum()),
+    }
+    real = within & outages.failures & ~opens
     return EventHistories(
-        (found.start[real] - origin[code]) / NANOSECONDS_PER_HOUR,
-        offsets,
-        found.groups,
-        (entered - origin) / NANOSECONDS_PER_HOUR,
-        (left - origin) / NANOSECONDS_PER_HOUR,
-        ~found.entered_known,
-        found.left_known,
-        opening,
-        tuple(notes),
+        (outages.start - entered[code])[real] / NANOSECONDS_PER_HOUR,
+        np.concatenate([[0], np.cumsum(outages.count(real))]).astype(np.int64),
+        outages.groups,
+        np.zeros(outages.n_groups),
+        (left - entered) / NANOSECONDS_PER_HOUR,
+        ~outages.entered_known,
+        outages.count(opens),
+        (*outages.notes, *(f"{number} {reason}" for reason, number in reasons.items() if number)),
     )
 
 
@@ -404,17 +331,6 @@ def unit_of(groups: pd.Index) -> str:
     return "system" if name is None else str(name)
 
 
-def sums(codes: IntArray, values: npt.ArrayLike, size: int) -> FloatArray:
-    """Sum of the values of each code.
-
-    Examples
-    --------
-    >>> sums(np.array([0, 0, 2]), [1.0, 2.0, 5.0], 3).tolist()
-    [3.0, 0.0, 5.0]
-    """
-    return np.bincount(codes, np.asarray(values, dtype=np.float64), minlength=size).astype(np.float64)
-
-
 def grouping(histories: EventHistories, by: Any) -> tuple[IntArray, pd.Index]:
     """Which histories are copies of one another: a number for each, and the groups' labels.
 
@@ -422,12 +338,12 @@ def grouping(histories: EventHistories, by: Any) -> tuple[IntArray, pd.Index]:
     ----------
     histories : EventHistories
     by : "each", "all", a key of the histories, or array_like of labels, shape (histories,)
-        Every history on its own, all in one group, one group a value of that key (such as ``"system"``), or as given.
+        Every history on its own, all in one group, one group per value of that key (such as ``"system"``), or as given.
 
     Raises
     ------
     ArgumentError
-        When there is no such key, or the labels are not one a history or miss a value.
+        When there is no such key, or the labels are not one per history or miss a value.
 
     Examples
     --------

@@ -6,16 +6,18 @@ only, so that an evaluation costs as much as there are different windows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from scipy import special
 
 from relfit.numeric.batches import over_groups
-from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, sums
-from relfit.recurrence.kernels import kijima_log_likelihood, weibull_hazards
+from relfit.numeric.grouped import per_group
+from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray
 
-__all__ = ["Copies", "Kijima", "LogLinear", "PowerLaw", "Renewal", "differs"]
+__all__ = ["Copies", "LogLinear", "PowerLaw", "Renewal", "differs"]
 
 
 @dataclass(frozen=True)
@@ -65,14 +67,19 @@ class Copies:
 
     def per_group(self, values: FloatArray) -> FloatArray:
         """Sum of a value of each event over the groups."""
-        return sums(self.event_codes, values, self.n_groups)
+        return per_group(values, self.event_codes, self.n_groups)
 
     def take(self, positions: IntArray) -> Copies:
         """Some of the groups."""
-        count = np.diff(self.offsets)[positions]
-        offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-        rows = np.repeat(self.offsets[positions] - offsets[:-1], count) + np.arange(offsets[-1])
+        rows, offsets = _rows(self.offsets, positions)
         return Copies(self.histories.take(rows), offsets)
+
+
+def _rows(offsets: IntArray, positions: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows of the groups at these positions, and where each then begins."""
+    count = np.diff(offsets)[positions]
+    after = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    return np.repeat(offsets[positions] - after[:-1], count) + np.arange(after[-1]), after
 
 
 @dataclass(frozen=True)
@@ -101,9 +108,7 @@ class _Windows:
         return np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
 
     def take(self, positions: IntArray) -> _Windows:
-        count = np.diff(self.offsets)[positions]
-        offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-        rows = np.repeat(self.offsets[positions] - offsets[:-1], count) + np.arange(offsets[-1])
+        rows, offsets = _rows(self.offsets, positions)
         return _Windows(offsets, self.begin[rows], self.end[rows], self.count[rows])
 
 
@@ -176,18 +181,18 @@ class PowerLaw(_Poisson):
 
     @staticmethod
     def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
-        """Expected events in a window, in units of the mean."""
+        """See the base."""
         b = np.exp(second)
         return np.asarray(end**b - begin**b)
 
     @staticmethod
     def log_intensity(free: FloatArray, at: FloatArray) -> FloatArray:
-        """Log intensity in the unit of time of the group."""
+        """See the base."""
         return np.asarray(free[..., 0] + free[..., 1] + np.expm1(free[..., 1]) * np.log(at))
 
     @staticmethod
     def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
-        """Sum of the log intensities of the events at a mean of one."""
+        """See the base."""
         # not (b - 1) * total: near b = 1 expm1 keeps its digits
         return np.asarray(events * second + np.expm1(second) * total)
 
@@ -209,18 +214,18 @@ class LogLinear(_Poisson):
 
     @staticmethod
     def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
-        """Expected events in a window, in units of the mean."""
+        """See the base."""
         length = end - begin
         return np.asarray(length * np.exp(second * (begin - 0.5)) * special.exprel(second * length))
 
     @staticmethod
     def log_intensity(free: FloatArray, at: FloatArray) -> FloatArray:
-        """Log intensity in the unit of time of the group."""
+        """See the base."""
         return np.asarray(free[..., 0] + free[..., 1] * (at - 0.5))
 
     @staticmethod
     def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
-        """Sum of the log intensities of the events at a mean of one."""
+        """See the base."""
         return np.asarray(second * total)
 
     def first_guess(self) -> FloatArray:
@@ -256,11 +261,9 @@ class Renewal:
             self.silent_log = np.log(tail[silent])
         self.code = code
         self.silent = code[silent]
-        size = copies.n_groups
-        self.count = np.bincount(event_code[regular], minlength=size).astype(np.float64)
-        self.open = np.bincount(event_code[~regular], minlength=size).astype(np.float64)
-        self.sum_log = np.bincount(event_code[regular], self.log[regular], minlength=size)
-        self.zeros = np.bincount(event_code[regular & (gaps == 0.0)], minlength=size)
+        self.count = np.bincount(event_code[regular], minlength=copies.n_groups).astype(np.float64)
+        self.open = np.bincount(event_code[~regular], minlength=copies.n_groups).astype(np.float64)
+        self.sum_log = np.bincount(event_code[regular], self.log[regular], minlength=copies.n_groups)
 
     @property
     def n_groups(self) -> int:
@@ -278,7 +281,7 @@ class Renewal:
             each = np.empty((free.shape[0], self.code.size))
             over_groups(
                 self.copies.histories.offsets,
-                lambda a, b: weibull_hazards(
+                lambda a, b: _weibull_hazards(
                     self.log, self.tail_log, self.copies.histories.offsets, self.code, shape, log_scale, each, a, b
                 ),
             )
@@ -306,63 +309,31 @@ class Renewal:
         return np.stack([np.zeros_like(log), log], axis=1)
 
 
-class Kijima:
-    """Weibull life with virtual ages; free coordinates ``log shape, log scale`` and, unless `kept` is given, its logit.
-
-    Parameters
-    ----------
-    copies : Copies
-    second : bool
-        Kijima II, where a repair takes from the whole age; else Kijima I, where it takes from the last gap.
-    kept : ndarray of float, shape (groups,), optional
-        Share of the age that a repair leaves, where it is given and not looked for.
-    """
-
-    def __init__(self, copies: Copies, second: bool, kept: FloatArray | None = None) -> None:
-        self.copies = copies
-        self.second = second
-        self.kept = kept
-        histories = copies.histories
-        self._gaps = histories.gaps()
-        self._tails = histories.end - histories.last_event()
-        self._codes = copies.codes
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return self.copies.n_groups
-
-    def take(self, positions: IntArray) -> Kijima:
-        """The same for some of the groups."""
-        return Kijima(self.copies.take(positions), self.second, None if self.kept is None else self.kept[positions])
-
-    def at(self, kept: FloatArray) -> Kijima:
-        """The same with the share that a repair leaves held."""
-        return Kijima(self.copies, self.second, kept)
-
-    def __call__(self, free: FloatArray) -> FloatArray:
-        """Log-likelihood, shape (trials, groups)."""
-        trials = free.shape[:2]
-        kept = special.expit(free[..., 2]) if self.kept is None else np.broadcast_to(self.kept, trials).copy()
-        with np.errstate(over="ignore"):
-            shape = np.exp(np.minimum(free[..., 0], 50.0))
-        log_scale = np.ascontiguousarray(free[..., 1])
-        out = np.empty((free.shape[0], self._tails.size))
-        over_groups(
-            self.copies.histories.offsets,
-            lambda a, b: kijima_log_likelihood(
-                self._gaps, self._tails, self.copies.histories.offsets, self._codes, self.second, shape,
-                log_scale, np.ascontiguousarray(kept), out, a, b,
-            ),
-        )  # fmt: skip
-        with np.errstate(invalid="ignore"):
-            value = np.add.reduceat(out, self.copies.offsets[:-1], axis=1)
-        return np.where(np.isfinite(value), value, -np.inf)
-
-
 def differs(copies: Copies) -> BoolArray:
     """Which groups have events at more than one age."""
     first, last = np.full(copies.n_groups, np.inf), np.full(copies.n_groups, -np.inf)
     np.minimum.at(first, copies.event_codes, copies.histories.times)
     np.maximum.at(last, copies.event_codes, copies.histories.times)
     return np.asarray(last > first)
+
+
+@numba.njit(cache=True, nogil=True)
+def _weibull_hazards(
+    log_gaps: np.ndarray,  # of the events
+    log_tails: np.ndarray,  # of the hours after the last event, a history; minus infinity where they do not count
+    offsets: np.ndarray,  # of the events, by history
+    group: np.ndarray,  # of each history
+    shape: np.ndarray,  # (trials, groups)
+    log_scale: np.ndarray,
+    out: np.ndarray,  # (trials, histories)
+    first: int,
+    last: int,
+) -> None:
+    """Sum of the cumulative Weibull hazards of the gaps and the tail, for the histories first..last and every trial."""
+    for trial in range(shape.shape[0]):
+        for history in range(first, last):
+            b, mu = shape[trial, group[history]], log_scale[trial, group[history]]
+            total = math.exp(b * (log_tails[history] - mu))
+            for event in range(offsets[history], offsets[history + 1]):
+                total += math.exp(b * (log_gaps[event] - mu))
+            out[trial, history] = total

@@ -1,15 +1,14 @@
 """Fits of point processes to one repairable system or many copies: Poisson of constant, power-law or log-linear
-intensity, renewal, and virtual age; a batch of groups at once.
+intensity, and renewal; a batch of groups at once.
 
-Crow 1974 and 1990, MIL-HDBK-189C (power law); Cox and Lewis 1966 (log-linear); Kijima 1989 (virtual age).
+Crow 1974 and 1990, MIL-HDBK-189C (power law); Cox and Lewis 1966 (log-linear).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +17,13 @@ from scipy import special
 
 from relfit.errors import ArgumentError
 from relfit.lifedata import key_columns
-from relfit.nonparametric.steps import normal_quantile
+from relfit.numeric.grouped import per_group
+from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
-from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, grouping, label_text, sums
+from relfit.numeric.poisson import poisson_interval
+from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, grouping, label_text
 from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw, Renewal, differs
-from relfit.recurrence.virtual_age import fit_virtual_age
+from relfit.results import Interval, Result
 from relfit.text import percent
 
 __all__ = ["MODELS", "PROCESS_STATUS", "ProcessFit", "fit_process"]
@@ -32,8 +33,6 @@ MODELS = {
     "power_law": ("shape", "scale"),
     "log_linear": ("rate", "growth"),
     "renewal": ("shape", "scale"),
-    "kijima_1": ("shape", "scale", "restoration"),
-    "kijima_2": ("shape", "scale", "restoration"),
 }
 PROCESS_STATUS = {
     "ok": "the likelihood has a maximum and it was found",
@@ -46,9 +45,9 @@ PROCESS_STATUS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ProcessFit:
-    """A process fitted to every group of copies; arrays have one row a group.
+@dataclass(frozen=True, eq=False, repr=False)
+class ProcessFit(Result):
+    """A process fitted to every group of copies; arrays have one row per group.
 
     Attributes
     ----------
@@ -56,12 +55,11 @@ class ProcessFit:
         One of `MODELS`.
     groups : pandas.Index, shape (groups,)
     parameters : tuple of str
-        ``rate`` (events an hour; at age zero for ``log_linear``); ``shape`` and ``scale`` (hours): a system has
+        ``rate`` (events per hour; at age zero for ``log_linear``); ``shape`` and ``scale`` (hours): a system has
         ``(t / scale)**shape`` events up to age t under ``power_law``, and Weibull gaps under ``renewal``; ``growth``
-        of the log of the rate an hour; ``restoration``: the share of the age that a repair takes away (1: as good as
-        new, 0: as bad as old).
+        of the log of the rate per hour.
     estimates, standard_errors, low, high : ndarray of float, shape (groups, parameters)
-        NaN unless the status is ``ok``; limits at `level`. The standard error of a restoration at its edge is NaN.
+        NaN unless the status is ``ok``; limits at `level`.
     loglik : ndarray of float, shape (groups,)
     status : ndarray of object, shape (groups,)
         See `PROCESS_STATUS`.
@@ -75,6 +73,8 @@ class ProcessFit:
     free, covariance : ndarray of float
         Coordinates in which the likelihood was maximised, and their covariance.
     """
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("arranged", "free", "covariance")
 
     model: str
     groups: pd.Index
@@ -104,8 +104,8 @@ class ProcessFit:
         """Akaike's criterion, shape (groups,); NaN without a fit."""
         return 2.0 * len(self.parameters) - 2.0 * self.loglik
 
-    def values(self, parameter: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Estimate and limits of one parameter, each of shape (groups,).
+    def interval(self, parameter: str) -> Interval:
+        """Estimate and limits of one parameter, arrays of shape (groups,).
 
         Raises
         ------
@@ -115,44 +115,53 @@ class ProcessFit:
         if parameter not in self.parameters:
             raise ArgumentError(f"{self.model} has no {parameter!r}", remedy=f"it has {', '.join(self.parameters)}")
         i = self.parameters.index(parameter)
-        return self.estimates[:, i], self.low[:, i], self.high[:, i]
+        return self._interval(parameter, None, self.estimates[:, i], self.low[:, i], self.high[:, i])
 
-    def intensity(self, times: npt.ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Events an hour of a system at age `times`, with limits; ``1 / intensity`` is the instantaneous MTBF.
+    def intensity(self, times: npt.ArrayLike) -> Interval:
+        """Events per hour of a system at age `times`, with limits; ``1 / intensity`` is the instantaneous MTBF.
 
         Parameters
         ----------
         times : array_like of float
-            Hours, for all groups (m) or one row a group.
+            Hours, for all groups (m) or one row per group.
 
         Returns
         -------
-        value, low, high : ndarray of float, shape (groups, m)
+        Interval
+            Arrays of shape (groups, m).
 
         Raises
         ------
         ArgumentError
             For a model whose intensity depends on when the last event was.
         """
-        return self._curve(times, mean=False)
+        return self._curve("intensity", times)
 
-    def expected(self, times: npt.ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def expected(self, times: npt.ArrayLike) -> Interval:
         """Events of a system up to age `times`, as `intensity`."""
-        return self._curve(times, mean=True)
+        return self._curve("expected events", times)
 
-    def _curve(self, times: npt.ArrayLike, mean: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        if self.model not in ("hpp", "power_law", "log_linear"):
+    def _interval(
+        self, quantity: str, at: FloatArray | None, estimate: FloatArray, low: FloatArray, high: FloatArray
+    ) -> Interval:
+        width = estimate.size // max(len(self.groups), 1)
+        status = np.repeat(self.status, width).reshape(estimate.shape)
+        labels = self.groups[np.repeat(np.arange(len(self.groups)), width)]
+        return Interval(quantity, "likelihood", self.level, at, estimate, low, high, status, labels, self.model)
+
+    def _curve(self, quantity: str, times: npt.ArrayLike) -> Interval:
+        if self.model == "renewal":
             raise ArgumentError(
-                f"the intensity of {self.model} depends on when the last event was",
-                remedy="use hpp, power_law or log_linear",
+                "the intensity of renewal depends on when the last event was", remedy="use hpp, power_law or log_linear"
             )
         at = np.atleast_1d(np.asarray(times, dtype=np.float64))
         if np.isnan(at).any() or (at < 0.0).any():
             raise ArgumentError("times must be zero or more hours, none missing")
         at = np.broadcast_to(at, (len(self.groups), at.shape[-1]))
+        mean = quantity == "expected events"
         if self.model == "hpp":
             factor = at if mean else np.ones_like(at)
-            return self.estimates * factor, self.low * factor, self.high * factor
+            return self._interval(quantity, at, self.estimates * factor, self.low * factor, self.high * factor)
         kind = PowerLaw if self.model == "power_law" else LogLinear
         unit = self.arranged.latest[:, None]
         s = at / unit
@@ -174,75 +183,37 @@ class ProcessFit:
             value, low, high = np.exp(centre), np.exp(centre - error), np.exp(centre + error)
         # certain at the edges: no event by age zero; an intensity of zero or infinity there
         fixed = self.ok[:, None] & ~np.isfinite(centre)
-        return value, np.where(fixed, value, low), np.where(fixed, value, high)
+        return self._interval(quantity, at, value, np.where(fixed, value, low), np.where(fixed, value, high))
 
-    def goodness(self, replications: int = 499, rng: int | np.random.Generator | None = 0) -> Any:
-        """Cramer-von Mises test of fit; see `relfit.recurrence.process_goodness.process_goodness`."""
-        from relfit.recurrence.process_goodness import process_goodness
-
-        return process_goodness(self, replications, rng)
-
-    @cached_property
-    def sentence(self) -> str:
-        """What the fit of the group with most events says, in one sentence."""
+    @property
+    def headline(self) -> str:
+        """What the fit of the group with most events says."""
         if not self.ok.any():
             return f"No {self.model} fit ({PROCESS_STATUS[str(self.status[0])] if self.status.size else 'no group'})."
         place = int(np.argmax(np.where(self.ok, self.events, -1)))
-        low, high = self.low[place], self.high[place]
-        value = self.estimates[place]
         name = "" if len(self.groups) == 1 else f" of {label_text(self.groups[place])}"
-        limits = f"{percent(self.level)} limits"
+        i, neutral = {"log_linear": (1, 0.0)}.get(self.model, (0, 1.0))
+        value, low, high = (float(v[place, i]) for v in (self.estimates, self.low, self.high))
+        limits = f"{value:.3g} ({percent(self.level)} limits {low:.3g} to {high:.3g}"
         if self.model == "hpp":
-            return f"The rate{name} is {value[0]:.3g} an hour ({limits} {low[0]:.3g} to {high[0]:.3g})."
-        if self.model in ("power_law", "log_linear"):
-            i, neutral = (0, 1.0) if self.model == "power_law" else (1, 0.0)
-            way = "rises" if low[i] > neutral else "falls" if high[i] < neutral else "neither rises nor falls for sure"
-            return (
-                f"The rate of failures{name} {way}: {self.parameters[i]} {value[i]:.3g} ({limits} {low[i]:.3g} to "
-                f"{high[i]:.3g}; {neutral:.0f} is constant)."
-            )
+            return f"The rate{name} is {limits}) per hour."
         if self.model == "renewal":
-            way = "wear out" if low[0] > 1.0 else "fail less as they go on" if high[0] < 1.0 else "show no ageing"
-            return (
-                f"Between failures, systems{name} {way}: shape {value[0]:.3g} ({limits} {low[0]:.3g} to {high[0]:.3g})."
-            )
-        wide = high[2] - low[2] > 0.8
-        return (
-            f"A repair{name} takes away {percent(value[2], 1)} of the age "
-            f"({limits} {percent(low[2], 1)} to {percent(high[2], 1)})"
-            f"{': the data hardly tell' if wide else ''}."
-        )
+            way = "wear out" if low > 1.0 else "fail less as they go on" if high < 1.0 else "show no ageing"
+            return f"Between failures, systems{name} {way}: shape {limits})."
+        way = "rises" if low > neutral else "falls" if high < neutral else "shows no clear trend"
+        return f"The rate of failures{name} {way}: {self.parameters[i]} {limits}; {neutral:.0f} is constant)."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a group: its keys, counts, status, parameters with errors and limits, log-likelihood and AIC."""
-        frame = key_columns(self.groups)
-        frame["model"] = self.model
-        frame["copies"], frame["events"], frame["hours"] = self.copies, self.events, self.hours
-        frame["status"] = self.status
+        """One row per group: its keys, counts, status, parameters with errors and limits, log-likelihood and AIC."""
+        frame = key_columns(self.groups).assign(model=self.model)
+        for name in ("copies", "events", "hours", "status"):
+            frame[name] = getattr(self, name)
         for i, name in enumerate(self.parameters):
             frame[name] = self.estimates[:, i]
             frame[f"{name}_se"] = self.standard_errors[:, i]
             frame[f"{name}_low"], frame[f"{name}_high"] = self.low[:, i], self.high[:, i]
         frame["loglik"], frame["aic"] = self.loglik, self.aic
         return frame
-
-    def to_dict(self) -> dict[str, Any]:
-        """Counts of outcomes, ready for JSON."""
-        return {
-            "model": self.model,
-            "groups": len(self.groups),
-            "status": {str(k): int(v) for k, v in pd.Series(self.status).value_counts().items()},
-            "parameters": list(self.parameters),
-            "level": self.level,
-            "notes": list(self.notes),
-            "sentence": self.sentence,
-        }
-
-    def __repr__(self) -> str:
-        return f"ProcessFit: {self.model} of {len(self.groups)} groups, {int(self.ok.sum())} fitted"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.sentence)}</p>{self.to_frame().to_html(max_rows=10, index=False)}"
 
 
 def fit_process(
@@ -254,15 +225,12 @@ def fit_process(
     ----------
     histories : EventHistories
     model : str
-        ``hpp`` (constant rate), ``power_law`` (Crow-AMSAA), ``log_linear`` (Cox-Lewis), ``renewal`` (Weibull gaps),
-        ``kijima_1`` or ``kijima_2`` (Weibull with virtual age).
+        ``hpp`` (constant rate), ``power_law`` (Crow-AMSAA), ``log_linear`` (Cox-Lewis) or ``renewal`` (Weibull gaps).
     by : "each", "all", a key of the histories, or array_like of labels
         Which systems are copies of one another and share parameters.
     level : float
         Of the intervals: exact for the rate of ``hpp``, and for the shape of ``power_law`` where all copies are watched
-        alike from age zero (or one is until its last event); profile likelihood for ``restoration`` (normal on the
-        logit of the share that is left where its standard error is below 0.05); else normal, on
-        the log scale for what must be positive.
+        alike from age zero (or one is until its last event); else normal, on the log scale for what must be positive.
 
     Returns
     -------
@@ -276,7 +244,7 @@ def fit_process(
     Notes
     -----
     Ages of left-open histories count from the beginning of observation. ``renewal`` takes their first gap as that of a
-    process that has run for long; the virtual age models take them as new, and say so in ``notes``.
+    process that has run for long.
 
     Examples
     --------
@@ -288,157 +256,141 @@ def fit_process(
     ...     [0.1, 5.6, 18.6, 19.5, 24.2, 26.7, 45.1, 45.8, 75.7, 79.7, 98.6, 120.1, 161.8, 180.6, 190.8],
     ...     [8.4, 32.5, 44.7, 48.4, 50.6, 73.6, 98.7, 112.2, 129.8, 136, 195.8],
     ... ]
-    >>> found = fit_process(EventHistories.from_groups(times, end=200.0), by="all")
-    >>> shape, scale = found.estimates[0]
+    >>> result = fit_process(EventHistories.from_groups(times, end=200.0), by="all")
+    >>> shape, scale = result.estimates[0]
     >>> round(float(shape), 3), round(float(scale**-shape), 3)
     (0.615, 0.461)
     """
     if model not in MODELS:
         raise ArgumentError(f"unknown process {model!r}", remedy=f"use one of {', '.join(MODELS)}")
-    z = normal_quantile(level)
+    normal_quantile(level)
     codes, groups = grouping(histories, by)
     copies = Copies.of(histories, codes, len(groups))
-    hours = sums(codes, histories.length, len(groups))
     status = _existence(copies, model)
-    ok = status == "ok"
-    fit = {"hpp": _constant, "power_law": _poisson, "log_linear": _poisson, "renewal": _renewal}.get(model)
-    part = copies if ok.all() else copies.take(np.flatnonzero(ok))
-    raw = fit_virtual_age(part, model, level) if fit is None else fit(part, model, level, z)
-    names = MODELS[model]
-    k = raw["free"].shape[1]
-    full: dict[str, FloatArray] = {}
-    for name, width in {"estimates": len(names), "errors": len(names), "low": len(names), "high": len(names)}.items():
-        full[name] = np.full((len(groups), width), np.nan)
-    full |= {
-        "loglik": np.full(len(groups), np.nan),
-        "free": np.full((len(groups), k), np.nan),
-        "covariance": np.full((len(groups), k, k), np.nan),
-    }
-    found = raw["found"]
-    rows = np.flatnonzero(ok)
-    status[rows[~found]] = np.where(raw["edge"][~found], "no_maximum", "not_converged")
-    for name, values in full.items():
-        values[rows[found]] = raw[name][found]
-    notes = list(histories.notes)
-    if model.startswith("kijima") and histories.left_open.any():
-        notes.append(f"{int(histories.left_open.sum())} left-open histories are taken as new at their beginning")
+    rows = np.flatnonzero(status == "ok")
+    fit: Callable[[Copies, str, float], _Fitted] = {"hpp": _constant, "renewal": _renewal}.get(model, _poisson)
+    part = fit(copies if rows.size == len(groups) else copies.take(rows), model, level)
+    status[rows[~part.found]] = np.where(part.edge[~part.found], "no_maximum", "not_converged")
+
+    def spread(values: FloatArray) -> FloatArray:
+        """The values of fitted groups, NaN for the others."""
+        out = np.full((len(groups), *values.shape[1:]), np.nan)
+        out[rows[part.found]] = values[part.found]
+        return out
+
     return ProcessFit(
-        model, groups, names, full["estimates"], full["errors"], full["low"], full["high"], full["loglik"], status,
-        np.diff(copies.offsets), copies.events, hours, level, tuple(notes), copies, full["free"], full["covariance"],
+        model, groups, MODELS[model], spread(part.estimates), spread(part.errors), spread(part.low), spread(part.high),
+        spread(part.loglik), status, np.diff(copies.offsets), copies.events,
+        per_group(histories.length, codes, len(groups)), level, histories.notes, copies, spread(part.free),
+        spread(part.covariance),
     )  # fmt: skip
 
 
 def _existence(copies: Copies, model: str) -> npt.NDArray[np.object_]:
     """Whether the data can have a fit, as far as counts tell."""
     status = np.full(copies.n_groups, "ok", dtype=object)
-    events = copies.events
+    events, histories = copies.events, copies.histories
     if model != "hpp":
-        histories = copies.histories
-        zero = histories.times == 0.0 if model == "power_law" else np.zeros(histories.times.size, dtype=np.bool_)
-        if model == "renewal" or model.startswith("kijima"):
-            zero = histories.gaps() == 0.0
         status[~differs(copies)] = "one_instant"
-        status[copies.per_group(zero.astype(np.float64)) > 0] = "zeros"
+        zeros = {"power_law": histories.times, "renewal": histories.gaps()}.get(model)
+        if zeros is not None:
+            status[copies.per_group((zeros == 0.0).astype(np.float64)) > 0] = "zeros"
         status[events < len(MODELS[model])] = "too_few"
     status[events == 0] = "no_events"
     return status
 
 
-def _constant(copies: Copies, model: str, level: float, z: float) -> dict[str, Any]:
-    from relfit.numeric.poisson import poisson_interval
+@dataclass(frozen=True)
+class _Fitted:
+    """Outcome of a fit for groups that can have one; names as in `ProcessFit`, found and edge as in `Maximum`."""
 
+    estimates: FloatArray
+    errors: FloatArray
+    low: FloatArray
+    high: FloatArray
+    loglik: FloatArray
+    free: FloatArray
+    covariance: FloatArray
+    found: BoolArray
+    edge: BoolArray
+
+    @classmethod
+    def positive(
+        cls, best: Maximum, covariance: FloatArray, estimates: FloatArray, error: FloatArray, level: float
+    ) -> _Fitted:
+        """Parameters above zero, with limits that are normal on the log scale, where their error is `error`."""
+        far = np.exp(normal_quantile(level) * error)
+        return cls(
+            estimates, estimates * error, estimates / far, estimates * far, best.value, best.free, covariance,
+            best.found, best.edge,
+        )  # fmt: skip
+
+
+def _constant(copies: Copies, model: str, level: float) -> _Fitted:
     n = copies.events.astype(np.float64)
-    hours = sums(copies.codes, copies.histories.length, copies.n_groups)
+    hours = per_group(copies.histories.length, copies.codes, copies.n_groups)
+    low, high = poisson_interval(copies.events, level)
     found = hours > 0.0
     with np.errstate(all="ignore"):
         rate = n / hours
-        low, high = poisson_interval(copies.events, level)
-        return {
-            "estimates": rate[:, None],
-            "errors": (np.sqrt(n) / hours)[:, None],
-            "low": (low / hours)[:, None],
-            "high": (high / hours)[:, None],
-            "loglik": n * (np.log(rate) - 1.0),
-            "free": np.log(rate)[:, None],
-            "covariance": (1.0 / n)[:, None, None],
-            "found": found,
-            "edge": ~found,
-        }
+        loglik, covariance = n * (np.log(rate) - 1.0), (1.0 / n)[:, None, None]
+        columns = (values[:, None] for values in (rate, np.sqrt(n) / hours, low / hours, high / hours))
+        return _Fitted(*columns, loglik, np.log(rate)[:, None], covariance, found, ~found)
 
 
-def inverse_information(best: Maximum) -> FloatArray:
+def _inverse_information(best: Maximum) -> FloatArray:
     """Covariance of the free coordinates, NaN where the search found no maximum."""
-    k = best.free.shape[1]
-    usable = best.found & np.isfinite(best.information).all(axis=(1, 2))
-    information = np.where(usable[:, None, None], best.information, np.eye(k))
-    return np.where(usable[:, None, None], np.linalg.inv(information), np.nan)
+    usable = (best.found & np.isfinite(best.information).all(axis=(1, 2)))[:, None, None]
+    return np.where(usable, np.linalg.inv(np.where(usable, best.information, np.eye(best.free.shape[1]))), np.nan)
 
 
-def _poisson(copies: Copies, model: str, level: float, z: float) -> dict[str, Any]:
+def _poisson(copies: Copies, model: str, level: float) -> _Fitted:
     kind = PowerLaw if model == "power_law" else LogLinear
     objective = kind.of(copies)
     best = maximise(objective, objective.first_guess())
-    covariance = inverse_information(best)
-    unit = copies.latest
+    covariance = _inverse_information(best)
+    unit, second = copies.latest, best.free[:, 1]
+    jacobian = np.zeros((unit.size, 2, 2))  # of the logs of the parameters (of the growth itself)
     with np.errstate(all="ignore"):
-        mean, second = np.exp(best.free[:, 0]), best.free[:, 1]
+        mean = np.exp(best.free[:, 0])
         if model == "power_law":
             shape = np.exp(second)
             estimates = np.stack([shape, unit * mean ** (-1.0 / shape)], axis=1)
             # log scale = log unit - log mean / shape
-            jacobian = np.zeros((mean.size, 2, 2))
             jacobian[:, 0, 1] = 1.0
             jacobian[:, 1, 0], jacobian[:, 1, 1] = -1.0 / shape, best.free[:, 0] / shape
         else:
             estimates = np.stack([mean * np.exp(-0.5 * second) / unit, second / unit], axis=1)
-            jacobian = np.zeros((mean.size, 2, 2))
-            jacobian[:, 0, 0], jacobian[:, 0, 1] = 1.0, -0.5
+            jacobian[:, 0] = 1.0, -0.5
             jacobian[:, 1, 1] = 1.0 / unit
         error = np.sqrt(np.einsum("gij,gjk,gik->gi", jacobian, covariance, jacobian))
-        low, high = estimates * np.exp(-z * error), estimates * np.exp(z * error)
-        errors = estimates * error
-        if model == "log_linear":
-            low[:, 1], high[:, 1] = estimates[:, 1] - z * error[:, 1], estimates[:, 1] + z * error[:, 1]
-            errors[:, 1] = error[:, 1]
-        else:
-            alike, freedom = _alike(copies)
-            ratio = estimates[:, 0] / (2.0 * copies.events)
-            tail = 0.5 - 0.5 * level
-            low[alike, 0] = (ratio * special.chdtri(freedom, 1.0 - tail))[alike]
-            high[alike, 0] = (ratio * special.chdtri(freedom, tail))[alike]
-    return {
-        "estimates": estimates, "errors": errors, "low": low, "high": high, "loglik": best.value, "free": best.free,
-        "covariance": covariance, "found": best.found, "edge": best.edge,
-    }  # fmt: skip
+        fitted = _Fitted.positive(best, covariance, estimates, error, level)
+    if model == "log_linear":
+        far = normal_quantile(level) * error[:, 1]
+        fitted.errors[:, 1] = error[:, 1]
+        fitted.low[:, 1], fitted.high[:, 1] = estimates[:, 1] - far, estimates[:, 1] + far
+    else:
+        alike, freedom = _alike(copies)
+        ratio, tail = estimates[:, 0] / (2.0 * copies.events), 0.5 - 0.5 * level
+        fitted.low[alike, 0] = (ratio * special.chdtri(freedom, 1.0 - tail))[alike]
+        fitted.high[alike, 0] = (ratio * special.chdtri(freedom, tail))[alike]
+    return fitted
 
 
 def _alike(copies: Copies) -> tuple[BoolArray, FloatArray]:
     """Groups whose shape has an exact chi-square distribution, and its degrees of freedom."""
-    histories, unit = copies.histories, copies.latest[copies.codes]
-    alike = np.bincount(copies.codes, (histories.begin == 0.0) & (histories.end == unit), minlength=copies.n_groups)
-    size = np.diff(copies.offsets)
-    last = np.bincount(
-        copies.codes, (histories.sizes > 0) & (histories.last_event() == histories.end), minlength=copies.n_groups
-    )
-    exact = (alike == size) & ((last == 0) | (size == 1))
+    histories, size = copies.histories, np.diff(copies.offsets)
+    whole = (histories.begin == 0.0) & (histories.end == copies.latest[copies.codes])
+    cut = (histories.sizes > 0) & (histories.last_event() == histories.end)
+    whole_count, last = (per_group(values, copies.codes, copies.n_groups) for values in (whole, cut))
+    exact = (whole_count == size) & ((last == 0) | (size == 1))
     return exact, 2.0 * np.maximum(copies.events - (last > 0), 1)
 
 
-def _renewal(copies: Copies, model: str, level: float, z: float) -> dict[str, Any]:
+def _renewal(copies: Copies, model: str, level: float) -> _Fitted:
     objective = Renewal(copies)
     best = maximise(objective, objective.first_guess())
-    covariance = inverse_information(best)
+    covariance = _inverse_information(best)
     with np.errstate(all="ignore"):
-        estimates = np.exp(best.free)
         error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-        return {
-            "estimates": estimates,
-            "errors": estimates * error,
-            "low": estimates * np.exp(-z * error),
-            "high": estimates * np.exp(z * error),
-            "loglik": best.value,
-            "free": best.free,
-            "covariance": covariance,
-            "found": best.found,
-            "edge": best.edge,
-        }
+        return _Fitted.positive(best, covariance, np.exp(best.free), error, level)

@@ -164,7 +164,7 @@ class Questions:
             found = availability(self.log, level=self.level)
             if not found.node_hours.sum():
                 raise DataError("no node was watched for any time")
-            if not (found.repair_hours + found.planned_hours).sum():
+            if not found.down_hours.sum():
                 raise DataError("no outage of a node with a known end is on record")
             return found
 

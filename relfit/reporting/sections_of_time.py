@@ -41,7 +41,7 @@ def steady(m: Material) -> Section:
     trend, each, processes = questions.trend.found, questions.trend_by_node.found, questions.processes.found
     curve = questions.mean_cumulative.found
     if trend is not None:
-        sentences.append(trend.sentence)
+        sentences.append(trend.headline)
         several = each is not None and len(each.groups) > 1
         figures.append(draw("trends", plotting.trends, each if several else trend, size=(5.4, 2.8), note=(
             "Laplace and MIL-HDBK-189 take failures as those of a Poisson process and mistake bursts for a trend; go "
@@ -50,7 +50,7 @@ def steady(m: Material) -> Section:
     elif questions.trend.problem:
         problems.append(questions.trend.problem)
     if processes is not None and not m.several_systems:
-        sentences.append(processes.sentence)
+        sentences.append(processes.headline)
         figures.append(draw("processes", plotting.processes, processes, size=_SMALL))
     elif curve is not None:
         figures.append(draw("cumulative", plotting.mean_cumulative, curve, size=_SMALL))
@@ -167,4 +167,4 @@ def availability_section(m: Material) -> Section:
          "node_hours": "node-hours", "down_hours": "hours down"},
         percent=frozenset({"operational", "low", "high"}), shown=8,
     )  # fmt: skip
-    return Section(key, title, (whole.sentence,), (figure,), (table,), verdict=found.sentence)
+    return Section(key, title, (whole.headline,), (figure,), (table,), verdict=found.headline)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.nonparametric.steps import normal_quantile
+from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import maximise
 from relfit.screening.rate_table import RateTable
 

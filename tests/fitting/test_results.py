@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.fitting import kaplan_meier, mean_time
+from relfit.fitting import mean_time
+from relfit.nonparametric import kaplan_meier
 from relfit.lifedata import LifeData
 
 

@@ -31,7 +31,6 @@ from relfit.recurrence import (
     MODELS,
     availability,
     availability_over_time,
-    compare_groups,
     compare_processes,
     fit_process,
     histories_of_log,
@@ -107,14 +106,12 @@ FUNCTIONS: dict[str, Callable[[FailureLog], Any]] = {
     "repair_kinds": repair_kinds,
     "repairs by node": lambda log: repair_kinds(log, "node"),
     "histories_of_log": histories_of_log,
-    "histories_of_log, calendar": lambda log: histories_of_log(log, "system", clock="calendar"),
     "mean_cumulative": lambda log: _with(log, mean_cumulative),
     "mean_cumulative, each": lambda log: _with(log, lambda h: mean_cumulative(h, "each")),
     "trend_tests": lambda log: _with(log, trend_tests),
     "trend_tests, all": lambda log: _with(log, lambda h: trend_tests(h, "all")),
     "compare_processes": lambda log: _with(log, compare_processes),
     "compare_processes, all": lambda log: _with(log, lambda h: compare_processes(h, "all")),
-    "compare_groups": lambda log: _with(log, lambda h: compare_groups(h, "each")),
     "process_goodness": lambda log: _with(log, lambda h: process_goodness(fit_process(h), 19)),
     "process_goodness, log-linear": lambda log: _with(
         log, lambda h: process_goodness(fit_process(h, "log_linear", "all"), 19)

@@ -41,16 +41,3 @@ def renewals(copies: int, events: int, shape: float, rng: np.random.Generator) -
     """Weibull renewal processes watched until their last event."""
     at = rng.weibull(shape, (copies, events)).cumsum(axis=1)
     return EventHistories.from_flat(at.ravel(), np.arange(copies + 1) * events, at[:, -1])
-
-
-def virtual_ages(
-    copies: int, events: int, shape: float, scale: float, kept: float, second: bool, rng: np.random.Generator
-) -> EventHistories:
-    """Kijima processes watched until their last event; a repair leaves the share `kept` of the age."""
-    age, now, at = np.zeros(copies), np.zeros(copies), np.zeros((copies, events))
-    for i in range(events):
-        gap = scale * ((age / scale) ** shape + rng.exponential(size=copies)) ** (1.0 / shape) - age
-        now = now + gap
-        at[:, i] = now
-        age = kept * (age + gap) if second else age + kept * gap
-    return EventHistories.from_flat(at.ravel(), np.arange(copies + 1) * events, at[:, -1])

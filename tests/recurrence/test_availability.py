@@ -26,26 +26,22 @@ def hand_made():
 
 
 def test_by_hand():
-    found = availability(hand_made(), planned="upgrade")
+    found = availability(hand_made())
     assert found.node_hours[0] == 250.0
-    assert found.repair_hours[0] == 22.0
-    assert found.planned_hours[0] == 8.0
+    assert found.down_hours[0] == 30.0
     assert found.operational[0] == pytest.approx(220.0 / 250.0)
-    assert found.inherent[0] == pytest.approx(220.0 / 242.0)
-    assert found.failures[0] == 2
-    assert found.mtbf[0] == 110.0
-    assert found.mttr[0] == 11.0
-    assert found.inherent_low[0] < found.inherent[0] < found.inherent_high[0]
-    alone = availability(hand_made())
-    assert alone.inherent[0] == alone.operational[0] == pytest.approx(0.88)
+    assert found.failures[0] == 3
+    assert found.mtbf[0] == pytest.approx(220.0 / 3.0)
+    assert found.mttr[0] == 10.0
+    assert found.low[0] < found.operational[0] < found.high[0]
 
 
 def test_nodes_and_racks():
     nodes = availability(hand_made(), "node")
     np.testing.assert_allclose(nodes.operational, [0.8, 0.9, 1.0])
     assert nodes.status.tolist() == ["ok", "ok", "never_down"]
-    assert np.isnan(nodes.operational_low[2])
-    assert nodes.operational_low[0] < 0.8 < nodes.operational_high[0]
+    assert np.isnan(nodes.low[2])
+    assert nodes.low[0] < 0.8 < nodes.high[0]
     racks = availability(hand_made(), "rack")
     assert racks.groups.tolist() == ["r1", "r2"]
     assert racks.nodes.tolist() == [2, 1]
@@ -61,10 +57,10 @@ def test_over_time_by_hand_and_as_a_whole():
     np.testing.assert_allclose(found.down_hours[0], [17.0, 0.0, 8.0, 1.0, 4.0], atol=1e-9)
     np.testing.assert_allclose(found.operational[0], 1.0 - found.down_hours[0] / found.node_hours[0])
     assert found.status[0].tolist() == ["ok", "never_down", "ok", "ok", "ok"]
-    assert "lowest from 2001-01-05" in found.sentence
+    assert "lowest from 2001-01-05" in found.headline
     white = rf.datasets.load("white")
     parts, whole = availability_over_time(white), availability(white)
-    assert parts.down_hours.sum() == pytest.approx(whole.repair_hours.sum())
+    assert parts.down_hours.sum() == pytest.approx(whole.down_hours.sum())
     assert parts.node_hours.sum() == pytest.approx(whole.node_hours.sum())
     assert len(parts.to_frame()) == parts.operational.size
 
@@ -84,7 +80,7 @@ def test_limits_cover(per):
             events += [{"system": str(s), "node": str(n), "start": a, "end": b} for a, b in pairs if b < window]
     found = availability(make_log(events, people, window=(0, window)), per)
     truth = 50.0 / (50.0 + np.exp(1.0))
-    inside = (found.operational_low <= truth) & (found.operational_high >= truth)
+    inside = (found.low <= truth) & (found.high >= truth)
     assert 0.89 < inside.mean() < 0.99
 
 
@@ -95,11 +91,11 @@ def test_ends_that_are_not_known():
     assert np.isnan(nodes.operational[0])
     assert np.isnan(nodes.mttr).all()
     assert nodes.unknown_ends.tolist() == [1, 1]
-    assert "without a known end" in availability(log).sentence
+    assert "without a known end" in availability(log).headline
     assert availability_over_time(log).unknown_ends == 2
     one = availability(make_log([{"start": 1.0, "end": 2.0}]), "node")
     assert one.status.tolist() == ["one_outage"]
-    assert np.isnan(one.operational_low[0])
+    assert np.isnan(one.low[0])
     none = availability(make_log([], [{"node": "a"}]))
     assert none.status.tolist() == ["never_down"]
     assert none.operational.tolist() == [1.0]
@@ -107,13 +103,11 @@ def test_ends_that_are_not_known():
 
 def test_bad_options():
     log = hand_made()
-    with pytest.raises(ArgumentError, match="planned cause"):
-        availability(log, planned=["dinner"])
     with pytest.raises(ArgumentError, match="no column"):
         availability(log, "cause")
     with pytest.raises(ArgumentError, match="level"):
         availability(log, level=2.0)
-    with pytest.raises(DataError, match="whole lives"):
+    with pytest.raises(DataError, match="durations and no outages"):
         availability(make_log(lifetimes=[{"node": "1", "duration": 4.0, "observed": True}]))
-    assert isinstance(availability(log).to_dict()["sentence"], str)
-    assert isinstance(availability_over_time(log).to_dict()["sentence"], str)
+    assert availability(log).to_dict()["findings"] == ["Nodes were up 88.000 % of the time."]
+    assert len(availability_over_time(log, unit="day").to_dict()["down_hours"][0]) == 5

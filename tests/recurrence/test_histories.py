@@ -1,4 +1,4 @@
-"""Event histories from logs, sequences and lives."""
+"""Event histories from logs and sequences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit import ArgumentError, DataError, LifeData
+from relfit import ArgumentError, DataError
 from relfit.recurrence import EventHistories, grouping, histories_of_log
 from tests.factories import make_log
 
@@ -23,9 +23,6 @@ def test_ages_count_from_each_nodes_own_beginning():
     assert found.sizes.tolist() == [1, 2, 0]
     assert found.end.tolist() == [100.0, 40.0, 100.0]
     assert found.left_open.tolist() == [False, True, False]
-    calendar = histories_of_log(log, clock="calendar")
-    assert calendar.begin.tolist() == [0.0, 50.0, 0.0]
-    assert calendar.times.tolist() == [10.0, 60.0, 70.0]
     whole = histories_of_log(log, "system")
     assert whole.times.tolist() == [10.0, 60.0, 70.0]
     assert whole.left_open.tolist() == [True]
@@ -44,10 +41,9 @@ def test_an_outage_under_way_and_an_event_that_opens_an_unknown_history_do_not_c
     assert any("began" in note for note in found.notes)
 
 
-def test_overlapping_records_are_one_outage_or_several():
+def test_overlapping_records_are_one_outage():
     log = make_log([{"start": 10.0, "end": 20.0}, {"start": 12.0, "end": 15.0}])
     assert histories_of_log(log).times.tolist() == [10.0]
-    assert histories_of_log(log, overlaps="keep").times.tolist() == [10.0, 12.0]
 
 
 def test_gaps_take_and_lives_agree():
@@ -59,18 +55,7 @@ def test_gaps_take_and_lives_agree():
     assert part.sizes.tolist() == found.sizes[[3, 1]].tolist()
     assert len(found.to_frame()) == 512
     assert "512 histories" in repr(found)
-    assert found.to_dict()["events"] == found.times.size
-
-
-def test_lives_one_after_the_other_make_a_history():
-    lives = LifeData.from_groups([[5.0, 3.0, 4.0], [], [2.0]], [[1, 1, 0], [], [1]])
-    found = EventHistories.from_lives(lives)
-    assert found.times.tolist() == [5.0, 8.0, 2.0]
-    assert found.end.tolist() == [12.0, 0.0, 2.0]
-    with pytest.raises(DataError, match="before the last"):
-        EventHistories.from_lives(LifeData.from_array([1.0, 2.0], [False, True]))
-    with pytest.raises(DataError, match="right-censored"):
-        EventHistories.from_lives(LifeData.from_intervals([1.0], [2.0]))
+    assert len(found.to_dict()["groups"]) == 512
 
 
 def test_grouping():
@@ -97,11 +82,8 @@ def test_what_cannot_be_is_rejected(times, end, begin):
 
 
 def test_bad_options():
-    log = make_log([{"start": 1.0}])
-    with pytest.raises(ArgumentError, match="clock"):
-        histories_of_log(log, clock="moon")
-    with pytest.raises(ArgumentError, match="overlaps"):
-        histories_of_log(log, overlaps="x")
+    with pytest.raises(ArgumentError, match="no column 'rack'"):
+        histories_of_log(make_log([{"start": 1.0}]), "rack")
     with pytest.raises(DataError, match="in order"):
         EventHistories.from_flat([2.0, 1.0], [0, 2], 3.0)
     with pytest.raises(DataError, match="offsets"):
@@ -111,5 +93,5 @@ def test_bad_options():
     with pytest.raises(ArgumentError, match="positions"):
         EventHistories.from_groups([[1.0]]).take([1])
     lives = make_log(lifetimes=[{"node": "1", "duration": 4.0, "observed": True}])
-    with pytest.raises(DataError, match="whole lives"):
+    with pytest.raises(DataError, match="durations without dates"):
         histories_of_log(lives)

@@ -31,12 +31,12 @@ def test_nelsons_valve_seats() -> None:
     histories = valve_seats()
     assert (histories.n_histories, histories.times.size) == (41, 48)
     curve = mean_cumulative(histories)
-    assert curve.mean[:2].round(3).tolist() == [0.024, 0.049]
-    assert curve.mean[-1] == pytest.approx(1.54, abs=0.005)
+    assert curve.estimate[:2].round(3).tolist() == [0.024, 0.049]
+    assert curve.estimate[-1] == pytest.approx(1.54, abs=0.005)
     ends = [[*histories.take([j]).times, histories.end[j]] for j in range(41)]
     expected = MCF_nonparametric(data=ends, print_results=False, show_plot=False)
     last = dict(zip(expected.time, expected.MCF, strict=True))
-    np.testing.assert_allclose(curve.mean, [last[time] for time in curve.times], rtol=1e-9)
+    np.testing.assert_allclose(curve.estimate, [last[time] for time in curve.times], rtol=1e-9)
     x = np.concatenate([histories.times, histories.end])
     i = np.concatenate([histories.codes(), np.arange(41)])
     c = np.concatenate([np.zeros(48), np.ones(41)]).astype(int)
@@ -63,7 +63,7 @@ def test_nists_repairs() -> None:
     fit = fit_process(histories)
     shape = fit.estimates[0, 0]
     assert 0.9 * shape == pytest.approx(0.4835, abs=5e-4)  # without bias: (n - 1) / n of the maximum
-    assert (10 / 1500.0) * shape == pytest.approx(fit.intensity(1500.0)[0][0, 0])
+    assert (10 / 1500.0) * shape == pytest.approx(fit.intensity(1500.0).estimate[0, 0])
 
 
 def test_the_handbooks_development_test() -> None:
@@ -75,4 +75,4 @@ def test_the_handbooks_development_test() -> None:
     assert found["direction"] == -1
     crow = fit_process(EventHistories.from_groups(CROW_SYSTEMS, end=200.0), by="all")
     assert crow.events.tolist() == [36]
-    assert crow.intensity(200.0)[0][0, 0] == pytest.approx(36 * 0.615 / (3 * 200.0), rel=1e-3)
+    assert crow.intensity(200.0).estimate[0, 0] == pytest.approx(36 * 0.615 / (3 * 200.0), rel=1e-3)

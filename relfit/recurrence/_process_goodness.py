@@ -8,33 +8,34 @@ depend on the parameters (Crow 1974 has the critical values); else it comes from
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
-from relfit.fitting import fit
-from relfit.lifedata import LifeData, key_columns
-from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray
+from relfit.goodness import tabulated_p
+from relfit.lifedata import key_columns
+from relfit.numeric.grouped import per_group
+from relfit.recurrence.histories import EventHistories, FloatArray, IntArray
 from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw
 from relfit.recurrence.processes import ProcessFit, fit_process
+from relfit.results import Result
 from relfit.text import p_value
 
 __all__ = ["GOODNESS_STATUS", "ProcessGoodness", "process_goodness"]
 
-_MOST_EVENTS = 2_000_000  # of all replicates at one time
+_MOST_EVENTS = 2_000_000  # of all resamples at one time
 GOODNESS_STATUS = {
     "ok": "the test was made",
     "no_fit": "the process has no fit in this group",
     "too_few": "fewer than three events that are not the end of their observation",
-    "not_computed": "needs a bootstrap; ask for replications",
+    "not_computed": "needs a bootstrap; ask for resamples",
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ProcessGoodness:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProcessGoodness(Result):
     """Cramer-von Mises test of every group.
 
     Attributes
@@ -51,8 +52,8 @@ class ProcessGoodness:
         ``table`` or ``bootstrap``.
     status : ndarray of object, shape (groups,)
         See `GOODNESS_STATUS`.
-    replications : int
-        Replicates asked for.
+    n_resamples : int
+        Of the bootstrap.
     """
 
     model: str
@@ -63,11 +64,11 @@ class ProcessGoodness:
     events: IntArray
     source: npt.NDArray[np.object_]
     status: npt.NDArray[np.object_]
-    replications: int
+    n_resamples: int
 
     @property
-    def sentence(self) -> str:
-        """What the tests say, in one sentence."""
+    def headline(self) -> str:
+        """What the tests say."""
         made = self.status == "ok"
         if not made.size:
             return "There is no group whose fit could be tested."
@@ -75,86 +76,71 @@ class ProcessGoodness:
             return f"The fit of {self.model} cannot be tested ({GOODNESS_STATUS[str(self.status[0])]})."
         if made.sum() == 1:
             p = float(self.p[made][0])
+            least = 1.0 / (self.n_resamples + 1) if self.source[made][0] == "bootstrap" else 0.001
             how = "does not describe" if p < 0.05 else "may describe"
-            return f"A {self.model} process {how} the events (Cramer-von Mises {p_value(p)})."
+            return f"A {self.model} process {how} the events (Cramer-von Mises {p_value(p, least)})."
         return (
             f"The {self.model} process is rejected at 5 % in {int((self.p[made] < 0.05).sum())} of {int(made.sum())} "
             f"groups; chance alone gives {0.05 * made.sum():.3g}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a group."""
+        """One row per group."""
         frame = key_columns(self.groups)
         for name in ("events", "statistic", "crow", "p", "source", "status"):
             frame[name] = getattr(self, name)
         return frame
 
-    def to_dict(self) -> dict[str, Any]:
-        """Counts of outcomes, ready for JSON."""
-        return {
-            "model": self.model,
-            "groups": len(self.groups),
-            "status": {str(k): int(v) for k, v in pd.Series(self.status).value_counts().items()},
-            "rejected_at_0.05": int((np.nan_to_num(self.p, nan=1.0) < 0.05).sum()),
-            "replications": self.replications,
-            "sentence": self.sentence,
-        }
-
-    def __repr__(self) -> str:
-        return f"ProcessGoodness: {self.model}, {int((self.status == 'ok').sum())} of {len(self.groups)} groups tested"
-
 
 def process_goodness(
-    found: ProcessFit, replications: int = 499, rng: int | np.random.Generator | None = 0
+    fit: ProcessFit, n_resamples: int = 499, rng: int | np.random.Generator | None = 0
 ) -> ProcessGoodness:
     """Test the fit of a power-law or log-linear process in every group.
 
     Parameters
     ----------
-    found : ProcessFit
+    fit : ProcessFit
         Of ``power_law`` or ``log_linear``.
-    replications : int
+    n_resamples : int
         Of the bootstrap, for log-linear fits and for histories that begin after age zero; 0 for none.
     rng : int or numpy.random.Generator, optional
 
     Raises
     ------
     ArgumentError
-        For another model, or a negative number of replications.
+        For another model, or a negative number of resamples.
 
     Examples
     --------
     >>> from relfit.recurrence import EventHistories, fit_process
-    >>> found = fit_process(EventHistories.from_groups([[1, 4, 12, 33, 40, 81]], end=100.0))
-    >>> found.goodness().status.tolist()
+    >>> fit = fit_process(EventHistories.from_groups([[1, 4, 12, 33, 40, 81]], end=100.0))
+    >>> process_goodness(fit).status.tolist()
     ['ok']
     """
-    if found.model not in ("power_law", "log_linear"):
-        raise ArgumentError(f"there is no Cramer-von Mises test of {found.model} here", remedy="use power_law")
-    if replications < 0:
-        raise ArgumentError(f"replications must be zero or more, not {replications}")
-    copies, size = found.arranged, len(found.groups)
-    statistic, p, crow = np.full(size, np.nan), np.full(size, np.nan), np.full(size, np.nan)
-    status = np.where(found.ok, "ok", "no_fit").astype(object)
+    if fit.model not in ("power_law", "log_linear"):
+        raise ArgumentError(f"there is no Cramer-von Mises test of {fit.model} here", remedy="use power_law")
+    if n_resamples < 0:
+        raise ArgumentError(f"n_resamples must be zero or more, not {n_resamples}")
+    copies, size = fit.arranged, len(fit.groups)
+    statistic, p, crow = (np.full(size, np.nan) for _ in range(3))
+    status = np.where(fit.ok, "ok", "no_fit").astype(object)
     source = np.full(size, "bootstrap", dtype=object)
     events = copies.events.copy()
-    if found.model == "power_law":
-        late = np.bincount(copies.codes, copies.histories.begin > 0.0, minlength=size)
-        free = found.ok & (late == 0)
+    if fit.model == "power_law":
+        free = fit.ok & (per_group(copies.histories.begin > 0.0, copies.codes, size) == 0)
         source[free] = "table"
         part = np.flatnonzero(free)
-        if part.size:
-            statistic[part], p[part], crow[part], events[part] = _tabulated(copies.take(part))
-    status[found.ok & (events < 3)] = "too_few"
+        statistic[part], p[part], crow[part], events[part] = _tabulated(copies.take(part))
+    status[fit.ok & (events < 3)] = "too_few"
     rest = np.flatnonzero((status == "ok") & (source == "bootstrap"))
     if rest.size:
-        statistic[rest] = _distance(copies.take(rest), found.model, found.free[rest, 1])
-        if replications:
-            p[rest] = _bootstrap(copies.take(rest), found, rest, statistic[rest], replications, rng)
+        statistic[rest] = _distance(copies.take(rest), fit.model, fit.free[rest, 1])
+        if n_resamples:
+            p[rest] = _bootstrap(copies.take(rest), fit, rest, statistic[rest], n_resamples, rng)
     status[(status == "ok") & np.isnan(p)] = "not_computed"
     for values in (statistic, p, crow):
         values[(status != "ok") & (status != "not_computed")] = np.nan
-    return ProcessGoodness(found.model, found.groups, statistic, p, crow, events, source, status, replications)
+    return ProcessGoodness(fit.model, fit.groups, statistic, p, crow, events, source, status, n_resamples)
 
 
 def _squared(uniform: FloatArray, codes: IntArray, size: int) -> FloatArray:
@@ -171,22 +157,19 @@ def _squared(uniform: FloatArray, codes: IntArray, size: int) -> FloatArray:
 
 def _tabulated(copies: Copies) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Statistic, p-value, Crow's statistic and the events that count."""
-    histories = copies.histories
+    histories, size = copies.histories, copies.n_groups
     cut = (histories.sizes > 0) & (histories.last_event() == histories.end)
     kept = np.ones(histories.times.size, dtype=np.bool_)
     kept[histories.offsets[1:][cut] - 1] = False
     code = copies.event_codes[kept]
-    life = np.log(histories.end[histories.codes()[kept]] / histories.times[kept])
-    count = np.bincount(code, minlength=copies.n_groups)
-    offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-    test = fit(LifeData(life, np.ones(life.size, np.bool_), offsets, pd.RangeIndex(copies.n_groups)), "exponential")
-    good = test["exponential"].goodness(("cvm",), bootstrap=0)
-    total = np.bincount(code, life, minlength=copies.n_groups)
+    log = np.log(histories.end[histories.codes()[kept]] / histories.times[kept])
+    count = np.bincount(code, minlength=size)
     with np.errstate(all="ignore"):
-        unbiased = (count - 1.0) / total
-        crow = _squared(np.exp(-unbiased[code] * life), code, copies.n_groups)
+        rate = count / per_group(log, code, size)
+        statistic = _squared(np.exp(-rate[code] * log), code, size)
+        crow = _squared(np.exp(-(rate * (count - 1.0) / count)[code] * log), code, size)
     crow[count < 2] = np.nan
-    return good.statistic[:, 0], good.p[:, 0], crow, count.astype(np.int64)
+    return statistic, tabulated_p("exponential", "cvm", statistic, count), crow, count.astype(np.int64)
 
 
 def _shares(copies: Copies, model: str, second: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -206,20 +189,25 @@ def _distance(copies: Copies, model: str, second: FloatArray) -> FloatArray:
 
 
 def _bootstrap(
-    copies: Copies, found: ProcessFit, rows: IntArray, statistic: FloatArray, replications: int, rng: Any
+    copies: Copies,
+    fit: ProcessFit,
+    rows: IntArray,
+    statistic: FloatArray,
+    n_resamples: int,
+    rng: int | np.random.Generator | None,
 ) -> FloatArray:
-    """Share of replicates, drawn from the fit with as many events in each history, that are as far from their fit."""
+    """Share of samples, drawn from the fit with as many events in each history, that are as far from their fit."""
     generator = np.random.default_rng(rng)
-    second = found.free[rows, 1]
+    second = fit.free[rows, 1]
     above, made = np.zeros(rows.size), np.zeros(rows.size)
     at_once = max(1, int(_MOST_EVENTS // max(copies.histories.times.size, 1)))
-    for first in range(0, replications, at_once):
-        times = min(at_once, replications - first)
-        drawn = _draw(copies, found.model, second, times, generator)
+    for first in range(0, n_resamples, at_once):
+        times = min(at_once, n_resamples - first)
+        drawn = _draw(copies, fit.model, second, times, generator)
         labels = np.repeat(np.arange(times * rows.size), np.tile(np.diff(copies.offsets), times))
-        again = fit_process(drawn, found.model, labels)
-        usable: BoolArray = again.ok.reshape(times, rows.size)
-        value = _distance(again.arranged, found.model, again.free[:, 1]).reshape(times, rows.size)
+        again = fit_process(drawn, fit.model, labels)
+        usable = again.ok.reshape(times, rows.size)
+        value = _distance(again.arranged, fit.model, again.free[:, 1]).reshape(times, rows.size)
         with np.errstate(invalid="ignore"):
             above += (usable & (value >= statistic)).sum(axis=0)
         made += usable.sum(axis=0)
@@ -227,7 +215,7 @@ def _bootstrap(
 
 
 def _draw(copies: Copies, model: str, second: FloatArray, times: int, generator: np.random.Generator) -> EventHistories:
-    """Replicates of all groups, one set after the other."""
+    """Samples of all groups, one set after another."""
     histories, history = copies.histories, copies.histories.codes()
     unit, parameter = copies.latest[copies.event_codes], second[copies.event_codes]
     begin, end = histories.begin[history] / unit, histories.end[history] / unit

@@ -1,0 +1,71 @@
+"""Sums, products and look-ups within groups of flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+__all__ = ["cumulative", "first_below", "per_group", "places"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def cumulative(values: FloatArray, codes: IntArray, product: bool = False) -> FloatArray:
+    """Running sum (or product) within each group; a group's result does not depend on its neighbours.
+
+    Examples
+    --------
+    >>> cumulative(np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1])).tolist()
+    [1.0, 3.0, 5.0]
+    """
+    groups: Any = pd.Series(values).groupby(codes, sort=False)
+    return np.asarray(groups.cumprod() if product else groups.cumsum(), dtype=np.float64)
+
+
+def per_group(values: npt.ArrayLike, codes: IntArray, size: int) -> FloatArray:
+    """Sum of the values of each of `size` groups.
+
+    Examples
+    --------
+    >>> per_group([1.0, 2.0, 5.0], np.array([0, 0, 2]), 3).tolist()
+    [3.0, 0.0, 5.0]
+    """
+    return np.bincount(codes, np.asarray(values, dtype=np.float64), minlength=size).astype(np.float64)
+
+
+def places(times: FloatArray, offsets: IntArray, wanted: FloatArray, below: bool = False) -> IntArray:
+    """Number of entries of each group at or below (with `below`, only below) each wanted time.
+
+    Parameters
+    ----------
+    times : ndarray of float, shape (steps,)
+        Rising within each group.
+    offsets : ndarray of int, shape (groups + 1,)
+    wanted : ndarray of float, shape (groups, m)
+    below : bool
+
+    Returns
+    -------
+    ndarray of int, shape (groups, m)
+
+    Examples
+    --------
+    >>> places(np.array([1.0, 2.0]), np.array([0, 2]), np.array([[0.5, 1.0, 9.0]])).tolist()
+    [[0, 1, 2]]
+    """
+    groups = np.arange(offsets.size - 1)
+    levels = np.unique(times)
+    width = levels.size + 1
+    keys = np.repeat(groups, np.diff(offsets)) * width + np.searchsorted(levels, times)
+    rank = np.searchsorted(levels, wanted, side="left" if below else "right")
+    return np.asarray(np.searchsorted(keys, groups[:, None] * width + rank) - offsets[:-1, None], dtype=np.int64)
+
+
+def first_below(curve: FloatArray, offsets: IntArray, height: float) -> IntArray:
+    """Place of the first entry of each group that is at or below `height`; the group's end where there is none."""
+    hits = np.append(np.flatnonzero(curve <= height), curve.size)
+    return np.minimum(hits[np.searchsorted(hits, offsets[:-1])], offsets[1:])
