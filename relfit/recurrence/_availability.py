@@ -1,4 +1,4 @@
-"""Operational availability of nodes, systems and other groups: the share of node-hours without an outage of any cause."""
+"""Operational availability of nodes, systems and other groups: the share of node-hours without an outage."""
 
 from __future__ import annotations
 

@@ -406,7 +406,7 @@ def test_mean_cumulative_steps(histories: EventHistories) -> None:
     ax = plotting.mean_cumulative(found, new())
     x, y = labelled(ax)["mean number of failures"].get_data()
     assert y[0] == 0.0
-    assert y[-1] == pytest.approx(found.mean[-1])
+    assert y[-1] == pytest.approx(found.estimate[-1])
     assert x[-1] == pytest.approx(found.until[0])
     assert found.at(float(x[x.size // 2]))[0] == pytest.approx(y[x.size // 2])
     drawn(ax)
@@ -451,7 +451,7 @@ def test_processes_over_what_was_observed(histories: EventHistories) -> None:
         x, y = handles[name].get_data()
         assert y == pytest.approx(found.fits[model].expected(x)[0][0])
     whole = mean_cumulative(histories)
-    assert handles["observed"].get_ydata()[-1] == pytest.approx(whole.mean[-1])
+    assert handles["observed"].get_ydata()[-1] == pytest.approx(whole.estimate[-1])
     drawn(ax)
 
 

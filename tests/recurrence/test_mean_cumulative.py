@@ -65,7 +65,9 @@ def test_robust_variance_is_the_sum_of_squared_residuals_in_every_group():
             there = (histories.begin <= time) & (time <= histories.end) & (labels == group)
             own = np.bincount(code[histories.times == time], minlength=30) * (labels == group)
             residual[there, k] = (own - own.sum() / there.sum())[there] / there.sum()
-        np.testing.assert_allclose(curve.standard_error[part] ** 2, (residual.cumsum(axis=1) ** 2).sum(axis=0), rtol=1e-9)
+        np.testing.assert_allclose(
+            curve.standard_error[part] ** 2, (residual.cumsum(axis=1) ** 2).sum(axis=0), rtol=1e-9
+        )
 
 
 def test_limits_cover_with_unequal_systems():

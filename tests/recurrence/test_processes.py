@@ -182,7 +182,9 @@ def test_statuses():
     nothing = compare_processes(EventHistories.from_groups([[]], end=1.0))
     assert nothing.best.tolist() == [None]
     assert "No process" in nothing.headline
-    assert process_goodness(fit_process(EventHistories.from_groups([[1.0, 2.0]], end=3.0))).status.tolist() == ["too_few"]
+    assert process_goodness(fit_process(EventHistories.from_groups([[1.0, 2.0]], end=3.0))).status.tolist() == [
+        "too_few"
+    ]
 
 
 def test_the_unit_of_time_does_not_matter_and_a_batch_is_its_groups():
