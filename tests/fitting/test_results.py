@@ -11,8 +11,8 @@ from scipy import stats
 
 import relfit as rf
 from relfit.fitting import mean_time
-from relfit.nonparametric import kaplan_meier
 from relfit.lifedata import LifeData
+from relfit.nonparametric import kaplan_meier
 
 
 @pytest.fixture(scope="module")
