@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan
+from relfit.planning.checkpointing.schedules import Schedule
 from relfit.planning.words import hours_in_words, percent
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan
-    from relfit.planning.checkpointing.schedules import Schedule
 
 __all__ = ["schedule_intervals", "waste_over_interval"]
 
 _UNITS = ((1.0 / 60.0, 3600.0, "seconds"), (1.0, 60.0, "minutes"), (200.0, 1.0, "hours"), (np.inf, 1.0 / 24.0, "days"))
 
 
+@plot.register(CheckpointPlan)
 def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     """Waste over the interval between saves, with its limits, the optimum and its limits, and the rules in common use.
 
@@ -79,6 +80,7 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     )  # fmt: skip
 
 
+@plot.register(Schedule)
 def schedule_intervals(schedule: Schedule, ax: Axes | None = None) -> Axes:
     """Length of each interval by the time since the restart, against the best fixed one.
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relfit.errors import ArgumentError
+from relfit.families import Family
+from relfit.fitting import Fits
+from relfit.fitting.family_fit import FamilyFit
+from relfit.lifedata import LifeData
 from relfit.plotting import style
 from relfit.plotting.nodes import group_name
-
-if TYPE_CHECKING:
-    from relfit.families import Family
-    from relfit.fitting import Fits
-    from relfit.fitting.family_fit import FamilyFit
-    from relfit.lifedata import LifeData
 
 __all__ = [
     "Chosen",

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from relfit.failurelog import FailureLog
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 from relfit.screening.tallies import WEEKDAYS, ClockTally, on_the_clock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from relfit.failurelog import FailureLog
-
 __all__ = ["even_bars", "hour_of_day", "weekday"]
 
 
+@plot.register(ClockTally)
 def hour_of_day(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
     """Events by hour of the day in the log's time zone, against an even spread.
 

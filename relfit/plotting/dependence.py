@@ -12,14 +12,14 @@ import numpy as np
 from scipy import stats
 
 from relfit.errors import ArgumentError
+from relfit.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 from relfit.plotting.clock import even_bars
 from relfit.text import p_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
 
 __all__ = [
     "autocorrelation",
@@ -36,6 +36,7 @@ _SINGLE_POINTS = 3000  # series drawn as points of their own
 _NAMED_PLACES = 6
 
 
+@plot.register(Correlations)
 def correlations(found: Correlations, ax: Axes | None = None, *, bins: int = 40) -> Axes:
     """Histogram of the coefficients of all pairs of nodes, and the one that independent nodes would have (Figure 3.3).
 
@@ -125,6 +126,7 @@ def _notable(found: Correlations) -> tuple[float, float]:
     return seen, chance
 
 
+@plot.register(SerialTests)
 def durbin_watson(found: SerialTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
     """Durbin-Watson of the times to failure of every node (Figure 3.4), by their number, with the range by chance.
 
@@ -178,6 +180,7 @@ def durbin_watson(found: SerialTests, ax: Axes | None = None, *, alpha: float = 
     return style.finish(ax, message, x, y, True, ncols=3, loc="upper center", columnspacing=1.0, handlelength=1.4)
 
 
+@plot.register(PooledTests)
 def durbin_watson_pooled(found: PooledTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
     """Durbin-Watson of the failures of the first k nodes pooled (Figure 3.5), with the range by chance.
 
@@ -307,6 +310,7 @@ def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = 
     return style.finish(ax, message, "lag (failures)", y, True, ncols=3, loc="upper center", columnspacing=1.0)
 
 
+@plot.register(Dispersion)
 def dispersion(found: Dispersion, ax: Axes | None = None) -> Axes:
     """Index of dispersion of the counts of failures over time scales, with the range of a Poisson process.
 
@@ -375,6 +379,7 @@ def _span(hours: float) -> str:
     return f"{hours:.2g} hours"
 
 
+@plot.register(Cofailures)
 def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
     """How many times as often as by chance two nodes of one place fail together, by scope, and the worst places.
 
@@ -444,6 +449,7 @@ def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None =
     )  # fmt: skip
 
 
+@plot.register(Cycles)
 def clock_cycle(found: Cycles, ax: Axes | None = None, *, cycle: str = "day") -> Axes:
     """Failures by hour of the day or day of the week, with the test that bursts do not fool in the title.
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from relfit.failurelog import FailureLog
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 from relfit.screening.tallies import CauseTally, TimeTally, by_cause, over_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.failurelog import FailureLog
 
 __all__ = ["causes", "event_rate", "events_over_time"]
 
@@ -59,6 +59,7 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
     )
 
 
+@plot.register(TimeTally)
 def event_rate(tally: TimeTally | FailureLog, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
     """Events per node-year in bins of time with exact Poisson intervals; bins that leave the overall rate are shaded.
 
@@ -114,6 +115,7 @@ def event_rate(tally: TimeTally | FailureLog, ax: Axes | None = None, *, level: 
     )
 
 
+@plot.register(CauseTally)
 def causes(tally: CauseTally | FailureLog, ax: Axes | None = None, *, most: int = 10) -> Axes:
     """Each cause's share of the events and of the hours of outage.
 

@@ -9,15 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.errors import ArgumentError
+from relfit.fitting import PooledFit
+from relfit.fitting.family_fit import FamilyFit
+from relfit.fitting.quantities import Quantity
 from relfit.plotting import style
 from relfit.plotting.chosen import family_words, level_checked, unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.fitting import PooledFit
-    from relfit.fitting.family_fit import FamilyFit
-    from relfit.fitting.quantities import Quantity
 
 __all__ = ["fleet_scatter"]
 

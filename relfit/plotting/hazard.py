@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.fitting import Fits
+from relfit.fitting.family_fit import FamilyFit
+from relfit.lifedata import LifeData
 from relfit.plotting import style
 from relfit.plotting.chosen import Chosen, band, band_label, choose_several, kind_checked, level_checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.fitting import Fits
-    from relfit.fitting.family_fit import FamilyFit
-    from relfit.lifedata import LifeData
 
 __all__ = ["Rates", "hazard_plot", "observed_rates"]
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.screening import Incidents, IncidentWindow
 from relfit.screening.incident_window import EXCESS
 from relfit.text import duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.screening import Incidents, IncidentWindow
 
 __all__ = ["incident_sizes", "incident_window", "incidents_by_window"]
 
@@ -23,6 +23,7 @@ _TICKS = (
 )  # fmt: skip
 
 
+@plot.register(IncidentWindow)
 def incident_window(found: Incidents | IncidentWindow, ax: Axes | None = None) -> Axes:
     """Gaps between records by length, times those that independent failures give: why the window ends where it does.
 
@@ -131,6 +132,7 @@ def _durations(ax: Axes, edges: np.ndarray) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
 
 
+@plot.register(Incidents)
 def incident_sizes(found: Incidents, ax: Axes | None = None) -> Axes:
     """How many incidents of each scope hit at least so many nodes.
 

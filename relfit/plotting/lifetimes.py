@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.fitting import Fits
 from relfit.plotting import style
 from relfit.plotting.nodes import group_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.fitting import Fits
 
 __all__ = ["distributions", "probability"]
 

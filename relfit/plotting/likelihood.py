@@ -9,16 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.errors import ArgumentError
+from relfit.fitting import Fits
+from relfit.fitting.family_fit import FamilyFit
+from relfit.fitting.likelihood import LogLikelihood
+from relfit.fitting.quantities import Quantity
 from relfit.plotting import style
 from relfit.plotting.chosen import Chosen, choose, level_checked, unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.fitting import Fits
-    from relfit.fitting.family_fit import FamilyFit
-    from relfit.fitting.likelihood import LogLikelihood
-    from relfit.fitting.quantities import Quantity
 
 __all__ = ["likelihood_contour", "profile_likelihood"]
 

@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relfit.planning.migration.migration_plan import MigrationPlan
+from relfit.planning.migration.strategies import StrategyMap
+from relfit.planning.replication.replication_plan import ReplicationPlan
 from relfit.planning.words import percent
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.planning.migration.migration_plan import MigrationPlan
-    from relfit.planning.migration.strategies import StrategyMap
-    from relfit.planning.replication.replication_plan import ReplicationPlan
 
 __all__ = ["strategy_map", "yield_by_size", "yield_of_replicas"]
 
 _COLOURS = (style.BLUE, style.ORANGE, style.GREEN)
 
 
+@plot.register(MigrationPlan)
 def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
     """Yield of checkpoints alone and of migration on predictions, by the size of a job.
 
@@ -64,6 +65,7 @@ def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
     )
 
 
+@plot.register(ReplicationPlan)
 def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     """Yield of checkpoints alone, pairs and triples over the number of nodes, with the break-even.
 
@@ -111,6 +113,7 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     )  # fmt: skip
 
 
+@plot.register(StrategyMap)
 def strategy_map(found: StrategyMap, ax: Axes | None = None) -> Axes:
     """Which strategy yields most, over the size of the job and the mean time between the failures of a node.
 

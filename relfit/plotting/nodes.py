@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from relfit.failurelog import FailureLog
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 from relfit.screening.tallies import NodeTally, by_node
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.failurelog import FailureLog
 
 __all__ = ["failures_by_node", "group_name", "means_by_group", "node_name"]
 
@@ -21,6 +21,7 @@ NAMED_GROUPS = 40  # with more, the groups lie along the horizontal axis without
 DRAWN_GROUPS = 1500
 
 
+@plot.register(NodeTally)
 def failures_by_node(tally: NodeTally | FailureLog, ax: Axes | None = None, *, name: int = 4) -> Axes:
     """How many nodes had how many events, against what equal nodes would show by chance (Poisson).
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relfit.jobs import BestSize, CompletionTime
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from relfit.jobs import BestSize, CompletionTime
 
 __all__ = ["best_size_by_work", "completion_by_shape", "completion_by_size", "completion_curve", "speedup_curves"]
 
@@ -21,6 +21,7 @@ _DRAWN = 600
 _HIGHEST = 30.0  # times the best expected time: what is drawn of a curve that rises without end
 
 
+@plot.register(BestSize)
 def completion_by_size(found: BestSize, ax: Axes | None = None) -> Axes:
     """Expected completion time by number of nodes, with and without failures (Figures 6.5 and 6.7 a).
 
@@ -68,6 +69,7 @@ def completion_by_size(found: BestSize, ax: Axes | None = None) -> Axes:
     return style.finish(ax, what, "nodes", "expected completion time (hours)", True)
 
 
+@plot.register(CompletionTime)
 def completion_curve(done: CompletionTime, ax: Axes | None = None) -> Axes:
     """Probability to be done by any time.
 

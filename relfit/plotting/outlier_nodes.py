@@ -8,11 +8,11 @@ import numpy as np
 from scipy import stats
 
 from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.screening import OutlierNodes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.screening import OutlierNodes
 
 __all__ = ["outlier_nodes"]
 
@@ -20,6 +20,7 @@ _BARS = 45
 _KINDS = 60  # of hours under observation told apart
 
 
+@plot.register(OutlierNodes)
 def outlier_nodes(found: OutlierNodes, ax: Axes | None = None) -> Axes:
     """Nodes by their number of failures, the outlier nodes marked; what equal nodes would give, and what describes them best:
     two classes of nodes, or rates that differ by degrees.

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.fitting import Fits
+from relfit.fitting.family_fit import FamilyFit
 from relfit.plotting import style
 from relfit.plotting.chosen import (
     Chosen,
@@ -24,9 +26,6 @@ from relfit.plotting.chosen import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.fitting import Fits
-    from relfit.fitting.family_fit import FamilyFit
 
 __all__ = ["pp_plot", "probability_plot", "qq_plot"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.screening import ChangePoints
 from relfit.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.screening import ChangePoints
 
 __all__ = ["change_points"]
 
@@ -20,6 +20,7 @@ _MOST_BINS = 90
 _COLOURS = {"steady": style.GREEN, "higher early rate": style.VERMILION, "higher later rate": style.PURPLE}
 
 
+@plot.register(ChangePoints)
 def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
     """The failure rate over time, cut into periods; higher early and later rates and the period to use are shaded.
 

@@ -8,18 +8,18 @@ import numpy as np
 from scipy import stats
 
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 from relfit.plotting.nodes import group_name
+from relfit.recurrence import (
+    AvailabilityOverTime,
+    CumulativeDifference,
+    MeanCumulative,
+    ProcessComparison,
+    TrendTests,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.recurrence import (
-        AvailabilityOverTime,
-        CumulativeDifference,
-        MeanCumulative,
-        ProcessComparison,
-        TrendTests,
-    )
 
 __all__ = ["TEST_NAMES", "availability_over_time", "cumulative_difference", "mean_cumulative", "processes", "trends"]
 
@@ -39,6 +39,7 @@ _PROCESSES = {
 }
 
 
+@plot.register(MeanCumulative)
 def mean_cumulative(found: MeanCumulative, ax: Axes | None = None) -> Axes:
     """Mean number of failures of a system by age, with limits; of the six groups with the most systems.
 
@@ -161,6 +162,7 @@ def cumulative_difference(found: CumulativeDifference, ax: Axes | None = None) -
     )  # fmt: skip
 
 
+@plot.register(TrendTests)
 def trends(found: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
     """Overview of the trend tests: of one group the statistics, of many the share with a rising or falling rate.
 
@@ -234,6 +236,7 @@ def trends(found: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) ->
     return style.finish(ax, message, label, "", True, ncols=3, loc="upper right", columnspacing=1.0, handlelength=1.2)
 
 
+@plot.register(ProcessComparison)
 def processes(found: ProcessComparison, ax: Axes | None = None, *, group: int | None = None) -> Axes:
     """The fitted point processes over the mean cumulative number of failures of one group of systems.
 
@@ -298,6 +301,7 @@ def processes(found: ProcessComparison, ax: Axes | None = None, *, group: int | 
     return style.finish(ax, message, "age: hours since observation began", what, True, loc="upper left")
 
 
+@plot.register(AvailabilityOverTime)
 def availability_over_time(found: AvailabilityOverTime, ax: Axes | None = None) -> Axes:
     """Availability in calendar bins, with limits; of the six groups with the most node-hours.
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from relfit.errors import ArgumentError
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 from relfit.plotting.nodes import group_name
 from relfit.screening import RepairKinds
 
@@ -116,6 +117,7 @@ def _density(row: pd.Series, kind: str, at: np.ndarray) -> np.ndarray:
     return np.asarray(share * np.exp(-share))
 
 
+@plot.register(RepairKinds)
 def repair_classes(found: RepairKinds, ax: Axes | None = None) -> Axes:
     """Means of quick and slow repairs of every group with their intervals, and the share of quick ones.
 

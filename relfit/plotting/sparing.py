@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relfit.planning.sparing.evaluation import SparingEvaluation
+from relfit.planning.sparing.maps import SparingMap, SparingSensitivity
+from relfit.planning.sparing.planner import SparingPlan
+from relfit.planning.sparing.robust import RobustSparing
 from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.simulation.sparing_simulation import SparingSimulation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.planning.sparing.evaluation import SparingEvaluation
-    from relfit.planning.sparing.maps import SparingMap, SparingSensitivity
-    from relfit.planning.sparing.robust import RobustSparing
-    from relfit.simulation.sparing_simulation import SparingSimulation
 
 __all__ = ["decision_map", "gpu_hours", "sensitivity", "simulated_hours", "uncertain_spares"]
 
@@ -36,6 +37,7 @@ _SEEN = 0.0005  # share from which a part is in the legend
 _MARKERS = "osD^vP"
 
 
+@plot.register(SparingEvaluation)
 def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
     """Where the GPU hours go under each strategy, best first (at most ten); of several cases, their mean.
 
@@ -85,6 +87,7 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@plot.register(SparingMap)
 def decision_map(found: SparingMap, ax: Axes | None = None) -> Axes:
     """Which strategy is best where, with the boundaries between them.
 
@@ -152,6 +155,7 @@ def _tints(count: int) -> list[str]:
     return found
 
 
+@plot.register(SparingSensitivity)
 def sensitivity(found: SparingSensitivity, ax: Axes | None = None, *, by: str = "mtbf") -> Axes:
     """Goodput of every strategy as MTBF or MTTR is multiplied.
 
@@ -192,6 +196,7 @@ def sensitivity(found: SparingSensitivity, ax: Axes | None = None, *, by: str = 
     )
 
 
+@plot.register(RobustSparing)
 def uncertain_spares(found: RobustSparing, ax: Axes | None = None) -> Axes:
     """How often each number of spare blocks is the best one over the draws.
 
@@ -230,6 +235,7 @@ def uncertain_spares(found: RobustSparing, ax: Axes | None = None) -> Axes:
     )
 
 
+@plot.register(SparingSimulation)
 def simulated_hours(found: SparingSimulation, ax: Axes | None = None) -> Axes:
     """Simulated shares of GPU hours beside those of the closed form.
 
@@ -262,3 +268,8 @@ def simulated_hours(found: SparingSimulation, ax: Axes | None = None) -> Axes:
         legend=True,
         loc="lower right",
     )
+
+
+@plot.register(SparingPlan)
+def _of_plan(planned: SparingPlan, ax: Axes | None = None) -> Axes:
+    return gpu_hours(planned.evaluation, ax)

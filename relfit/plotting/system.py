@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.system.system import System
+from relfit.system.uncertainty import SystemInterval
 from relfit.text import p_value
+from relfit.validation._calibration_curve import CalibrationCurve
+from relfit.validation._validate import Validation
+from relfit.validation.replay_results import Replay
+from relfit.validation.system_chi_square import SystemChiSquare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.system.system import System
-    from relfit.system.uncertainty import SystemInterval
-    from relfit.validation._calibration_curve import CalibrationCurve
-    from relfit.validation._validate import Validation
-    from relfit.validation.replay_results import Replay
-    from relfit.validation.system_chi_square import SystemChiSquare
 
 __all__ = ["calibration", "chi_square_bins", "interval_band", "reliability_curve", "uniform_plot"]
 
@@ -106,6 +106,7 @@ def _interval(system: System, x: FloatArray, level: float, kind: str) -> SystemI
     return interval_of(system, "reliability", x, level, kind=kind)
 
 
+@plot.register(SystemInterval)
 def interval_band(result: SystemInterval, ax: Axes | None = None, *, colour: str = style.BLUE) -> Axes:
     """A quantity of a system with its limits: over its argument, or over the number of nodes.
 
@@ -160,6 +161,8 @@ def interval_band(result: SystemInterval, ax: Axes | None = None, *, colour: str
     return style.finish(ax, message, where, name, True)
 
 
+@plot.register(Replay)
+@plot.register(CalibrationCurve)
 def calibration(
     result: Replay | CalibrationCurve,
     ax: Axes | None = None,
@@ -189,8 +192,6 @@ def calibration(
     'predicted reliability'
     """
     ax = style.axes(ax, (5.4, 5.2))
-    from relfit.validation.replay_results import Replay
-
     if isinstance(result, Replay):
         names = list(result.families) if families is None else [families] if isinstance(families, str) else families
         curves = [result.calibration(name, bins) for name in names]
@@ -236,6 +237,7 @@ def _rounded_down(share: float) -> float:
     return float(np.floor(max(share - 0.2 * (1.0 - share), 0.0) * step) / step)
 
 
+@plot.register(SystemChiSquare)
 def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     """Observed and expected numbers of failures by time to failure (reliability-aware allocation, Figure 4.3).
 
@@ -278,6 +280,7 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     return style.finish(ax, message, "time to failure (hours)", "failures", True)
 
 
+@plot.register(Validation)
 def uniform_plot(result: Validation, ax: Axes | None = None) -> Axes:
     """Hazard spent between failures, as probabilities in order, against where they should be, with the K-S band.
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from relfit.errors import ArgumentError
 from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.system.by_size import SystemsBySize
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from relfit.system.by_size import SystemsBySize
 
 __all__ = ["by_size"]
 
@@ -23,6 +23,7 @@ _NAMES = {
 }
 
 
+@plot.register(SystemsBySize)
 def by_size(
     result: SystemsBySize,
     quantity: str = "reliability",
