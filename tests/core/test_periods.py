@@ -147,6 +147,4 @@ def test_lanl_cut_at_a_recorded_instant(shared: Path, per: str) -> None:
     for cut in starts[[1, len(starts) // 3, len(starts) // 2, len(starts) - 2]]:
         parts = [log.ttf(per, zeros="keep", first="always", **side) for side in ({"until": cut}, {"since": cut})]
         assert sum(part.n_failures.sum() for part in parts) == whole
-        assert len(log.between(until=cut).events) + int(
-            (~log.between(since=cut).events["start_cut"]).sum()
-        ) == len(log)
+        assert len(log.between(until=cut).events) + int((~log.between(since=cut).events["start_cut"]).sum()) == len(log)
