@@ -429,7 +429,7 @@ def _provenance(log: FailureLog, rates: Rates) -> Provenance:
         rows_read=source.rows_read,
         rows_rejected=len(log.rejected),
         selection=list(source.selection),
-        window=None if rates.incidents is None else float(rates.incidents.window),
+        window=None if rates.incidents is None else float(rates.incidents.window.hours),
         relfit=__version__,
         created=dt.datetime.now(dt.UTC).replace(microsecond=0),
     )

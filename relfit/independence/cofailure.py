@@ -225,8 +225,8 @@ def _groups(log: FailureLog, failures: Failures, per: str) -> tuple[IntArray, pd
             nodes = pd.MultiIndex.from_arrays([frame["system"].astype(object), frame["node"].astype(object)])
             values = pd.Series(frame[per].astype(object).to_numpy(), index=nodes).dropna()
             value = values[~values.index.duplicated()].reindex(failures.groups)
-            codes, labels = pd.factorize(value.to_numpy(dtype=object))
-            return codes.astype(np.int64), pd.Index(labels, name=per)
+            codes, names = pd.factorize(value.to_numpy(dtype=object))
+            return codes.astype(np.int64), pd.Index(names, name=per)
     raise ArgumentError(
         f"no column {per!r} that tells where nodes are", remedy=f"use {', '.join(('system', *log.attributes))}"
     )
@@ -287,7 +287,7 @@ def _table(
     )
 
 
-def _mid_p(count: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
+def _mid_p(count: IntArray | int, mean: FloatArray | float) -> FloatArray:
     """Probability that a Poisson number of this mean exceeds `count`, and half that of equalling it."""
     return np.asarray(stats.poisson.sf(count, mean) + 0.5 * stats.poisson.pmf(count, mean), dtype=np.float64)
 

@@ -157,8 +157,9 @@ def dispersion(failures: Failures, scales: Sequence[float] | None = None, level:
         raise ArgumentError(f"level {level} must lie between 0 and 1")
     at, hours = _by_node_hours(failures)
     at.sort()
-    bins, *numbers = np.array([_one(at, hours, width, level) for width in widths]).reshape(-1, 6).T
-    return Dispersion(widths, bins.astype(np.int64), *numbers, level, at.size)
+    rows = np.array([_one(at, hours, width, level) for width in widths]).reshape(-1, 6)
+    bins, mean, index, low, high, p = (rows[:, i] for i in range(6))
+    return Dispersion(widths, bins.astype(np.int64), mean, index, low, high, p, level, at.size)
 
 
 def _by_node_hours(failures: Failures) -> tuple[FloatArray, float]:

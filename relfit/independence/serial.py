@@ -110,8 +110,8 @@ class SerialTests(Result):
     @property
     def _counts(self) -> tuple[int, int, int]:
         """Nodes that Durbin-Watson tests, rejects at 5 %, and rejects after adjustment for their number."""
-        row = self.rejected().loc["durbin_watson"]
-        return int(row["tested"]), int(row["rejected"]), int(row["rejected_adjusted"])
+        tested, rejected, _, adjusted = self.rejected().loc["durbin_watson"].astype(int).tolist()
+        return tested, rejected, adjusted
 
     @property
     def depends(self) -> bool | None:
@@ -236,8 +236,8 @@ def serial_tests(
     first, last = complete.offsets[:-1][good], complete.offsets[1:][good] - 1
     statistic, box = np.full(sizes.size, np.nan), np.full(sizes.size, np.nan)
     statistic[good] = 2.0 - 2.0 * correlation[good, 0] - deviation[first] ** 2 - deviation[last] ** 2
-    lag = np.arange(1, correlation.shape[1] + 1)
-    used = np.where(lag <= lags[:, None], correlation**2 / np.maximum(sizes[:, None] - lag, 1), 0.0)
+    every = np.arange(1, correlation.shape[1] + 1)
+    used = np.where(every <= lags[:, None], correlation**2 / np.maximum(sizes[:, None] - every, 1), 0.0)
     box[good] = (sizes * (sizes + 2.0) * used.sum(axis=1))[good]
     chi_square = special.chdtrc(lags.astype(np.float64), box)
     fourth = np.bincount(code, deviation**4, sizes.size)

@@ -58,7 +58,7 @@ def methods(m: Material) -> Section:
         (
             "ChangePoints",
             "Incidents in bins of a day are taken as a Poisson process whose rate is constant within a period. The "
-            "segmentation is exact (PELT: Killick, Fearnhead and Eckley 2012), with a penalty that finds a change in "
+            "segmentation is exact (optimal partitioning: Jackson et al. 2005), with a penalty that finds a change in "
             "5 % of logs that have none. The period to use is the most recent one with a sixth of the node-hours or more.",
         ),
         (

@@ -122,12 +122,12 @@ def _outlier_sentence(m: Material) -> str:
     if m.nodes.table["events"].max() < 2:
         return "No node failed more than once."
     found = m.questions.outlier_nodes.found
-    if found is None or not len(found.found):
+    if found is None or not len(found.outliers):
         return "No node failed so often that chance among equal nodes would not explain it."
-    part = found.found["events"].sum() / max(found.nodes["events"].sum(), 1)
-    names = ", ".join(_node_name(m, row) for _, row in found.found.head(3).iterrows())
+    part = found.outliers["events"].sum() / max(found.nodes["events"].sum(), 1)
+    names = ", ".join(_node_name(m, row) for _, row in found.outliers.head(3).iterrows())
     text = (
-        f"{count(len(found.found), 'node')} failed more often than chance explains, with {share(part)} of all failures"
+        f"{count(len(found.outliers), 'node')} failed more often than chance explains, with {share(part)} of all failures"
     )
     return f"{text}; the busiest: {names}."
 

@@ -1,8 +1,8 @@
 """Change points in the failure rate of a log, and the period that a fit should use.
 
 Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
-is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (PELT: Killick,
-Fearnhead and Eckley 2012). The penalty is such that a log with a constant rate stays whole with probability 95 %, by
+is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (Jackson et al.
+2005). The penalty is such that a log with a constant rate stays whole with probability 95 %, by
 simulation on the log's own exposure. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
 from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for periods.
 Periods whose rates differ too little to matter are joined.
@@ -146,14 +146,15 @@ def change_points(
     names = _names(rate, stable, bool(stable > 0 and long[stable - 1]), least_change)
     stamps = pd.to_datetime(edges[cuts], utc=True).as_unit("ns")
     starts, ends = [first, *stamps[1:-1]], [*stamps[1:-1], last]
-    bounds = [(first, first)]
-    for lower, upper in _limits_of_cuts(cuts, counts, exposure, dispersion, level):
-        bounds.append(tuple(pd.to_datetime(edges[[lower, upper]], utc=True).as_unit("ns")))
+    limits = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
+    lowest = [first, *pd.to_datetime(edges[limits[:, 0]], utc=True).as_unit("ns")]
+    highest = [first, *pd.to_datetime(edges[limits[:, 1]], utc=True).as_unit("ns")]
     per = "node-year" if nodes.n_groups else "year"
     periods = tuple(
-        Period(starts[i], ends[i], *bounds[i], names[i], int(number[i]), float(time[i]), *map(float, numbers), per)
-        for i, numbers in enumerate(zip(rate, low, high, strict=True))
-    )
+        Period(starts[i], ends[i], lowest[i], highest[i], names[i], int(number[i]), float(time[i]), float(rate[i]),
+               float(low[i]), float(high[i]), per)
+        for i in range(number.size)
+    )  # fmt: skip
     return ChangePoints(
         periods, stable, of, used, dispersion, strongest, level, edges, counts, exposure,
         "ok" if total >= FEWEST else "too_few", least_change, unwatched,
@@ -205,8 +206,8 @@ def _names(rate: FloatArray, stable: int, before_long: bool, least_change: float
 
 def _limits_of_cuts(
     cuts: IntArray, counts: IntArray, exposure: FloatArray, dispersion: float, level: float
-) -> list[tuple[int, int]]:
-    """First and last bin at which each period but the first can have begun, the other cuts given.
+) -> IntArray:
+    """First and last bin at which each period but the first can have begun, the others given, shape (periods - 1, 2).
 
     Twice the fall of the log-likelihood is held against the quantile of (1 - exp(-x/2))**2, its distribution for a
     small change (Siegmund 1988; Hansen 2000).
@@ -223,5 +224,5 @@ def _limits_of_cuts(
             first = np.where((n > 0) & (t > 0), n * np.log(n / t), 0.0)
             second = np.where((m > 0) & (u > 0), m * np.log(m / u), 0.0)
         near = inner[first + second >= (first + second).max() - allowed]
-        limits.append((int(near[0]), int(near[-1])))
-    return limits
+        limits.append((near[0], near[-1]))
+    return np.array(limits, dtype=np.int64).reshape(-1, 2)

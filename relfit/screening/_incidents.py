@@ -123,7 +123,7 @@ def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> IntArray:
     if place in events.columns:
         return group_codes([events], keys)[0][0]
     (node,), nodes = group_codes([events], ["system", "node"])
-    values = np.append(node_values(log, place, nodes), None)[node]  # the last one for records without a node
+    values = np.array([*node_values(log, place, nodes), None], dtype=object)[node]  # None for records without a node
     return group_codes([pd.DataFrame({"system": events["system"].to_numpy(), place: values})], keys)[0][0]
 
 
@@ -156,7 +156,7 @@ def _summary(
     records = np.bincount(number, minlength=size)
     outage = np.bincount(number, np.where(end_known, ended - begun, 0) / NANOSECONDS_PER_HOUR, size)
     (cause,), causes = group_codes([events], ["cause"])
-    names = np.append(np.asarray(causes, dtype=object), None)
+    names = np.array([*causes, None], dtype=object)
     columns = ["system", *([place] if place != "system" and place in events.columns else []), "start"]
     table = events[columns].iloc[heads].reset_index(drop=True)
     ends = pd.Series(pd.to_datetime(last_end, utc=True))

@@ -1,8 +1,7 @@
 """Exact segmentation of Poisson counts, and the penalty that keeps a constant rate whole.
 
-PELT (Killick, Fearnhead and Eckley 2012) drops beginnings of segments that can never win again and stays exact. The
-penalty comes from simulated counts with a constant rate on the exposure at hand; what a rate does from month to month
-anyhow counts as scatter, not as change.
+Dynamic programming over the last cut is exact (Jackson et al. 2005). The penalty comes from simulated counts with a
+constant rate on the exposure at hand; what a rate does from month to month anyhow counts as scatter, not as change.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 
-__all__ = ["coarse", "excess", "gain_of", "merged", "null_gains", "scatter", "segments", "thinned"]
+__all__ = ["excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -61,7 +60,7 @@ def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, sho
         raise ArgumentError("there are counts without exposure")
     running = np.concatenate([[0.0], np.cumsum(number)])
     time = np.concatenate([[0.0], np.cumsum(watched)])
-    return np.asarray(_pelt(running, time, float(penalty), int(shortest)), dtype=np.int64)
+    return np.asarray(_best_cuts(running, time, float(penalty), int(shortest)), dtype=np.int64)
 
 
 def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least_change: float) -> IntArray:
@@ -100,90 +99,51 @@ def _value(number: float, time: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _pelt(running: np.ndarray, time: np.ndarray, penalty: float, shortest: int) -> np.ndarray:
+def _best_cuts(running: np.ndarray, time: np.ndarray, penalty: float, shortest: int) -> np.ndarray:
     size = running.size - 1
     best = np.full(size + 1, -np.inf)
     best[0] = penalty
     previous = np.zeros(size + 1, dtype=np.int64)
-    alive = np.empty(size + 1, dtype=np.int64)
-    gone = np.empty(size + 1, dtype=np.int64)  # the end at which a start was found to be beaten
-    values = np.empty(size + 1)
-    living = 0
     for end in range(shortest, size + 1):
-        start = end - shortest
-        if best[start] > -np.inf:
-            alive[living] = start
-            gone[living] = -1
-            living += 1
-        top = -np.inf
-        for i in range(living):
-            s = alive[i]
-            values[i] = best[s] + _value(running[end] - running[s], time[end] - time[s])
-            if values[i] - penalty > top:
-                top = values[i] - penalty
-                previous[end] = s
-        best[end] = top
-        # a start whose value falls behind `top` can win again only before `shortest` more bins have gone by
-        kept = 0
-        for i in range(living):
-            mark = gone[i]
-            if mark < 0 and values[i] < top:
-                mark = end
-            if mark < 0 or end - mark < shortest:
-                alive[kept] = alive[i]
-                gone[kept] = mark
-                kept += 1
-        living = kept
-    count = 1
-    end = size
-    while previous[end] > 0:
-        end = previous[end]
-        count += 1
-    cuts = np.empty(count + 1, dtype=np.int64)
-    end = size
-    for i in range(count, -1, -1):
-        cuts[i] = end
-        end = previous[end] if i > 0 else 0
-    return cuts
+        for start in range(end - shortest + 1):
+            value = best[start] + _value(running[end] - running[start], time[end] - time[start]) - penalty
+            if value > best[end]:
+                best[end], previous[end] = value, start
+    cuts = [size]
+    while cuts[-1] > 0:
+        cuts.append(previous[cuts[-1]])
+    return np.array(cuts[::-1])
 
 
-def coarse(counts: IntArray, exposure: FloatArray, total: int) -> tuple[FloatArray, FloatArray]:
-    """Bins joined until some five failures fall into each, as far as forty bins."""
-    parts = int(np.clip(total // 5, min(40, counts.size), counts.size))
-    starts = (np.arange(parts) * counts.size) // parts
-    return np.add.reduceat(counts.astype(np.float64), starts), np.add.reduceat(exposure, starts)
+def _scatter(counts: FloatArray, exposure: FloatArray, parts: int) -> FloatArray:
+    """Square differences of neighbours among `parts` joined bins relative to Poisson, rising; 1 on average.
 
-
-def scatter(number: FloatArray, time: FloatArray) -> float:
-    """Mean square difference of neighbouring bins relative to Poisson; expects 1 under any slow rate."""
-    square = squares(number, time)
-    return float(square.mean()) if square.size else 0.0
-
-
-def squares(number: FloatArray, time: FloatArray) -> FloatArray:
-    """Square differences of neighbouring bins relative to Poisson, where there is anything to compare."""
-    x, y, a, b = number[..., :-1], number[..., 1:], time[..., :-1], time[..., 1:]
+    Neighbours without anything to compare are left out.
+    """
+    starts = (np.arange(parts) * counts.size) // max(parts, 1)
+    number, time = np.add.reduceat(counts, starts), np.add.reduceat(exposure, starts)
+    x, y, a, b = number[:-1], number[1:], time[:-1], time[1:]
     usable = (x + y > 0) & (a > 0) & (b > 0)
     x, y, a, b = x[usable], y[usable], a[usable], b[usable]
-    return np.asarray((x * b - y * a) ** 2 / (a * b * (x + y)), dtype=np.float64)
+    return np.sort((x * b - y * a) ** 2 / (a * b * (x + y)))
 
 
 def excess(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> float:
     """Scatter relative to Poisson, at least 1: the larger of that of neighbouring bins and that from month to month.
 
-    "Month" is `shortest` bins, or as many as hold some five failures. Of its differences the largest fifth is left out,
-    so that changes from period to period do not count as scatter while a rate that wanders all the time does.
+    Neighbouring bins are joined until some five failures fall into each, as far as forty bins; "month" is `shortest`
+    bins, or as many as hold some five failures. Of its differences the largest fifth is left out, so that changes from
+    period to period do not count as scatter while a rate that wanders all the time does.
     """
-    total = int(counts.sum())
-    near = float(scatter(*coarse(counts, exposure, total)))
+    number, total = counts.astype(np.float64), int(counts.sum())
+    near = _scatter(number, exposure, int(np.clip(total // 5, min(40, counts.size), counts.size)))
+    least = float(near.mean()) if near.size else 0.0
     parts = min(counts.size // max(shortest, 1), total // 5)
-    if parts < _LEAST_MONTHS:
-        return max(1.0, near)
-    starts = (np.arange(parts) * counts.size) // parts
-    number, time = np.add.reduceat(counts.astype(np.float64), starts), np.add.reduceat(exposure, starts)
-    square = np.sort(squares(number, time))
-    kept = square[: max(int(_KEPT * square.size), 1)]
-    return max(1.0, near, float(kept.mean()) / _MEAN_OF_KEPT if square.size else 1.0)
+    if parts >= _LEAST_MONTHS:
+        square = _scatter(number, exposure, parts)
+        kept = square[: max(int(_KEPT * square.size), 1)]
+        least = max(least, float(kept.mean()) / _MEAN_OF_KEPT if square.size else 1.0)
+    return max(1.0, least)
 
 
 def thinned(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> tuple[FloatArray, FloatArray, int]:
@@ -201,14 +161,14 @@ def gain_of(number: FloatArray, time: FloatArray, shortest: int) -> float:
 
 
 def null_gains(
-    counts: IntArray, exposure: FloatArray, shortest: int, replications: int, rng: int | np.random.Generator | None
+    counts: IntArray, exposure: FloatArray, shortest: int, n_resamples: int, rng: int | np.random.Generator | None
 ) -> FloatArray:
     """What the best change, or each of the best two, adds to the log-likelihood where the rate is constant."""
     generator = np.random.default_rng(rng)
     total = int(counts.sum())
-    drawn = generator.multinomial(total, exposure / exposure.sum(), size=replications)
-    gains = np.empty(replications)
-    for i in range(replications):
+    drawn = generator.multinomial(total, exposure / exposure.sum(), size=n_resamples)
+    gains = np.empty(n_resamples)
+    for i in range(n_resamples):
         gains[i] = gain_of(*thinned(drawn[i], exposure, shortest)) / excess(drawn[i], exposure, shortest)
     return gains
 

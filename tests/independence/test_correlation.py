@@ -12,7 +12,6 @@ from scipy import stats
 from relfit.errors import ArgumentError, DataError
 from relfit.independence import correlations
 from relfit.independence.rank_nulls import null_of
-from relfit.independence.series import words
 from relfit.lifedata import LifeData
 
 SCIPY = {"spearman": stats.spearmanr, "pearson": stats.pearsonr, "kendall": stats.kendalltau}
@@ -29,15 +28,15 @@ def test_coefficients_are_scipys(method, ties):
     rng = np.random.default_rng(3)
     lives = some_series(rng.integers(0, 30, 25), rng, ties)
     found = correlations(lives, method)
-    table = found.matrix()
-    assert len(table) == (lives.sizes >= 3).sum()
-    for i, j in itertools.combinations(table.index, 2):
+    assert found.node.size == (lives.sizes >= 3).sum()
+    for place, (a, b) in enumerate((a, b) for a in range(found.node.size) for b in range(a)):
+        i, j = found.node[a], found.node[b]
         common = min(lives.sizes[i], lives.sizes[j])
         x, y = (lives.durations[lives.offsets[k] :][:common] for k in (i, j))
         if np.ptp(x) == 0 or np.ptp(y) == 0:
-            assert np.isnan(table.loc[i, j])
+            assert np.isnan(found.r[place])
             continue
-        assert table.loc[i, j] == pytest.approx(SCIPY[method](x, y).statistic, abs=1e-12)
+        assert found.r[place] == pytest.approx(SCIPY[method](x, y).statistic, abs=1e-12)
 
 
 def test_p_values_are_scipys_where_it_is_exact_or_uses_t():
@@ -99,7 +98,7 @@ def test_classes_and_histogram_of_independent_nodes_are_as_expected(method):
     # with a handful of TTFs a pair, high |r| is what chance gives
     assert table["expected_share"].iloc[2:].sum() > 0.2
     assert found.n_significant() <= 3
-    assert "independent nodes" in found.sentence
+    assert "independent nodes" in found.headline
 
 
 def test_values_on_the_edges_of_the_classes_are_high():
@@ -115,16 +114,16 @@ def test_values_on_the_edges_of_the_classes_are_high():
 def test_all_nodes_together_keep_their_size_and_find_a_shared_shock():
     rng = np.random.default_rng(1)
     rejected = np.zeros(2)
-    for _ in range(2000):
-        found = correlations(LifeData.from_array(rng.weibull(0.8, (8, 12))), permutations=39, rng=rng)
+    for _ in range(500):
+        found = correlations(LifeData.from_array(rng.weibull(0.8, (8, 12))), n_resamples=39, rng=rng)
         rejected += [found.mean_r_p <= 0.05, found.mean_square_p <= 0.05]
-    assert ((rejected >= 80) & (rejected <= 120)).all()  # 100 expected
+    assert ((rejected >= 12) & (rejected <= 40)).all()  # 25 expected; benchmarks/verify_time.py draws 2 000
     shock = rng.lognormal(0, 1, 30)
-    found = correlations(LifeData.from_array(rng.lognormal(0, 1, (40, 30)) * shock), permutations=99, rng=2)
+    found = correlations(LifeData.from_array(rng.lognormal(0, 1, (40, 30)) * shock), n_resamples=99, rng=2)
     assert found.mean_r_p == found.mean_square_p == 0.01
     assert found.n_significant() > 200
     assert found.depends
-    assert "As a whole the nodes depend on each other" in found.sentence
+    assert "As a whole the nodes depend on each other" in found.headline
 
 
 def test_one_correlated_pair_is_found_among_many():
@@ -141,15 +140,15 @@ def test_one_correlated_pair_is_found_among_many():
 
 def test_few_constant_and_no_values():
     lives = LifeData.from_groups({"none": [], "two": [1, 2], "flat": [5, 5, 5, 5], "a": [1, 2, 3], "b": [3, 1, 2, 9]})
-    found = correlations(lives, permutations=5, rng=0)
-    assert words(found.status).tolist() == ["too_few", "too_few", "constant", "ok", "ok"]
+    found = correlations(lives, n_resamples=5, rng=0)
+    assert found.status.tolist() == ["too_few", "too_few", "constant", "ok", "ok"]
     assert (found.n_pairs, found.constant_pairs) == (1, 2)
     assert found.to_dict()["status"] == {"too_few": 2, "constant": 1, "ok": 2}
     for empty in (lives.take([0, 1]), lives.take([3]), lives.take([])):
-        none = correlations(empty, permutations=5)
+        none = correlations(empty, n_resamples=5)
         assert none.n_pairs == 0
         assert none.depends is None
-        assert "cannot be judged" in none.sentence
+        assert "cannot be judged" in none.headline
         assert none.classes["pairs"].sum() == none.histogram()["pairs"].sum() == 0
         assert none.to_dict()["pairs"] == 0
         assert len(none.pairs()) == 0
@@ -168,12 +167,10 @@ def test_arguments():
     lives = LifeData.from_array(np.ones((2, 4)))
     with pytest.raises(ArgumentError, match="use spearman"):
         correlations(lives, "spearmint")
-    with pytest.raises(ArgumentError, match="must rise"):
-        correlations(lives, edges=(0.4, 0.1, 0.8))
     with pytest.raises(ArgumentError, match="too few"):
         correlations(lives, most=2)
     with pytest.raises(ArgumentError, match="zero or more"):
-        correlations(lives, permutations=-1)
+        correlations(lives, n_resamples=-1)
     with pytest.raises(DataError, match="exactly known"):
         correlations(LifeData.from_array(np.ones((2, 4)), weights=2))
 

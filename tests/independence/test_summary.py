@@ -24,9 +24,9 @@ def test_independent_nodes_are_called_independent():
     found = dependence(simulated([rng.uniform(0, 8760, 20) for _ in range(40)]))
     assert not found.problems
     assert found.to_frame()["depends"].tolist() == [False] * 6
-    assert found.sentence == (
-        "Nodes may be taken as independent of each other; times to failure of a node may be fitted as independent "
-        "lives; the failures of the system come as at a steady rate."
+    assert found.headline == (
+        "Nodes may be taken as independent of each other; times to failure of a node may be fitted as "
+        "independent; the failures of the system come as at a steady rate."
     )
 
 
@@ -34,7 +34,7 @@ def test_shocks_are_called_dependence():
     rng = np.random.default_rng(2)
     shocks = rng.uniform(0, 8760, 15)
     found = dependence(simulated([np.concatenate([rng.uniform(0, 8760, 10), shocks]) for _ in range(40)]))
-    assert "not k independent" in found.sentence
+    assert "not k independent" in found.headline
     assert found.cofailure.depends
     assert found.dispersion.depends
 
@@ -42,15 +42,15 @@ def test_shocks_are_called_dependence():
 def test_the_results_go_into_json_tables_and_text():
     log = rf.datasets.load("white").where(system="white").between("2002-01-01", "2002-07-01")
     found = dependence(log)
-    assert set(json.loads(json.dumps(found.to_dict()))) >= {"correlation", "serial", "cycles", "sentence"}
-    assert len(found.to_frame()) == len(found.sentences) == 7
+    assert set(json.loads(json.dumps(found.to_dict()))) >= {"correlation", "serial", "cycles", "findings"}
+    assert len(found.to_frame()) == len(found.answers) == 7
     assert found.place.per == "rack"
-    assert "between nodes" in repr(found)
+    assert found.headline in repr(found)
     for part in (found, found.correlation, found.serial, found.pooled, found.cofailure, found.dispersion, found.cycles):
         assert "<table" in part._repr_html_()
         assert len(part.to_frame())
-        assert part.sentence.endswith(".")
-        assert part.sentence in repr(part)
+        assert part.headline.endswith(".")
+        assert part.headline in repr(part)
 
 
 def test_a_window_of_zero_leaves_the_rest():
@@ -77,8 +77,8 @@ def test_a_window_of_zero_leaves_the_rest():
 )
 def test_poor_logs_give_sentences_and_no_error(log):
     found = dependence(log)
-    assert all(found.sentences.values())
-    assert found.sentence.endswith(".")
+    assert all(found.answers.values())
+    assert found.headline.endswith(".")
     json.dumps(found.to_dict(), allow_nan=False)
     assert "nan" not in repr(found)
     assert found._repr_html_()
@@ -102,14 +102,14 @@ def test_lanl_system_2_fails_in_bursts(shared):
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=2).between(until="2000-01-01")
     found = dependence(log)
     last = found.pooled.to_frame().iloc[-1]
-    assert last["zeros"] / last["gaps"] > 0.4
+    assert last["zeros"] / last["sizes"] > 0.4
     assert found.cofailure.together / found.cofailure.expected > 20
-    assert "gaps are zero" in found.pooled.sentence
+    assert "times between failures are zero" in found.pooled.headline
 
 
 @pytest.mark.parametrize("starts", [[1, 700, 340], [5, 5, 5]], ids=["apart", "one instant"])
 def test_a_handful_of_failures_is_never_called_independent(starts: list[int]) -> None:
     found = dependence(make_log([{"node": f"n{i}", "start": start} for i, start in enumerate(starts)]))
-    assert "may be" not in found.sentence
-    assert "as at a steady rate" not in found.sentence
+    assert "may be" not in found.headline
+    assert "as at a steady rate" not in found.headline
     assert not any(depends is False for depends in found.to_frame()["depends"])

@@ -69,7 +69,7 @@ def test_every_record_is_in_one_incident() -> None:
 @pytest.mark.parametrize("size", [60, 400, 3000])
 def test_independent_failures_have_no_window(size: int) -> None:
     rng = np.random.default_rng(size)
-    chosen = [choose_window((rng.exponential(9.0, size) * HOUR).astype(np.int64)).window for _ in range(200)]
+    chosen = [choose_window((rng.exponential(9.0, size) * HOUR).astype(np.int64)).hours for _ in range(200)]
     assert np.mean(np.array(chosen) > 0.0) <= 0.05
 
 
@@ -78,7 +78,7 @@ def test_planted_bursts_are_found() -> None:
     for _ in range(20):
         gaps = np.where(rng.random(2000) < 0.3, rng.exponential(0.05, 2000), rng.exponential(20.0, 2000))
         chosen = choose_window((gaps * HOUR).astype(np.int64))
-        assert 0.1 < chosen.window < 1.0
+        assert 0.1 < chosen.hours < 1.0
         assert chosen.p < 1e-6
 
 
@@ -97,18 +97,18 @@ def logs_of_incidents(seed: int, minutes: float) -> np.ndarray:
 
 def test_records_of_one_instant_are_no_reason_for_a_window() -> None:
     chosen = [choose_window(logs_of_incidents(seed, 0.0)) for seed in range(300)]
-    assert np.mean([one.zero_gaps / one.gaps for one in chosen]) > 0.2
-    assert np.mean([one.window > 0.0 for one in chosen]) <= 0.05
+    assert np.mean([one.n_zeros / one.n_times for one in chosen]) > 0.2
+    assert np.mean([one.hours > 0.0 for one in chosen]) <= 0.05
     assert np.mean([one.p < 0.05 for one in chosen]) > 0.95  # the excess at zero is seen all the same
 
 
 def test_records_spread_over_ten_minutes_are_joined() -> None:
     chosen = [choose_window(logs_of_incidents(seed, 10.0)) for seed in range(300)]
-    minutes = 60.0 * np.array([one.window for one in chosen])
+    minutes = 60.0 * np.array([one.hours for one in chosen])
     assert np.mean(minutes > 0.0) > 0.97
     assert 9.0 <= np.median(minutes) <= 13.0
     assert np.mean((minutes > 5.0) & (minutes < 20.0)) > 0.9
-    assert all(one.p_above < 0.05 for one in chosen if one.window > 0.0)
+    assert all(one.p_above < 0.05 for one in chosen if one.hours > 0.0)
 
 
 def test_a_window_that_ends_with_the_search_is_flagged() -> None:
@@ -118,13 +118,13 @@ def test_a_window_that_ends_with_the_search_is_flagged() -> None:
     )
     short = choose_window(gaps)
     assert short.status == "capped"
-    assert short.window == pytest.approx(24.0, rel=1e-6)
-    assert "lower bound" in short.sentence
-    assert short.to_dict()["longest_hours"] == 24.0
+    assert short.hours == pytest.approx(24.0, rel=1e-6)
+    assert "lower bound" in short.headline
+    assert short.to_dict()["longest"] == 24.0
     enough = choose_window(gaps, longest=2000.0)
     assert enough.status == "ok"
-    assert 60.0 < enough.window < 300.0
-    assert "lower bound" not in enough.sentence
+    assert 60.0 < enough.hours < 300.0
+    assert "lower bound" not in enough.headline
     assert choose_window(gaps, 24.0).status == "ok"  # as asked for
     with pytest.raises(ArgumentError, match="longest"):
         choose_window(gaps, longest=0.0)
@@ -133,15 +133,15 @@ def test_a_window_that_ends_with_the_search_is_flagged() -> None:
 def test_a_drifting_rate_is_no_burst() -> None:
     rng = np.random.default_rng(5)
     rate = np.geomspace(1.0, 20.0, 3000)
-    assert choose_window((rng.exponential(1.0 / rate) * HOUR).astype(np.int64)).window == 0.0
+    assert choose_window((rng.exponential(1.0 / rate) * HOUR).astype(np.int64)).hours == 0.0
 
 
 def test_lanl_system_2_in_its_first_years(shared: Path) -> None:
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=2).between(until="2000-01-01")
     found = incidents(log)
-    assert found.choice.zero_gaps / found.choice.gaps == pytest.approx(0.42, abs=0.005)
-    assert 1 / 60 <= found.window < 1.0  # hours: minutes, not days
-    assert found.choice.by_chance < 0.05 * found.records
+    assert found.window.n_zeros / found.window.n_times == pytest.approx(0.42, abs=0.005)
+    assert 1 / 60 <= found.window.hours < 1.0  # hours: minutes, not days
+    assert found.window.by_chance < 0.05 * found.records
     assert found.records == len(log)
     scopes = found.table["scope"].value_counts()
     assert 13 <= scopes["system"] <= 30  # 13 instants at which all 48 nodes went down, and some at which most did
@@ -170,14 +170,14 @@ def test_edges() -> None:
     empty = incidents(make_log([], [{"node": "n"}]))
     assert len(empty) == 0
     assert empty.rates()["incidents"].sum() == 0
-    assert "no events" in empty.sentence
+    assert "no events" in empty.headline
     once = incidents(make_log([{"node": f"n{i}", "start": 7} for i in range(30)]))
     assert once.table["scope"].tolist() == ["system"]
-    assert once.choice.status == "too_few"
+    assert once.window.status == "too_few"
     nowhere = incidents(make_log([{"node": None, "start": 3, "scope": "system"}, {"start": 3}]), 0)
     assert nowhere.table["scope"].tolist() == ["system"]
     assert incidents(make_log([{"node": None, "start": 3}, {"start": 3}]), 0, place="node").without_place == 1
-    with pytest.raises(ArgumentError, match="whole lives"):
+    with pytest.raises(ArgumentError, match="lifetimes"):
         incidents(make_log([], [{"node": "a"}], lifetimes=[{"node": "a", "duration": 3.0, "observed": True}]))
 
 

@@ -66,18 +66,18 @@ def test_at_the_split_both_classes_are_equally_likely() -> None:
 
 def test_one_kind_of_repair_is_one_class() -> None:
     rng = np.random.default_rng(6)
-    groups = LifeData.from_groups({i: rng.lognormal(1.0, 1.0, 200) for i in range(60)})
+    groups = LifeData.from_groups({i: rng.lognormal(1.0, 1.0, 200) for i in range(30)})
     status = repair_kinds(groups, models=("lognormal2",)).table["status"]
-    assert status.isin(["one_class", "hollow", "not_found"]).mean() >= 0.93
+    assert status.isin(["one_class", "hollow", "not_found"]).mean() >= 0.9
 
 
 @pytest.mark.parametrize(
     "law", [Exponential(0.5), Lognormal(0.5, 1.0), Weibull(0.7, 3.0), Gamma(0.6, 2.0)], ids=lambda law: law.name
 )
 def test_any_single_law_is_one_class(law: Family) -> None:
-    life = law.sample((30, 300), rng=7)
+    life = law.sample((12, 300), rng=7)
     table = repair_kinds(LifeData.from_groups(dict(enumerate(life)))).table
-    assert (table["status"] == "ok").sum() <= 2
+    assert (table["status"] == "ok").sum() <= 1
     best = table.drop_duplicates(table.columns[0])
     assert set(best["one"]) <= {"exponential", "lognormal", "weibull", "gamma"}
     single = fit(LifeData.from_groups(dict(enumerate(life))), law.name, bootstrap=0)[law.name]
@@ -101,7 +101,7 @@ def test_edges() -> None:
     assert found.table.loc[found.table["cause"] == "b", "status"].tolist() == ["too_few", "too_few"]
     constant = found.table[found.table["cause"] == "a"]
     assert constant["status"].isin(["one_class", "hollow", "not_found"]).all()
-    assert "No group" in found.sentence
+    assert "No group" in found.headline
     assert found.to_dict()["zero"] == 1
     with pytest.raises(ArgumentError):
         repair_kinds(log, models=("normal",))

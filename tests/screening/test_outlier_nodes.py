@@ -20,7 +20,7 @@ def test_intervals_cover_five_percent_of_nodes_at_five_times_the_rate() -> None:
     bad = rng.random((logs, nodes)) < 0.05
     events = rng.poisson(np.where(bad, 15.0, 3.0))
     table, posterior = rate_classes(
-        events.ravel(), np.full(logs * nodes, 1000.0), np.repeat(np.arange(logs), nodes), bootstrap=0
+        events.ravel(), np.full(logs * nodes, 1000.0), np.repeat(np.arange(logs), nodes), n_resamples=0
     )
     assert (table["status"] == "ok").all()
     for name, true in (("fraction", 0.05), ("ratio", 5.0), ("rate", 0.003)):
@@ -34,9 +34,9 @@ def test_intervals_cover_five_percent_of_nodes_at_five_times_the_rate() -> None:
 
 def test_one_class_keeps_its_size() -> None:
     rng = np.random.default_rng(2)
-    group = np.repeat(np.arange(400), 60)
+    group = np.repeat(np.arange(200), 60)
     table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, n_resamples=19, rng=1)
-    assert (table["p"] <= 0.05).mean() <= 0.05 + 1.96 * 0.011  # many have no second class at all: p of 1
+    assert (table["p"] <= 0.05).mean() <= 0.05 + 1.96 * 0.0155  # many have no second class at all: p of 1
 
 
 def test_two_classes_are_told_from_one() -> None:
@@ -80,7 +80,7 @@ def test_the_spread_is_the_negative_binomial_of_statsmodels() -> None:
 def test_a_continuous_spread_is_no_finding_of_bad_nodes() -> None:
     found = outlier_nodes(rf.datasets.load("white"))
     assert found.classes.loc[0, "description"] == "spread"
-    assert "No class of bad nodes stands apart" in found.sentence
+    assert "No class of bad nodes stands apart" in found.headline
 
 
 def test_single_nodes_are_tested_exactly() -> None:
@@ -89,7 +89,7 @@ def test_single_nodes_are_tested_exactly() -> None:
     found = outlier_nodes(log, n_resamples=0)
     row = found.nodes.set_index("node").loc["n9"]
     assert row["p"] == pytest.approx(stats.binom.sf(7, 12, 50 / 950))
-    assert found.found["node"].tolist() == ["n9"]
+    assert found.outliers["node"].tolist() == ["n9"]
     assert found.nodes["p_adjusted"].tolist() == pytest.approx(stats.false_discovery_control(found.nodes["p"]).tolist())
 
 
@@ -99,17 +99,17 @@ def test_equal_nodes_are_no_outlier_nodes() -> None:
     for _ in range(30):
         counts = rng.poisson(3.0, 80)
         rows = [{"node": f"n{i}", "start": 1 + k} for i, c in enumerate(counts) for k in range(c)]
-        wrong += len(outlier_nodes(make_log(rows, [{"node": f"n{i}"} for i in range(80)]), n_resamples=0).found) > 0
+        wrong += len(outlier_nodes(make_log(rows, [{"node": f"n{i}"} for i in range(80)]), n_resamples=0).outliers) > 0
     assert wrong <= 5  # 1.5 expected at most
 
 
 def test_edges() -> None:
     one = outlier_nodes(make_log([{"start": i} for i in range(20)]))
     assert one.classes["status"].tolist() == ["too_few"]
-    assert not len(one.found)
+    assert not len(one.outliers)
     none = outlier_nodes(make_log([], [{"node": "a"}, {"node": "b"}]))
-    assert "No failure" in none.sentence
-    assert none.to_dict()["outlier_nodes"] == []
+    assert "No failure" in none.headline
+    assert none.to_dict()["nodes"] == []
     same = outlier_nodes(make_log([{"node": f"n{i}", "start": 5} for i in range(30)]), n_resamples=19)
     assert same.classes["status"].tolist() == ["one_class"]
     unwatched, posterior = rate_classes([3, 4, 9, 0], [0.0, 0.0, 0.0, 0.0])
