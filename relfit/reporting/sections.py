@@ -126,9 +126,7 @@ def _outlier_sentence(m: Material) -> str:
         return "No node failed so often that chance among equal nodes would not explain it."
     part = found.outliers["events"].sum() / max(found.nodes["events"].sum(), 1)
     names = ", ".join(_node_name(m, row) for _, row in found.outliers.head(3).iterrows())
-    text = (
-        f"{count(len(found.outliers), 'node')} failed more often than chance explains, with {share(part)} of all failures"
-    )
+    text = f"{count(len(found.outliers), 'node')} failed more often than chance explains, with {share(part)} of all failures"
     return f"{text}; the busiest: {names}."
 
 

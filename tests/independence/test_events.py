@@ -260,7 +260,7 @@ def test_size_of_the_cycles_with_and_without_bursts(burst):
         found = cycles_of_instants(np.sort(at % (168 * 60)), 0.0, 168.0 * 60, "UTC")
         p.append(found.p)
         angle = 2 * np.pi * np.sort(at % (168 * 60))[:, None] / np.array([24.0, 168.0])
-        plain.append(np.exp(-np.abs(np.exp(1j * angle).sum(axis=0)) ** 2 / at.size))  # Rayleigh's test
+        plain.append(np.exp(-(np.abs(np.exp(1j * angle).sum(axis=0)) ** 2) / at.size))  # Rayleigh's test
     rejected = (np.array(p) <= 0.05).mean(axis=0)
     assert ((rejected >= 0.04) & (rejected <= 0.06)).all()
     if burst > 1:  # Rayleigh's own test is fooled by them

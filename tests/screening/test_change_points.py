@@ -92,7 +92,12 @@ def test_bathtub_is_named() -> None:
     found = change_points(
         simulated(rng, np.repeat([6.0, 3.0, 1.0, 3.0], [150, 150, 600, 80])), of="records", n_resamples=99
     )
-    assert [period.name for period in found.periods] == ["higher early rate", "higher early rate", "steady", "higher later rate"]
+    assert [period.name for period in found.periods] == [
+        "higher early rate",
+        "higher early rate",
+        "steady",
+        "higher later rate",
+    ]
     assert found.stable == 2
     assert "should not be used" in found.headline
     assert found.to_frame()["failures"].sum() == found.counts.sum()
@@ -120,9 +125,7 @@ def test_a_rate_that_wanders_from_month_to_month_is_no_string_of_periods() -> No
             change_points(simulated(rng, np.repeat(3.0 * monthly, 30)), of="records", n_resamples=99, rng=i)
         )
         monthly[24:] *= 3.0
-        changed.append(
-            change_points(simulated(rng, np.repeat(3.0 * monthly, 30)), of="records", n_resamples=99, rng=i)
-        )
+        changed.append(change_points(simulated(rng, np.repeat(3.0 * monthly, 30)), of="records", n_resamples=99, rng=i))
     assert np.mean([len(found) for found in wandering]) < 2.0
     assert np.median([found.dispersion for found in wandering]) > 3.0
     number = [len(found) for found in changed]
