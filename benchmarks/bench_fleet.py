@@ -43,7 +43,7 @@ def everything(lives: rf.LifeData) -> None:
     for result in rf.fit(lives).results.values():
         assert result.standard_errors
         assert np.isfinite(result.ks).any()
-        assert np.isfinite(result.goodness(("ks",), bootstrap=0).p).any()
+        assert np.isfinite(result.goodness(("ks",), n_resamples=0).p).any()
 
 
 def main() -> None:
@@ -88,10 +88,10 @@ def main() -> None:
     fits = rf.fit(lives)
     start = time.perf_counter()
     for result in fits.results.values():
-        result.goodness(bootstrap=999)
+        result.goodness(n_resamples=999)
     print(f"LANL system 18: K-S, C-M, A-D of four families by 999 replications: {time.perf_counter() - start:.1f} s")
     start = time.perf_counter()
-    fits.interval("mean", kind="bootstrap", replications=999)
+    fits.interval("mean", kind="bootstrap", n_resamples=999)
     print(f"  bootstrap interval of the mean, 999 replications: {time.perf_counter() - start:.1f} s")
     start = time.perf_counter()
     fits.interval("mean", kind="profile")

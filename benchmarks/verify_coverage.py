@@ -71,7 +71,7 @@ def main() -> None:
                     began = time.perf_counter()
                     shares = {}
                     for name, at, value in quantities(family):
-                        found = fit.interval(name, at=at, kind=kind, replications=199)
+                        found = fit.interval(name, at=at, kind=kind, n_resamples=199)
                         usable = fit.ok & ~np.isnan(found.low) & ~np.isnan(found.high)
                         slack = 1e-9 * abs(value)
                         inside = (found.low <= value + slack) & (value - slack <= found.high)

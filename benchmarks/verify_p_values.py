@@ -43,7 +43,7 @@ def windows(truth: Family, groups: int, size: int, rng: np.random.Generator) -> 
 def row(what: str, family: str, size: int, lives: rf.LifeData, tests: tuple[str, ...], replications: int) -> None:
     """One line: rejections at 5 % and the K-S p-value of uniformity, by test."""
     fit = rf.fit(lives, family)[family]
-    found = fit.goodness(tests, bootstrap=replications, rng=1)
+    found = fit.goodness(tests, n_resamples=replications, rng=1)
     cells = []
     for i in range(len(tests)):
         p = found.p[np.isfinite(found.p[:, i]), i]
@@ -92,8 +92,8 @@ def main() -> None:
             for family in TRUTH:
                 if family == source or (source == "exponential"):
                     continue
-                p = rf.fit(lives, family)[family].goodness(TESTS[:3], bootstrap=0).p
-                chi = rf.fit(few, family)[family].goodness(("chi2",), bootstrap=99, rng=2).p[:, 0]
+                p = rf.fit(lives, family)[family].goodness(TESTS[:3], n_resamples=0).p
+                chi = rf.fit(few, family)[family].goodness(("chi2",), n_resamples=99, rng=2).p[:, 0]
                 cells = [f"{100 * (p[:, i] <= 0.05).mean():.0f}" for i in range(3)]
                 known = np.isfinite(chi)
                 cells.append(f"{100 * (chi[known] <= 0.05).mean():.0f}" if known.any() else "-")

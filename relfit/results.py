@@ -90,7 +90,8 @@ class Interval(Result):
     @property
     def headline(self) -> str:
         """The one value with its limits, or how many values there are."""
-        of = f" of {self.family}" if self.family else ""
+        of = f" at {float(np.ravel(self.at)[0]):g}" if self.at is not None and np.size(self.at) == 1 else ""
+        of += f" of {self.family}" if self.family else ""
         limits = f"{100 * self.level:g} % limits by {self.kind}"
         if self.estimate.size != 1:
             return f"{self.quantity}{of}: {self.estimate.size:,} values ({int((self.status == 'ok').sum()):,} ok), {limits}"

@@ -46,7 +46,7 @@ def fitted_family(lives: LifeData, families: Sequence[str], level: float) -> tup
     if int(pooled.n_failures.sum()) < 2:
         return None, "fewer than two times are known"
     try:
-        fits = fit(pooled, list(families), level=level, bootstrap=0)
+        fits = fit(pooled, list(families), level=level, n_resamples=0)
     except RelfitError as error:
         return None, str(error)
     criterion = {name: float(fits[name].aicc[0]) for name in fits.families if fits[name].ok[0]}

@@ -70,7 +70,7 @@ def mean_of_repairs(lives: LifeData, level: float) -> tuple[Duration | None, Che
         return None, None
     if n < _LEAST_FITTED:
         return _exponential(n, total, level), None
-    fits = fit(lives, list(_FAMILIES), bootstrap=0)
+    fits = fit(lives, list(_FAMILIES), n_resamples=0)
     aicc = {name: float(fits[name].aicc[0]) for name in fits.families}
     best = min((name for name in aicc if np.isfinite(aicc[name])), key=lambda name: aicc[name], default="exponential")
     if best == "exponential" or not aicc[best] < aicc["exponential"] - _DOUBT:
@@ -106,7 +106,7 @@ def _of_family(lives: LifeData, fits: Fits, best: str, level: float) -> Duration
     from relfit.lifedata import LifeData as Lives
 
     seen = Lives.from_array(lives.durations[lives.observed])
-    p = fit(seen, best, bootstrap=0)[best].goodness(("ad",), bootstrap=0).p[0, 0]
+    p = fit(seen, best, n_resamples=0)[best].goodness(("ad",), n_resamples=0).p[0, 0]
     if not p >= _REJECTED:
         return None
     found = fits[best].interval("mean", level=level).to_frame().iloc[0]

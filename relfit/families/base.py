@@ -89,6 +89,11 @@ class Family(Distribution):
         """Parameters, last axis, for which the log of life has about this mean and standard deviation."""
 
     @classmethod
+    def starts(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike, earliest: npt.ArrayLike) -> FloatArray:
+        """Parameters to start from, shape (starts, ..., k), given the earliest life of each sample as well."""
+        return np.asarray(cls.start(meanlog, sdlog))[None]
+
+    @classmethod
     def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:
         """Coordinates without bounds, shape (..., k), of parameters of the same shape.
 

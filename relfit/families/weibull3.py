@@ -101,3 +101,8 @@ class Weibull3(Family):
         # what is left of the scale, and of the shape in proportion, once the threshold is taken away
         left = (scale - threshold) / scale
         return np.stack(np.broadcast_arrays(shape * left, scale * left, threshold), axis=-1)
+
+    @classmethod
+    def starts(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike, earliest: npt.ArrayLike) -> FloatArray:
+        """With a threshold at half of the earliest life, and next to none."""
+        return np.stack([cls.start(meanlog, sdlog, earliest), cls.start(meanlog, sdlog)])

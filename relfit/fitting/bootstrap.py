@@ -18,8 +18,8 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.families import Family
-from relfit.fitting.estimate import estimate
-from relfit.fitting.plain import Estimates, Estimator
+from relfit.fitting.estimates import Estimates, Estimator
+from relfit.fitting.maximum_likelihood import maximum_likelihood
 from relfit.lifedata import LifeData
 
 __all__ = ["Replicates", "each_block", "parametric_lives", "replicate", "resampled_lives"]
@@ -33,7 +33,7 @@ _MOST_WEIGHT = 10_000_000
 
 @dataclass(frozen=True)
 class Replicates:
-    """Estimates of the replicates: ``codes`` (groups, replications), ``parameters`` (groups, replications, k)."""
+    """Estimates of the replicates: ``codes`` (groups, n_resamples), ``parameters`` (groups, n_resamples, k)."""
 
     codes: npt.NDArray[np.int8]
     parameters: FloatArray
@@ -62,10 +62,10 @@ def spread_out(lives: LifeData) -> LifeData:
 
 
 def each_block(
-    lives: LifeData, chosen: IntArray, replications: int, rng: np.random.Generator
+    lives: LifeData, chosen: IntArray, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, LifeData, np.random.Generator]]:
     """Blocks of groups, few enough for the memory when repeated, each with its own stream of random numbers."""
-    size = lives.sizes[chosen] * replications
+    size = lives.sizes[chosen] * n_resamples
     block = np.cumsum(size) // _LIVES_AT_ONCE
     cuts = np.flatnonzero(np.diff(block, prepend=-1) > 0)
     parts = np.split(chosen, cuts[1:]) if chosen.size else []
@@ -74,9 +74,9 @@ def each_block(
 
 
 def parametric_lives(
-    family: type[Family], parameters: FloatArray, lives: LifeData, replications: int, rng: np.random.Generator
+    family: type[Family], parameters: FloatArray, lives: LifeData, n_resamples: int, rng: np.random.Generator
 ) -> LifeData:
-    """Replicates drawn from fitted distributions, ``replications`` groups for each of the given ones, in its order.
+    """Replicates drawn from fitted distributions, ``n_resamples`` groups for each of the given ones, in its order.
 
     Parameters
     ----------
@@ -84,10 +84,10 @@ def parametric_lives(
     parameters : ndarray, shape (groups, k)
     lives : LifeData
         Observed or right-censored, without weights; truncation on the left is kept.
-    replications : int
+    n_resamples : int
     rng : numpy.random.Generator
     """
-    shape = (replications, lives.durations.size)
+    shape = (n_resamples, lives.durations.size)
     rows = parameters[lives.group_codes()]
     distribution = family.unchecked(*(rows[:, i] for i in range(rows.shape[1])))
     age = None if lives.entry is None else lives.entry
@@ -100,35 +100,35 @@ def parametric_lives(
         limit = _limits(lives, rng.random(shape)) if lives.limit is None else np.broadcast_to(lives.limit, shape)
         observed = drawn <= limit
         drawn = np.where(observed, drawn, limit)
-    return _stacked(lives, drawn, observed, None if age is None else np.broadcast_to(age, shape), replications)
+    return _stacked(lives, drawn, observed, None if age is None else np.broadcast_to(age, shape), n_resamples)
 
 
-def resampled_lives(lives: LifeData, replications: int, rng: np.random.Generator) -> LifeData:
+def resampled_lives(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> LifeData:
     """Replicates that draw each group's lives, of whatever kind, with replacement."""
     codes = lives.group_codes()
     size = lives.sizes[codes]
-    pick = (rng.random((replications, codes.size)) * size).astype(np.int64) + lives.offsets[:-1][codes]
+    pick = (rng.random((n_resamples, codes.size)) * size).astype(np.int64) + lives.offsets[:-1][codes]
     further = {name: values[pick] for name, values in lives.further().items()}
-    stacked = _stacked(lives, lives.durations[pick], lives.observed[pick], None, replications)
-    order = _order(lives, replications)
+    stacked = _stacked(lives, lives.durations[pick], lives.observed[pick], None, n_resamples)
+    order = _order(lives, n_resamples)
     return replace(stacked, **{name: values.ravel()[order] for name, values in further.items()})
 
 
-def _order(lives: LifeData, replications: int) -> IntArray:
-    """Where each row of the stacked groups comes from among rows laid out (replications, lives)."""
+def _order(lives: LifeData, n_resamples: int) -> IntArray:
+    """Where each row of the stacked groups comes from among rows laid out (n_resamples, lives)."""
     n = lives.durations.size
-    sizes = np.repeat(lives.sizes, replications)
-    begin = np.repeat(lives.offsets[:-1], replications) + np.tile(np.arange(replications), lives.n_groups) * n
+    sizes = np.repeat(lives.sizes, n_resamples)
+    begin = np.repeat(lives.offsets[:-1], n_resamples) + np.tile(np.arange(n_resamples), lives.n_groups) * n
     first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-    return np.asarray(np.repeat(begin - first, sizes) + np.arange(n * replications))
+    return np.asarray(np.repeat(begin - first, sizes) + np.arange(n * n_resamples))
 
 
 def _stacked(
     lives: LifeData, durations: FloatArray, observed: npt.NDArray[np.bool_], entry: FloatArray | None,
-    replications: int,
+    n_resamples: int,
 ) -> LifeData:  # fmt: skip
-    order = _order(lives, replications)
-    offsets = np.concatenate([[0], np.cumsum(np.repeat(lives.sizes, replications))]).astype(np.int64)
+    order = _order(lives, n_resamples)
+    offsets = np.concatenate([[0], np.cumsum(np.repeat(lives.sizes, n_resamples))]).astype(np.int64)
     return LifeData(
         durations.ravel()[order],
         observed.ravel()[order],
@@ -192,13 +192,13 @@ def replicate(
     parameters: FloatArray,
     fitted: npt.NDArray[np.bool_],
     lives: LifeData,
-    replications: int,
+    n_resamples: int,
     rng: int | np.random.Generator | None,
     *,
     resample: bool = False,
     workers: int | None = None,
     look: Callable[[IntArray, LifeData, Estimates], None] | None = None,
-    estimator: Estimator = estimate,
+    estimator: Estimator = maximum_likelihood,
 ) -> Replicates:
     """Estimates of `family` on replicates of every fitted group.
 
@@ -208,7 +208,7 @@ def replicate(
     parameters : ndarray, shape (groups, k)
     fitted : ndarray of bool, shape (groups,)
     lives : LifeData
-    replications : int
+    n_resamples : int
     rng : int or numpy.random.Generator, optional
     resample : bool
         Draw lives with replacement instead of from the fitted distribution.
@@ -222,10 +222,10 @@ def replicate(
     Raises
     ------
     ArgumentError
-        For fewer than 19 replications, or lives in intervals or truncated on the right without `resample`.
+        For fewer than 19 replicates, or lives in intervals or truncated on the right without `resample`.
     """
-    if replications < 19:
-        raise ArgumentError(f"{replications} replications are too few", remedy="use 199 or 999")
+    if n_resamples < 19:
+        raise ArgumentError(f"{n_resamples} replicates are too few", remedy="use 199 or 999")
     if not resample and (lives.upper is not None or lives.exit is not None):
         raise ArgumentError(
             "a parametric bootstrap needs to know how lives were censored, which intervals and right truncation "
@@ -234,17 +234,17 @@ def replicate(
         )
     k = parameters.shape[1]
     out = Replicates(
-        np.full((lives.n_groups, replications), -1, dtype=np.int8), np.full((lives.n_groups, replications, k), np.nan)
+        np.full((lives.n_groups, n_resamples), -1, dtype=np.int8), np.full((lives.n_groups, n_resamples, k), np.nan)
     )
     chosen = np.flatnonzero(fitted & (lives.sizes > 0))
-    for part, own, stream in each_block(lives, chosen, replications, np.random.default_rng(rng)):
+    for part, own, stream in each_block(lives, chosen, n_resamples, np.random.default_rng(rng)):
         if resample:
-            drawn = resampled_lives(own, replications, stream)
+            drawn = resampled_lives(own, n_resamples, stream)
         else:
-            drawn = parametric_lives(family, parameters[part], own, replications, stream)
+            drawn = parametric_lives(family, parameters[part], own, n_resamples, stream)
         found = estimator(family, drawn, workers)
-        out.codes[part] = found.codes.reshape(part.size, replications)
-        out.parameters[part] = found.parameters.reshape(part.size, replications, k)
+        out.codes[part] = found.codes.reshape(part.size, n_resamples)
+        out.parameters[part] = found.parameters.reshape(part.size, n_resamples, k)
         if look is not None:
             look(part, drawn, found)
     return out

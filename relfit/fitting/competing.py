@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +10,9 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.families import CompetingRisks
+from relfit.fitting.estimates import FamilyEstimates
+from relfit.results import Result
 from relfit.units import hours
-
-if TYPE_CHECKING:
-    from relfit.fitting.family_fit import FamilyFit
 
 __all__ = ["CompetingFit", "competing"]
 
@@ -22,8 +20,8 @@ FloatArray = npt.NDArray[np.float64]
 _NEVER = 690.0  # log hours of a cause that never struck: longer than any life
 
 
-@dataclass(frozen=True, eq=False)
-class CompetingFit:
+@dataclass(frozen=True, eq=False, repr=False)
+class CompetingFit(Result):
     """Causes of failure that compete in every group.
 
     Attributes
@@ -59,7 +57,7 @@ class CompetingFit:
         Returns
         -------
         pandas.DataFrame
-            One row a group, one column a cause, and ``any``.
+            One row per group, one column per cause, and ``any``.
         """
         at = float(time) if isinstance(time, (int, float)) else hours(time)
         if not at > 0.0:
@@ -70,42 +68,32 @@ class CompetingFit:
         return pd.DataFrame(columns, index=self.groups)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a group and cause: failures, status, parameters, and the share of the cause in the end."""
+        """One row per group and cause: failures, status, parameters, and the share of the cause in the end."""
         shares = self.incidence(np.inf)
-        rows = []
+        parts = {}
         for i, cause in enumerate(self.causes):
-            parameters = self.distribution.causes[cause].parameters()  # type: ignore[attr-defined]
-            rows.append(
-                pd.DataFrame(
-                    {
-                        "cause": cause,
-                        "failures": self.failures[:, i],
-                        "status": self.status[:, i],
-                        **{
-                            name: np.where(self.status[:, i] == "ok", value, np.nan)
-                            for name, value in parameters.items()
-                        },
-                        "share": shares[cause].to_numpy(),
-                    },
-                    index=self.groups,
-                )
-            )
-        return pd.concat(rows).sort_index(kind="stable")
+            ok = self.status[:, i] == "ok"
+            own = self.distribution.causes[cause].parameters()  # type: ignore[attr-defined]
+            parts[cause] = pd.DataFrame(
+                {
+                    "failures": self.failures[:, i],
+                    "status": self.status[:, i],
+                    **{name: np.where(ok, value, np.nan) for name, value in own.items()},
+                    "share": shares[cause],
+                },
+                index=self.groups,
+            ).assign(cause=cause)
+        table = pd.concat(parts.values()).sort_index(kind="stable")
+        return table[["cause", *table.columns.drop("cause")]]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Columns of `to_frame` as lists."""
-        columns = self.to_frame().reset_index().to_dict("list")
-        return {"family": self.family, **{str(name): values for name, values in columns.items()}}
-
-    def __repr__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """Failures by cause."""
         counts = ", ".join(f"{c} {int(n)}" for c, n in zip(self.causes, self.failures.sum(axis=0), strict=True))
-        return f"CompetingFit {self.family}: {len(self.groups)} groups, failures by cause: {counts}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self!r}</p>{self.to_frame().to_html(max_rows=12, float_format='{:.4g}'.format)}"
+        return f"{self.family}, {len(self.groups)} groups, failures by cause: {counts}"
 
 
-def competing(fit: FamilyFit) -> CompetingFit:
+def competing(fit: FamilyEstimates) -> CompetingFit:
     """Put the causes of each group in series; `Fits.competing` documents it.
 
     Raises

@@ -1,24 +1,26 @@
 """Estimators of the core families other than maximum likelihood, for every group of a batch at once.
 
-Each returns the parameters, shape (groups, k), NaN where there are none, and a status code a group from
+Each returns the parameters, shape (groups, k), NaN where there are none, and one status code per group from
 `relfit.fitting.status`: whether an estimate exists is decided first.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
+from scipy.optimize import elementwise
 
 from relfit.errors import ArgumentError
 from relfit.families import CORE, Family, family_named
 from relfit.fitting import status
+from relfit.fitting.maximum_likelihood import existence
 from relfit.lifedata import LifeData
 from relfit.nonparametric.ranks import POSITIONS, plotting_positions
 
-__all__ = ["ShapeCorrection", "bias_corrected_shape", "moments", "rank_regression"]
+__all__ = ["moments", "rank_regression"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -31,7 +33,7 @@ _SERIES = special.zeta(_ORDERS) * (-1.0) ** _ORDERS * (2.0**_ORDERS - 2.0) / _OR
 _SMALL = 0.1  # argument up to which the series is used
 
 
-def core_family(family: str | type[Family]) -> type[Family]:
+def _core_family(family: str | type[Family]) -> type[Family]:
     """The core family of this name.
 
     Raises
@@ -45,7 +47,7 @@ def core_family(family: str | type[Family]) -> type[Family]:
     return found
 
 
-def groups_with(lives: LifeData, rows: BoolArray) -> BoolArray:
+def _groups_with(lives: LifeData, rows: BoolArray) -> BoolArray:
     """Groups that have a counted life among `rows`, shape (groups,)."""
     chosen = rows if lives.weights is None else rows & (lives.weights > 0)
     return np.bincount(lives.group_codes()[chosen], minlength=lives.n_groups) > 0
@@ -60,7 +62,7 @@ def beyond_ranks(lives: LifeData) -> BoolArray:
         rows |= lives.entry > 0.0
     if lives.exit is not None:
         rows |= lives.exit < np.inf
-    return groups_with(lives, rows)
+    return _groups_with(lives, rows)
 
 
 def plain_part(lives: LifeData, without: BoolArray) -> LifeData:
@@ -77,23 +79,12 @@ def plain_part(lives: LifeData, without: BoolArray) -> LifeData:
     )
 
 
-def existence(family: type[Family], lives: LifeData) -> Codes:
+def _existence(family: type[Family], lives: LifeData) -> Codes:
     """Status before any search of an estimator that needs as many distinct failure times as parameters."""
-    failures = lives.n_failures
     weights = np.ones(lives.durations.size) if lives.weights is None else lives.weights
-    used = lives.observed & (weights > 0)
-    code, times = lives.group_codes()[used], lives.durations[used]
-    low, high = np.full(lives.n_groups, np.inf), np.full(lives.n_groups, -np.inf)
-    np.minimum.at(low, code, times)
-    np.maximum.at(high, code, times)
-    codes = np.full(lives.n_groups, status.OK, dtype=np.int8)
-    if len(family.parameter_names()) > 1:
-        codes[low >= high] = status.NO_VARIANCE
-        codes[failures == 1] = status.TOO_FEW
-        codes[lives.n_zeros > 0] = status.ZEROS
-    codes[(failures > 0) & (high == 0.0)] = status.ZEROS
-    codes[failures == 0] = status.ALL_CENSORED
-    codes[lives.n_lives == 0] = status.TOO_FEW
+    codes = existence(family, replace(lives, weights=np.where(lives.observed, weights, 0)))
+    codes[(lives.n_lives > 0) & (lives.n_failures == 0)] = status.ALL_CENSORED
+    codes[(lives.n_failures > 0) & (lives.n_zeros == lives.n_failures)] = status.ZEROS
     return codes
 
 
@@ -139,8 +130,8 @@ def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Co
     >>> parameters.round(4).tolist(), codes.tolist()
     ([[2.5714, 1.1667]], [0])
     """
-    chosen = core_family(family)
-    incomplete = beyond_ranks(lives) | groups_with(lives, ~lives.observed)
+    chosen = _core_family(family)
+    incomplete = beyond_ranks(lives) | _groups_with(lives, ~lives.observed)
     part = plain_part(lives, incomplete)
     code = part.group_codes()
     weights = np.ones(code.size) if part.weights is None else part.weights.astype(np.float64)
@@ -192,30 +183,18 @@ def weibull_shape_of(square: FloatArray) -> FloatArray:
     wanted = np.log(np.log1p(square))
     # e = 1/shape; the left side is e**2 pi**2/6 for small e and 2 e log 2 for large
     x = np.maximum(0.5 * (wanted - np.log(np.pi**2 / 6.0)), wanted - np.log(2.0 * np.log(2.0)))
-    low, high = x - 5.0, x + 5.0
-    for _ in range(100):
-        value, slope = _log_variation(x)
-        low = np.where(value < wanted, x, low)
-        high = np.where(value >= wanted, x, high)
-        step = (wanted - value) / slope
-        new = x + step
-        new = np.where((new > low) & (new < high), new, 0.5 * (low + high))
-        moved = np.abs(new - x)
-        x = new
-        if np.all(moved < 1e-14 * (1.0 + np.abs(x))):
-            break
-    return np.asarray(np.exp(-x))
+    root = elementwise.find_root(lambda at, goal: _log_variation(at) - goal, (x - 5.0, x + 5.0), args=(wanted,))
+    return np.asarray(np.exp(-root.x))
 
 
-def _log_variation(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Log of ``log gamma(1 + 2 e) - 2 log gamma(1 + e)`` at ``e = exp(x)``, and its derivative by x."""
+def _log_variation(x: FloatArray) -> FloatArray:
+    """Log of ``log gamma(1 + 2 e) - 2 log gamma(1 + e)`` at ``e = exp(x)``."""
     e = np.exp(x)
     small = np.minimum(e, _SMALL)
     series = small**2 * np.polynomial.polynomial.polyval(small, _SERIES)
-    turned = small**2 * np.polynomial.polynomial.polyval(small, _SERIES * _ORDERS)
-    value = np.where(e <= _SMALL, series, special.gammaln(1.0 + 2.0 * e) - 2.0 * special.gammaln(1.0 + e))
-    slope = np.where(e <= _SMALL, turned, 2.0 * e * (special.digamma(1.0 + 2.0 * e) - special.digamma(1.0 + e)))
-    return np.log(value), slope / value
+    return np.asarray(
+        np.log(np.where(e <= _SMALL, series, special.gammaln(1.0 + 2.0 * e) - 2.0 * special.gammaln(1.0 + e)))
+    )
 
 
 # ------------------------------------------------------------- rank regression
@@ -258,14 +237,14 @@ def rank_regression(
     >>> parameters.round(3).tolist()
     [[2.018, 81.143]]
     """
-    chosen = core_family(family)
+    chosen = _core_family(family)
     if axis not in ("x", "y"):
         raise ArgumentError(f"unknown axis {axis!r}", remedy="use y or x")
     if positions not in POSITIONS or positions == "kaplan-meier":
         raise ArgumentError(f"unknown positions {positions!r}", remedy="use median, benard, mean or hazen")
     apart = beyond_ranks(lives)
     part = plain_part(lives, apart)
-    codes = existence(chosen, part)
+    codes = _existence(chosen, part)
     codes[apart | (chosen.name == "gamma")] = status.NOT_APPLICABLE
     parameters = np.full((lives.n_groups, len(chosen.parameter_names())), np.nan)
     good = codes == status.OK
@@ -298,109 +277,3 @@ def rank_regression(
     with np.errstate(over="ignore"):
         parameters[good] = np.column_stack([slope, np.exp(place)] if chosen.name == "weibull" else [place, 1.0 / slope])
     return settled(parameters, codes)
-
-
-# ------------------------------------------------------------- bias correction
-
-
-@dataclass(frozen=True, eq=False)
-class ShapeCorrection:
-    """Weibull shapes corrected for the bias of maximum likelihood, with what was done.
-
-    Attributes
-    ----------
-    shape : ndarray of float
-        Corrected shape; the estimate itself where there is no correction.
-    factor : ndarray of float
-        What the estimate was multiplied by.
-    label : ndarray of str
-        ``"mean-unbiased"`` or ``"median-unbiased"``, followed by ``", censored by time"`` or ``", censored by
-        failures"`` where lives are censored; or ``"uncorrected"``.
-    """
-
-    shape: FloatArray
-    factor: FloatArray
-    label: npt.NDArray[np.object_]
-
-
-def bias_corrected_shape(
-    shape: npt.ArrayLike,
-    failures: npt.ArrayLike,
-    lives: npt.ArrayLike | None = None,
-    *,
-    target: str = "mean",
-    censoring: str = "time",
-) -> ShapeCorrection:
-    """Correct the maximum-likelihood estimate of the Weibull shape for its bias in small samples.
-
-    Where all lives failed, estimate over truth has a distribution that depends on their number alone: its mean is 1.44
-    for 5, 1.17 for 10 and 1.08 for 20 lives, its median 1.24, 1.11 and 1.05.
-
-    Parameters
-    ----------
-    shape : array_like of float
-        Estimates by maximum likelihood.
-    failures : array_like of int
-        Failures behind each, r.
-    lives : array_like of int, optional
-        Lives behind each, n; the number of failures when left out (complete lives).
-    target : {"mean", "median"}
-        What is made right; over many nodes, both cannot be.
-    censoring : {"time", "failures"}
-        What ended the observation where lives are censored: a time, as with logs, or a number of failures.
-
-    Returns
-    -------
-    ShapeCorrection
-        Below three failures, where the mean of the estimate is infinite or nearly so, nothing is corrected.
-
-    Raises
-    ------
-    ArgumentError
-        For another target or censoring, or more failures than lives.
-
-    Notes
-    -----
-    Mean: the estimate is divided by ``1 + 1.37 / (r - 1.92)`` for complete lives, and times ``sqrt(n / r)`` in the
-    second term for lives censored by failures (Ross 1996); this takes out all but 0.5 % from 4 complete lives on, but
-    corrects too much where few of many fail (by 14 % for 5 of 20). By time: ``1 + 0.912 / (r - 1.18)``, from our
-    own simulations of 5 to 40 expected failures among lives of which 10 to 95 % fail, to 1 %.
-
-    Median: the estimate is multiplied by ``c4(r)**3.5``, with c4 that of the normal standard deviation (Abernethy
-    2006), for complete lives to 0.5 % from 3 on; by failures the same, which corrects too little by up to 8 % for 5 of
-    20. By time it is divided by ``1 + (0.31 + 0.49 (r/n)**3.57) / (r - 0.99)``, from the same simulations, to 1 %.
-
-    Examples
-    --------
-    >>> found = bias_corrected_shape([2.0, 2.0, 2.0], failures=[5, 5, 2], lives=[5, 9, 2])
-    >>> found.shape.round(4).tolist()
-    [1.3843, 1.6145, 2.0]
-    >>> found.label.tolist()
-    ['mean-unbiased', 'mean-unbiased, censored by time', 'uncorrected']
-    """
-    if target not in ("mean", "median"):
-        raise ArgumentError(f"unknown target {target!r}", remedy="use mean or median")
-    if censoring not in ("time", "failures"):
-        raise ArgumentError(f"unknown censoring {censoring!r}", remedy="use time or failures")
-    given = failures if lives is None else lives
-    value, r, n = np.broadcast_arrays(
-        np.asarray(shape, dtype=np.float64), np.asarray(failures, np.float64), np.asarray(given, np.float64)
-    )
-    if np.any(r > n):
-        raise ArgumentError("there are more failures than lives")
-    enough = r >= 3.0
-    cut = enough & (n > r)
-    r, n = np.where(enough, r, 3.0), np.where(enough, n, 3.0)
-    if target == "mean":
-        excess = 1.37 / (r - 1.92) * np.sqrt(n / r)
-        by_time = 0.912 / (r - 1.18)
-    else:
-        half = 0.5 * r
-        excess = np.exp(-3.5 * (-0.5 * np.log(half - 0.5) + special.gammaln(half) - special.gammaln(half - 0.5))) - 1.0
-        by_time = (0.31 + 0.49 * (r / n) ** 3.57) / (r - 0.99)
-    if censoring == "time":
-        excess = np.where(cut, by_time, excess)
-    factor = np.where(enough, 1.0 / (1.0 + excess), 1.0)
-    label = np.where(enough, f"{target}-unbiased", "uncorrected").astype(object)
-    label = np.where(cut, f"{target}-unbiased, censored by {censoring}", label)
-    return ShapeCorrection(value * factor, factor, label)

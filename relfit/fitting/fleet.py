@@ -1,4 +1,4 @@
-"""The normal law of a fleet's free coordinates: its marginal likelihood over all nodes, maximum and uncertainty.
+"""The normal distribution of a fleet's free coordinates: its marginal likelihood, maximum and uncertainty.
 
 A node's own likelihood times the law is integrated around its maximum by Gauss-Hermite quadrature, for all nodes at
 once; the derivative by the law's parameters follows from the posterior moments (Fisher's identity). A weak prior, the
@@ -16,9 +16,8 @@ from scipy import optimize
 
 from relfit.families import Family
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.fitting.regions import whitening
 from relfit.lifedata import LifeData
-from relfit.numeric.newton import maximise
+from relfit.numeric.newton import maximise, whitening
 
 __all__ = ["Fleet", "fit_fleet"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,40 +13,31 @@ from relfit.errors import ArgumentError
 from relfit.families import CORE, Family
 from relfit.fitting import status
 from relfit.fitting.bootstrap import replicate, spread_out
-from relfit.fitting.plain import Estimates
-from relfit.goodness import (
-    DISTANCES,
-    chi_square,
-    chi_square_of_hazards,
-    distances,
-    distances_of_hazards,
-    tabulated_p,
-)
+from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, Estimates, FamilyEstimates
+from relfit.goodness import DISTANCES, STATISTICS, chi_square_of_hazards, distances, distances_of_hazards, tabulated_p
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives, sort_lives
 from relfit.numeric.false_discovery import adjusted_p
+from relfit.results import Result
 
-if TYPE_CHECKING:
-    from relfit.fitting.family_fit import FamilyFit
-
-__all__ = ["TESTS", "Goodness", "goodness_of", "statistics_of"]
+__all__ = ["SOURCES", "TESTS", "Goodness", "distances_of", "goodness_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
 TESTS = (*DISTANCES, "chi2")
 SOURCES = {
-    "table": "simulated null distribution for this number of lives",
+    "table": "simulated null distribution for this number of durations",
     "bootstrap": "replicates drawn from the fit, censored alike and fitted again",
-    "not computed": "needs a bootstrap; ask for one with goodness(bootstrap=999)",
-    "not defined": "no fit, too few failures for the test, or lives in intervals",
+    "not computed": "needs a bootstrap; ask for one with goodness(n_resamples=999)",
+    "not defined": "no fit, too few failures for the test, or durations in intervals",
 }
-_AUTO_REPLICATIONS = (199, 1800)
-# most lives of all replicates: of core families with compiled kernels, of core families without, of further families
-_AUTO_LIVES = (10_000_000, 200_000, 20_000)
+_AUTO_REPLICATES = (199, 1800)
+# most durations of all replicates: core families with compiled kernels, core families without, further families
+_AUTO_SIZE = (10_000_000, 200_000, 20_000)
 
 
-@dataclass(frozen=True, eq=False)
-class Goodness:
+@dataclass(frozen=True, eq=False, repr=False)
+class Goodness(Result):
     """Tests of one family in every group; arrays of shape (groups, tests).
 
     Attributes
@@ -58,7 +49,7 @@ class Goodness:
     statistic, p : ndarray of float
     source : ndarray of object
         Where the p-value comes from; `relfit.fitting.goodness_of_fit.SOURCES` says what each word means.
-    replications : ndarray of int, shape (groups,)
+    n_resamples : ndarray of int, shape (groups,)
         Replicates of the bootstrap that could be fitted; zero where none was needed.
     """
 
@@ -68,73 +59,48 @@ class Goodness:
     statistic: FloatArray
     p: FloatArray
     source: npt.NDArray[np.object_]
-    replications: npt.NDArray[np.int64]
+    n_resamples: npt.NDArray[np.int64]
+
+    @property
+    def headline(self) -> str:
+        """In how many groups each test is below 0.05."""
+        parts = []
+        for i, test in enumerate(self.tests):
+            known = np.isfinite(self.p[:, i])
+            parts.append(f"{test} below 0.05 in {int((self.p[known, i] < 0.05).sum())} of {int(known.sum())}")
+        return f"{self.family}, {len(self.groups)} groups: {'; '.join(parts)}"
 
     def adjusted(self, test: str, method: str = "bh") -> FloatArray:
-        """P-values of one test adjusted for the number of groups; see `relfit.fitting.adjusted_p`."""
+        """P-values of one test adjusted for the number of groups; see `relfit.numeric.false_discovery.adjusted_p`."""
         return adjusted_p(self.p[:, self.tests.index(test)], method)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a group: statistic, p-value and source of each test, and the replications."""
+        """One row per group: statistic, p-value and source of each test, and the replicates."""
         columns: dict[str, Any] = {}
         for i, test in enumerate(self.tests):
             columns |= {
                 test: self.statistic[:, i], f"{test}_p": self.p[:, i], f"{test}_p_source": self.source[:, i]
             }  # fmt: skip
-        return pd.DataFrame({**columns, "replications": self.replications}, index=self.groups)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Columns of `to_frame` as lists, with the family."""
-        columns = self.to_frame().reset_index().to_dict("list")
-        return {"family": self.family, **{str(name): values for name, values in columns.items()}}
-
-    def __repr__(self) -> str:
-        parts = []
-        for i, test in enumerate(self.tests):
-            known = np.isfinite(self.p[:, i])
-            parts.append(f"{test} below 0.05 in {int((self.p[known, i] < 0.05).sum())} of {int(known.sum())}")
-        return f"Goodness of {self.family}: {len(self.groups)} groups ({'; '.join(parts)})"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self!r}</p>{self.to_frame().to_html(max_rows=10, float_format='{:.4g}'.format)}"
+        return pd.DataFrame({**columns, "n_resamples": self.n_resamples}, index=self.groups)
 
 
-def statistics_of(
+def distances_of(
     family: type[Family],
     parameters: FloatArray,
     fitted: npt.NDArray[np.bool_],
     lives: LifeData,
-    tests: tuple[str, ...],
     ordered: SortedLives | None = None,
     workers: int | None = None,
 ) -> FloatArray:
-    """Statistics of all tests asked for, shape (groups, tests); NaN where a test is not defined."""
-    out = np.full((lives.n_groups, len(tests)), np.nan)
+    """Distances of the fitted distributions, columns as `relfit.goodness.STATISTICS`; NaN where not defined."""
     if lives.upper is not None:
-        return out
-    core = lives.plain and family.name in CORE
-    by_distance = [i for i, test in enumerate(tests) if test in DISTANCES]
-    places = [DISTANCES.index(tests[i]) for i in by_distance]
-    if core:
-        ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers) if ordered is None else ordered
-        if by_distance:
-            out[:, by_distance] = distances(family.name, parameters, fitted, ordered, workers)[:, places]
-        if "chi2" in tests:
-            out[:, tests.index("chi2")] = chi_square(family.name, parameters, fitted, ordered, workers).statistic
-        return out
+        return np.full((lives.n_groups, len(STATISTICS)), np.nan)
+    if lives.plain and family.name in CORE:
+        if ordered is None:
+            ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
+        return distances(family.name, parameters, fitted, ordered, workers)
     hazards = spent_hazards(family, parameters, lives)
-    if by_distance:
-        found = distances_of_hazards(hazards, lives.observed, lives.weights, lives.offsets, fitted, workers)
-        out[:, by_distance] = found[:, places]
-    if "chi2" in tests:
-        rows = lives
-        if lives.weights is not None:
-            rows = spread_out(lives)
-            hazards = spent_hazards(family, parameters, rows)
-        out[:, tests.index("chi2")] = chi_square_of_hazards(
-            hazards, rows.observed, rows.offsets, fitted, len(family.parameter_names()), workers
-        )
-    return out
+    return distances_of_hazards(hazards, lives.observed, lives.weights, lives.offsets, fitted, workers)
 
 
 def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData) -> FloatArray:
@@ -143,98 +109,119 @@ def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData)
     Truncation is taken into account: the hazard since the entry, or that of the distribution conditional on an end
     before the exit.
     """
-    rows = parameters[lives.group_codes()]
-    distribution = family.unchecked(*(rows[:, i] for i in range(rows.shape[1])))
+    distribution = family.unchecked(*parameters[lives.group_codes()].T)
     with np.errstate(all="ignore"):
-        spent = distribution.cumulative_hazard(lives.durations)
-        if lives.entry is not None:
-            spent = spent - np.where(lives.entry > 0.0, distribution.cumulative_hazard(lives.entry), 0.0)
+        before = 0.0 if lives.entry is None else np.where(
+            lives.entry > 0.0, distribution.cumulative_hazard(lives.entry), 0.0
+        )  # fmt: skip
+        spent = distribution.cumulative_hazard(lives.durations) - before
         if lives.exit is not None:
-            whole = distribution.cumulative_hazard(lives.exit)
-            if lives.entry is not None:
-                whole = whole - np.where(lives.entry > 0.0, distribution.cumulative_hazard(lives.entry), 0.0)
+            whole = distribution.cumulative_hazard(lives.exit) - before
             spent = -np.log1p(np.expm1(-spent) / -np.expm1(-whole))
     return np.nan_to_num(np.maximum(spent, 0.0), nan=0.0, posinf=1e300)
 
 
+def _chi_square(
+    family: type[Family], parameters: FloatArray, fitted: npt.NDArray[np.bool_], lives: LifeData, workers: int | None
+) -> FloatArray:
+    if lives.upper is not None:
+        return np.full(lives.n_groups, np.nan)
+    rows = spread_out(lives)
+    hazards = spent_hazards(family, parameters, rows)
+    return chi_square_of_hazards(hazards, rows.observed, rows.offsets, fitted, parameters.shape[1], workers)
+
+
 def goodness_of(
-    fit: FamilyFit,
-    tests: tuple[str, ...] = DISTANCES,
-    bootstrap: int | str = "auto",
+    fit: FamilyEstimates,
+    own: FloatArray,
+    tests: tuple[str, ...],
+    n_resamples: int | str = "auto",
     rng: int | np.random.Generator | None = 0,
     workers: int | None = None,
 ) -> Goodness:
-    """Statistics and p-values of one family; `FamilyFit.goodness` documents the arguments."""
+    """Statistics and p-values of one family; `FamilyFit.goodness` documents the arguments.
+
+    `own` are the distances of the fit itself, as `distances_of` gives them.
+    """
     unknown = [test for test in tests if test not in TESTS]
     if unknown or not tests:
         raise ArgumentError(f"no test {unknown[0] if unknown else ''!r}", remedy=f"use some of {', '.join(TESTS)}")
     lives, groups = fit.lives, fit.lives.n_groups
-    statistic = statistics_of(fit.family, fit.parameter_array, fit.ok, lives, tests, fit.sorted_lives, workers)
+
+    def statistics(
+        own: FloatArray | None, data: LifeData, parameters: FloatArray, ok: npt.NDArray[np.bool_]
+    ) -> FloatArray:
+        out = np.empty((data.n_groups, len(tests)))
+        if own is None and tests != ("chi2",):
+            own = distances_of(fit.family, parameters, ok, data, workers=workers)
+        for i, test in enumerate(tests):
+            if test == "chi2":
+                out[:, i] = _chi_square(fit.family, parameters, ok, data, workers)
+            elif own is not None:
+                out[:, i] = own[:, STATISTICS.index(test)]
+        return out
+
+    statistic = statistics(own, lives, fit.parameter_array, fit.ok)
     p = np.full(statistic.shape, np.nan)
     source = np.full(statistic.shape, "not defined", dtype=object)
     defined = np.isfinite(statistic)
     # the tables hold only where every life ended and the estimates are those of maximum likelihood
-    complete = (
-        np.full(groups, lives.plain and fit.name in CORE and fit.method == "maximum likelihood")
-        & (lives.n_censored == 0)
-    )  # fmt: skip
+    complete = lives.n_censored == 0
+    complete &= lives.plain and fit.name in CORE and fit.method == MAXIMUM_LIKELIHOOD
     if lives.limit is not None:  # lives that could have been censored, but happen not to be, are no complete sample
         complete &= np.bincount(lives.group_codes(), lives.limit < np.inf, groups) == 0
     for i, test in enumerate(tests):
         if test in DISTANCES and complete.any():
             rows = np.flatnonzero(defined[:, i] & complete)
-            shape = fit.parameter_array[rows, 0]
-            p[rows, i] = tabulated_p(fit.name, test, statistic[rows, i], lives.sizes[rows], shape)
+            p[rows, i] = tabulated_p(
+                fit.name, test, statistic[rows, i], lives.sizes[rows], fit.parameter_array[rows, 0]
+            )
             source[rows, i] = "table"
     open_ = defined & np.isnan(p)
     source[open_] = "not computed"
-    replications = np.zeros(groups, dtype=np.int64)
-    wanted = open_.any(axis=1)
-    stages = _stages(bootstrap, fit, wanted)
-    if stages and wanted.any() and lives.exit is None and lives.upper is None:
-        above = np.zeros(statistic.shape)
-        level = np.zeros(statistic.shape)
-        generator = np.random.default_rng(rng)
-        for stage, (count, most) in enumerate(stages):
-            if stage:
-                # more replicates where the p-value is small, so that it can be told from zero among many groups
-                with np.errstate(invalid="ignore"):
-                    small = np.any((above + level + 1.0) / (replications[:, None] + 1.0) <= 0.05, axis=1)
-                wanted = wanted & small & (replications > 0)
-                if int(lives.n_lives[wanted].sum()) * count > most:
-                    break
+    count = np.zeros(groups, dtype=np.int64)
+    wanted = open_.any(axis=1) & (lives.exit is None)
+    above, level = np.zeros(statistic.shape), np.zeros(statistic.shape)
+    generator = np.random.default_rng(rng)
+    for stage, (times, most) in enumerate(_stages(n_resamples, fit, wanted)):
+        if stage:
+            # more replicates where the p-value is small, so that it can be told from zero among many groups
+            small = np.any((above + level + 1.0) / (count[:, None] + 1.0) <= 0.05, axis=1)
+            wanted = wanted & small & (count > 0)
+            if int(lives.n_lives[wanted].sum()) * times > most:
+                break
 
-            def look(part: npt.NDArray[np.int64], drawn: LifeData, found: Estimates, count: int = count) -> None:
-                values = statistics_of(
-                    fit.family, found.parameters, found.codes == status.OK, drawn, tests, workers=workers
-                ).reshape(part.size, count, len(tests))
-                here = statistic[part][:, None, :]
-                slack = 1e-10 * (1.0 + np.abs(here))
-                known = np.isfinite(values)
-                above[part] += (known & (values > here + slack)).sum(axis=1)
-                level[part] += (known & (np.abs(values - here) <= slack)).sum(axis=1)
-                replications[part] += known.any(axis=2).sum(axis=1)
+        def look(part: npt.NDArray[np.int64], drawn: LifeData, found: Estimates, times: int = times) -> None:
+            values = statistics(None, drawn, found.parameters, found.codes == status.OK)
+            values = values.reshape(part.size, times, len(tests))
+            here = statistic[part][:, None, :]
+            slack = 1e-10 * (1.0 + np.abs(here))
+            known = np.isfinite(values)
+            above[part] += (known & (values > here + slack)).sum(axis=1)
+            level[part] += (known & (np.abs(values - here) <= slack)).sum(axis=1)
+            count[part] += known.any(axis=2).sum(axis=1)
 
-            replicate(
-                fit.family, fit.parameter_array, wanted & fit.ok, lives, count, generator, workers=workers, look=look,
-                estimator=fit.estimator,
-            )  # fmt: skip
-        for i, test in enumerate(tests):
-            rows = np.flatnonzero(open_[:, i] & (replications > 0))
-            n = replications[rows]
-            # the chi-square statistic is a lattice: half of what ties with it counts (mid-p)
-            ties = 0.5 * level[rows, i] + 0.5 if test == "chi2" else level[rows, i] + 1.0
-            p[rows, i] = (above[rows, i] + ties) / (n + 1.0)
-            source[rows, i] = "bootstrap"
-    return Goodness(fit.name, lives.groups, tests, statistic, p, source, replications)
+        replicate(
+            fit.family, fit.parameter_array, wanted & fit.ok, lives, times, generator, workers=workers, look=look,
+            estimator=fit.estimator,
+        )  # fmt: skip
+    for i, test in enumerate(tests):
+        rows = np.flatnonzero(open_[:, i] & (count > 0))
+        # the chi-square statistic is a lattice: half of what ties with it counts (mid-p)
+        ties = 0.5 * level[rows, i] + 0.5 if test == "chi2" else level[rows, i] + 1.0
+        p[rows, i] = (above[rows, i] + ties) / (count[rows] + 1.0)
+        source[rows, i] = "bootstrap"
+    return Goodness(fit.name, lives.groups, tests, statistic, p, source, count)
 
 
-def _stages(bootstrap: int | str, fit: FamilyFit, wanted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Replications of each stage, and the most lives that its replicates may have."""
-    if isinstance(bootstrap, str):
-        if bootstrap != "auto":
-            raise ArgumentError(f"bootstrap={bootstrap!r} is not known", remedy="give a number, or 'auto'")
-        most = _AUTO_LIVES[0 if fit.lives.plain and fit.name in CORE else 1 if fit.name in CORE else 2]
-        size = int(fit.lives.n_lives[wanted].sum()) * _AUTO_REPLICATIONS[0]
-        return [(count, most) for count in _AUTO_REPLICATIONS] if size <= most else []
-    return [(int(bootstrap), 0)] if bootstrap else []
+def _stages(n_resamples: int | str, fit: FamilyEstimates, wanted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Replicates of each stage, and the most durations that they may have."""
+    if isinstance(n_resamples, str) and n_resamples != "auto":
+        raise ArgumentError(f"n_resamples={n_resamples!r} is not known", remedy="give a number, or 'auto'")
+    if not wanted.any():
+        return []
+    if isinstance(n_resamples, str):
+        most = _AUTO_SIZE[0 if fit.lives.plain and fit.name in CORE else 1 if fit.name in CORE else 2]
+        size = int(fit.lives.n_lives[wanted].sum()) * _AUTO_REPLICATES[0]
+        return [(times, most) for times in _AUTO_REPLICATES] if size <= most else []
+    return [(int(n_resamples), 0)] if n_resamples else []

@@ -1,8 +1,8 @@
-"""Maximum likelihood with right censoring for ranges of groups, one compiled kernel a family.
+"""Maximum likelihood with right censoring for ranges of groups, one compiled kernel per family.
 
-Each kernel reads sorted lives and writes, for its groups, the status, the parameters, their covariance and the
-log-likelihood. Whether an estimate exists is decided before any search. Densities are those of `relfit.families`;
-the searches run in log time, so the unit of time does not matter.
+Each kernel reads sorted durations and the status of its groups, and writes the parameters, their covariance and the
+log-likelihood where an estimate exists, or that the search failed. Densities are those of `relfit.families`; the
+searches run in log time, so the unit of time does not matter.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import numba
 import numpy as np
 
-from relfit.fitting.status import ALL_CENSORED, NO_VARIANCE, NOT_CONVERGED, OK, TOO_FEW, ZEROS
+from relfit.fitting.status import NOT_CONVERGED, OK
 from relfit.numeric.special import (
     BLOCK,
     log_gamma_sf,
@@ -23,67 +23,26 @@ from relfit.numeric.special import (
     shape_score,
 )
 
-__all__ = ["fit_exponential", "fit_gamma", "fit_lognormal", "fit_weibull"]
+__all__ = ["fit_gamma", "fit_lognormal", "fit_weibull"]
 
 _LOG_TWO_PI = 1.8378770664093454
 _STEPS = 200
 
 
 @numba.njit(cache=True, nogil=True)
-def _existence(durations: np.ndarray, observed: np.ndarray, begin: int, end: int) -> int:
-    """Status of a two-parameter family for the sorted lives of one group, before any search."""
-    if begin == end:
-        return TOO_FEW
-    failures = 0
-    below = False
-    largest = durations[end - 1]
+def _failures(
+    values: np.ndarray, log: np.ndarray, observed: np.ndarray, begin: int, end: int
+) -> tuple[int, float, int]:
+    """Failures of one group, the mean of their values, and censored durations above zero."""
+    failures = censored = 0
+    total = 0.0
     for i in range(begin, end):
         if observed[i]:
             failures += 1
-            if durations[i] == 0.0:
-                return ZEROS
-            if durations[i] < largest:
-                below = True
-    if failures == 0:
-        return ALL_CENSORED
-    if not below:
-        return TOO_FEW if failures == 1 else NO_VARIANCE
-    return OK
-
-
-@numba.njit(cache=True, nogil=True)
-def fit_exponential(
-    durations: np.ndarray,
-    log: np.ndarray,
-    observed: np.ndarray,
-    offsets: np.ndarray,
-    first: int,
-    last: int,
-    status: np.ndarray,
-    parameters: np.ndarray,
-    covariance: np.ndarray,
-    loglik: np.ndarray,
-) -> None:
-    """Rate = failures over total time; closed form."""
-    for group in range(first, last):
-        begin, end = offsets[group], offsets[group + 1]
-        failures = 0
-        total = 0.0
-        for i in range(begin, end):
-            failures += observed[i]
-            total += durations[i]
-        if begin == end:
-            status[group] = TOO_FEW
-        elif failures == 0:
-            status[group] = ALL_CENSORED
-        elif total == 0.0:
-            status[group] = ZEROS
-        else:
-            rate = failures / total
-            status[group] = OK
-            parameters[group, 0] = rate
-            covariance[group, 0, 0] = rate * rate / failures
-            loglik[group] = failures * (math.log(rate) - 1.0)
+            total += values[i]
+        elif log[i] > -np.inf:
+            censored += 1
+    return failures, total / failures, censored
 
 
 @numba.njit(cache=True, nogil=True)
@@ -169,21 +128,12 @@ def _weibull_shape(
 
 @numba.njit(cache=True, nogil=True)
 def fit_weibull(
-    durations: np.ndarray,
-    log: np.ndarray,
-    observed: np.ndarray,
-    offsets: np.ndarray,
-    first: int,
-    last: int,
-    status: np.ndarray,
-    parameters: np.ndarray,
-    covariance: np.ndarray,
-    loglik: np.ndarray,
-) -> None:
+    durations: np.ndarray, log: np.ndarray, observed: np.ndarray, offsets: np.ndarray, first: int, last: int,
+    status: np.ndarray, parameters: np.ndarray, covariance: np.ndarray, loglik: np.ndarray,
+) -> None:  # fmt: skip
     """Profile likelihood in the shape (statistics.md); the scale follows in closed form."""
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
-        status[group] = _existence(durations, observed, begin, end)
         if status[group] != OK:
             continue
         found, b, top, failures, mean_failure, a0, a1, a2 = _weibull_shape(log, observed, begin, end, 1e-4)
@@ -213,38 +163,21 @@ def fit_weibull(
 
 @numba.njit(cache=True, nogil=True)
 def fit_lognormal(
-    durations: np.ndarray,
-    log: np.ndarray,
-    observed: np.ndarray,
-    offsets: np.ndarray,
-    first: int,
-    last: int,
-    status: np.ndarray,
-    parameters: np.ndarray,
-    covariance: np.ndarray,
-    loglik: np.ndarray,
-) -> None:
+    durations: np.ndarray, log: np.ndarray, observed: np.ndarray, offsets: np.ndarray, first: int, last: int,
+    status: np.ndarray, parameters: np.ndarray, covariance: np.ndarray, loglik: np.ndarray,
+) -> None:  # fmt: skip
     """Newton's method in (mean/sd, 1/sd), in which the censored likelihood is concave (Burridge 1981)."""
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
-        status[group] = _existence(durations, observed, begin, end)
         if status[group] != OK:
             continue
-        failures = 0
-        mean = 0.0
-        for i in range(begin, end):
-            if observed[i]:
-                failures += 1
-                mean += log[i]
-        mean /= failures
+        failures, mean, censored = _failures(log, log, observed, begin, end)
         square = 0.0
         reach = 0.0
-        censored = 0
         for i in range(begin, end):
             if observed[i]:
                 square += (log[i] - mean) ** 2
-            elif durations[i] > 0.0:
-                censored += 1
+            else:
                 reach += max(log[i] - mean, 0.0)
         if censored == 0:
             sd = math.sqrt(square / failures)
@@ -352,20 +285,9 @@ def _shape_from_gap(gap: float) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def _gamma_derivatives(
-    log: np.ndarray,
-    observed: np.ndarray,
-    begin: int,
-    end: int,
-    failures: int,
-    log_mean: float,
-    gap_sum: float,
-    alpha: float,
-    m: float,
-    table: np.ndarray,
-    work: np.ndarray,
-    tails: np.ndarray,
-    out: np.ndarray,
-) -> float:
+    log: np.ndarray, observed: np.ndarray, begin: int, end: int, failures: int, log_mean: float, gap_sum: float,
+    alpha: float, m: float, table: np.ndarray, work: np.ndarray, tails: np.ndarray, out: np.ndarray,
+) -> float:  # fmt: skip
     """Log-likelihood (less the constant ``-sum log t``) in (log shape, log mean), its gradient and Hessian in `out`."""
     a = math.exp(alpha)
     score, slope = shape_score(a)
@@ -417,18 +339,10 @@ def _gamma_derivatives(
 
 @numba.njit(cache=True, nogil=True)
 def fit_gamma(
-    durations: np.ndarray,
-    log: np.ndarray,
-    observed: np.ndarray,
-    offsets: np.ndarray,
-    first: int,
-    last: int,
-    status: np.ndarray,
-    parameters: np.ndarray,
-    covariance: np.ndarray,
-    loglik: np.ndarray,
+    durations: np.ndarray, log: np.ndarray, observed: np.ndarray, offsets: np.ndarray, first: int, last: int,
+    status: np.ndarray, parameters: np.ndarray, covariance: np.ndarray, loglik: np.ndarray,
     start: np.ndarray,
-) -> None:
+) -> None:  # fmt: skip
     """Newton's method in (log shape, log mean), damped; starts from the Weibull fit of the same lives.
 
     `start` holds Weibull shapes and scales, NaN where they are still to be found.
@@ -439,21 +353,10 @@ def fit_gamma(
     out = np.empty(5)
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
-        status[group] = _existence(durations, observed, begin, end)
         if status[group] != OK:
             continue
-        failures = 0
-        mean = 0.0
-        log_sum = 0.0
-        censored = False
-        for i in range(begin, end):
-            if observed[i]:
-                failures += 1
-                mean += durations[i]
-                log_sum += log[i]
-            elif durations[i] > 0.0:
-                censored = True
-        mean /= failures
+        failures, mean, censored = _failures(durations, log, observed, begin, end)
+        log_sum = failures * _failures(log, log, observed, begin, end)[1]
         log_mean = math.log(mean)
         gap_sum = 0.0
         for i in range(begin, end):
@@ -461,7 +364,7 @@ def fit_gamma(
                 delta = (durations[i] - mean) / mean
                 # far from the mean the logarithm at hand keeps the digits that 1 + delta loses
                 gap_sum += mean_log_minus_one(delta) if abs(delta) < 0.5 else delta - (log[i] - log_mean)
-        if not censored:
+        if censored == 0:
             a = _shape_from_gap(gap_sum / failures)
             m = log_mean
             _, slope = shape_score(a)
@@ -507,20 +410,9 @@ def fit_gamma(
                         step_m *= 4.0 / size
                         size = 4.0
                     trial = _gamma_derivatives(
-                        log,
-                        observed,
-                        begin,
-                        end,
-                        failures,
-                        log_mean,
-                        gap_sum,
-                        alpha + step_a,
-                        m + step_m,
-                        table,
-                        work,
-                        tails,
-                        out,
-                    )
+                        log, observed, begin, end, failures, log_mean, gap_sum, alpha + step_a, m + step_m, table,
+                        work, tails, out,
+                    )  # fmt: skip
                     if trial >= value - 1e-11 * (1.0 + abs(value)) or (size < 1e-6 and damping == 0.0):
                         accepted = True
                         alpha += step_a

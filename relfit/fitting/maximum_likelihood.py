@@ -1,180 +1,297 @@
-"""`fit`: several families for every group of a batch at once, by maximum likelihood or another method."""
+"""Maximum likelihood of any family for durations of every kind: existence, starting values and the search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from relfit.errors import ArgumentError
-from relfit.failurelog import FailureLog
-from relfit.families import CORE, FAMILIES, Family, family_named
-from relfit.fitting.estimate import estimate
-from relfit.fitting.general import fit_general, log_moments
-from relfit.fitting.methods import MAXIMUM_LIKELIHOOD, method_named
-from relfit.fitting.partitioned import PartitionedFits, fit_partitioned, is_dask
-from relfit.fitting.plain import Estimates, fit_plain
-from relfit.fitting.results import FamilyFit, Fits
+from relfit.families import Family, Weibull
+from relfit.families.base import EULER, LOG_WEIBULL_SD
+from relfit.families.mixtures import Mixture
+from relfit.fitting import kernels, status
+from relfit.fitting.estimates import Estimates, jacobian
+from relfit.fitting.likelihood import LogLikelihood
+from relfit.fitting.mixtures import hollow, mixture_starts
 from relfit.lifedata import LifeData
-from relfit.numeric.batches import SortedLives, sort_lives
+from relfit.numeric.batches import SortedLives, over_groups, sort_lives
+from relfit.numeric.newton import Maximum, maximise, whitening
 
-if TYPE_CHECKING:
-    from dask.dataframe import DataFrame as DaskFrame
-
-__all__ = ["fit"]
+__all__ = ["Known", "existence", "log_moments", "maximum_likelihood"]
 
 FloatArray = npt.NDArray[np.float64]
+_GROUPS_AT_ONCE = 1 << 15
+_DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
+_LEAST_FALL = 0.2  # of what a parabola falls there
+_CLIMBS = 3
+
+_KERNELS: dict[str, Callable[..., None]] = {
+    "weibull": kernels.fit_weibull,
+    "gamma": kernels.fit_gamma,
+    "lognormal": kernels.fit_lognormal,
+}
 
 
-@overload
-def fit(
-    lives: LifeData | FailureLog | Mapping[Any, npt.ArrayLike] | pd.DataFrame | npt.ArrayLike,
-    families: Sequence[str] | str = ...,
-    *,
-    method: str = ...,
-    bias_correction: bool | str = ...,
-    level: float = ...,
-    bootstrap: int | str = ...,
-    rng: int | np.random.Generator | None = ...,
-    workers: int | None = ...,
-    progress: Callable[[str], None] | None = ...,
-    **columns: Any,
-) -> Fits: ...
+@dataclass
+class Known:
+    """What the search for one family can take over from another's, on the same durations."""
+
+    ordered: SortedLives | None = None
+    codes: npt.NDArray[np.int8] | None = None  # whether the families with kernels have an estimate
+    weibull: FloatArray | None = None
+    moments: tuple[FloatArray, FloatArray] | None = None
 
 
-@overload
-def fit(lives: DaskFrame, families: Sequence[str] | str = ..., **options: Any) -> PartitionedFits: ...
+def maximum_likelihood(
+    family: type[Family], lives: LifeData, workers: int | None = None, known: Known | None = None
+) -> Estimates:
+    """Fit one family to every group by the quickest way that is exact for it.
 
-
-def fit(
-    lives: Any,
-    families: Sequence[str] | str = CORE,
-    *,
-    method: str = "ml",
-    bias_correction: bool | str = False,
-    level: float = 0.95,
-    bootstrap: int | str = "auto",
-    rng: int | np.random.Generator | None = 0,
-    workers: int | None = None,
-    progress: Callable[[str], None] | None = None,
-    **columns: Any,
-) -> Any:
-    """Fit families to every group.
-
-    Whether an estimate exists is decided before the search where it can be: the exponential needs one failure; the
-    others need more than one failure time could explain, since otherwise the likelihood grows without bound. Standard
-    errors come from the observed information.
+    Compiled kernels for core families on observed or right-censored durations, Newton's method for all else.
 
     Parameters
     ----------
-    lives : LifeData, FailureLog, mapping of arrays, array, pandas.DataFrame or dask.dataframe.DataFrame
-        Durations in hours. An array of two dimensions has a group in each row; a log stands for ``log.ttf()``; a
-        table needs `columns`. A Dask table is fitted partition by partition where it lies; see
-        `relfit.fitting.partitioned.fit_partitioned`.
-    families : str or sequence of str
-        Names of families; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for every family.
-    method : {"ml", "moments", "rank_y", "rank_x", "spacings"}
-        Maximum likelihood; matching moments (complete lives); rank regression on probability paper, of the plotting
-        position on the life (``rank_y``) or the life on the position; maximum product of spacings. All but the first
-        are for core families, observed or right-censored lives.
-    bias_correction : bool or {"mean", "median"}
-        Correct the shape of the Weibull for the bias of maximum likelihood in small samples: of its mean (also for
-        True) or of its median. See `relfit.fitting.bias_corrected_shape`.
-    level : float
-        Level of the intervals, between 0 and 1.
-    bootstrap : int or "auto"
-        Replications behind p-values that no table gives; see `FamilyFit.goodness`. They are drawn when first asked for.
-    rng : int or numpy.random.Generator, optional
-        Of the bootstrap.
+    family : type
+        A subclass of `Family`.
+    lives : LifeData
     workers : int, optional
         Threads; does not change the numbers.
-    progress : callable, optional
-        Called with the name of each family when it is done.
-    **columns
-        For a table, which columns hold what: ``duration``, ``observed``, ``by``, ``upper``, ``entry``, ``exit``,
-        ``weights``, as for `LifeData.from_frame`.
-
-    Returns
-    -------
-    Fits
-        One `FamilyFit` a family, each with one entry a group; `PartitionedFits` for a Dask table.
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown family or method, or a level outside 0..1.
-    DataError
-        For lives that cannot be; see `LifeData`.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> lives = rf.LifeData.from_groups({"a": [100.0, 900.0, 4000.0, 8760.0]}, {"a": [True, True, True, False]})
-    >>> fits = rf.fit(lives)
-    >>> round(float(fits["weibull"].parameters["shape"][0]), 4)
-    0.5661
+    known : Known, optional
+        What is known from families that were fitted before; added to.
     """
-    if is_dask(lives):
-        return fit_partitioned(
-            lives, families, level=level, method=method, bias_correction=bias_correction,
-            bootstrap=0 if bootstrap == "auto" else bootstrap, rng=rng, workers=workers or 1, **columns,
+    known = Known() if known is None else known
+    if not (lives.plain and family.name in _KERNELS):
+        return _search(family, lives, known, workers)
+    if known.ordered is None:
+        known.ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
+    ordered = known.ordered
+    if known.codes is None:
+        known.codes = existence(family, lives)
+    found = Estimates.empty(ordered.n_groups, 2)
+    found.codes[:] = known.codes
+    more: tuple[FloatArray, ...] = ()
+    if family.name == "gamma":
+        more = (np.full((ordered.n_groups, 2), np.nan) if known.weibull is None else known.weibull,)
+
+    def work(first: int, last: int) -> None:
+        _KERNELS[family.name](
+            ordered.durations, ordered.log, ordered.observed, ordered.offsets, first, last,
+            found.codes, found.parameters, found.covariance, found.loglik, *more,
         )  # fmt: skip
-    if isinstance(lives, pd.DataFrame):
-        lives, columns = LifeData.from_frame(lives, **columns), {}
-    if columns:
-        raise ArgumentError(f"{next(iter(columns))}= names a column of a table, and the lives are no table")
-    if isinstance(lives, FailureLog):
-        lives = lives.ttf()
-    elif isinstance(lives, Mapping):
-        lives = LifeData.from_groups(lives)
-    elif not isinstance(lives, LifeData):
-        lives = LifeData.from_array(lives)
-    names = _names(families)
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    how, estimator = method_named(method, bias_correction)
-    ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers) if lives.plain else None
-    given = _Given(lives, ordered, workers)
-    results: dict[str, FamilyFit] = {}
-    for name in names:
-        family = family_named(name)
-        found = given.most_likely(family) if how == MAXIMUM_LIKELIHOOD else estimator(family, lives, workers)
-        results[name] = FamilyFit(family, lives, found, level, how, estimator, ordered, bootstrap, rng)
-        if progress is not None:
-            progress(name)
-    return Fits(lives, results, level)
+
+    over_groups(ordered.offsets, work, workers)
+    found.set_apart_overflow()
+    if family.name == "weibull":
+        known.weibull = found.parameters
+    return found
 
 
-def _names(families: Sequence[str] | str) -> list[str]:
-    if isinstance(families, str):
-        names = {"core": list(CORE), "all": list(FAMILIES)}.get(families.strip().lower(), [families])
-    else:
-        names = list(families)
-    if not names:
-        raise ArgumentError("no family to fit", remedy=f"use some of {', '.join(FAMILIES)}, or core, or all")
-    return list(dict.fromkeys(family_named(name).name for name in names))
+def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
+    """Status of every group before any search, shape (groups,).
+
+    A family of two or more parameters has no estimate where one failure time agrees with all lives of a group, since
+    the likelihood then grows without bound, or to its limit, as the spread vanishes. A life that ended, or is known to
+    have lasted, just as long as its entry agrees with every earlier failure time, since the hazard there grows without
+    bound too; so does one that ended at its exit with every later one.
+    """
+    count = len(family.parameter_names())
+    starts, sizes = lives.offsets[:-1], lives.sizes
+    counted = np.ones(lives.durations.size, np.bool_) if lives.weights is None else lives.weights > 0
+    ended = counted & (lives.ends < np.inf)
+    codes = np.full(lives.n_groups, status.OK, dtype=np.int8)
+    failures = lives.n_failures
+    rows = _by_group(np.add, counted.astype(np.int64), starts, sizes, 0)
+    if count > 1:
+        early, late = lives.durations, lives.ends
+        if lives.entry is not None:
+            early = np.where((lives.entry > 0.0) & (lives.entry == early), -np.inf, early)
+        if lives.exit is not None:
+            late = np.where(lives.exit == late, np.inf, late)
+        latest = _by_group(np.maximum, np.where(counted, early, -np.inf), starts, sizes, -np.inf)
+        first = _by_group(np.minimum, np.where(counted, late, np.inf), starts, sizes, np.inf)
+        codes[latest <= first] = status.NO_VARIANCE
+        codes[(latest <= first) & (failures == 1)] = status.TOO_FEW
+        if count > 2:
+            codes[_distinct_failures(lives, ended) < count] = status.TOO_FEW
+    if not family.density_at_zero:
+        codes[lives.n_zeros > 0] = status.ZEROS
+    codes[failures == 0] = status.ALL_CENSORED
+    codes[rows == 0] = status.TOO_FEW
+    return codes
 
 
-class _Given:
-    """The lives, and what one family's search can take over from another's."""
+def _by_group(
+    ufunc: np.ufunc, values: npt.NDArray[np.generic], starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64],
+    empty: float,
+) -> npt.NDArray[np.float64]:  # fmt: skip
+    out = np.full(sizes.size, empty, dtype=np.float64)
+    filled = sizes > 0
+    if filled.any():
+        out[filled] = ufunc.reduceat(values, starts[filled])
+    return out
 
-    def __init__(self, lives: LifeData, ordered: SortedLives | None, workers: int | None) -> None:
-        self.lives, self.ordered, self.workers = lives, ordered, workers
-        self.weibull: FloatArray | None = None
-        self.moments: tuple[FloatArray, FloatArray] | None = None
 
-    def most_likely(self, family: type[Family]) -> Estimates:
-        """Maximum likelihood; the same numbers as `relfit.fitting.estimate.estimate`."""
-        if self.ordered is not None and family.name in CORE:
-            found = fit_plain(family.name, self.ordered, self.weibull, self.workers)
-            if family.name == "weibull":
-                self.weibull = found.parameters
-            return found
-        if self.lives.plain and family.name in CORE:
-            return estimate(family, self.lives, self.workers)
-        if self.moments is None:
-            self.moments = log_moments(self.lives, self.workers)
-        return fit_general(family, self.lives, self.moments, self.workers)
+def _distinct_failures(lives: LifeData, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    code = lives.group_codes()[ended]
+    low, high = lives.durations[ended], lives.ends[ended]
+    order = np.lexsort((high, low, code))
+    code, low, high = code[order], low[order], high[order]
+    new = np.ones(code.size, np.bool_)
+    new[1:] = (code[1:] != code[:-1]) | (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    return np.bincount(code[new], minlength=lives.n_groups).astype(np.int64)
+
+
+def imputed(lives: LifeData) -> LifeData:
+    """Plain lives to start from: intervals by their middle, weights and truncation left out."""
+    ended = lives.ends < np.inf
+    middle = np.where(ended, 0.5 * (lives.durations + np.where(ended, lives.ends, 0.0)), lives.durations)
+    return LifeData(middle, ended, lives.offsets, lives.groups, lives.measure)
+
+
+def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray, FloatArray]:
+    """Rough mean and standard deviation of the log of life, by a Weibull fit that imputes intervals, shape (groups,).
+
+    Never NaN: where there is no such fit, the lives' own moments serve.
+    """
+    plain = imputed(lives)
+    shape = maximum_likelihood(Weibull, plain, workers).parameters[:, 0]
+    codes = lives.group_codes()
+    weights = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
+    positive = plain.durations > 0.0
+    log = np.log(np.where(positive, plain.durations, 1.0))
+    count = np.maximum(np.bincount(codes, weights * positive, lives.n_groups), 1e-300)
+    middle = np.bincount(codes, weights * log * positive, lives.n_groups) / count
+    spread = np.sqrt(np.bincount(codes, weights * positive * (log - middle[codes]) ** 2, lives.n_groups) / count)
+    guess = np.clip(LOG_WEIBULL_SD / np.maximum(spread, 1e-3), 0.05, 20.0)
+    shape = np.where(np.isfinite(shape), np.clip(shape, 1e-3, 1e6), guess)
+    # the scale in closed form for this shape, relative to the largest life
+    top = np.full(lives.n_groups, -np.inf)
+    np.maximum.at(top, codes[positive], log[positive])
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(under="ignore"):
+        power = np.where(positive, np.exp(shape[codes] * np.minimum(log - top[codes], 0.0)), 0.0)
+    total = np.maximum(np.bincount(codes, weights * power, lives.n_groups), 1e-300)
+    failures = np.maximum(np.bincount(codes, weights * plain.observed, lives.n_groups), 0.5)
+    log_scale = top + np.log(total / failures) / shape
+    return log_scale - EULER / shape, LOG_WEIBULL_SD / shape
+
+
+def _search(family: type[Family], lives: LifeData, known: Known, workers: int | None) -> Estimates:
+    """Newton's method from one or several starting values; the exponential in closed form where it has one."""
+    found = Estimates.empty(lives.n_groups, len(family.parameter_names()))
+    found.codes[:] = existence(family, lives)
+    if family.name == "exponential":
+        _failures_over_time(lives, found)
+    rows = np.flatnonzero((found.codes == status.OK) & np.isnan(found.loglik))
+    if not rows.size:
+        return found.set_apart_overflow()
+    if known.moments is None:
+        known.moments = log_moments(lives, workers)
+    mean, spread = known.moments
+    counts = np.concatenate([[0], np.cumsum(lives.sizes[rows])]).astype(np.int64)
+
+    def work(first: int, last: int) -> None:
+        for begin in range(first, last, _GROUPS_AT_ONCE):
+            part = rows[begin : min(begin + _GROUPS_AT_ONCE, last)]
+            own = lives.take(part.tolist())
+            best = _best(LogLikelihood(family, own), _starts(family, own, mean[part], spread[part]))
+            _write(found, part, family, best)
+            found.codes[part[(found.codes[part] == status.OK) & hollow(family, found.parameters[part], own)]] = (
+                status.NO_MAXIMUM
+            )
+
+    over_groups(counts, work, workers)
+    return found.set_apart_overflow()
+
+
+def _failures_over_time(lives: LifeData, found: Estimates) -> None:
+    """The exponential in closed form, for groups without intervals and right truncation; in place."""
+    failures, time = lives.n_failures, lives.total_time
+    simple = lives.n_intervals == 0
+    if lives.exit is not None:
+        simple &= np.bincount(lives.group_codes(), lives.exit < np.inf, lives.n_groups) == 0
+    simple &= found.codes == status.OK
+    never = simple & (time == 0.0)
+    found.codes[never] = np.where(lives.n_zeros == failures, status.ZEROS, status.NO_MAXIMUM)[never]
+    rows = np.flatnonzero(simple & (time > 0.0))
+    with np.errstate(over="ignore"):
+        rate = failures[rows] / time[rows]
+        found.parameters[rows, 0] = rate
+        found.covariance[rows, 0, 0] = rate * rate / failures[rows]
+        found.loglik[rows] = failures[rows] * (np.log(rate) - 1.0)
+
+
+def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: FloatArray) -> FloatArray:
+    """Parameters to start from, shape (starts, groups, k)."""
+    plain = imputed(lives)
+    if issubclass(family, Mixture):
+        return mixture_starts(family, plain)
+    return family.starts(mean, spread, _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0))
+
+
+def _best(objective: LogLikelihood, starts: FloatArray) -> Maximum:
+    """The highest of the maxima that the starts lead to; one that was found goes before any that was not."""
+    with np.errstate(all="ignore"):
+        free = objective.family.to_free(starts)
+    best = maximise(objective, free[0])
+    for row in free[1:]:
+        other = maximise(objective, row)
+        take = np.where(best.found == other.found, other.value > best.value, other.found)
+        _replace(best, np.flatnonzero(take), other, take)
+    lives = objective.lives
+    if free.shape[-1] <= 2 and not (lives.upper is None and lives.entry is None and lives.exit is None):
+        _look_around(objective, best)
+    return best
+
+
+def _replace(best: Maximum, rows: npt.NDArray[np.int64], other: Maximum, chosen: npt.NDArray[np.bool_]) -> None:
+    for name in ("free", "value", "gradient", "information", "found", "edge"):
+        getattr(best, name)[rows] = getattr(other, name)[chosen]
+
+
+def _look_around(objective: LogLikelihood, best: Maximum) -> None:
+    """Go on to a higher maximum, or to the edge, where the value is higher some standard errors away; in place.
+
+    Truncated lives, and some in intervals, have likelihoods with several maxima, or with one below a plain without end.
+    """
+    k = best.free.shape[1]
+    turn = 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
+    directions = np.array([[1.0], [-1.0]]) if k == 1 else np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    rays = (np.array(_DISTANCES)[:, None, None] * directions).reshape(-1, k)
+    rows = np.flatnonzero(best.found)
+    for _ in range(_CLIMBS):
+        if not rows.size:
+            return
+        part = objective.take(rows)
+        unit = whitening(best.information[rows])
+        around = best.free[rows][None] + np.einsum("gij,rj->rgi", unit, rays)
+        value = part(around)
+        columns = np.arange(rows.size)
+        above = value.max(axis=0) > best.value[rows] + 1e-7 * (1.0 + np.abs(best.value[rows]))
+        # a value that falls far less than the parabola may hide a ridge between two rays
+        value += np.where(above, 0.0, _LEAST_FALL * 0.5 * (rays**2).sum(axis=1)[:, None])
+        highest = value.argmax(axis=0)
+        rise = value[highest, columns] > best.value[rows]
+        if not rise.any():
+            return
+        other = maximise(part.take(np.flatnonzero(rise)), around[highest, columns][rise])
+        higher = other.value > best.value[rows[rise]] + 1e-7 * (1.0 + np.abs(best.value[rows[rise]]))
+        rows = rows[rise][higher]
+        _replace(best, rows, other, higher)
+        rows = rows[best.found[rows]]
+
+
+def _write(found: Estimates, rows: npt.NDArray[np.int64], family: type[Family], maximum: Maximum) -> None:
+    """Parameters and their covariance from where a search in free coordinates ended; in place."""
+    found.codes[rows] = np.where(
+        maximum.found, status.OK, np.where(maximum.edge, status.NO_MAXIMUM, status.NOT_CONVERGED)
+    )
+    free, ok = maximum.free[maximum.found], rows[maximum.found]
+    found.parameters[ok] = family.from_free(free)
+    found.loglik[ok] = maximum.value[maximum.found]
+    slope = jacobian(family, free)
+    with np.errstate(all="ignore"):
+        inverse = np.linalg.inv(maximum.information[maximum.found])
+        found.covariance[ok] = np.einsum("gij,gjk,glk->gil", slope, inverse, slope)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from scipy import stats
 
-from relfit.errors import ArgumentError
+from relfit.fitting.intervals import level_checked
 from relfit.lifedata import LifeData
+from relfit.numeric.poisson import exponential_mean_interval
 
 __all__ = ["mean_time"]
 
@@ -41,19 +42,15 @@ def mean_time(lives: LifeData, level: float = 0.95) -> pd.DataFrame:
     >>> mean_time(lives)[["mean", "low", "high"]].round(1).to_numpy().tolist()
     [[2500.0, 692.1, 20643.3]]
     """
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    level = level_checked(level)
     n = lives.n_failures
     hours = lives.total_time
-    tail = 0.5 - level / 2
     if lives.measure == "ttr":
-        mean, low, high, kind = _repairs(lives, n, tail)
+        mean, low, high, kind = _repairs(lives, n, 0.5 + level / 2)
     else:
-        more = np.where(lives.n_censored > 0, n + 1, n).astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.where(hours > 0, hours / n, np.nan)
-            low = np.where(more > 0, hours / special.gammainccinv(np.maximum(more, 1.0), tail), np.nan)
-            high = np.where(n > 0, hours / special.gammaincinv(np.maximum(n, 1).astype(float), tail), np.inf)
+        low, high = exponential_mean_interval(hours, n, lives.n_censored > 0, level)
         nothing = lives.sizes == 0
         low, high = np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
         kind = np.where(nothing, "none", np.where(n > 0, "exact", "one-sided"))
@@ -62,7 +59,7 @@ def mean_time(lives: LifeData, level: float = 0.95) -> pd.DataFrame:
     )
 
 
-def _repairs(lives: LifeData, n: np.ndarray, tail: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _repairs(lives: LifeData, n: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     code = lives.group_codes()[lives.observed]
     values = lives.durations[lives.observed]
     total = np.bincount(code, values, minlength=lives.n_groups)
@@ -71,6 +68,6 @@ def _repairs(lives: LifeData, n: np.ndarray, tail: float) -> tuple[np.ndarray, n
     enough = (n > 1) & (squares > 0)
     size = np.where(enough, n, 2)
     error = np.sqrt(squares / (size - 1) / size) / np.where(enough, mean, 1.0)
-    factor = np.exp(stats.t.ppf(1.0 - tail, size - 1) * error)
+    factor = np.exp(stats.t.ppf(share, size - 1) * error)
     factor = np.where(enough, factor, np.nan)
     return mean, mean / factor, mean * factor, np.where(enough, "log-t", "none")

@@ -1,36 +1,135 @@
-"""The methods of estimation by name, each as one function of a family and lives."""
+"""The methods of estimation by name, and the Weibull shape corrected for its bias in small samples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from relfit.errors import ArgumentError
 from relfit.families import CORE, Family
 from relfit.fitting import status
-from relfit.fitting.estimate import estimate
-from relfit.fitting.estimators import bias_corrected_shape, moments, rank_regression
-from relfit.fitting.plain import Estimates, Estimator
-from relfit.fitting.spacings import maximum_product_of_spacings
+from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, Estimates, Estimator
+from relfit.fitting.estimators import moments, rank_regression
+from relfit.fitting.likelihood import LogLikelihood
+from relfit.fitting.maximum_likelihood import maximum_likelihood
 from relfit.lifedata import LifeData
 
-__all__ = ["MAXIMUM_LIKELIHOOD", "METHODS", "method_named"]
+__all__ = ["METHODS", "ShapeCorrection", "bias_corrected_shape", "method_named"]
 
-MAXIMUM_LIKELIHOOD = "maximum likelihood"
-
-_Simple = Callable[[LifeData, str], tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]]
-
-
-def _rank_y(lives: LifeData, family: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
-    return rank_regression(lives, family, "y")
+FloatArray = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int8]
 
 
-def _rank_x(lives: LifeData, family: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
-    return rank_regression(lives, family, "x")
+@dataclass(frozen=True, eq=False)
+class ShapeCorrection:
+    """Weibull shapes corrected for the bias of maximum likelihood, with what was done.
+
+    Attributes
+    ----------
+    shape : ndarray of float
+        Corrected shape; the estimate itself where there is no correction.
+    factor : ndarray of float
+        What the estimate was multiplied by.
+    label : ndarray of str
+        ``"mean-unbiased"`` or ``"median-unbiased"``, followed by ``", censored by time"`` or ``", censored by
+        failures"`` where lives are censored; or ``"uncorrected"``.
+    """
+
+    shape: FloatArray
+    factor: FloatArray
+    label: npt.NDArray[np.object_]
+
+
+def bias_corrected_shape(
+    shape: npt.ArrayLike,
+    failures: npt.ArrayLike,
+    lives: npt.ArrayLike | None = None,
+    *,
+    target: str = "mean",
+    censoring: str = "time",
+) -> ShapeCorrection:
+    """Correct the maximum-likelihood estimate of the Weibull shape for its bias in small samples.
+
+    Where all lives failed, estimate over truth has a distribution that depends on their number alone: its mean is 1.44
+    for 5, 1.17 for 10 and 1.08 for 20 lives, its median 1.24, 1.11 and 1.05.
+
+    Parameters
+    ----------
+    shape : array_like of float
+        Estimates by maximum likelihood.
+    failures : array_like of int
+        Failures behind each, r.
+    lives : array_like of int, optional
+        Lives behind each, n; the number of failures when left out (complete lives).
+    target : {"mean", "median"}
+        What is made right; over many nodes, both cannot be.
+    censoring : {"time", "failures"}
+        What ended the observation where lives are censored: a time, as with logs, or a number of failures.
+
+    Returns
+    -------
+    ShapeCorrection
+        Below three failures, where the mean of the estimate is infinite or nearly so, nothing is corrected.
+
+    Raises
+    ------
+    ArgumentError
+        For another target or censoring, or more failures than lives.
+
+    Notes
+    -----
+    Mean: the estimate is divided by ``1 + 1.37 / (r - 1.92)`` for complete lives, and times ``sqrt(n / r)`` in the
+    second term for lives censored by failures (Ross 1996); this takes out all but 0.5 % from 4 complete lives on, but
+    corrects too much where few of many fail (by 14 % for 5 of 20). By time: ``1 + 0.912 / (r - 1.18)``, from our
+    own simulations of 5 to 40 expected failures among lives of which 10 to 95 % fail, to 1 %.
+
+    Median: the estimate is multiplied by ``c4(r)**3.5``, with c4 that of the normal standard deviation (Abernethy
+    2006), for complete lives to 0.5 % from 3 on; by failures the same, which corrects too little by up to 8 % for 5 of
+    20. By time it is divided by ``1 + (0.31 + 0.49 (r/n)**3.57) / (r - 0.99)``, from the same simulations, to 1 %.
+
+    Examples
+    --------
+    >>> found = bias_corrected_shape([2.0, 2.0, 2.0], failures=[5, 5, 2], lives=[5, 9, 2])
+    >>> found.shape.round(4).tolist()
+    [1.3843, 1.6145, 2.0]
+    >>> found.label.tolist()
+    ['mean-unbiased', 'mean-unbiased, censored by time', 'uncorrected']
+    """
+    if target not in ("mean", "median"):
+        raise ArgumentError(f"unknown target {target!r}", remedy="use mean or median")
+    if censoring not in ("time", "failures"):
+        raise ArgumentError(f"unknown censoring {censoring!r}", remedy="use time or failures")
+    given = failures if lives is None else lives
+    value, r, n = np.broadcast_arrays(
+        np.asarray(shape, dtype=np.float64), np.asarray(failures, np.float64), np.asarray(given, np.float64)
+    )
+    if np.any(r > n):
+        raise ArgumentError("there are more failures than lives")
+    enough = r >= 3.0
+    cut = enough & (n > r)
+    r, n = np.where(enough, r, 3.0), np.where(enough, n, 3.0)
+    if target == "mean":
+        excess = 1.37 / (r - 1.92) * np.sqrt(n / r)
+        by_time = 0.912 / (r - 1.18)
+    else:
+        half = 0.5 * r
+        excess = np.exp(-3.5 * (-0.5 * np.log(half - 0.5) + special.gammaln(half) - special.gammaln(half - 0.5))) - 1.0
+        by_time = (0.31 + 0.49 * (r / n) ** 3.57) / (r - 0.99)
+    if censoring == "time":
+        excess = np.where(cut, by_time, excess)
+    factor = np.where(enough, 1.0 / (1.0 + excess), 1.0)
+    label = np.where(enough, f"{target}-unbiased", "uncorrected").astype(object)
+    label = np.where(cut, f"{target}-unbiased, censored by {censoring}", label)
+    return ShapeCorrection(value * factor, factor, label)
+
+
+_Simple = Callable[[LifeData, str], tuple[FloatArray, Codes]]
 
 
 def _estimates(simple: _Simple, name: str, family: type[Family], lives: LifeData, workers: int | None) -> Estimates:
@@ -38,57 +137,51 @@ def _estimates(simple: _Simple, name: str, family: type[Family], lives: LifeData
     if family.name not in CORE or not lives.plain:
         what = f"the {family.name} family" if family.name not in CORE else "intervals, truncation or weights"
         raise ArgumentError(f"{name} is not there for {what}", remedy="use method='ml'")
-    parameters, codes = simple(lives, family.name)
-    found = Estimates.empty(lives.n_groups, parameters.shape[1])
-    found.codes[:] = codes
-    ok = codes == status.OK
-    found.parameters[ok] = parameters[ok]
-    found.loglik[ok] = _loglik(family, parameters, lives)[ok]
+    found = Estimates.empty(lives.n_groups, len(family.parameter_names()))
+    found.parameters[:], found.codes[:] = simple(lives, family.name)
+    ok = found.codes == status.OK
+    found.loglik[ok] = _loglik(family, found.parameters, lives)[ok]
     return found
 
 
-def _loglik(family: type[Family], parameters: npt.NDArray[np.float64], lives: LifeData) -> npt.NDArray[np.float64]:
-    rows = parameters[lives.group_codes()]
-    distribution = family.unchecked(*(rows[:, i] for i in range(rows.shape[1])))
+def _loglik(family: type[Family], parameters: FloatArray, lives: LifeData) -> FloatArray:
     with np.errstate(all="ignore"):
-        value = np.where(lives.observed, distribution.log_pdf(lives.durations), distribution.log_sf(lives.durations))
-    return np.bincount(lives.group_codes(), np.nan_to_num(value, nan=0.0, neginf=-1e300), lives.n_groups).astype(
-        np.float64
-    )
+        return LogLikelihood(family, lives)(family.to_free(parameters)[None])[0]
 
 
 def _corrected(target: str, family: type[Family], lives: LifeData, workers: int | None) -> Estimates:
     """Maximum likelihood with the Weibull shape corrected for its bias, and the scale that is likeliest for it."""
-    found = estimate(family, lives, workers)
+    found = maximum_likelihood(family, lives, workers)
     if family.name != "weibull":
         return found
     if not lives.plain:
         raise ArgumentError("the correction of the shape needs observed or right-censored lives without weights")
-    ok = found.codes == status.OK
     corrected = bias_corrected_shape(found.parameters[:, 0], lives.n_failures, lives.n_lives, target=target)
-    shape = np.where(ok, corrected.shape, np.nan)
+    shape = np.where(found.codes == status.OK, corrected.shape, np.nan)
     codes = lives.group_codes()
     with np.errstate(all="ignore"):
         log = np.log(lives.durations)
         top = np.full(lives.n_groups, -np.inf)
         np.maximum.at(top, codes, log)
         total = np.bincount(codes, np.exp(shape[codes] * (log - top[codes])), lives.n_groups)
-        scale = np.exp(top + np.log(total / lives.n_failures) / shape)
+        parameters = np.stack([shape, np.exp(top + np.log(total / lives.n_failures) / shape)], axis=1)
     # the errors keep their relative size: the correction is a factor
-    ratio = np.stack([shape, scale], axis=1) / found.parameters
+    ratio = parameters / found.parameters
     covariance = found.covariance * ratio[:, :, None] * ratio[:, None, :]
-    parameters = np.stack([shape, scale], axis=1)
-    loglik = np.where(ok, _loglik(family, np.where(ok[:, None], parameters, 1.0), lives), np.nan)
-    parameters[~ok] = np.nan
-    return Estimates(found.codes, parameters, covariance, loglik)
+    return Estimates(found.codes, parameters, covariance, _loglik(family, parameters, lives)).set_apart_overflow()
 
 
 METHODS: dict[str, tuple[str, Estimator]] = {
-    "ml": (MAXIMUM_LIKELIHOOD, estimate),
+    "ml": (MAXIMUM_LIKELIHOOD, maximum_likelihood),
     "moments": ("moments", partial(_estimates, moments, "the method of moments")),
-    "rank_y": ("rank regression of position on life", partial(_estimates, _rank_y, "rank regression")),
-    "rank_x": ("rank regression of life on position", partial(_estimates, _rank_x, "rank regression")),
-    "spacings": ("maximum product of spacings", partial(_estimates, maximum_product_of_spacings, "spacings")),
+    "rank_y": (
+        "rank regression of position on life",
+        partial(_estimates, partial(rank_regression, axis="y"), "rank regression"),
+    ),
+    "rank_x": (
+        "rank regression of life on position",
+        partial(_estimates, partial(rank_regression, axis="x"), "rank regression"),
+    ),
 }
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families import Family
+from relfit.families import Family, Weibull
 from relfit.families.mixtures import Mixture
 from relfit.lifedata import LifeData
 
-__all__ = ["MIXTURES", "hollow", "mixture_starts"]
+__all__ = ["hollow", "mixture_starts"]
 
 FloatArray = npt.NDArray[np.float64]
 
-MIXTURES = ("hyperexponential2", "hyperexponential3", "weibull_mixture")
 _ITERATIONS = 60
 # splits: the share of each phase, and its mean life relative to the mean of all
 _SPLITS = {
@@ -26,22 +25,23 @@ _SPLITS = {
 }
 
 
-def mixture_starts(family: str, lives: LifeData) -> FloatArray:
+def mixture_starts(family: type[Mixture], lives: LifeData) -> FloatArray:
     """Parameters that EM reaches from several splits, shape (starts, groups, k).
 
     Parameters
     ----------
-    family : str
-        One of `MIXTURES`.
+    family : type
+        A mixture whose phases are exponential or Weibull; its parameters are the weights of all phases but the last,
+        and then those of each phase.
     lives : LifeData
-        Plain lives; a group needs a failure above zero.
+        Observed or right-censored; a group needs a failure above zero.
     """
-    phases = 3 if family.endswith("3") else 2
-    weibull = family == "weibull_mixture"
+    example = family.unchecked(*np.ones(len(family.parameter_names()))).phases()
+    weibull = isinstance(example[0][1], Weibull)
     sums = _Sums(lives)
     mean = sums.total(sums.time) / np.maximum(sums.failures, 0.5)
     starts = []
-    for shares, means in _SPLITS[phases]:
+    for shares, means in _SPLITS[len(example)]:
         weight = np.repeat(np.array(shares)[:, None], lives.n_groups, axis=1)
         scale = mean[None] * np.array(means)[:, None]
         shape = np.ones_like(scale)
@@ -49,7 +49,8 @@ def mixture_starts(family: str, lives: LifeData) -> FloatArray:
             weight, shape, scale = _improve(sums, weight, shape, scale, weibull)
         order = np.argsort(scale, axis=0)
         weight, shape, scale = (np.take_along_axis(a, order, axis=0) for a in (weight, shape, scale))
-        starts.append(_flat(weight, shape, scale, weibull))
+        phases = np.stack([shape, scale], axis=1).reshape(-1, lives.n_groups) if weibull else 1.0 / scale
+        starts.append(np.concatenate([weight[:-1], phases]).T)
     return np.stack(starts)
 
 
@@ -136,10 +137,3 @@ def _shape_step(sums: _Sums, share: FloatArray, events: FloatArray, shape: Float
             step = np.clip(-score / (slope * b), -0.7, 0.7)
             out.append(np.clip(b * np.exp(np.where(np.isfinite(step), step, 0.0)), 0.05, 50.0))
     return np.stack(out)
-
-
-def _flat(weight: FloatArray, shape: FloatArray, scale: FloatArray, weibull: bool) -> FloatArray:
-    """Parameters in the order of the families' constructors."""
-    if weibull:
-        return np.stack([weight[0], shape[0], scale[0], shape[1], scale[1]], axis=-1)
-    return np.concatenate([weight[:-1], 1.0 / scale]).T

@@ -19,18 +19,19 @@ from scipy import stats
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting import status
-from relfit.fitting.estimate import estimate
+from relfit.fitting.estimates import jacobian
 from relfit.fitting.fleet import fit_fleet
-from relfit.fitting.general import jacobian
+from relfit.fitting.maximum_likelihood import maximum_likelihood
 from relfit.lifedata import LifeData
+from relfit.results import Result, json_ready
 
 __all__ = ["PooledFit", "pool"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class PooledFit:
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledFit(Result):
     """Parameters of every group after pooling, with how far each was drawn towards the fleet.
 
     Attributes
@@ -85,7 +86,7 @@ class PooledFit:
         """The distribution at the fleet's mean: what is expected of a node without any failure."""
         return self.family(*self.family.from_free(self.fleet_mean))
 
-    def draws(self, count: int, rng: int | np.random.Generator | None = None) -> Family:
+    def draws(self, count: int, rng: int | np.random.Generator | None = 0) -> Family:
         """Draws from the normal approximation of each group's posterior, a batch of shape (count, groups)."""
         generator = np.random.default_rng(rng)
         values, vectors = np.linalg.eigh(np.nan_to_num(self.covariance))
@@ -95,7 +96,7 @@ class PooledFit:
         return self.family.unchecked(*np.moveaxis(self.family.from_free(free), -1, 0))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a group: own and pooled estimates, limits and shrinkage of each parameter, and the pooled mean."""
+        """One row per group: own and pooled estimates, limits and shrinkage of each parameter, and the pooled mean."""
         z = float(stats.norm.ppf(0.5 + self.level / 2))
         columns: dict[str, Any] = {"lives": self.lives.n_lives, "failures": self.lives.n_failures}
         slope = jacobian(self.family, self.free)
@@ -116,26 +117,18 @@ class PooledFit:
         columns["mean"] = self.distribution.mean()
         return pd.DataFrame(columns, index=self.groups)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fleet and the columns of `to_frame`, ready for JSON."""
-        columns = self.to_frame().reset_index().to_dict("list")
-        return {
-            "family": self.family.name,
-            "level": self.level,
-            "fleet_mean": self.fleet_mean.tolist(),
-            "fleet_covariance": self.fleet_covariance.tolist(),
-            **{str(name): values for name, values in columns.items()},
-        }
-
-    def __repr__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """What the groups are drawn towards, and how far."""
         middle: FloatArray = np.nanmedian(self.shrinkage, axis=0)
         shares = ", ".join(f"{n} {s:.0%}" for n, s in zip(self.family.parameter_names(), middle, strict=True))
-        return (
-            f"PooledFit {self.family.name}: {len(self.groups)} groups around {self.fleet!r}; median shrinkage {shares}"
-        )
+        return f"{self.family.name}, {len(self.groups)} groups around {self.fleet!r}; median shrinkage {shares}"
 
-    def _repr_html_(self) -> str:
-        return f"<p>{self!r}</p>{self.to_frame().to_html(max_rows=10, float_format='{:.4g}'.format)}"
+    def to_dict(self) -> dict[str, Any]:
+        """The fleet and the rows of `to_frame`, ready for JSON."""
+        names = ("level", "converged", "fleet_mean", "fleet_covariance")
+        about = {"family": self.family.name, **{name: getattr(self, name) for name in names}}
+        return json_ready({**about, "groups": self.to_frame()})
 
 
 def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: int | None = None) -> PooledFit:
@@ -146,7 +139,7 @@ def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: in
     ArgumentError
         When fewer than three groups can be fitted on their own, since the fleet's spread is then unknown.
     """
-    own = estimate(family, lives, workers)
+    own = maximum_likelihood(family, lives, workers)
     fitted = np.flatnonzero(own.codes == status.OK)
     used = np.flatnonzero((lives.n_lives > 0) & _possible(family, lives))
     if fitted.size < 3:

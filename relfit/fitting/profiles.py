@@ -1,164 +1,237 @@
-"""Profile-likelihood limits of one quantity by following the ridge, where a likelihood region is too bent for rays.
+"""Profile-likelihood limits of any quantity of any family, and the border of the joint region of two parameters.
 
-The ridge holds, for each value of the quantity, the parameters that are likeliest with it. Of the two free coordinates
-one is solved for the value, the other is left to the search; the limit is where the ridge has fallen by `drop`.
+The profile of a quantity is, for each of its values, the largest likelihood of parameters with that value. One free
+coordinate is solved for the value, the others are left to the search; the limit is where the profile has fallen by half
+a chi-square quantile. It is followed outwards from the maximum, each search starting from the last, for all groups at
+once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.numeric.newton import maximise
+from relfit.lifedata import LifeData
+from relfit.numeric.newton import maximise, whitening
 
-__all__ = ["bent", "ridge_limits"]
+__all__ = ["border", "profile_limits"]
 
 FloatArray = npt.NDArray[Any]
 IntArray = npt.NDArray[np.int64]
 Transformed = Callable[[FloatArray], FloatArray]  # free coordinates (trials, groups, k) to values (trials, groups)
 
-_BEND = 0.25  # of the log radius between neighbouring rays
-_SOLVING = 60
-_SEARCHING = 60
-_FARTHEST = 700.0  # of the quantity, on its unbounded scale (a log, mostly), from the estimate
+_SOLVING, _SEARCHING, _FOLLOWING = 25, 25, 80  # turns
+_FARTHEST = 300.0  # of the quantity from its estimate, on its unbounded scale (a log, mostly): no limit
+_CLOSE = 1e-8  # of the root of the fall
+_ANGLES = 72
 
 
-class _Ridge:
-    """The likelihood over the one coordinate that a value of the quantity leaves free."""
+@dataclass(frozen=True)
+class _Held:
+    """The likelihood over the coordinates that a value of the quantity leaves free."""
 
-    def __init__(
-        self, objective: LogLikelihood, quantity: Transformed, value: FloatArray, near: FloatArray, solved: IntArray
-    ) -> None:
-        self.objective, self.quantity = objective, quantity
-        self.value, self.near, self.solved = value, near, solved
-        self.lives = objective.lives
+    objective: LogLikelihood
+    quantity: Transformed
+    value: FloatArray
+    start: FloatArray
+    solved: IntArray
 
     @property
     def n_groups(self) -> int:
         return self.objective.n_groups
 
-    def take(self, positions: IntArray) -> _Ridge:
-        return _Ridge(
-            self.objective.take(positions), self.quantity, self.value[positions], self.near[positions],
+    @property
+    def lives(self) -> LifeData:
+        return self.objective.lives
+
+    @property
+    def others(self) -> IntArray:
+        """Coordinates that are left to the search, shape (groups, k - 1)."""
+        k = self.start.shape[1]
+        rest = np.arange(k - 1) + (np.arange(k - 1) >= self.solved[:, None])
+        return np.asarray(rest, dtype=np.int64)
+
+    def take(self, positions: IntArray) -> _Held:
+        return _Held(
+            self.objective.take(positions), self.quantity, self.value[positions], self.start[positions],
             self.solved[positions],
         )  # fmt: skip
 
-    def points(self, other: FloatArray) -> FloatArray:
-        """Free coordinates with the quantity at its value, for the other coordinate, shape (trials, groups)."""
+    def points(self, others: FloatArray) -> FloatArray:
+        """Free coordinates with the quantity at its value, for the others, shape (trials, groups, k - 1)."""
         columns = np.arange(self.n_groups)
-        at = np.broadcast_to(self.near, (*other.shape, 2)).copy()
-        at[:, columns, 1 - self.solved] = other
-        one = np.eye(2)[self.solved]
+        at = np.broadcast_to(self.start, (*others.shape[:2], self.start.shape[1])).copy()
+        at[:, columns[:, None], self.others] = others
+        move = 1e-5 * np.eye(self.start.shape[1])[self.solved]
         with np.errstate(all="ignore"):
             for _ in range(_SOLVING):
-                gap = self.quantity(at) - self.value
-                slope = (self.quantity(at + 1e-5 * one) - self.quantity(at - 1e-5 * one)) / 2e-5
-                move = np.clip(gap / slope, -4.0, 4.0)
-                move = np.where(np.isfinite(move), move, 0.0)
-                at[:, columns, self.solved] -= move
-                if np.all(np.abs(move) < 1e-11 * (1.0 + np.abs(at[:, columns, self.solved]))):
+                slope = (self.quantity(at + move) - self.quantity(at - move)) / 2e-5
+                step = np.clip((self.quantity(at) - self.value) / slope, -8.0, 8.0)
+                step = np.where(np.isfinite(step), step, 0.0)
+                at[:, columns, self.solved] -= step
+                if np.all(np.abs(step) < 1e-11 * (1.0 + np.abs(at[:, columns, self.solved]))):
                     break
             missed = ~(np.abs(self.quantity(at) - self.value) < 1e-6 * (1.0 + np.abs(self.value)))
-        at[missed] = np.nan
+        at[missed] = np.inf
         return at
 
     def __call__(self, free: FloatArray) -> FloatArray:
-        at = self.points(free[..., 0])
-        return self.objective(np.where(np.isnan(at), np.inf, at))
+        return self.objective(self.points(free))
+
+    def highest(self) -> tuple[FloatArray, FloatArray]:
+        """The profile at the value, NaN where the search failed, and where it is, shape (groups, k)."""
+        others = np.take_along_axis(self.start, self.others, axis=1)
+        if others.shape[1] == 0:
+            points = self.points(others[None])
+            value = self.objective(points)[0]
+            return np.where(np.isfinite(value), value, np.nan), points[0]
+        best = maximise(self, others, iterations=_SEARCHING)
+        points = self.points(best.free[None])[0]
+        usable = (best.found | best.edge) & np.isfinite(points).all(axis=1)
+        return np.where(usable, best.value, np.nan), points
 
 
-def bent(radius: FloatArray) -> npt.NDArray[np.bool_]:
-    """Groups whose region, by its `radius` along rays of shape (rays, groups), may go on behind its border."""
+def _straightest(quantity: Transformed, at: FloatArray) -> IntArray:
+    """The coordinate in which the quantity is closest to linear at `at`, shape (groups, k)."""
+    moves = 0.25 * np.eye(at.shape[1])[:, None]
     with np.errstate(all="ignore"):
-        logs = np.log(np.where(np.isfinite(radius), radius, np.nan))
-        turns = np.abs(logs - np.roll(logs, 1, axis=0))
-    return np.asarray((np.where(np.isnan(turns), np.inf, turns) > _BEND).any(axis=0))
+        up, down, here = quantity(at + moves), quantity(at - moves), quantity(at[None])
+        slope = np.abs(up - down)
+        bend = np.abs(up - 2.0 * here + down) / slope
+        bend = np.where(np.isfinite(bend) & (slope > 1e-3 * np.nanmax(slope, axis=0, initial=0.0)), bend, np.inf)
+    return np.asarray(bend.round(6).argmin(axis=0), dtype=np.int64)
 
 
-def ridge_limits(
+def profile_limits(
     objective: LogLikelihood,
-    quantity: Transformed,
     centre: FloatArray,
+    covariance: FloatArray,
     top: FloatArray,
     drop: float,
-    sign: float,
-    start: FloatArray,
-) -> FloatArray:
-    """Largest value of ``sign * quantity`` whose ridge is within `drop` of the top, shape (groups,).
+    quantity: Transformed,
+) -> tuple[FloatArray, FloatArray]:
+    """Least and largest value of `quantity` whose profile is within `drop` of the maximum, each of shape (groups,).
+
+    Minus or plus infinity where the profile does not fall so far on that side; NaN where the search lost it.
 
     Parameters
     ----------
     objective : LogLikelihood
-        Of a family with two free coordinates.
-    quantity : callable
-        On an unbounded scale; shape (trials, groups, 2) to (trials, groups).
-    centre : ndarray, shape (groups, 2)
-        Where the maximum is.
+    centre : ndarray, shape (groups, k)
+        Free coordinates of the maximum.
+    covariance : ndarray, shape (groups, k, k)
+        Of these coordinates, from which the search starts.
     top : ndarray, shape (groups,)
+        The maximum.
     drop : float
         Half a quantile of chi-square.
-    sign : float
-        1 for the upper limit, -1 for the lower.
-    start : ndarray, shape (groups, 2)
-        A point of the likelihood region, from which the ridge is followed outwards.
-
-    Returns
-    -------
-    ndarray, shape (groups,)
-        Infinite where the ridge does not fall so far; NaN where it was lost.
+    quantity : callable
+        On an unbounded scale; shape (trials, groups, k) to (trials, groups).
     """
-    groups = np.arange(centre.shape[0])
-    one = 1e-4 * np.eye(2)[:, None, :]
+    errors = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 1e-300))
+    step = np.clip(1e-3 * errors, 1e-8, 1e-3)
+    moves = np.eye(centre.shape[1])[:, None] * step
     with np.errstate(all="ignore"):
-        middle = sign * quantity(centre[None])[0]
-        slopes = np.abs(quantity(start[None] + one) - quantity(start[None] - one))
-        inside = sign * quantity(start[None])[0]
-    solved = np.where(slopes[1] > 1e-3 * slopes[0], 1, 0).astype(np.int64)
-    near = start.copy()
+        middle = quantity(centre[None])[0]
+        slope = ((quantity(centre + moves) - quantity(centre - moves)) / (2.0 * step.T)).T
+        along = np.einsum("gij,gj->gi", covariance, slope)
+        error = np.sqrt(np.einsum("gi,gi->g", along, slope))
+        direction = along / error[:, None] ** 2
+    return (
+        -_limit(objective, centre, top, drop, lambda at: -quantity(at), -middle, error, -direction),
+        _limit(objective, centre, top, drop, quantity, middle, error, direction),
+    )
 
-    def ridge(value: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        part = _Ridge(objective.take(rows), quantity, sign * value, near[rows], solved[rows])
-        best = maximise(part, near[rows, 1 - solved[rows]][:, None])
-        points = part.points(best.free[None, :, 0])[0]
-        usable = (best.found | best.edge) & np.isfinite(points).all(axis=1)
-        return np.where(usable, best.value, np.nan), points
 
-    low, low_fall = inside.copy(), np.full(groups.size, np.nan)
-    high, high_fall = np.full(groups.size, np.inf), np.full(groups.size, np.nan)
-    step = np.maximum(0.5 * (inside - middle), 1e-3)
-    trial = inside.copy()
-    out = np.full(groups.size, np.nan)
-    active = groups
-    for turn in range(_SEARCHING):
-        value, points = ridge(trial[active], active)
-        fall = np.sqrt(np.maximum(top[active] - value, 0.0)) - np.sqrt(drop)
-        lost = np.isnan(value)
-        within = ~lost & (fall <= 0.0)
-        beyond = ~lost & ~within
-        out[active[~lost & (np.abs(fall) < 1e-7)]] = trial[active[~lost & (np.abs(fall) < 1e-7)]]
-        rows = active[within]
-        low[rows], low_fall[rows], near[rows] = trial[rows], fall[within], points[within]
-        rows = active[beyond]
-        high[rows], high_fall[rows] = trial[rows], fall[beyond]
-        rows = active[lost]
-        step[rows] *= 0.25
-        far = within & (trial[active] - middle[active] > _FARTHEST)
-        out[active[far]] = np.inf
-        narrow = (high[active] - low[active]) < 1e-9 * (1.0 + np.abs(low[active]))
-        out[active[narrow]] = low[active[narrow]]
-        active = active[np.isnan(out[active]) & ~(lost & (step[active] < 1e-9))]
+def _limit(
+    objective: LogLikelihood,
+    centre: FloatArray,
+    top: FloatArray,
+    drop: float,
+    quantity: Transformed,
+    middle: FloatArray,
+    error: FloatArray,
+    direction: FloatArray,
+) -> FloatArray:
+    """Largest value within `drop`. `direction` is how the profile leaves the maximum, per unit of the quantity."""
+    goal = np.sqrt(drop)
+    usable = np.isfinite(middle) & np.isfinite(error) & (error > 0.0) & np.isfinite(direction).all(axis=1)
+    active = np.flatnonzero(usable)
+    # inside: the farthest value known to be within; beyond: the nearest known not to be
+    inside, fall_inside, near, heading = middle.copy(), np.full(top.size, -goal), centre.copy(), direction.copy()
+    beyond, fall_beyond = np.full(top.size, np.inf), np.full(top.size, np.nan)
+    trial = middle + goal * np.sqrt(2.0) * error
+    out = np.full(top.size, np.nan)
+    for turn in range(_FOLLOWING):
         if not active.size:
             break
-        lost = np.isin(active, rows)
-        closed = np.isfinite(high[active])
+        start = near[active] + heading[active] * (trial - inside)[active, None]
+        solved = _straightest(quantity, near[active])
+        part = _Held(objective.take(active), quantity, trial[active], start, solved)
         with np.errstate(all="ignore"):
-            share = -low_fall[active] / (high_fall[active] - low_fall[active])
-            share = np.where(np.isfinite(share) & (turn % 3 != 2), np.clip(share, 0.01, 0.99), 0.5)
-            inner = low[active] + share * (high[active] - low[active])
-        step[active] = np.where(closed | lost, step[active], 2.0 * step[active])
-        trial[active] = np.where(closed & ~lost, inner, low[active] + step[active])
-    return sign * out
+            value, points = part.highest()
+            fall = np.sqrt(np.maximum(top[active] - value, 0.0)) - goal
+        lost, within = np.isnan(value), fall <= 0.0
+        hit = active[np.abs(fall) < _CLOSE]
+        out[hit] = trial[hit]
+        rows, here = active[within], points[within]
+        with np.errstate(all="ignore"):
+            pace = (here - near[rows]) / (trial[rows] - inside[rows])[:, None]
+        heading[rows] = np.where(np.isfinite(pace), pace, 0.0)
+        inside[rows], fall_inside[rows], near[rows] = trial[rows], fall[within], here
+        rows = active[~lost & ~within]
+        beyond[rows], fall_beyond[rows] = trial[rows], fall[~lost & ~within]
+        out[active[within & (trial[active] - middle[active] > _FARTHEST)]] = np.inf
+        gap = beyond[active] - inside[active]
+        shut = active[gap < 1e-9 * (1.0 + np.abs(inside[active]))]
+        out[shut] = np.where(np.isnan(out[shut]), inside[shut], out[shut])
+        with np.errstate(all="ignore"):
+            share = -fall_inside[active] / (fall_beyond[active] - fall_inside[active])
+            share = np.where(np.isfinite(share) & (turn % 4 != 3), np.clip(share, 0.001, 0.999), 0.5)
+            away = inside[active] - middle[active]
+            # the root of the fall is close to linear in the distance
+            further = np.clip(goal / (goal + fall_inside[active]), 1.01, 2.0) * away
+        onward = np.where(np.isfinite(gap), inside[active] + share * gap, middle[active] + further)
+        onward = np.where(lost, inside[active] + 0.3 * (trial[active] - inside[active]), onward)
+        heading[active[lost]] = 0.0
+        stalled = lost & (onward - inside[active] < 1e-9 * (1.0 + np.abs(inside[active])))
+        trial[active] = onward
+        active = active[np.isnan(out[active]) & ~stalled]
+    return out
+
+
+def border(
+    objective: LogLikelihood, centre: FloatArray, information: FloatArray, top: float, drop: float
+) -> FloatArray:
+    """Border of the region in which the likelihood of one group is within `drop` of its maximum, shape (angles, 2).
+
+    In free coordinates, along rays from the maximum; NaN where the region has no end that way.
+
+    Parameters
+    ----------
+    objective : LogLikelihood
+        Of one group and two free coordinates.
+    centre : ndarray, shape (2,)
+    information : ndarray, shape (2, 2)
+    top, drop : float
+    """
+    angle = 2.0 * np.pi * np.arange(_ANGLES) / _ANGLES
+    rays = np.stack([np.cos(angle), np.sin(angle)], axis=1) @ whitening(information[None])[0].T
+
+    def within(radius: FloatArray) -> npt.NDArray[np.bool_]:
+        return np.asarray(top - objective((centre + radius[:, None] * rays)[:, None])[:, 0] <= drop)
+
+    low, high = np.zeros(_ANGLES), np.full(_ANGLES, np.sqrt(2.0 * drop))
+    for _ in range(10):  # up to a thousand standard errors
+        low, high = np.where(within(high), high, low), np.where(within(high), 2.0 * high, high)
+    open_ = within(high)
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        inner = within(middle)
+        low, high = np.where(inner, middle, low), np.where(inner, high, middle)
+    return np.where(open_[:, None], np.nan, centre + low[:, None] * rays)

@@ -1,4 +1,4 @@
-"""What intervals are asked for: parameters, mean, median, quantiles, reliability and hazard, as functions of a fit."""
+"""Quantities that intervals are for: parameters, mean, median, quantiles, reliability and hazard."""
 
 from __future__ import annotations
 
@@ -54,7 +54,17 @@ class Quantity:
     def value(self, distribution: Family) -> FloatArray:
         """The quantity itself."""
         with np.errstate(all="ignore"):
-            return self.back(self.transformed(distribution))
+            return np.asarray(self.back(self.transformed(distribution)), dtype=np.float64)
+
+    def of_free(self, family: type[Family], free: FloatArray) -> FloatArray:
+        """The transformed quantity at free coordinates, shape (..., k) to (...)."""
+        with np.errstate(all="ignore"):
+            return self.transformed(family.unchecked(*np.moveaxis(family.from_free(free), -1, 0)))
+
+    def limits(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limit of the quantity from those of the transformed one."""
+        first, second = self.back(low), self.back(high)
+        return (first, second) if self.rising else (second, first)
 
 
 def quantity_named(name: str, family: type[Family], at: float | str | None) -> Quantity:

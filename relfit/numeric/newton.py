@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Maximum", "derivatives", "maximise"]
+__all__ = ["Maximum", "Objective", "derivatives", "maximise", "whitening"]
 
 FloatArray = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
@@ -123,7 +123,9 @@ def _newton_step(gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray,
     return step, gain, np.where(bad, -np.inf, values[:, 0])
 
 
-def maximise(objective: Objective, start: FloatArray, tolerance: float = 1e-9) -> Maximum:
+def maximise(
+    objective: Objective, start: FloatArray, tolerance: float = 1e-9, iterations: int = _ITERATIONS
+) -> Maximum:
     """Maximise every group's value from its row of `start`.
 
     Parameters
@@ -134,6 +136,8 @@ def maximise(objective: Objective, start: FloatArray, tolerance: float = 1e-9) -
         Free coordinates; a row that is not finite, or has no finite value, is left as not found.
     tolerance : float
         The search ends when a Newton step would gain less than this.
+    iterations : int
+        Steps after which it ends in any case.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def maximise(objective: Objective, start: FloatArray, tolerance: float = 1e-9) -
     active = np.flatnonzero(np.isfinite(start).all(axis=1))
     part: Objective = objective if active.size == groups else objective.take(active)
     held = active  # groups that `part` holds
-    for _ in range(_ITERATIONS):
+    for _ in range(iterations):
         if not active.size:
             break
         if active.size < 0.6 * held.size:
@@ -246,3 +250,9 @@ def _polish(
     value[kept], hessian[kept] = centre[better], curve[better]
     gradient[kept] = fine[better]
     gradient[kept] += np.einsum("gij,gj->gi", hessian[kept], step[better])
+
+
+def whitening(information: FloatArray) -> FloatArray:
+    """Matrices that take standard errors to free coordinates, shape (groups, k, k)."""
+    values, vectors = np.linalg.eigh(information)
+    return np.asarray(vectors / np.sqrt(np.maximum(values, 1e-12))[:, None, :])

@@ -177,7 +177,7 @@ def _asked(fit: FamilyFit | PooledFit, x: str | None, y: str | None) -> tuple[Qu
 
 def _cloud(fit: FamilyFit | PooledFit, ok: npt.NDArray[np.bool_], asked: tuple[Quantity, Quantity]) -> _Cloud:
     from relfit.fitting import PooledFit
-    from relfit.fitting.general import jacobian
+    from relfit.fitting.estimates import jacobian
 
     family = fit.family
     free = family.to_free(fit.parameter_array[ok])

@@ -311,7 +311,7 @@ def _held(chosen: Chosen, asked: Quantity, roots: FloatArray) -> tuple[FloatArra
 
     The pull depends on the quantity alone, so that each maximum is the best for the value at which it lies.
     """
-    from relfit.fitting.general import jacobian
+    from relfit.fitting.estimates import jacobian
     from relfit.fitting.likelihood import LogLikelihood
     from relfit.numeric.newton import maximise
 

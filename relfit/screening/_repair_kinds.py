@@ -198,7 +198,7 @@ def _weights(repairs: LifeData) -> FloatArray:
 def _one_class(repairs: LifeData, ended: FloatArray) -> npt.NDArray[np.object_]:
     """Name, BIC and AIC of the family that describes each group best, by BIC; columns of shape (groups, 3)."""
     out = np.tile(np.array([None, np.inf, np.nan], dtype=object), (repairs.n_groups, 1))
-    for name, result in (fit(repairs, ONE_CLASS, bootstrap=0).results if repairs.n_groups else {}).items():
+    for name, result in (fit(repairs, ONE_CLASS, n_resamples=0).results if repairs.n_groups else {}).items():
         k = len(result.family.parameter_names())
         bic = k * np.log(ended) - 2.0 * result.loglik
         better = result.ok & (bic < out[:, 1].astype(float))

@@ -150,7 +150,7 @@ def _plans(
     if not model_average:
         yield _plan(source, source, count, kind, rng, None, None, nodes)
         return
-    from relfit.fitting.results import Fits
+    from relfit.fitting import Fits
 
     origin = source.origin
     if isinstance(source.fit, PooledFit) or not isinstance(origin, Fits):

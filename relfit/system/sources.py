@@ -96,7 +96,7 @@ class Source:
         ArgumentError
             When a fit has no covariance, and where to go then.
         """
-        from relfit.fitting.general import jacobian
+        from relfit.fitting.estimates import jacobian
         from relfit.fitting.pooling import PooledFit
 
         if isinstance(self.fit, PooledFit):

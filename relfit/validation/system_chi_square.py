@@ -11,7 +11,6 @@ import pandas as pd
 from scipy import special
 
 from relfit.errors import ArgumentError, DataError
-from relfit.goodness.chi_square import chi_square_p
 from relfit.text import p_value
 
 if TYPE_CHECKING:
@@ -221,7 +220,7 @@ def chi_square(
         raise ArgumentError(
             f"{expected.size} bins leave no degree of freedom beside {estimated} parameters", remedy="use more bins"
         )
-    p = chi_square_p(np.array([statistic, statistic]), np.array([degrees, expected.size - 1]))
+    p = special.chdtrc(np.array([degrees, expected.size - 1]), statistic)
     fitted = getattr(system, "origin", None) is not None and estimated == 0
     count = (999 if fitted and system.n_nodes <= _MOST_NODES else 0) if draws is None else int(draws)
     return SystemChiSquare(

@@ -76,7 +76,7 @@ def test_no_point_nearby_is_likelier(name):
 
 def test_all_families_rank_and_show_themselves():
     lives = LifeData.from_array(rf.families.WeibullMixture(0.4, 1.0, 5.0, 3.0, 300.0).sample((3, 120), rng=2))
-    fits = rf.fit(lives, "all", bootstrap=0)
+    fits = rf.fit(lives, "all", n_resamples=0)
     assert fits.families == tuple(FAMILIES)
     ranking = fits.ranking()
     first = ranking[ranking["rank"] == 1]["family"]
@@ -100,7 +100,7 @@ def test_further_families_have_profile_intervals_and_bootstrap_tests(name):
     assert np.all(profile.low[ok] < profile.estimate[ok])
     assert np.all(profile.high[ok] > profile.estimate[ok])
     np.testing.assert_allclose(np.log(profile.low / wald.low)[ok], 0.0, atol=0.2)
-    tested = fit.goodness(("ad",), bootstrap=39, rng=3)
+    tested = fit.goodness(("ad",), n_resamples=39, rng=3)
     assert np.all((tested.p[fit.ok] > 0.0) & (tested.p[fit.ok] <= 1.0))
     assert set(tested.source[fit.ok].ravel()) == {"bootstrap"}
 

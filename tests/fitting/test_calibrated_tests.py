@@ -18,7 +18,7 @@ DISTANCES = ("ks", "cvm", "ad")
 @pytest.mark.parametrize("family", list(TRUTH))
 def test_complete_lives(family, size):
     lives = complete(family, 2000, size, seed=size)
-    found = rf.fit(lives, family)[family].goodness(bootstrap=0)
+    found = rf.fit(lives, family)[family].goodness(n_resamples=0)
     assert set(found.source.ravel()) == {"table"}
     for test in DISTANCES:
         assert np.isfinite(found.p).all()
@@ -32,7 +32,7 @@ def test_right_censored_lives(family, size, known):
     lives = randomly_censored(family, 2000, size, seed=size, known=known)
     assert 0.33 < 1 - lives.n_failures.sum() / lives.n_lives.sum() < 0.43
     fit = rf.fit(lives, family)[family]
-    found = fit.goodness(bootstrap=199 if size == 10 else 59, rng=1)
+    found = fit.goodness(n_resamples=199 if size == 10 else 59, rng=1)
     assert set(found.source[fit.ok].ravel()) == {"bootstrap"}
     assert fit.ok.mean() > 0.99
     rng = np.random.default_rng(2)
@@ -45,7 +45,7 @@ def test_right_censored_lives(family, size, known):
 def test_renewals_in_a_window(family):
     """Limits are not known here: the gap that a window cuts short is the only censored life of its node."""
     fit = rf.fit(renewals(family, 2000, 12.0, seed=5), family)[family]
-    found = fit.goodness(bootstrap=199, rng=1)
+    found = fit.goodness(n_resamples=199, rng=1)
     assert fit.ok.mean() > 0.98
     rng = np.random.default_rng(2)
     for test in DISTANCES:
@@ -55,7 +55,7 @@ def test_renewals_in_a_window(family):
 
 @pytest.mark.parametrize("family", list(TRUTH))
 def test_chi_square(family):
-    found = rf.fit(complete(family, 2000, 50, seed=57), family)[family].goodness(("chi2",), bootstrap=59, rng=1)
+    found = rf.fit(complete(family, 2000, 50, seed=57), family)[family].goodness(("chi2",), n_resamples=59, rng=1)
     assert set(found.source.ravel()) == {"bootstrap"}
     assert uniform_p(found, "chi2", np.random.default_rng(2)) > 0.001
     assert 3.4 < rejected(found, "chi2") < 6.6
@@ -63,7 +63,7 @@ def test_chi_square(family):
 
 def test_chi_square_at_500_lives():
     found = rf.fit(complete("weibull", 500, 500, seed=58), "weibull")["weibull"].goodness(
-        ("chi2",), bootstrap=99, rng=1
+        ("chi2",), n_resamples=99, rng=1
     )
     assert uniform_p(found, "chi2", np.random.default_rng(2)) > 0.001
 
@@ -73,7 +73,7 @@ def test_known_limits_make_p_values_of_ten_lives_more_exact():
     shares = {}
     for known in (True, False):
         lives = randomly_censored("weibull", 4000, 10, seed=6, known=known)
-        found = rf.fit(lives, "weibull")["weibull"].goodness(bootstrap=99, rng=1)
+        found = rf.fit(lives, "weibull")["weibull"].goodness(n_resamples=99, rng=1)
         shares[known] = [rejected(found, test) for test in DISTANCES]
     assert all(2.0 < share < 5.0 for share in shares[False])
     assert np.mean(shares[False]) < np.mean(shares[True])
@@ -97,14 +97,37 @@ def test_the_textbook_p_value_hardly_ever_rejects_what_is_true(family, percent, 
 
 def test_known_limits_that_no_life_reached_are_no_complete_sample():
     lives = rf.LifeData.from_array([[1.0, 2.0, 5.0, 3.0]] * 2, limit=[[6.0] * 4, [np.inf] * 4])
-    found = rf.fit(lives, "weibull")["weibull"].goodness(bootstrap=99)
+    found = rf.fit(lives, "weibull")["weibull"].goodness(n_resamples=99)
     assert found.source[:, 0].tolist() == ["bootstrap", "table"]
+
+
+def test_bootstrap_p_values_are_those_of_the_tables():
+    """A limit that no duration can reach changes nothing but where the p-value comes from."""
+    sample = rf.families.Weibull(1.0, 100.0).sample((30, 20), rng=3)
+    plain = rf.fit(sample, "weibull")["weibull"].goodness(n_resamples=0)
+    limited = rf.LifeData.from_array(sample, limit=np.where(np.arange(20) < 1, 1e9, np.inf) * np.ones((30, 1)))
+    found = rf.fit(limited, "weibull")["weibull"].goodness(n_resamples=1999, rng=1)
+    assert set(plain.source.ravel()) == {"table"}
+    assert set(found.source.ravel()) == {"bootstrap"}
+    assert (found.n_resamples == 1999).all()
+    # four standard errors of a share of 1999
+    assert (np.abs(found.p - plain.p) < 4.0 * np.sqrt(plain.p * (1.0 - plain.p) / 1999) + 0.002).all()
+
+
+def test_bootstrap_p_values_at_both_ends():
+    """Nothing is as far from the exponential as durations that are all alike, nor as close as its own quantiles."""
+    alike = 100.0 + np.arange(30) * 1e-6
+    quantiles = -100.0 * np.log1p(-(np.arange(30) + 0.5) / 30.0)
+    lives = rf.LifeData.from_array(np.stack([alike, quantiles]), limit=np.full((2, 30), 1e9))
+    found = rf.fit(lives, "exponential")["exponential"].goodness(n_resamples=199, rng=1)
+    assert found.p[0].tolist() == [0.005] * 3
+    assert (found.p[1] > 0.99).all()
 
 
 def test_power_grows_with_the_number_of_lives_and_ad_leads():
     shares = {}
     for size in (20, 50, 200):
-        found = rf.fit(complete("lognormal", 2000, size, seed=4), "weibull")["weibull"].goodness(bootstrap=0)
+        found = rf.fit(complete("lognormal", 2000, size, seed=4), "weibull")["weibull"].goodness(n_resamples=0)
         shares[size] = [rejected(found, test) for test in DISTANCES]
     for i in range(3):
         assert shares[20][i] < shares[50][i] < shares[200][i]
@@ -129,7 +152,7 @@ def test_left_truncated_lives():
     limit = entry + rng.exponential(2500.0, entry.shape)
     lives = rf.LifeData.from_array(np.minimum(life, limit), life <= limit, entry=entry, limit=limit)
     fit = rf.fit(lives, "weibull")["weibull"]
-    found = fit.goodness(bootstrap=49, rng=1)
+    found = fit.goodness(n_resamples=49, rng=1)
     for test in DISTANCES:
         assert uniform_p(found, test, rng) > 0.001, test
 
@@ -137,6 +160,6 @@ def test_left_truncated_lives():
 def test_p_values_do_not_depend_on_the_unit_of_time():
     lives = randomly_censored("weibull", 20, 20, seed=8, known=False)
     small = rf.LifeData(lives.durations * 1e-6, lives.observed, lives.offsets, lives.groups)
-    a, b = (rf.fit(part, "weibull")["weibull"].goodness(bootstrap=99, rng=1) for part in (lives, small))
+    a, b = (rf.fit(part, "weibull")["weibull"].goodness(n_resamples=99, rng=1) for part in (lives, small))
     np.testing.assert_allclose(b.statistic, a.statistic, rtol=1e-7)
     np.testing.assert_allclose(b.p, a.p, atol=0.011)

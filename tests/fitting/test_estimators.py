@@ -1,4 +1,4 @@
-"""Moments, rank regression, product of spacings and the corrected Weibull shape, against other programs and by hand."""
+"""Moments, rank regression and the corrected Weibull shape, against other programs and by hand."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 import relfit as rf
 from relfit import ArgumentError, LifeData
 from relfit.families import CORE, Exponential, Gamma, Lognormal, Weibull
 from relfit.fitting import status
-from relfit.fitting.estimators import bias_corrected_shape, moments, rank_regression, weibull_shape_of
-from relfit.fitting.spacings import Spacings, log_spacing, maximum_product_of_spacings
+from relfit.fitting.estimators import moments, rank_regression, weibull_shape_of
+from relfit.fitting.methods import bias_corrected_shape
 
 FAMILIES = {"exponential": Exponential, "weibull": Weibull, "gamma": Gamma, "lognormal": Lognormal}
-ESTIMATORS = (moments, rank_regression, maximum_product_of_spacings)
+ESTIMATORS = (moments, rank_regression)
 
 
 def _variance(family, parameters):
@@ -25,16 +25,6 @@ def _variance(family, parameters):
     if family == "gamma":
         return stats.gamma.var(parameters[0], scale=parameters[1])
     return stats.lognorm.var(parameters[1], scale=np.exp(parameters[0]))
-
-
-def _scipy(family, p):
-    if family == "exponential":
-        return stats.expon(scale=1.0 / p[0])
-    if family == "weibull":
-        return stats.weibull_min(p[0], scale=p[1])
-    if family == "gamma":
-        return stats.gamma(p[0], scale=p[1])
-    return stats.lognorm(p[1], scale=np.exp(p[0]))
 
 
 # --------------------------------------------------------------------- moments
@@ -107,99 +97,6 @@ def test_points_on_a_line_give_the_line(family):
         assert rank_regression(lives, family, axis)[0][0] == pytest.approx(truth, rel=1e-9)
 
 
-# ------------------------------------------------------------------- spacings
-
-
-@pytest.mark.parametrize("family", CORE)
-def test_spacings_are_those_of_scipy(family):
-    rng = np.random.default_rng(4)
-    samples = [80.0 * rng.weibull(1.3, n) for n in (4, 15, 60)]
-    parameters, codes = maximum_product_of_spacings(LifeData.from_groups(samples), family)
-    assert (codes == status.OK).all()
-    for row, sample in zip(parameters, samples, strict=True):
-        edges = np.concatenate([[0.0], np.sort(sample), [np.inf]])
-
-        def loss(free, edges=edges):
-            point = free if family == "lognormal" else np.exp(free)
-            point = [point[0], np.exp(free[1])] if family == "lognormal" else point
-            return -np.log(np.maximum(np.diff(_scipy(family, point).cdf(edges)), 1e-300)).sum()
-
-        mine = np.log(row) if family != "lognormal" else np.array([row[0], np.log(row[1])])
-        best = optimize.minimize(loss, mine + 0.1, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
-        np.testing.assert_allclose(mine, best.x, atol=1e-6)
-        assert loss(mine) <= best.fun + 1e-10
-
-
-def test_spacings_are_those_of_surpyval():
-    import surpyval
-
-    rng = np.random.default_rng(5)
-    time = 50.0 * rng.weibull(1.8, 40)
-    cut = (time > 60.0).astype(int)
-    shown = np.round(np.minimum(time, 60.0), 0)
-    for x, c in ((time, np.zeros(40)), (np.where(cut, 60.0, time), cut), (shown + 1.0, cut)):
-        lives = LifeData.from_array(x, c == 0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            weibull = surpyval.Weibull.fit(x, c, how="MPS").params
-            lognormal = surpyval.LogNormal.fit(x, c, how="MPS").params
-            gamma = surpyval.Gamma.fit(x, c, how="MPS").params
-        found = {name: maximum_product_of_spacings(lives, name)[0][0] for name in ("weibull", "lognormal", "gamma")}
-        np.testing.assert_allclose(found["weibull"], weibull[::-1], rtol=2e-5)
-        np.testing.assert_allclose(found["lognormal"], lognormal, rtol=2e-5)
-        np.testing.assert_allclose(found["gamma"], [gamma[0], 1.0 / gamma[1]], rtol=5e-5)
-
-
-def test_exponential_spacings_by_hand():
-    # one life: F (1 - F) is largest at one half; zeros tie with the start
-    lives = LifeData.from_groups([[10.0], [0.0, 10.0]])
-    parameters, codes = maximum_product_of_spacings(lives, "exponential")
-    assert codes.tolist() == [0, 0]
-    assert parameters[0, 0] == pytest.approx(np.log(2.0) / 10.0, rel=1e-9)
-    # rate exp(-10 rate) (1 - exp(-10 rate)): the derivative of its log vanishes
-    rate = parameters[1, 0]
-    assert 1.0 / rate - 10.0 + 10.0 / np.expm1(10.0 * rate) == pytest.approx(0.0, abs=1e-5)
-
-
-@pytest.mark.parametrize("family", CORE)
-def test_spacings_do_not_depend_on_the_unit_of_time(family):
-    lives = LifeData.from_array(np.random.default_rng(6).weibull(0.8, 20))
-    scaled = LifeData.from_array(1e9 * lives.durations)
-    one, two = (maximum_product_of_spacings(part, family)[0][0] for part in (lives, scaled))
-    if family == "lognormal":
-        one[0] += np.log(1e9)
-    else:
-        one[-1] *= 1e-9 if family == "exponential" else 1e9
-    np.testing.assert_allclose(two, one, rtol=1e-6)
-
-
-def test_log_spacing_keeps_its_digits():
-    from mpmath import exp, log, mp, mpf
-
-    cases = [(0.5, 1.0), (1e-9, 2e-9), (5.0, 5.0 + 1e-9), (30.0, 31.0), (2.0, np.inf)]
-    lower, upper = np.array(cases).T
-    found = log_spacing(Weibull(2.0, 1.0), lower, upper)
-    with mp.workdps(50):
-        for value, (a, b) in zip(found, cases, strict=True):
-            end = 0 if np.isinf(b) else exp(-(mpf(b) ** 2))
-            assert value == pytest.approx(float(log(exp(-(mpf(a) ** 2)) - end)), rel=1e-8)
-
-
-def test_the_point_found_is_stationary_for_many_small_samples():
-    rng = np.random.default_rng(7)
-    time = np.round(10.0 ** rng.uniform(-3.0, 6.0, (3000, 1)) * rng.weibull(0.8, (3000, 5)), 4) + 1e-5
-    lives = LifeData.from_array(time, rng.random(time.shape) < 0.7)
-    for family in CORE:
-        parameters, codes = maximum_product_of_spacings(lives, family)
-        good = np.flatnonzero(codes == status.OK)
-        assert set(codes.tolist()) <= {status.OK, status.ALL_CENSORED, status.TOO_FEW, status.NO_VARIANCE}
-        chosen = FAMILIES[family]
-        spacings = Spacings.of(chosen, lives.take(good))
-        free = chosen.to_free(parameters[good])
-        moves = np.concatenate([s * 1e-3 * np.eye(free.shape[1]) for s in (1.0, -1.0)])
-        assert (spacings(free[None] + moves[:, None, :]) <= spacings(free[None]) + 1e-9).all()
-
-
 # --------------------------------------------------------- when there is none
 
 
@@ -213,13 +110,11 @@ def test_status_of_every_edge():
         status.TOO_FEW, status.ALL_CENSORED, status.NO_VARIANCE, status.ZEROS, status.NOT_APPLICABLE,
     )  # fmt: skip
     for family in ("weibull", "lognormal"):
-        for estimator in (rank_regression, maximum_product_of_spacings):
-            parameters, codes = estimator(lives, family)
-            assert codes.tolist() == [few, dead, few, level, zero, zero, 0]
-            assert np.isnan(parameters[:6]).all()
-            assert np.isfinite(parameters[6]).all()
-    for estimator in (rank_regression, maximum_product_of_spacings):
-        assert estimator(lives, "exponential")[1].tolist() == [few, dead, 0, 0, 0, zero, 0]
+        parameters, codes = rank_regression(lives, family)
+        assert codes.tolist() == [few, dead, few, level, zero, zero, 0]
+        assert np.isnan(parameters[:6]).all()
+        assert np.isfinite(parameters[6]).all()
+    assert rank_regression(lives, "exponential")[1].tolist() == [few, dead, 0, 0, 0, zero, 0]
     assert moments(lives, "exponential")[1].tolist() == [few, none, 0, 0, 0, zero, none]
     assert moments(lives, "weibull")[1].tolist() == [few, none, few, level, 0, zero, none]
     assert (rank_regression(lives, "gamma")[1] == none).all()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
+from relfit.families import CORE, FAMILIES
 from relfit.fitting import STATUS_MEANING
 from tests.fitting.reference import lives
 
@@ -63,11 +64,29 @@ def test_no_group_at_all():
 
 
 def test_an_estimate_beyond_floats_is_not_one():
+    """The Weibull's and the gamma's shape are of order 1e-3, and so their scale, or its variance, beyond all floats."""
     fits = rf.fit(lives([1e-300, 1e300], [1e305]))
-    for family in TWO_PARAMETERS:
-        result = fits[family]
-        finite = np.isfinite(result.parameter_array).all()
-        assert finite == (result.status[0] == "ok")
+    assert [fits[family].status[0] for family in TWO_PARAMETERS] == ["not_converged", "not_converged", "ok"]
+    assert np.isnan(fits["gamma"].parameter_array).all()
+    assert np.isfinite(fits["lognormal"].parameter_array).all()
+
+
+def test_other_methods_say_where_they_do_not_apply():
+    censored = lives([5.0, 9.0, 2.0], [6.0])
+    assert rf.fit(censored, "weibull", method="moments")["weibull"].status[0] == "not_applicable"
+    assert rf.fit(censored, "gamma", method="rank_y")["gamma"].status[0] == "not_applicable"
+    assert rf.fit(censored, "weibull", method="rank_y")["weibull"].status[0] == "ok"
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in CORE])
+def test_further_families_without_an_estimate(family):
+    """No failure, no duration, one failure time for all: each has its word under every family, and never a number."""
+    groups = rf.LifeData.from_groups([[], [7.0, 9.0], [3.0, 3.0, 3.0]], [[], [False, False], [True] * 3])
+    found = rf.fit(groups, family, n_resamples=0)[family]
+    assert found.status[:2].tolist() == ["too_few", "all_censored"]
+    assert found.status[2] in ("no_variance", "too_few")
+    assert np.isnan(found.parameter_array).all()
+    assert np.isnan(found.loglik).all()
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])

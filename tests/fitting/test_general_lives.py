@@ -10,7 +10,7 @@ from scipy import optimize
 
 import relfit as rf
 from relfit.families import family_named
-from relfit.fitting.general import fit_general
+from relfit.fitting.maximum_likelihood import Known, _search
 from tests.fitting.all_kinds import FAMILIES, from_logs, log_likelihood, random_lives, to_logs
 from tests.fitting.reference import quiet
 from tests.fitting.simulated import TRUTH
@@ -195,7 +195,7 @@ def test_the_general_search_gives_what_the_kernels_give(family):
     limit = rng.exponential(2000.0, life.shape)
     lives = rf.LifeData.from_array(np.minimum(life, limit), life <= limit)
     kernel = rf.fit(lives, family)[family]
-    search = fit_general(family_named(family), lives)
+    search = _search(family_named(family), lives, Known(), None)
     assert kernel.ok.all()
     assert (search.codes == 0).all()
     np.testing.assert_allclose(search.parameters, kernel.parameter_array, rtol=1e-6)
@@ -212,7 +212,7 @@ def test_both_say_alike_when_there_is_no_estimate(family):
     life[rng.random(life.shape) < 0.02] = 0.0
     lives = rf.LifeData.from_array(life, rng.random(life.shape) < 0.6)
     kernel = rf.fit(lives, family)[family]
-    search = fit_general(family_named(family), lives)
+    search = _search(family_named(family), lives, Known(), None)
     assert len(set(kernel.status)) >= (2 if family == "exponential" else 4)
     np.testing.assert_array_equal(kernel.codes, search.codes)
 

@@ -12,7 +12,6 @@ from scipy import stats
 import relfit as rf
 from relfit.fitting import mean_time
 from relfit.lifedata import LifeData
-from relfit.nonparametric import kaplan_meier
 
 
 @pytest.fixture(scope="module")
@@ -159,23 +158,3 @@ def test_mean_time_of_repairs_is_students_on_the_log_scale():
     assert table.iloc[0][["mean", "low", "high"]].tolist() == pytest.approx([3.0, 3.0 / factor, 3.0 * factor])
     single = mean_time(LifeData.from_groups([[4.0], [], [5.0, 5.0]], measure="ttr"))
     assert single["interval"].tolist() == ["none", "none", "none"]
-
-
-# --------------------------------------------------------------- Kaplan-Meier
-
-
-def test_kaplan_meier_is_lifelines():
-    from lifelines import KaplanMeierFitter
-
-    rng = np.random.default_rng(2)
-    lives = [np.round(rng.weibull(0.9, n) * 20) for n in (1, 5, 40, 200)]
-    flags = [rng.random(life.size) < 0.7 for life in lives]
-    curves = kaplan_meier(LifeData.from_groups(lives, flags))
-    for position, (life, flag) in enumerate(zip(lives, flags, strict=True)):
-        expected = KaplanMeierFitter().fit(life, flag).survival_function_["KM_estimate"]
-        times, survival = curves.group(position)
-        np.testing.assert_allclose(survival, expected.loc[times].to_numpy(), atol=1e-12)
-
-
-def test_kaplan_meier_of_nothing():
-    assert kaplan_meier(LifeData.from_groups([[], []])).offsets.tolist() == [0, 0, 0]

@@ -9,7 +9,7 @@ import pytest
 import relfit as rf
 from tests.fitting.reference import group_log_likelihoods
 
-GROUPS = 20_000
+GROUPS = 4_000
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ import relfit as rf
 from relfit.fitting import STATUS_MEANING
 from tests.fitting.all_kinds import FAMILIES, check_maximum, random_lives
 
-GROUPS = {"exponential": 30_000, "weibull": 20_000, "lognormal": 30_000, "gamma": 6_000}
+GROUPS = {"exponential": 6000, "weibull": 3000, "lognormal": 3000, "gamma": 800}
 
 
 @pytest.fixture(scope="module")
 def lives() -> rf.LifeData:
-    return random_lives(30_000, seed=20)
+    return random_lives(6000, seed=20)
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -42,7 +42,7 @@ def test_the_samples_have_every_kind(lives):
 
 def test_every_sample_has_its_answer(fitted):
     assert set(fitted.status) <= set(STATUS_MEANING)
-    assert (fitted.status == "not_converged").mean() < 1e-3
+    assert (fitted.status == "not_converged").sum() <= 1
     assert 0.6 < fitted.ok.mean() < 0.99
     for values in (fitted.parameter_array, fitted.covariance.reshape(len(fitted.groups), -1), fitted.loglik[:, None]):
         assert np.isfinite(values[fitted.ok]).all()

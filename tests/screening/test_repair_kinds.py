@@ -46,7 +46,7 @@ def test_planted_classes_are_recovered(model: str, quick: float, slow: float) ->
 def test_the_hyperexponential_is_that_of_fitting() -> None:
     lives, _ = sample("hyperexponential2", 20, 200)
     table = repair_kinds(lives, models=("hyperexponential2",)).table
-    theirs = fit(lives, "hyperexponential2", bootstrap=0)["hyperexponential2"]
+    theirs = fit(lives, "hyperexponential2", n_resamples=0)["hyperexponential2"]
     assert table["loglik"].to_numpy() == pytest.approx(theirs.loglik, abs=1e-7)
     assert (1.0 / table["mean_quick"]).to_numpy() == pytest.approx(theirs.parameters["rate_1"], rel=1e-4)
 
@@ -80,7 +80,7 @@ def test_any_single_law_is_one_class(law: Family) -> None:
     assert (table["status"] == "ok").sum() <= 1
     best = table.drop_duplicates(table.columns[0])
     assert set(best["one"]) <= {"exponential", "lognormal", "weibull", "gamma"}
-    single = fit(LifeData.from_groups(dict(enumerate(life))), law.name, bootstrap=0)[law.name]
+    single = fit(LifeData.from_groups(dict(enumerate(life))), law.name, n_resamples=0)[law.name]
     assert (best["aic_one"].to_numpy() <= single.aic + 2.0 * np.log(300)).all()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,22 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.families import family_named
-from relfit.fitting.comparison import comparison, describe
+from relfit.fitting import comparison
 from relfit.fitting.competing import CompetingFit, competing
-from relfit.fitting.family_fit import FamilyFit, records
+from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.goodness_of_fit import Goodness
-from relfit.fitting.model_tests import likelihood_ratio, ranking, vuong, weights
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.fitting.quantities import QUANTITIES
 from relfit.goodness import DISTANCES
 from relfit.lifedata import LifeData, key_columns
 from relfit.numeric.false_discovery import adjusted_p
+from relfit.results import Result, json_ready
 
-__all__ = ["FamilyFit", "Fits", "records"]
+__all__ = ["Fits"]
 
 
-@dataclass(frozen=True, eq=False)
-class Fits:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fits(Result):
     """Several families fitted to the same groups.
 
     Examples
@@ -35,7 +36,7 @@ class Fits:
     >>> import relfit as rf
     >>> fits = rf.fit(rf.families.Weibull(0.8, 1000.0).sample((3, 40), rng=1), families=["weibull", "gamma"])
     >>> fits
-    Fits: 2 families (weibull, gamma) of 3 groups, 120 lives; best by AICc: weibull 3, gamma 0
+    Fits: 2 families (weibull, gamma) of 3 groups, 120 durations; best by AICc: weibull 3, gamma 0
     """
 
     lives: LifeData
@@ -64,8 +65,18 @@ class Fits:
     def __len__(self) -> int:
         return len(self.groups)
 
+    @property
+    def headline(self) -> str:
+        """Families, groups, durations, and how often each family is the best."""
+        best = self.best().value_counts()
+        counts = ", ".join(f"{name} {int(best.get(name, 0))}" for name in self.families)
+        return (
+            f"{len(self.families)} families ({', '.join(self.families)}) of {len(self)} groups, "
+            f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
+        )
+
     def to_frame(self) -> pd.DataFrame:
-        """Everything, one row a group and family, the group's keys as columns."""
+        """Everything, one row per group and family, the group's keys as columns."""
         keys = key_columns(self.groups)
         frames = [pd.concat([keys, pd.DataFrame(result.columns())], axis=1) for result in self.results.values()]
         table = pd.concat(frames, ignore_index=True)
@@ -80,7 +91,7 @@ class Fits:
         )
 
     def summary(self) -> pd.DataFrame:
-        """The main figures, one row a group and family; `to_frame` has the rest.
+        """The main figures, one row per group and family; `to_frame` has the rest.
 
         The mean has its interval beside it. ``ks_p`` accounts for the fitted parameters, and ``p_source`` says where it
         comes from; ``ks_p_textbook`` takes the parameters as known and is too large.
@@ -107,7 +118,9 @@ class Fits:
             share in percent of the groups that any family could be fitted to; ``best_by_aicc`` and ``as_good_by_aicc``
             (within 2 of the lowest) with its share of the groups where AICc exists.
         """
-        return comparison(self.results, alpha)
+        distance = np.stack([result.ks for result in self.results.values()])
+        p = np.stack([result.ks_p_textbook for result in self.results.values()])
+        return comparison.comparison(self.results, distance, p, alpha)
 
     def describe(self, family: str = "weibull") -> pd.DataFrame:
         """Spread of parameters and mean life over the groups (reliability-aware allocation, Table 3.5).
@@ -117,7 +130,7 @@ class Fits:
         family : str
             One of the fitted families.
         """
-        return describe(self[family].parameters, self[family].mean, self[family].ok)
+        return comparison.describe(self[family])
 
     def best(self, by: str = "aicc") -> pd.Series:
         """Name of the best family of each group; missing where none could be compared.
@@ -146,9 +159,9 @@ class Fits:
         Returns
         -------
         pandas.DataFrame
-            One row a group, one column a family; rows add to one, and are NaN where no family has a criterion.
+            One row per group, one column per family; rows add to one, and are NaN where no family has a criterion.
         """
-        return weights(self, by)
+        return comparison.weights(self.results, self.groups, by)
 
     def ranking(self, by: str = "aicc") -> pd.DataFrame:
         """Families of every group from best to worst.
@@ -170,10 +183,10 @@ class Fits:
         >>> fits.ranking()["family"].tolist()[0]
         'weibull'
         """
-        return ranking(self, by)
+        return comparison.ranking(self.results, self.groups, by)
 
     def likelihood_ratio(
-        self, special: str, general: str, *, bootstrap: int = 0, rng: int | np.random.Generator | None = 0
+        self, special: str, general: str, *, n_resamples: int = 0, rng: int | np.random.Generator | None = 0
     ) -> pd.DataFrame:
         """Test whether `general` fits better than `special`, a family that it contains.
 
@@ -181,9 +194,9 @@ class Fits:
         ----------
         special, general : str
             Fitted families. Without a bootstrap they must be nested as in `relfit.fitting.NESTED`.
-        bootstrap : int
-            Replications from the special family, 0 to use the chi-square law (halved where the special case lies on
-            the border of the general one).
+        n_resamples : int
+            Replicates from the special family, 0 to use the chi-square distribution (halved where the special case
+            lies on the border of the general one).
         rng : int or numpy.random.Generator, optional
             Of the bootstrap.
 
@@ -191,9 +204,9 @@ class Fits:
         -------
         pandas.DataFrame
             Indexed by group: ``statistic``, ``degrees``, ``p``, ``p_adjusted`` (false-discovery rate over the groups),
-            ``source``, ``replications``.
+            ``source``, ``n_resamples``.
         """
-        return likelihood_ratio(self[special], self[general], bootstrap, rng)
+        return comparison.likelihood_ratio(self[special], self[general], n_resamples, rng)
 
     def vuong(self, first: str, second: str, correction: str = "bic") -> pd.DataFrame:
         """Vuong's test of two families that are not nested: which is closer to the truth (Vuong 1989).
@@ -210,19 +223,19 @@ class Fits:
         pandas.DataFrame
             Indexed by group: ``z`` (positive in favour of the first), ``p``, ``p_adjusted``, ``favours``, ``lives``.
         """
-        return vuong(self[first], self[second], correction)
+        return comparison.vuong(self[first], self[second], correction)
 
     def goodness(
         self,
         tests: tuple[str, ...] = DISTANCES,
         *,
-        bootstrap: int | str = "auto",
+        n_resamples: int | str = "auto",
         rng: int | np.random.Generator | None = 0,
         workers: int | None = None,
     ) -> dict[str, Goodness]:
         """`FamilyFit.goodness` of every family, by name."""
         return {
-            name: result.goodness(tests, bootstrap=bootstrap, rng=rng, workers=workers)
+            name: result.goodness(tests, n_resamples=n_resamples, rng=rng, workers=workers)
             for name, result in self.results.items()
         }
 
@@ -235,7 +248,7 @@ class Fits:
         alpha : float
             Level of each test, and false-discovery rate over the groups.
         method : {"bh", "by", "holm"}
-            See `relfit.fitting.adjusted_p`.
+            See `relfit.numeric.false_discovery.adjusted_p`.
 
         Returns
         -------
@@ -275,7 +288,7 @@ class Fits:
         kind: str = "profile",
         level: float | None = None,
         families: str | Sequence[str] | None = None,
-        replications: int = 999,
+        n_resamples: int = 999,
         rng: int | np.random.Generator | None = 0,
     ) -> pd.DataFrame:
         """Interval of a quantity for every group and family; `FamilyFit.interval` documents the arguments.
@@ -285,7 +298,7 @@ class Fits:
         quantity : str
             ``mean``, ``median``, ``quantile``, ``reliability``, ``hazard``, or a parameter, which only those families
             have that are then left in.
-        at, kind, level, replications, rng : optional
+        at, kind, level, n_resamples, rng : optional
             See `FamilyFit.interval`.
         families : str or sequence of str, optional
             Some of the fitted families; all when left out.
@@ -299,8 +312,8 @@ class Fits:
         --------
         >>> import relfit as rf
         >>> fits = rf.fit(rf.LifeData.from_array([100.0, 900.0, 4000.0, 8760.0], [True, True, True, False]))
-        >>> found = fits.interval("mean", level=0.9, families="exponential")
-        >>> found[["estimate", "low", "high"]].iloc[0].round(0).tolist()
+        >>> table = fits.interval("mean", level=0.9, families="exponential")
+        >>> table[["estimate", "low", "high"]].iloc[0].round(0).tolist()
         [4587.0, 2019.0, 14155.0]
         """
         chosen = self.families if families is None else [families] if isinstance(families, str) else list(families)
@@ -317,8 +330,8 @@ class Fits:
             chosen = having
         frames = []
         for name in chosen:
-            found = self[name].interval(quantity, at=at, kind=kind, level=level, replications=replications, rng=rng)
-            frame = pd.concat([key_columns(self.groups), found.to_frame().reset_index(drop=True)], axis=1)
+            limits = self[name].interval(quantity, at=at, kind=kind, level=level, n_resamples=n_resamples, rng=rng)
+            frame = pd.concat([key_columns(self.groups), limits.to_frame().reset_index(drop=True)], axis=1)
             frame.insert(self.groups.nlevels, "family", name)
             frames.append(frame)
         table = pd.concat(frames, ignore_index=True)
@@ -367,24 +380,9 @@ class Fits:
         return pool(family_named(family), self.lives, self.level if level is None else level)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON (NaN and infinity become None)."""
-        return {
-            "level": self.level,
-            "families": list(self.families),
-            "lives": self.lives.to_dict(),
-            "compare": records(self.compare().reset_index()),
-            "fits": records(self.to_frame()),
-        }
-
-    def __repr__(self) -> str:
-        best = self.best().value_counts()
-        counts = ", ".join(f"{name} {int(best.get(name, 0))}" for name in self.families)
-        return (
-            f"Fits: {len(self.families)} families ({', '.join(self.families)}) of {len(self)} groups, "
-            f"{int(self.lives.n_lives.sum())} lives; best by AICc: {counts}"
-        )
+        """Everything, ready for JSON."""
+        about = {"level": self.level, "families": self.families, "lives": self.lives.to_dict()}
+        return json_ready({**about, "compare": self.compare(), "fits": self.to_frame()})
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f"<p>{escape(repr(self))}</p>{self.summary().to_html(max_rows=12, float_format='{:.4g}'.format)}"

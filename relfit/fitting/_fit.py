@@ -1,0 +1,166 @@
+"""`fit`: several families for every group of a batch at once, by maximum likelihood or another method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.families import CORE, FAMILIES, family_named
+from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD
+from relfit.fitting.family_fit import FamilyFit
+from relfit.fitting.fits import Fits
+from relfit.fitting.intervals import level_checked
+from relfit.fitting.maximum_likelihood import Known, maximum_likelihood
+from relfit.fitting.methods import method_named
+from relfit.fitting.partitions import fit_partitions, is_dask
+from relfit.lifedata import LifeData
+from relfit.numeric.batches import sort_lives
+
+if TYPE_CHECKING:
+    from dask.dataframe import DataFrame as DaskFrame
+
+__all__ = ["fit"]
+
+
+@overload
+def fit(
+    data: LifeData | FailureLog | Mapping[Any, npt.ArrayLike] | pd.DataFrame | npt.ArrayLike,
+    families: Sequence[str] | str = ...,
+    *,
+    method: str = ...,
+    bias_correction: bool | str = ...,
+    level: float = ...,
+    n_resamples: int | str = ...,
+    rng: int | np.random.Generator | None = ...,
+    workers: int | None = ...,
+    progress: Callable[[str], None] | None = ...,
+    **columns: Any,
+) -> Fits: ...
+
+
+@overload
+def fit(data: DaskFrame, families: Sequence[str] | str = ..., **options: Any) -> DaskFrame: ...
+
+
+def fit(
+    data: Any,
+    families: Sequence[str] | str = CORE,
+    *,
+    method: str = "ml",
+    bias_correction: bool | str = False,
+    level: float = 0.95,
+    n_resamples: int | str = "auto",
+    rng: int | np.random.Generator | None = 0,
+    workers: int | None = None,
+    progress: Callable[[str], None] | None = None,
+    **columns: Any,
+) -> Any:
+    """Fit families to every group.
+
+    Whether an estimate exists is decided before the search where it can be: the exponential needs one failure; the
+    others need more than one failure time could explain, since otherwise the likelihood grows without bound. Standard
+    errors come from the observed information.
+
+    Parameters
+    ----------
+    data : LifeData, FailureLog, mapping of arrays, array, pandas.DataFrame or dask.dataframe.DataFrame
+        Durations in hours. An array of two dimensions has a group in each row; a log stands for ``log.ttf()``; a
+        table needs `columns`.
+    families : str or sequence of str
+        Names of families; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for every family.
+    method : {"ml", "moments", "rank_y", "rank_x"}
+        Maximum likelihood; matching moments (complete durations); rank regression on probability paper, of the plotting
+        position on the duration (``rank_y``) or the duration on the position. All but the first are for core families,
+        observed or right-censored durations.
+    bias_correction : bool or {"mean", "median"}
+        Correct the shape of the Weibull for the bias of maximum likelihood in small samples: of its mean (also for
+        True) or of its median. See `relfit.fitting.bias_corrected_shape`.
+    level : float
+        Level of the intervals, between 0 and 1.
+    n_resamples : int or "auto"
+        Replicates behind p-values that no table gives; see `FamilyFit.goodness`. They are drawn when first asked for.
+        For a Dask table "auto" draws none.
+    rng : int or numpy.random.Generator, optional
+        Of the bootstrap.
+    workers : int, optional
+        Threads; does not change the numbers.
+    progress : callable, optional
+        Called with the name of each family when it is done.
+    **columns
+        For a table, which columns hold what: ``duration``, ``observed``, ``by``, ``upper``, ``entry``, ``exit``,
+        ``weights``, as for `LifeData.from_frame`; for a Dask table ``partitioned_by_group`` as well.
+
+    Returns
+    -------
+    Fits
+        One `FamilyFit` per family, each with one entry per group. For a Dask table a Dask DataFrame, not computed yet,
+        with the columns of `Fits.summary`, the keys before them; the numbers are those of the whole table.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown family or method, a level outside 0..1, or a group that lies in two partitions.
+    DataError
+        For durations that cannot be; see `LifeData`.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> ttf = rf.LifeData.from_groups({"a": [100.0, 900.0, 4000.0, 8760.0]}, {"a": [True, True, True, False]})
+    >>> fits = rf.fit(ttf)
+    >>> round(float(fits["weibull"].parameters["shape"][0]), 4)
+    0.5661
+    """
+    if is_dask(data):
+        return fit_partitions(
+            data, _summary, families=families, method=method, bias_correction=bias_correction, level=level, rng=rng,
+            n_resamples=0 if n_resamples == "auto" else n_resamples, workers=workers or 1, **{"by": (), **columns},
+        )  # fmt: skip
+    if isinstance(data, pd.DataFrame):
+        data, columns = LifeData.from_frame(data, **columns), {}
+    if columns:
+        raise ArgumentError(f"{next(iter(columns))}= names a column of a table, and the durations are no table")
+    if isinstance(data, FailureLog):
+        data = data.ttf()
+    elif isinstance(data, Mapping):
+        data = LifeData.from_groups(data)
+    elif not isinstance(data, LifeData):
+        data = LifeData.from_array(data)
+    names = _names(families)
+    level = level_checked(level)
+    how, estimator = method_named(method, bias_correction)
+    known = Known()
+    if data.plain:
+        known.ordered = sort_lives(data.durations, data.observed, data.offsets, workers)
+    results: dict[str, FamilyFit] = {}
+    for name in names:
+        family = family_named(name)
+        if how == MAXIMUM_LIKELIHOOD:
+            found = maximum_likelihood(family, data, workers, known)
+        else:
+            found = estimator(family, data, workers)
+        results[name] = FamilyFit(family, data, found, level, how, estimator, known.ordered, n_resamples, rng)
+        if progress is not None:
+            progress(name)
+    return Fits(data, results, level)
+
+
+def _summary(table: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """What runs on each partition of a Dask table."""
+    return fit(table, **options).summary()
+
+
+def _names(families: Sequence[str] | str) -> list[str]:
+    if isinstance(families, str):
+        names = {"core": list(CORE), "all": list(FAMILIES)}.get(families.strip().lower(), [families])
+    else:
+        names = list(families)
+    if not names:
+        raise ArgumentError("no family to fit", remedy=f"use some of {', '.join(FAMILIES)}, or core, or all")
+    return list(dict.fromkeys(family_named(name).name for name in names))

@@ -1,0 +1,207 @@
+"""What the fit of one family holds for every group of a batch, and what follows from it without a further search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.families import Family
+from relfit.fitting import status
+from relfit.lifedata import LifeData
+from relfit.numeric.batches import SortedLives
+
+__all__ = ["MAXIMUM_LIKELIHOOD", "Estimates", "Estimator", "FamilyEstimates", "free_covariance", "jacobian"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MAXIMUM_LIKELIHOOD = "maximum likelihood"
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates of one family for every group of a batch; NaN where ``codes`` is not `status.OK`.
+
+    ``codes`` and ``loglik`` have shape (groups,), ``parameters`` (groups, k), ``covariance`` (groups, k, k).
+    """
+
+    codes: npt.NDArray[np.int8]
+    parameters: FloatArray
+    covariance: FloatArray
+    loglik: FloatArray
+
+    @classmethod
+    def empty(cls, groups: int, count: int) -> Estimates:
+        """Nothing fitted yet."""
+        return cls(
+            np.full(groups, status.NOT_CONVERGED, dtype=np.int8),
+            np.full((groups, count), np.nan),
+            np.full((groups, count, count), np.nan),
+            np.full(groups, np.nan),
+        )
+
+    def set_apart_overflow(self) -> Estimates:
+        """An estimate beyond the range of floats is not one: such a group counts as not converged."""
+        fitted = self.codes == status.OK
+        finite = np.isfinite(self.parameters).all(axis=1) & np.isfinite(self.covariance).all(axis=(1, 2))
+        self.codes[fitted & ~(finite & np.isfinite(self.loglik))] = status.NOT_CONVERGED
+        for values in (self.parameters, self.covariance, self.loglik):
+            values[self.codes != status.OK] = np.nan
+        return self
+
+    def take(self, positions: IntArray) -> Estimates:
+        """Those of some of the groups."""
+        return Estimates(
+            self.codes[positions], self.parameters[positions], self.covariance[positions], self.loglik[positions]
+        )
+
+
+Estimator = Callable[[type[Family], LifeData, int | None], Estimates]  # a family, durations, workers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FamilyEstimates:
+    """Estimates of one family in every group of a batch; arrays have one entry per group.
+
+    Parameters exist only where ``status`` is ``"ok"``; elsewhere they, and all that follows from them, are NaN.
+    `relfit.fitting.STATUS_MEANING` says what each status means.
+
+    Attributes
+    ----------
+    family : type
+        Class of the family.
+    lives : LifeData
+    estimates : Estimates
+        Codes of the status, parameters, their covariance (inverse of the observed information; NaN for other methods
+        than maximum likelihood) and the log-likelihood, time in hours.
+    level : float
+        Level of the intervals.
+    method : str
+        How the parameters were estimated.
+    estimator : callable
+        What estimated them, for use on replicates.
+    ordered : SortedLives, optional
+        The same durations in rising order, where they are observed or right-censored.
+    n_resamples : int or "auto"
+    rng : int or numpy.random.Generator, optional
+        With `n_resamples`: how p-values come about that no table gives; see `FamilyFit.goodness`.
+    """
+
+    family: type[Family]
+    lives: LifeData
+    estimates: Estimates
+    level: float
+    method: str
+    estimator: Estimator
+    ordered: SortedLives | None = None
+    n_resamples: int | str = "auto"
+    rng: int | np.random.Generator | None = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the family."""
+        return self.family.name
+
+    @property
+    def groups(self) -> pd.Index:
+        """Labels of the groups."""
+        return self.lives.groups
+
+    @property
+    def parameter_array(self) -> FloatArray:
+        """Estimates, shape (groups, k), in the order of ``family.parameter_names()``."""
+        return self.estimates.parameters
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of the estimates, shape (groups, k, k)."""
+        return self.estimates.covariance
+
+    @property
+    def loglik(self) -> FloatArray:
+        """Log-likelihood at the estimates, shape (groups,)."""
+        return self.estimates.loglik
+
+    @cached_property
+    def status(self) -> npt.NDArray[np.object_]:
+        """One word per group; ``relfit.fitting.STATUS_MEANING`` explains each."""
+        return status.words(self.estimates.codes)
+
+    @cached_property
+    def ok(self) -> npt.NDArray[np.bool_]:
+        """Where the family could be fitted."""
+        return np.asarray(self.estimates.codes == status.OK)
+
+    @property
+    def parameters(self) -> dict[str, FloatArray]:
+        """Estimates by name."""
+        return {name: self.parameter_array[:, i] for i, name in enumerate(self.family.parameter_names())}
+
+    @property
+    def standard_errors(self) -> dict[str, FloatArray]:
+        """Standard errors by parameter name, from the observed information."""
+        with np.errstate(invalid="ignore"):
+            return {name: np.sqrt(self.covariance[:, i, i]) for i, name in enumerate(self.family.parameter_names())}
+
+    @cached_property
+    def distribution(self) -> Family:
+        """The fitted distributions, as a batch with NaN where there is none."""
+        return self.family.unchecked(*self.parameter_array.T)
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Mean in hours under the fitted distribution."""
+        with np.errstate(all="ignore"):
+            return self.distribution.mean()
+
+    # --------------------------------------------------------------- criteria
+
+    @property
+    def aic(self) -> FloatArray:
+        """Akaike's criterion."""
+        return np.asarray(2.0 * self.parameter_array.shape[1] - 2.0 * self.loglik)
+
+    @property
+    def aicc(self) -> FloatArray:
+        """Akaike's criterion with the small-sample term, n the number of failures; infinite for n <= k + 1."""
+        k, n = self.parameter_array.shape[1], self.lives.n_failures
+        room = n - k - 1
+        term = np.where(room > 0, 2.0 * k * (k + 1) / np.maximum(room, 1), np.inf)
+        return self.aic + np.where(self.ok, term, np.nan)
+
+    @property
+    def bic(self) -> FloatArray:
+        """Schwarz's criterion, n the number of failures (Volinsky and Raftery 2000)."""
+        n = np.maximum(self.lives.n_failures, 1)
+        return np.asarray(self.parameter_array.shape[1] * np.log(n) - 2.0 * self.loglik)
+
+    def free(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Fitted groups, their free coordinates and the covariance of these."""
+        rows = np.flatnonzero(self.ok)
+        free = self.family.to_free(self.parameter_array[rows])
+        return rows, free, free_covariance(self.family, free, self.covariance[rows])
+
+
+def jacobian(family: type[Family], free: FloatArray) -> FloatArray:
+    """Derivatives of the parameters (rows) by the free coordinates (columns), shape (groups, k, k)."""
+    step = 1e-5
+    moves = step * np.eye(free.shape[1])[:, None]
+    with np.errstate(all="ignore"):
+        near = family.from_free(free[None] + moves) - family.from_free(free[None] - moves)
+        far = family.from_free(free[None] + 2.0 * moves) - family.from_free(free[None] - 2.0 * moves)
+        return np.moveaxis((8.0 * near - far) / (12.0 * step), 0, 2)
+
+
+def free_covariance(family: type[Family], free: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Covariance in free coordinates, from that of the parameters; shapes (groups, k, k). NaN where it has none."""
+    slope = jacobian(family, free)
+    inverse = np.full(slope.shape, np.nan)
+    with np.errstate(all="ignore"):
+        usable = np.isfinite(slope).all(axis=(1, 2)) & (np.abs(np.linalg.det(slope)) > 0.0)
+        inverse[usable] = np.linalg.inv(slope[usable])
+        return np.asarray(np.einsum("gij,gjk,glk->gil", inverse, covariance, inverse))
