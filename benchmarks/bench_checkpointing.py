@@ -13,12 +13,11 @@ import numpy as np
 from scipy import optimize
 
 from relfit.families import Weibull
+from relfit.jobs import Checkpoint, expected_time
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
-from relfit.planning.checkpointing.ageing_nodes import simulate_ageing_nodes
-from relfit.planning.checkpointing.checkpoint_simulation import simulate_checkpoints
-from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, job_time
-from relfit.planning.checkpointing.schedules import best_schedule
+from relfit.planning.checkpointing.renewal_failures import best_fixed_interval
+from relfit.planning.checkpointing.schedules import schedule_by_hazard
 from relfit.planning.checkpointing.two_level import best_two_levels
 from relfit.planning.migration.strategies import compare_strategies
 
@@ -45,18 +44,6 @@ def searched(mu: np.ndarray, save: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def followed(stretches: np.ndarray, interval: float, save: float, restore: float) -> float:
-    """Waste by a plain Python loop over the saves."""
-    kept = clock = 0.0
-    for length in stretches:
-        at = restore
-        while at + interval + save <= length:
-            at += interval + save
-            kept += interval
-        clock += length
-    return 1.0 - kept / clock
-
-
 def main() -> None:
     rng = np.random.default_rng(0)
     mu, save = np.exp(rng.uniform(0, 8, 1_000_000)), np.exp(rng.uniform(-6, 0, 1_000_000))
@@ -68,20 +55,14 @@ def main() -> None:
         f"best interval, 2000 cases: {one * 1e3:.1f} ms; "
         f"scipy one by one {by_search * 1e3:.0f} ms ({by_search / one:.0f} x)"
     )
-    lives = Weibull(0.6, 24.0)
-    print(f"best fixed interval, Weibull: {timed(lambda: best_fixed_interval(lives, 0.1, 0.2)) * 1e3:.0f} ms")
-    print(f"best schedule, Weibull: {timed(lambda: best_schedule(lives, 0.1, 0.2)) * 1e3:.0f} ms")
-    print(f"time of a job of 4000 intervals: {timed(lambda: job_time(lives, 8000, 2, 0.1, 0.2)) * 1e3:.0f} ms")
+    family, saves = Weibull(0.6, 24.0), Checkpoint(2.0, 0.1, 0.2)
+    print(f"best fixed interval, Weibull: {timed(lambda: best_fixed_interval(family, saves)) * 1e3:.0f} ms")
+    print(f"schedule by hazard, Weibull: {timed(lambda: schedule_by_hazard(family, saves)) * 1e3:.0f} ms")
+    print(f"time of a job of 4000 intervals: {timed(lambda: expected_time(family, 8000, saves)) * 1e3:.0f} ms")
     grid = np.geomspace(1, 1000, 100)[:, None], np.geomspace(0.01, 0.1, 100)
     two = timed(lambda: best_two_levels(grid[0], grid[1], 5 * grid[1], grid[1], 5 * grid[1], 0.1), 1)
     print(f"two levels, 100 x 100 cases: {two:.2f} s")
-    stretches = lives.sample(20_000, rng)
-    loop = timed(lambda: followed(stretches, 2.0, 0.1, 0.2), 1)
-    ours = timed(lambda: simulate_checkpoints(lives, 2, 0.1, 0.2, runs=500, failures=2000, rng=1))
-    print(f"a million failures followed: {ours:.2f} s; plain Python {50 * loop:.1f} s ({50 * loop / ours:.0f} x)")
-    old = timed(lambda: simulate_ageing_nodes(lives, "by hazard", 0.01, nodes=200, runs=20, failures=200, rng=1), 1)
-    print(f"4000 failures of 200 ageing nodes, by the hazard of all: {old:.2f} s")
-    print(f"plan with 2000 draws: {timed(lambda: plan_checkpoints(24, 0.1, events=20)) * 1e3:.0f} ms")
+    print(f"plan with 2000 draws: {timed(lambda: plan_checkpoints(24, saves, events=20)) * 1e3:.0f} ms")
     moved = timed(lambda: plan_migration(8760, 0.1, 0.1, 0.04, 0.02, nodes=2**17, recall=0.7, events=50))
     print(f"migration plan with 1000 draws: {moved * 1e3:.0f} ms")
     copies = timed(lambda: plan_replication(43_800, 0.1, 0.1, nodes=10**5, events=50), 1)

@@ -128,9 +128,9 @@ def checkpoint(
             f"All nodes are taken to be {age} old at every restart, though only the one that failed is new; rates "
             "(without --by-family) are right in the long run.",
         )
+    exposed = () if unexposed else ("save", "restore")
     plan = rf.planning.plan_checkpoints(
-        source, save, restore, restart, checkpoint_every=checkpoint_every,
-        exposed=() if unexposed else ("save", "restore"), slowed=slowed, global_save=global_save,
+        source, rf.jobs.Checkpoint(checkpoint_every, save, restore, exposed, slowed), restart, global_save=global_save,
         global_restore=global_restore, share_global=share_global, work=work, robust=quantile_or_mean(robust), **more,
     )  # fmt: skip
     pictures: list[Picture] = [("waste", partial(rf.plot, plan))]

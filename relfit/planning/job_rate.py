@@ -1,4 +1,4 @@
-"""How often a job fails, and how sure that is: from a mean time given by hand, or from calibrated parameters."""
+"""How often a job fails, and how uncertain that is: from a mean time, or from calibrated parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class JobRate:
         Nodes of the job.
     node_draws, wide_draws : ndarray or None
         Drawn from the calibrated distribution; None where nothing is known of the uncertainty.
-    words : str
+    source : str
         Where the rate comes from.
     """
 
@@ -39,7 +39,7 @@ class JobRate:
     nodes: int
     node_draws: FloatArray | None
     wide_draws: FloatArray | None
-    words: str
+    source: str
 
     @property
     def mtbf(self) -> float:
@@ -64,10 +64,10 @@ def rate_of_job(
     nodes: Any = None,
     *,
     events: Any = None,
-    draws: int = 2000,
-    rng: int | np.random.Generator | None = None,
+    n_draws: int = 2000,
+    rng: int | np.random.Generator | None = 0,
 ) -> JobRate:
-    """Failures of a job of so many nodes.
+    """Failures of a job.
 
     Parameters
     ----------
@@ -77,10 +77,10 @@ def rate_of_job(
     nodes : int, optional
         Nodes of the job: 1 for a mean time, all of the fleet for parameters that know it.
     events : float, optional
-        Failures behind a mean time given by hand: its uncertainty then is that of a count, as in
+        Failures behind a mean time: its uncertainty then is that of a count, as in
         `relfit.calibration.Draws`.
-    draws : int
-        How many draws.
+    n_draws : int
+        Draws of an uncertain rate.
     rng : int or Generator, optional
 
     Raises
@@ -97,26 +97,26 @@ def rate_of_job(
     if is_parameters(source):
         if events is not None:
             raise ArgumentError("events does not go with parameters", remedy="they know their own")
-        return _of_parameters(source, nodes, draws, rng)
+        return _of_parameters(source, nodes, n_draws, rng)
     mtbf = durations("mtbf", source, zero=False)
     if mtbf.ndim:
         raise ArgumentError("one mean time, please", remedy="for many cases use the functions on arrays")
     drawn = None
     if events is not None:
         count = float(positive("events", events))
-        gamma = np.random.default_rng(rng).gamma(count + 0.5, size=int(whole("draws", draws, 2)))
+        gamma = np.random.default_rng(rng).gamma(count + 0.5, size=int(whole("n_draws", n_draws, 2)))
         drawn = float(mtbf) * count / gamma
     size = 1 if nodes is None else int(whole("nodes", nodes))
     wide = None if drawn is None else np.zeros(drawn.size)
-    words = f"mean time between failures of a node {float(mtbf):g} h"
-    words += f", from {float(events):g} failures" if events is not None else ""
-    return JobRate(float(mtbf), 0.0, size, drawn, wide, words)
+    basis = f"mean time between failures of a node {float(mtbf):g} h"
+    basis += f", from {float(events):g} failures" if events is not None else ""
+    return JobRate(float(mtbf), 0.0, size, drawn, wide, basis)
 
 
 # ---------------------------------------------------------------------- details
 
 
-def _of_parameters(parameters: Parameters, nodes: Any, draws: int, rng: int | np.random.Generator | None) -> JobRate:
+def _of_parameters(parameters: Parameters, nodes: Any, n_draws: int, rng: int | np.random.Generator | None) -> JobRate:
     values = parameters.values()
     single = "mtbf.node" if "mtbf.node" in values else "mtbf.outage" if "mtbf.outage" in values else None
     fleet = parameters.fleet
@@ -131,18 +131,18 @@ def _of_parameters(parameters: Parameters, nodes: Any, draws: int, rng: int | np
     racks = by_scope and "mtbf.rack" in values and per_rack is not None
     wide = [name for name in ("mtbf.group", "mtbf.system") if by_scope and name in values]
 
-    def rates(found: Any) -> tuple[Any, Any]:
-        node = 1.0 / found[single]
+    def rates(mtbf: Any) -> tuple[Any, Any]:
+        node = 1.0 / mtbf[single]
         if racks and per_rack is not None:
-            node = node + 1.0 / (found["mtbf.rack"] * per_rack)
-        return 1.0 / node, sum((1.0 / found[name] for name in wide), start=0.0 * node)
+            node = node + 1.0 / (mtbf["mtbf.rack"] * per_rack)
+        return 1.0 / node, sum((1.0 / mtbf[name] for name in wide), start=0.0 * node)
 
     mean, rate = rates(values)
     drawn_node = drawn_wide = None
-    known = set(parameters.unknown_uncertainty)
-    if any(name not in known for name in (single, *wide)):
-        drawn: Draws = parameters.draws(int(whole("draws", draws, 2)), rng)
+    certain = set(parameters.unknown_uncertainty)
+    if any(name not in certain for name in (single, *wide)):
+        drawn: Draws = parameters.draws(int(whole("n_draws", n_draws, 2)), rng)
         drawn_node, drawn_wide = rates(drawn)
     names = [single, *(["mtbf.rack"] if racks else []), *wide]
-    words = f"parameters ({', '.join(names)})" + (f" of {parameters.name}" if parameters.name else "")
-    return JobRate(float(mean), float(rate), size, drawn_node, drawn_wide, words)
+    basis = f"parameters ({', '.join(names)})" + (f" of {parameters.name}" if parameters.name else "")
+    return JobRate(float(mean), float(rate), size, drawn_node, drawn_wide, basis)

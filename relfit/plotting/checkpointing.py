@@ -8,9 +8,9 @@ import numpy as np
 
 from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan
 from relfit.planning.checkpointing.schedules import Schedule
-from relfit.planning.words import hours_in_words, percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
+from relfit.text import duration, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,12 +35,12 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     """
     ax = style.axes(ax)
     if plan.status != "ok":
-        return style.empty(ax, plan.sentence.rstrip("."))
-    if plan.interval <= 0.0:
-        return style.empty(ax, plan.sentence.rstrip("."))
+        return style.empty(ax, plan.headline.rstrip("."))
+    if plan.checkpoint_every <= 0.0:
+        return style.empty(ax, plan.headline.rstrip("."))
     curve = plan.curve
-    scale, unit = _unit(plan.interval)
-    x, y = curve.interval * scale, 100.0 * curve.waste
+    scale, unit = _unit(plan.checkpoint_every)
+    x, y = curve.checkpoint_every * scale, 100.0 * curve.waste
     top = min(100.0, max(3.2 * 100.0 * plan.waste, 100.0 * plan.waste + 2.0))
     ax.plot(x, y, color=style.BLUE, linewidth=2.0, label="expected waste")
     if curve.low is not None and curve.high is not None:
@@ -48,32 +48,34 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
         ax.fill_between(
             x, 100.0 * curve.low, 100.0 * curve.high, color=style.BLUE, alpha=0.15, linewidth=0, label=label
         )
-    if np.isfinite(plan.interval_low):
-        low, high = plan.interval_low * scale, plan.interval_high * scale
+    if np.isfinite(plan.every_limits[0]):
+        low, high = (end * scale for end in plan.every_limits)
         ax.axvspan(low, high, color=style.ORANGE, alpha=0.22, linewidth=0, label="limits of the best interval")
-    ax.plot([plan.interval * scale], [100.0 * plan.waste], "o", color=style.VERMILION, markersize=8,
-            label=f"best: {hours_in_words(plan.interval)}", zorder=5)  # fmt: skip
+    ax.plot([plan.checkpoint_every * scale], [100.0 * plan.waste], "o", color=style.VERMILION, markersize=8,
+            label=f"best: {duration(plan.checkpoint_every)}", zorder=5)  # fmt: skip
     marks = {"Young 1974": "s", "Daly, higher order": "^"}
-    rules = zip(*(plan.rules[name].tolist() for name in ("rule", "interval", "waste")), strict=True)
+    rules = zip(*(plan.rules[name].tolist() for name in ("rule", "checkpoint_every", "waste")), strict=True)
     for rule, interval, waste in rules:
         if rule in marks and x[0] <= interval * scale <= x[-1] and 100.0 * waste < top:
             ax.plot([interval * scale], [100.0 * waste], marks[rule], color=style.INK, markersize=6,
-                    markerfacecolor="none", label=f"{rule}: {hours_in_words(interval)}", zorder=4)  # fmt: skip
-    if plan.given is not None:
-        place = plan.given["interval"] * scale
+                    markerfacecolor="none", label=f"{rule}: {duration(interval)}", zorder=4)  # fmt: skip
+    own = plan.checkpoint.every
+    if own is not None:
+        place = own * scale
         ax.axvline(place, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2,
-                   label=f"asked: {hours_in_words(plan.given['interval'])}")  # fmt: skip
+                   label=f"asked: {duration(own)}")  # fmt: skip
     ax.set_xscale("log")
     shown = np.flatnonzero(y < top)
     first, last = (x[shown[0]], x[shown[-1]]) if shown.size else (x[0], x[-1])
-    if plan.given is not None:
-        first, last = min(first, plan.given["interval"] * scale / 1.2), max(last, plan.given["interval"] * scale * 1.2)
+    if own is not None:
+        first, last = min(first, own * scale / 1.2), max(last, own * scale * 1.2)
     ax.set_xlim(first, last)
     style.decades(ax.xaxis, float(first), float(last))
     ax.set_ylim(0.0, top * 1.25)
-    message = f"Save every {hours_in_words(plan.interval)}: {percent(plan.waste)} of the time is lost"
-    if np.isfinite(plan.waste_low):
-        message += f" ({percent(plan.waste_low)} to {percent(plan.waste_high)})"
+    message = f"Save every {duration(plan.checkpoint_every)}: {percent(plan.waste, 1)} of the time is lost"
+    if np.isfinite(plan.waste_limits[0]):
+        low, high = (percent(end, 1) for end in plan.waste_limits)
+        message += f" ({low} to {high})"
     return style.finish(
         ax, message, f"work between two saves ({unit})", "time that is not kept work (%)", True, loc="upper center",
         ncols=2, fontsize=8.0,
@@ -95,23 +97,23 @@ def schedule_intervals(schedule: Schedule, ax: Axes | None = None) -> Axes:
     """
     ax = style.axes(ax)
     if schedule.status != "ok":
-        return style.empty(ax, schedule.sentence.rstrip("."))
-    scale, unit = _unit(schedule.fixed_interval)
+        return style.empty(ax, schedule.headline.rstrip("."))
+    scale, unit = _unit(schedule.fixed_every)
     far, far_unit = _unit(float(np.median(schedule.saved_at)))
     edges = np.append(0.5 * schedule.saved_at[0], schedule.saved_at) * far
     ax.stairs(schedule.work * scale, edges, baseline=None, color=style.BLUE, linewidth=1.8,
-              label=f"{schedule.rule}: waste {percent(schedule.waste)}")  # fmt: skip
-    ax.axhline(schedule.fixed_interval * scale, color=style.ORANGE, linestyle=(0, (5, 2)),
-               label=f"best fixed interval: waste {percent(schedule.fixed_waste)}")  # fmt: skip
+              label=f"by hazard: waste {percent(schedule.waste, 1)}")  # fmt: skip
+    ax.axhline(schedule.fixed_every * scale, color=style.ORANGE, linestyle=(0, (5, 2)),
+               label=f"best fixed interval: waste {percent(schedule.fixed_waste, 1)}")  # fmt: skip
     first, last = float(edges[0]), float(schedule.saved_at[-1] * far)
     ax.set_xscale("log")
     ax.set_xlim(first, last)
     style.decades(ax.xaxis, first, last)
-    ax.set_ylim(0.0, 1.3 * scale * max(float(schedule.work.max()), schedule.fixed_interval))
+    ax.set_ylim(0.0, 1.3 * scale * max(float(schedule.work.max()), schedule.fixed_every))
     way = "Grow" if schedule.work[-1] > schedule.work[0] else "Shorten"
-    shares = f"{percent(schedule.waste)} instead of {percent(schedule.fixed_waste)} of the time is lost"
+    shares = f"{percent(schedule.waste, 1)} instead of {percent(schedule.fixed_waste, 1)} of the time is lost"
     if schedule.fixed_waste - schedule.waste < 5e-4:
-        message = f"A fixed interval does as well: {percent(schedule.fixed_waste)} of the time is lost"
+        message = f"A fixed interval does as well: {percent(schedule.fixed_waste, 1)} of the time is lost"
     else:
         message = f"{way} the intervals as time goes by: {shares}"
     return style.finish(

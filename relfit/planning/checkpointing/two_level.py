@@ -1,42 +1,39 @@
 """Two levels of checkpoints: quick local saves, of which every k-th is a global one that survives worse failures.
 
 A share of the failures destroys what was saved locally: then the job goes back to the last global save. Exact in closed
-form for exponential failures, and by a Markov chain over the saves since the last global one for any stretches between
-failures that are alike (a new life after every restart). Failures strike in saves and restores too. The idea of levels:
-Moody, Bronevetsky, Mohror and de Supinski (2010), SC '10.
+form for exponential failures, which strike in saves and restores too. The idea of levels: Moody, Bronevetsky, Mohror
+and de Supinski (2010), SC '10.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from relfit.arguments import FloatArray, cases, durations, share, whole
 from relfit.errors import ArgumentError
-from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
-from relfit.planning.checkpointing.exponential_failures import best_interval
+from relfit.planning.checkpointing.exponential_failures import best_interval, costs_of
+from relfit.results import Result
+from relfit.text import duration, percent
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["TwoLevels", "best_two_levels", "two_level_waste", "two_level_waste_of"]
+__all__ = ["TwoLevels", "best_two_levels", "two_level_waste"]
 
 _MOST_LOCAL = 2000
-_MOST_TERMS = 4_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class TwoLevels:
-    """The best interval and the best number of saves from one global save to the next; arrays are cases.
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoLevels(Result):
+    """The best work between saves and the best number of saves per global one; arrays are cases.
 
     Attributes
     ----------
-    interval : ndarray of float
+    checkpoint_every : ndarray of float
         Hours of work between two saves.
-    every : ndarray of int
+    saves_per_global : ndarray of int
         Every so many saves, one is global; 1 where local saves do not pay.
     waste : ndarray of float
         Share of time that is not kept work.
@@ -44,71 +41,50 @@ class TwoLevels:
         Waste of the best interval with global saves alone.
     """
 
-    interval: FloatArray
-    every: npt.NDArray[np.int64]
+    checkpoint_every: FloatArray
+    saves_per_global: npt.NDArray[np.int64]
     waste: FloatArray
     global_only: FloatArray
 
     @property
-    def sentence(self) -> str:
-        """What to do, in a sentence (of the first case)."""
-        w, k, v, g = (np.ravel(x)[0] for x in (self.interval, self.every, self.waste, self.global_only))
-        if not v < 1.0 - 1e-9:
+    def headline(self) -> str:
+        """What to do, of the first case."""
+        every, k, waste, alone = self.to_frame().iloc[0]
+        if not waste < 1.0 - 1e-9:
             return "No interval makes progress."
         if k == 1:
-            return f"Save globally every {w:.3g} hours of work: local saves do not pay (waste {100 * v:.3g} %)."
+            return f"Save globally every {duration(every)} of work: local saves do not pay (waste {percent(waste, 2)})."
         return (
-            f"Save every {w:.3g} hours of work, globally every {k} saves: waste {100 * v:.3g} %, "
-            f"with global saves alone {100 * g:.3g} %."
+            f"Save every {duration(every)} of work, globally every {k:.0f} saves: waste {percent(waste, 2)}, "
+            f"with global saves alone {percent(alone, 2)}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a case."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "interval": np.ravel(self.interval),
-                "every": np.ravel(self.every),
-                "waste": np.ravel(self.waste),
-                "global_only": np.ravel(self.global_only),
-            }
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "interval_hours": _list(self.interval),
-            "every": np.asarray(self.every).tolist(),
-            "waste": _list(self.waste),
-            "waste_global_only": _list(self.global_only),
-            "sentence": self.sentence,
-        }
-
-    def __repr__(self) -> str:
-        return f"TwoLevels: {self.sentence}"
+        """One row per case."""
+        names = ("checkpoint_every", "saves_per_global", "waste", "global_only")
+        return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names})
 
 
 def two_level_waste(
     mtbf: Any,
-    interval: Any,
-    every: Any,
+    checkpoint_every: Any,
+    saves_per_global: Any,
     save: Any,
     global_save: Any,
     restore: Any,
     global_restore: Any,
     share_global: Any,
-    downtime: Any = 0.0,
+    restart: Any = 0.0,
 ) -> FloatArray:
     """Long-run waste under exponential failures; arrays are cases, broadcast.
 
     Parameters
     ----------
-    mtbf, interval : array_like of durations
+    mtbf, checkpoint_every : array_like of durations
         Mean time between failures; hours of work between two saves of either kind.
-    every : array_like of int
+    saves_per_global : array_like of int
         Every so many saves, one is global (and not local too).
-    save, global_save, restore, global_restore, downtime : array_like of durations
+    save, global_save, restore, global_restore, restart : array_like of durations
     share_global : array_like of float
         Probability that a failure needs the global save.
 
@@ -117,9 +93,10 @@ def two_level_waste(
     >>> two_level_waste(24, 1.0, [1, 4, 16], "1min", "10min", "1min", "20min", 0.1).round(4).tolist()
     [0.1652, 0.0802, 0.0788]
     """
-    given = _given(mtbf, save, global_save, restore, global_restore, share_global, downtime)
     w, k, *rest = cases(
-        interval=durations("interval", interval, zero=False), every=whole("every", every).astype(np.float64), **given
+        checkpoint_every=durations("checkpoint_every", checkpoint_every, zero=False),
+        saves_per_global=whole("saves_per_global", saves_per_global).astype(np.float64),
+        **_checked(mtbf, save, global_save, restore, global_restore, share_global, restart),
     )
     return 1.0 - _progress(w, k, *rest)
 
@@ -131,7 +108,7 @@ def best_two_levels(
     restore: Any,
     global_restore: Any,
     share_global: Any,
-    downtime: Any = 0.0,
+    restart: Any = 0.0,
 ) -> TwoLevels:
     """The interval and the number of saves for each global one with the least waste; arrays are cases.
 
@@ -140,11 +117,10 @@ def best_two_levels(
     Examples
     --------
     >>> plan = best_two_levels(24, "1min", "10min", "1min", "20min", 0.1)
-    >>> plan.sentence
-    'Save every 0.916 hours of work, globally every 9 saves: waste 7.12 %, with global saves alone 11.5 %.'
+    >>> plan.headline
+    'Save every 55 minutes of work, globally every 9 saves: waste 7.12 %, with global saves alone 11.51 %.'
     """
-    given = _given(mtbf, save, global_save, restore, global_restore, share_global, downtime)
-    arrays = cases(**given)
+    arrays = cases(**_checked(mtbf, save, global_save, restore, global_restore, share_global, restart))
     shape = arrays[0].shape
     flat = [x.ravel()[:, None, None] for x in arrays]
     if np.any(arrays[1] <= 0.0) or np.any(arrays[2] <= 0.0):
@@ -175,57 +151,21 @@ def best_two_levels(
     )  # fmt: skip
 
 
-def two_level_waste_of(
-    source: Any,
-    interval: Any,
-    every: int,
-    save: Any,
-    global_save: Any,
-    restore: Any,
-    global_restore: Any,
-    share_global: float,
-    downtime: Any = 0.0,
-    *,
-    ages: Any = 0.0,
-    nodes: int = 1,
-) -> float:
-    """Long-run waste for any family, when every restart begins a stretch with these ages (see `time_to_failure`).
-
-    Raises
-    ------
-    ArgumentError
-        For values that cannot be, or more than four million terms (very short intervals).
-
-    Examples
-    --------
-    >>> from relfit.families import Weibull
-    >>> round(two_level_waste_of(Weibull(0.7, 24.0), 1.0, 8, "1min", "10min", "1min", "20min", 0.1), 4)
-    0.0629
-    """
-    stretch = time_to_failure(source, ages, nodes)
-    w = float(durations("interval", interval, zero=False))
-    k = int(whole("every", every))
-    phi = float(share("share_global", share_global))
-    c1, c2 = float(durations("save", save)), float(durations("global_save", global_save))
-    r1, r2 = float(durations("restore", restore)), float(durations("global_restore", global_restore))
-    kept = _chain(stretch, w, k, c1, c2, r1, r2, phi) / (stretch.mean() + float(durations("downtime", downtime)))
-    return 1.0 - kept
-
-
 # ---------------------------------------------------------------------- details
 
 
-def _given(
-    mtbf: Any, save: Any, global_save: Any, restore: Any, global_restore: Any, share_global: Any, downtime: Any
+def _checked(
+    mtbf: Any, save: Any, global_save: Any, restore: Any, global_restore: Any, share_global: Any, restart: Any
 ) -> dict[str, FloatArray]:
+    c1, r1, d = costs_of(save, restore, restart)
     return {
         "mtbf": durations("mtbf", mtbf, zero=False),
-        "save": durations("save", save),
+        "save": c1,
         "global_save": durations("global_save", global_save),
-        "restore": durations("restore", restore),
+        "restore": r1,
         "global_restore": durations("global_restore", global_restore),
         "share_global": share("share_global", share_global),
-        "downtime": durations("downtime", downtime),
+        "restart": d,
     }
 
 
@@ -259,8 +199,8 @@ def _progress(
         total = np.where(lost > 1e-13, -np.expm1(before * np.log1p(-lost)) / lost, before)
         both = power * b_last
         time = (a * total + power * a_last + (1.0 - both) * g0) / both
-        found = k * w / time
-    return np.where(np.isfinite(found), found, 0.0)
+        kept = k * w / time
+    return np.where(np.isfinite(kept), kept, 0.0)
 
 
 def _search(
@@ -286,45 +226,3 @@ def _search(
     top = kept[:, :, 0].argmax(axis=1)[:, None]
     pick = [np.take_along_axis(x, top, axis=1)[:, 0] for x in (ks, np.exp(where[:, :, 0]), kept[:, :, 0])]
     return pick[0], pick[1], pick[2]
-
-
-def _chain(stretch: TimeToFailure, w: float, k: int, c1: float, c2: float, r1: float, r2: float, phi: float) -> float:
-    """Mean net work of a stretch in the long run."""
-    end = float(stretch.panels[0][-1]) if np.isnan(stretch.constant) else 45.0 / stretch.constant
-    lengths = np.where(np.arange(k) == k - 1, w + c2, w + c1)
-    terms = int(min(end / (w + min(c1, c2)), 1e12)) + 2
-    # where survival is below 1e-13 nothing is added
-    while terms > 4 and float(stretch.log_sf(np.asarray((terms // 2) * (w + min(c1, c2))))) < -30.0:
-        terms //= 2
-    if terms * (k + 1) > _MOST_TERMS:
-        raise ArgumentError(
-            f"intervals of {w:.3g} hours are too short for stretches of {stretch.mean():.3g} hours on average",
-            remedy="use two_level_waste, or longer intervals",
-        )
-    done = np.arange(terms)
-    states = k + 1  # i saves since the global one, with a local restore; last: with a global restore
-    step, gain = np.zeros((states, states)), np.zeros(states)
-    for state in range(states):
-        i = 0 if state == k else state
-        begin = r2 if state == k else r1
-        cycle = np.cumsum(lengths[(i + done[:-1]) % k])
-        sf = stretch.sf(np.concatenate([[begin], begin + cycle]))
-        p = sf - np.append(sf[1:], 0.0)  # probability of exactly so many saves
-        in_restore = 1.0 - sf[0]
-        position = (i + done) % k
-        np.add.at(step[state], position, (1.0 - phi) * p)
-        step[state, k] += phi * p.sum()
-        gain[state] = ((1.0 - phi) * p * done + phi * p * ((i + done) // k * k - i)).sum()
-        if state == k:
-            step[state, k] += in_restore
-        else:
-            step[state, state] += (1.0 - phi) * in_restore
-            step[state, k] += phi * in_restore
-            gain[state] -= phi * in_restore * i
-    system = np.vstack([step.T - np.eye(states), np.ones(states)])
-    often, *_ = np.linalg.lstsq(system, np.append(np.zeros(states), 1.0), rcond=None)
-    return float(w * (often * gain).sum())
-
-
-def _list(values: FloatArray) -> Any:
-    return np.asarray(values).tolist()

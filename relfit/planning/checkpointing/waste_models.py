@@ -1,4 +1,4 @@
-"""Waste over the interval, and what it becomes over draws of the parameters: exponential failures, or any stretches."""
+"""Waste by the work between saves, and over draws of the parameters: exponential failures, or any times to failure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from relfit.arguments import FloatArray
-from relfit.jobs._time_to_failure import TimeToFailure
+from relfit.jobs import Checkpoint, TimeToFailure
 from relfit.planning.checkpointing import exponential_failures as exact
-from relfit.planning.checkpointing.exponential_failures import Costs
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste
 
-__all__ = ["ExponentialWaste", "WasteOfLives", "robust_interval"]
+__all__ = ["ExponentialWaste", "RenewalWaste", "robust_interval"]
 
 _STEPS = 27
 
@@ -28,25 +27,25 @@ class ExponentialWaste:
         Of the job, hours.
     drawn : ndarray or None
         Drawn mean times.
-    costs : Costs
-    slowed : float
-        Share of speed lost during a save.
+    checkpoint : Checkpoint
+    restart : float
+        Hours.
     """
 
     mtbf: float
     drawn: FloatArray | None
-    costs: Costs
-    slowed: float
+    checkpoint: Checkpoint
+    restart: float
 
-    def at(self, interval: FloatArray) -> FloatArray:
+    def at(self, every: FloatArray) -> FloatArray:
         """Waste of each interval."""
-        return self._of(np.asarray(self.mtbf), interval)
+        return self._of(np.asarray(self.mtbf), every)
 
-    def drawn_at(self, interval: FloatArray, most: int) -> FloatArray:
+    def drawn_at(self, every: FloatArray, most: int) -> FloatArray:
         """The same for each of at most so many draws; draws first."""
         assert self.drawn is not None
         mu = self.drawn[:most]
-        return self._of(mu.reshape((-1,) + (1,) * interval.ndim), interval[None])
+        return self._of(mu.reshape((-1,) + (1,) * every.ndim), every[None])
 
     def best(self) -> tuple[float, float]:
         """Best interval, and its waste."""
@@ -60,24 +59,24 @@ class ExponentialWaste:
         return best, self._of(self.drawn, best)
 
     def _of(self, mu: FloatArray, w: FloatArray) -> FloatArray:
-        cost = self.costs
-        if self.slowed == 1.0:
-            return exact.waste(mu, w, cost.save, cost.restore, cost.downtime, exposed=cost.exposed)
+        c, r, d = self.checkpoint.save, self.checkpoint.restore, self.restart
+        exposed, slowed = self.checkpoint.exposed, self.checkpoint.slowed
+        if slowed == 1.0:
+            return exact.waste(mu, w, c, r, d, exposed=exposed)
         # `renewal_waste` in closed form
-        c, r, d = float(cost.save), float(cost.restore), float(cost.downtime)
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             pace = (w + c) / mu
-            kept = (w + (1.0 - self.slowed) * c) / np.expm1(pace) - (1.0 - self.slowed) * c * np.exp(-pace)
-            progress = kept * np.exp(-r / mu) / (mu + d) if "restore" in cost.exposed else kept / (mu + d + r)
+            kept = (w + (1.0 - slowed) * c) / np.expm1(pace) - (1.0 - slowed) * c * np.exp(-pace)
+            progress = kept * np.exp(-r / mu) / (mu + d) if "restore" in exposed else kept / (mu + d + r)
         return np.asarray(1.0 - np.where(np.isfinite(progress), progress, 0.0))
 
     def _best(self, mu: FloatArray) -> FloatArray:
-        cost = self.costs
-        if self.slowed == 1.0:
-            return exact.best_interval(mu, cost.save, cost.restore, cost.downtime, exposed=cost.exposed)
-        if float(cost.save) == 0.0:
+        plan = self.checkpoint
+        if plan.slowed == 1.0:
+            return exact.best_interval(mu, plan.save, plan.restore, self.restart, exposed=plan.exposed)
+        if plan.save == 0.0:
             return np.zeros(mu.shape)
-        guess = exact.best_interval(mu, cost.save)
+        guess = exact.best_interval(mu, plan.save)
         low, high = np.log(guess)[..., None] - 9.0, np.log(guess)[..., None] + 4.0
         where = low
         for _ in range(7):
@@ -92,58 +91,56 @@ class ExponentialWaste:
 
 
 @dataclass(frozen=True, eq=False)
-class WasteOfLives:
-    """Waste when every restart begins a stretch of any one distribution.
+class RenewalWaste:
+    """Waste when every restart meets the same time to failure of any distribution.
 
     Attributes
     ----------
-    stretch : TimeToFailure
+    life : TimeToFailure
     drawn : sequence of TimeToFailure
-        By draws of the parameters of the lives; empty where nothing is known of their uncertainty.
-    costs, slowed
+        By draws of the parameters; empty where nothing is known of their uncertainty.
+    checkpoint, restart
         As in `ExponentialWaste`.
     """
 
-    stretch: TimeToFailure
+    life: TimeToFailure
     drawn: Sequence[TimeToFailure]
-    costs: Costs
-    slowed: float
+    checkpoint: Checkpoint
+    restart: float
 
-    def at(self, interval: FloatArray) -> FloatArray:
+    @property
+    def mtbf(self) -> float:
+        """Mean hours between failures."""
+        return self.life.mean()
+
+    def at(self, every: FloatArray) -> FloatArray:
         """Waste of each interval."""
-        return self._of(self.stretch, interval)
+        return self._of(self.life, every)
 
-    def drawn_at(self, interval: FloatArray, most: int) -> FloatArray:
+    def drawn_at(self, every: FloatArray, most: int) -> FloatArray:
         """The same for each of at most so many draws; draws first."""
-        return np.stack([self._of(stretch, interval) for stretch in self.drawn[:most]])
+        return np.stack([self._of(life, every) for life in self.drawn[:most]])
 
     def best(self) -> tuple[float, float]:
         """Best interval, and its waste."""
-        return self._best(self.stretch)
+        return self._best(self.life)
 
     def best_of_draws(self) -> tuple[FloatArray, FloatArray]:
         """Best interval of each draw, and its waste."""
-        found = np.array([self._best(stretch) for stretch in self.drawn])
-        return found[:, 0], found[:, 1]
+        best = np.array([self._best(life) for life in self.drawn])
+        return best[:, 0], best[:, 1]
 
-    def _of(self, stretch: TimeToFailure, interval: FloatArray) -> FloatArray:
-        cost = self.costs
-        flat = np.ravel(interval) if self.slowed < 1.0 else np.maximum(interval, 1e-12).ravel()
-        found = renewal_waste(
-            stretch, flat, cost.save, cost.restore, cost.downtime, exposed=cost.exposed, slowed=self.slowed
-        )
-        return np.asarray(found).reshape(interval.shape)
+    def _of(self, life: TimeToFailure, every: FloatArray) -> FloatArray:
+        flat = np.ravel(every) if self.checkpoint.slowed < 1.0 else np.maximum(every, 1e-12).ravel()
+        return renewal_waste(life, flat, self.checkpoint, self.restart).reshape(every.shape)
 
-    def _best(self, stretch: TimeToFailure) -> tuple[float, float]:
-        cost = self.costs
-        found = best_fixed_interval(
-            stretch, cost.save, cost.restore, cost.downtime, exposed=cost.exposed, slowed=self.slowed
-        )
-        return found.interval, found.waste
+    def _best(self, life: TimeToFailure) -> tuple[float, float]:
+        best = best_fixed_interval(life, self.checkpoint, self.restart)
+        return best.every, best.waste
 
 
 def robust_interval(
-    model: ExponentialWaste | WasteOfLives, near: float, by: str | float, most: int
+    model: ExponentialWaste | RenewalWaste, near: float, by: str | float, most: int
 ) -> tuple[float, float]:
     """The interval with the least mean, or quantile, of the waste over the draws, and that mean or quantile.
 
@@ -152,15 +149,15 @@ def robust_interval(
     model
         With draws.
     near : float
-        An interval from which to search, hours.
+        Hours of work between saves from which to search.
     by : "mean" or float
     most : int
         Draws to look at.
     """
 
     def over_draws(interval: FloatArray) -> FloatArray:
-        found = model.drawn_at(interval, most)
-        return np.asarray(found.mean(axis=0) if by == "mean" else np.quantile(found, float(by), axis=0))
+        waste = model.drawn_at(interval, most)
+        return np.asarray(waste.mean(axis=0) if by == "mean" else np.quantile(waste, float(by), axis=0))
 
     if near <= 0.0:
         return near, float(over_draws(np.asarray([near]))[0])

@@ -235,7 +235,7 @@ def plan_migration(
     >>> int(plan.spares), round(plan.checkpoint_yield, 3), round(plan.migration_yield, 3)
     (6, 0.138, 0.294)
     """
-    rate = rate_of_job(source, nodes, events=events, draws=draws, rng=rng)
+    rate = rate_of_job(source, nodes, events=events, n_draws=draws, rng=rng)
     count, mu, drawn = rate.nodes, rate.node_mtbf, rate.node_draws
     wide_drawn = rate.wide_draws
     if nodes is None and count == 1:
@@ -303,7 +303,7 @@ def plan_migration(
     )
     return MigrationPlan(
         by_size, spare, float(limits[0]), float(limits[1]), alone, with_it, with_it - alone, float(limits[2]),
-        float(limits[3]), probability, perfect, count, predictor, scenario, mu, risk, level, rate.words,
+        float(limits[3]), probability, perfect, count, predictor, scenario, mu, risk, level, rate.source,
         0 if drawn is None else drawn.size,
     )  # fmt: skip
 

@@ -17,9 +17,8 @@ import numpy as np
 from relfit.arguments import FloatArray, cases, durations, share, whole
 from relfit.errors import ArgumentError
 from relfit.numeric.batches import over_groups
-from relfit.planning.checkpointing.checkpoint_kernels import predicted_runs
-from relfit.planning.checkpointing.checkpoint_simulation import share_of_time
 from relfit.planning.checkpointing.exponential_failures import best_waste, mu_times_root
+from relfit.planning.migration.prediction_kernels import predicted_runs, share_of_time
 
 if TYPE_CHECKING:
     import pandas as pd

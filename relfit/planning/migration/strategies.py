@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.arguments import FloatArray, cases, durations, whole
-from relfit.planning.checkpointing.exponential_failures import Costs, best_waste
+from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
 from relfit.planning.migration.migration_plan import spares_for_alarms
 from relfit.planning.migration.prediction import Predictor, best_predicted_interval, predicted_waste
 from relfit.planning.replication.replicas import replicated_yield
@@ -115,11 +115,10 @@ def compare_strategies(
     [[1, 2, 2], [1, 1, 2]]
     """
     chosen = Predictor(0.7, 0.7) if predictor is None else predictor
-    cost = Costs.of(save, restore, downtime)
+    c, r, d = costs_of(save, restore, downtime)
     size, mean = np.atleast_1d(whole("nodes", nodes, 2)), np.atleast_1d(durations("node_mtbf", node_mtbf, zero=False))
     mu, n, c, r, d, m = cases(
-        node_mtbf=mean[:, None], nodes=size[None, :].astype(np.float64), save=cost.save, restore=cost.restore,
-        downtime=cost.downtime, migration=durations("migration", migration),
+        node_mtbf=mean[:, None], nodes=size[None, :].astype(np.float64), save=c, restore=r, downtime=d, migration=durations("migration", migration),
     )  # fmt: skip
     gap = mu / n
     alone = 1.0 - best_waste(gap, c, r, d)

@@ -17,11 +17,11 @@ from scipy import special
 from relfit.arguments import FloatArray, cases, durations, positive, share, whole
 from relfit.errors import ArgumentError
 from relfit.families.distribution import log_one_minus_exp
-from relfit.jobs._time_to_failure import TimeToFailure
+from relfit.jobs import Checkpoint, TimeToFailure
 from relfit.numeric.batches import over_groups
-from relfit.planning.checkpointing.checkpoint_simulation import share_of_time
-from relfit.planning.checkpointing.exponential_failures import Costs, best_waste
+from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, BestFixed, best_fixed_interval
+from relfit.planning.migration.prediction_kernels import share_of_time
 from relfit.planning.replication.replication_kernels import replicated_runs
 
 __all__ = [
@@ -159,11 +159,11 @@ def restart_at_saves_waste(
     >>> restart_at_saves_waste(43_800, 100_000, [2, 8, 32], "1min", "1min").round(4).tolist()
     [0.0084, 0.0043, 0.0356]
     """
-    cost = Costs.of(save, restore, downtime)
+    cost = costs_of(save, restore, downtime)
     mu, n, w, c, r, d, k, wide = cases(
         mtbf=durations("mtbf", mtbf, zero=False), processes=whole("processes", processes).astype(np.float64),
         interval=durations("interval", interval, zero=False), save=cost.save, restore=cost.restore,
-        downtime=cost.downtime, replicas=whole("replicas", replicas).astype(np.float64),
+        downtime=cost.restart, replicas=whole("replicas", replicas).astype(np.float64),
         wide_rate=positive("wide_rate", wide_rate, zero=True),
     )  # fmt: skip
     return 1.0 - _restart_progress(mu, n, w, c, r, d, k, wide)
@@ -185,10 +185,10 @@ def best_restart_interval(
     >>> best_restart_interval(43_800, 100_000, "1min", "1min").round(2).tolist()
     6.2
     """
-    cost = Costs.of(durations("save", save, zero=False), restore, downtime)
+    cost = costs_of(durations("save", save, zero=False), restore, downtime)
     mu, n, c, r, d, k, wide = cases(
         mtbf=durations("mtbf", mtbf, zero=False), processes=whole("processes", processes).astype(np.float64),
-        save=cost.save, restore=cost.restore, downtime=cost.downtime,
+        save=cost.save, restore=cost.restore, downtime=cost.restart,
         replicas=whole("replicas", replicas).astype(np.float64),
         wide_rate=positive("wide_rate", wide_rate, zero=True),
     )  # fmt: skip
@@ -247,10 +247,10 @@ def replicated_yield(
     if restart not in ("saves", "interruption"):
         raise ArgumentError(f"restart={restart!r} is not known", remedy="use 'saves' or 'interruption'")
     copies = int(whole("replicas", replicas))
-    cost = Costs.of(save, restore, downtime)
+    cost = costs_of(save, restore, downtime)
     mu, n, c, r, d, slow, wide = cases(
         mtbf=durations("mtbf", mtbf, zero=False), nodes=whole("nodes", nodes, copies).astype(np.float64),
-        save=cost.save, restore=cost.restore, downtime=cost.downtime, overhead=share("overhead", overhead),
+        save=cost.save, restore=cost.restore, downtime=cost.restart, overhead=share("overhead", overhead),
         wide_rate=positive("wide_rate", wide_rate, zero=True),
     )  # fmt: skip
     processes = np.floor(n / copies)
@@ -289,9 +289,9 @@ def break_even_nodes(
     [350194.0, 35472.0]
     """
     copies = int(whole("replicas", replicas, 2))
-    cost = Costs.of(save, restore, downtime)
+    cost = costs_of(save, restore, downtime)
     mu, c, r, d, wide = cases(
-        mtbf=durations("mtbf", mtbf, zero=False), save=cost.save, restore=cost.restore, downtime=cost.downtime,
+        mtbf=durations("mtbf", mtbf, zero=False), save=cost.save, restore=cost.restore, downtime=cost.restart,
         wide_rate=positive("wide_rate", wide_rate, zero=True),
     )  # fmt: skip
 
@@ -368,7 +368,7 @@ def simulate_replication(
         source = Exponential(np.asarray(1.0 / float(durations("mtbf", source, zero=False))))
     if source.batch_shape != ():
         raise ArgumentError("one family for all nodes, please")
-    cost = Costs.of(save, restore, downtime)
+    cost = costs_of(save, restore, downtime)
     w = float(durations("interval", interval, zero=False))
     n, r = int(whole("processes", processes)), int(whole("replicas", replicas))
     count, most = int(whole("runs", runs, 2)), int(whole("periods", periods))
@@ -379,7 +379,7 @@ def simulate_replication(
     positive("times", times, zero=True)
     seeds = np.random.default_rng(rng).integers(0, 2**31 - 1, count)
     kept, time = np.empty(count), np.empty(count)
-    costs = np.array([float(cost.save), float(cost.restore), float(cost.downtime)])
+    costs = np.array([float(cost.save), float(cost.restore), float(cost.restart)])
 
     def follow(first: int, last: int) -> None:
         replicated_runs(log_hazard, log_time, n, r, w, costs, restart == "saves", most, seeds, kept, time, first, last)
@@ -397,8 +397,8 @@ def _term(n: FloatArray, part: FloatArray) -> FloatArray:
 
 def _renewed(mtbf: float, processes: int, replicas: int, c: float, r: float, d: float, wide: float) -> BestFixed:
     stretch = replicated(mtbf, processes, replicas, wide_rate=wide)
-    found = best_fixed_interval(stretch, c, r, d)
-    return found if found.waste < 1.0 - LEAST_PROGRESS else BestFixed(found.interval, 1.0, "no_progress")
+    found = best_fixed_interval(stretch, Checkpoint(save=c, restore=r), d)
+    return found if found.waste < 1.0 - LEAST_PROGRESS else BestFixed(found.every, 1.0, "no_progress")
 
 
 def _log_sf_alike(x: FloatArray, n: FloatArray, k: FloatArray) -> FloatArray:

@@ -9,7 +9,8 @@ import numpy as np
 
 from relfit.arguments import FloatArray, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.checkpointing.exponential_failures import Costs, best_interval
+from relfit.jobs import Checkpoint
+from relfit.planning.checkpointing.exponential_failures import best_interval, costs_of
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.replication.replicas import (
@@ -182,14 +183,14 @@ def plan_replication(
     >>> plan.best, int(plan.break_even)
     ('pairs, restarted at saves', 35472)
     """
-    rate = rate_of_job(source, nodes, events=events, draws=draws, rng=rng)
+    rate = rate_of_job(source, nodes, events=events, n_draws=draws, rng=rng)
     count, mu, drawn = rate.nodes, rate.node_mtbf, rate.node_draws
     wide, wide_drawn = rate.wide_rate, rate.wide_draws
     if count < 2:
         raise ArgumentError("replication needs at least two nodes", remedy="give nodes")
     most = min(int(whole("most_replicas", most_replicas, 2)), count)
-    cost = Costs.of(save, restore, downtime)
-    c, r, d = (float(x) for x in (cost.save, cost.restore, cost.downtime))
+    cost = costs_of(save, restore, downtime)
+    c, r, d = (float(x) for x in (cost.save, cost.restore, cost.restart))
     if c <= 0.0:
         raise ArgumentError("save is 0 hours", remedy="give one above zero")
     slow = float(share("overhead", overhead, one=False))
@@ -207,7 +208,9 @@ def plan_replication(
         elif restart == "saves":
             best = float(best_restart_interval(mu, processes, c, r, d, replicas, wide))
         else:
-            best = best_fixed_interval(replicated(mu, processes, replicas, wide_rate=wide), c, r, d).interval
+            best = best_fixed_interval(
+                replicated(mu, processes, replicas, wide_rate=wide), Checkpoint(save=c, restore=r), d
+            ).every
         value = float(replicated_yield(mu, count, c, r, d, wide_rate=wide, **how))
         low = high = np.nan
         if drawn is not None and wide_drawn is not None:
@@ -261,7 +264,7 @@ def plan_replication(
         costs={"save": c, "restore": r, "downtime": d},
         overhead=slow,
         level=level,
-        words=rate.words,
+        words=rate.source,
         draws=0 if drawn is None else drawn.size,
     )
 
