@@ -9,6 +9,7 @@ import argparse
 
 import numpy as np
 
+from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 
 NODES, MTBF = 4096, 43_800.0
@@ -20,7 +21,7 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=1000)
     logs = parser.parse_args().logs
     rng = np.random.default_rng(1)
-    job, machine = plan_checkpoints(MTBF, *COSTS, nodes=NODES), _migration(MTBF, None)
+    job, machine = plan_checkpoints(MTBF, Checkpoint(save=COSTS[0], restore=COSTS[1]), COSTS[2], nodes=NODES), _migration(MTBF, None)
     copies = plan_replication(MTBF, *COSTS, nodes=NODES, most_replicas=2)
     print(f"{'failures':>8} {'interval':>9} {'waste':>7} {'spares':>7} {'gain':>7} {'break-even':>11}   (90 % limits)")
     for expected in (10, 40, 160):
@@ -29,11 +30,14 @@ def main() -> None:
         for log in range(logs):
             events = max(int(rng.poisson(expected)), 1)
             mtbf = MTBF * expected / events
-            plan = plan_checkpoints(mtbf, *COSTS, nodes=NODES, events=events, draws=1000, rng=log)
+            plan = plan_checkpoints(
+                mtbf, Checkpoint(save=COSTS[0], restore=COSTS[1]), COSTS[2], nodes=NODES, events=events, n_draws=1000,
+                rng=log, level=0.9,
+            )  # fmt: skip
             moved = _migration(mtbf, events, log)
             inside[:4] += [
-                plan.interval_low <= job.interval <= plan.interval_high,
-                plan.waste_low <= job.waste <= plan.waste_high,
+                plan.every_limits[0] <= job.checkpoint_every <= plan.every_limits[1],
+                plan.waste_limits[0] <= job.waste <= plan.waste_limits[1],
                 moved.spares_low <= machine.spares <= moved.spares_high,
                 moved.gain_low <= machine.gain <= moved.gain_high,
             ]

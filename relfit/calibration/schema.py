@@ -28,12 +28,12 @@ __all__ = [
     "BadNodes",
     "Censoring",
     "Check",
-    "Period",
     "FittedFamily",
     "Fleet",
     "Mtbf",
     "Mttr",
     "Parameters",
+    "Period",
     "Provenance",
 ]
 

@@ -143,7 +143,6 @@ class Questions:
     @cached_property
     def repairs(self) -> Answer[RepairKinds]:
         """Quick and slow repairs by cause; of the system where no cause is stated."""
-
         from relfit.screening import repair_kinds
 
         def work() -> RepairKinds:

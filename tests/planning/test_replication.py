@@ -11,6 +11,7 @@ from scipy import integrate, optimize, special
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.families import Lognormal, Weibull
+from relfit.jobs import Checkpoint
 from relfit.planning import plan_replication
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
 from relfit.planning.checkpointing.renewal_failures import renewal_waste
@@ -89,7 +90,7 @@ def test_waste_against_jobs_followed(processes: int, replicas: int, interval: fl
     costs = (1.0, 2.0, 0.5)
     for restart, expected in [
         ("saves", float(restart_at_saves_waste(1000.0, processes, interval, *costs, replicas))),
-        ("interruption", float(renewal_waste(replicated(1000.0, processes, replicas), interval, *costs))),
+        ("interruption", float(renewal_waste(replicated(1000.0, processes, replicas), interval, Checkpoint(None, 1.0, 2.0), 0.5))),
     ]:
         value, low, high = simulate_replication(
             1000.0, processes, interval, *costs, replicas=replicas, restart=restart, periods=3000, rng=3
@@ -106,7 +107,7 @@ def test_other_families_are_followed_too(family: Weibull) -> None:
         value, low, high = simulate_replication(
             family, 1, 5, 0.5, 1.0, 0.2, replicas=replicas, restart="interruption", periods=20_000, rng=5
         )
-        expected = float(renewal_waste(replicated(family, 1, replicas), 5, 0.5, 1.0, 0.2))
+        expected = float(renewal_waste(replicated(family, 1, replicas), 5, Checkpoint(None, 0.5, 1.0), 0.2))
         assert abs(value - expected) < 4.5 * (high - low) / 3.92 + 1e-4
 
 
@@ -156,7 +157,7 @@ def test_failures_that_hit_everything() -> None:
     expected = float(waste(30.0, 3.0, 0.5, 0.3, 0.2))
     found = restart_at_saves_waste(1e12, 10, 3.0, 0.5, 0.3, 0.2, wide_rate=wide)
     assert float(found) == pytest.approx(expected, rel=1e-9)
-    found = renewal_waste(replicated(1e12, 10, wide_rate=wide), 3.0, 0.5, 0.3, 0.2)
+    found = renewal_waste(replicated(1e12, 10, wide_rate=wide), 3.0, Checkpoint(None, 0.5, 0.3), 0.2)
     assert float(found) == pytest.approx(expected, rel=1e-6)
     both = replicated(1000.0, 50, wide_rate=0.01)
     assert both.mean() == pytest.approx(both.draw(100_000, np.random.default_rng(0)).mean(), rel=0.015)

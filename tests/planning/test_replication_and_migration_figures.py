@@ -11,8 +11,10 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from relfit import plotting
 from relfit.cli.main import main
 from relfit.families import Weibull
+from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.migration.strategies import compare_strategies
 from relfit.plotting.checkpointing import schedule_intervals
@@ -31,13 +33,13 @@ def title(ax: Axes) -> str:
 
 
 def test_figures_of_checkpoints() -> None:
-    plan = plan_checkpoints("20000h", "5min", "10min", nodes=1000, events=12, interval="4h")
-    assert title(plan.plot()).startswith("Save every 1.77 hours: 9.61 % of the time is lost")
-    assert title(plan_checkpoints("1min", "2h").plot()).startswith("No interval makes progress")
-    lives = plan_checkpoints(Weibull(0.6, 24.0), "5min", schedule=True)
-    assert lives.schedule is not None
-    assert title(schedule_intervals(lives.schedule)).startswith("Grow the intervals")
-    assert title(plan_checkpoints(24, "5min", slowed=0.0).plot()).startswith("Save all the time")
+    plan = plan_checkpoints("20000h", Checkpoint("4h", "5min", "10min"), nodes=1000, events=12)
+    assert title(plotting.plot(plan)).startswith("Save every 1.77 hours: 9.6 % of the time is lost")
+    assert title(plotting.plot(plan_checkpoints("1min", Checkpoint(save="2h")))).startswith("No interval makes progress")
+    aged = plan_checkpoints(Weibull(0.6, 24.0), Checkpoint(save="5min"), schedule=True)
+    assert aged.schedule is not None
+    assert title(schedule_intervals(aged.schedule)).startswith("Grow the intervals")
+    assert title(plotting.plot(plan_checkpoints(24, Checkpoint(save="5min", slowed=0.0)))).startswith("Save all the time")
 
 
 def test_figures_of_migration_and_replication() -> None:
@@ -54,7 +56,7 @@ def test_figures_of_migration_and_replication() -> None:
 @pytest.mark.parametrize(
     ("command", "key"),
     [
-        ("checkpoint --mtbf 20000h --nodes 1000 --save 5min --restore 10min", "interval_hours"),
+        ("checkpoint --mtbf 20000h --nodes 1000 --save 5min --restore 10min", "checkpoint_every"),
         ("migration --mtbf 8760h --nodes 4096 --save 5min --restore 5min --downtime 2min --migration 1min", "gain"),
         ("replication --mtbf 43800h --nodes 1000 --save 10min --restore 10min", "break_even"),
     ],
@@ -74,7 +76,7 @@ def test_command_reads_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[
     path.write_text("[mtbf.node]\nvalue = 20000\nlow = 15000\nhigh = 27000\n\n[fleet]\nnodes = 1000\n")
     assert main(["plan", "checkpoint", str(path), "--save", "5min", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["interval_low"] < found["interval_hours"] < found["interval_high"]
+    assert found["every_limits"][0] < found["checkpoint_every"] < found["every_limits"][1]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,8 @@ def compare_strategies(
     c, r, d = costs_of(save, restore, downtime)
     size, mean = np.atleast_1d(whole("nodes", nodes, 2)), np.atleast_1d(durations("node_mtbf", node_mtbf, zero=False))
     mu, n, c, r, d, m = cases(
-        node_mtbf=mean[:, None], nodes=size[None, :].astype(np.float64), save=c, restore=r, downtime=d, migration=durations("migration", migration),
+        node_mtbf=mean[:, None], nodes=size[None, :].astype(np.float64), save=c, restore=r, downtime=d,
+        migration=durations("migration", migration),
     )  # fmt: skip
     gap = mu / n
     alone = 1.0 - best_waste(gap, c, r, d)
