@@ -21,7 +21,10 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=1000)
     logs = parser.parse_args().logs
     rng = np.random.default_rng(1)
-    job, machine = plan_checkpoints(MTBF, Checkpoint(save=COSTS[0], restore=COSTS[1]), COSTS[2], nodes=NODES), _migration(MTBF, None)
+    job, machine = (
+        plan_checkpoints(MTBF, Checkpoint(save=COSTS[0], restore=COSTS[1]), COSTS[2], nodes=NODES),
+        _migration(MTBF, None),
+    )
     copies = plan_replication(MTBF, *COSTS, nodes=NODES, most_replicas=2)
     print(f"{'failures':>8} {'interval':>9} {'waste':>7} {'spares':>7} {'gain':>7} {'break-even':>11}   (90 % limits)")
     for expected in (10, 40, 160):

@@ -90,7 +90,10 @@ def test_waste_against_jobs_followed(processes: int, replicas: int, interval: fl
     costs = (1.0, 2.0, 0.5)
     for restart, expected in [
         ("saves", float(restart_at_saves_waste(1000.0, processes, interval, *costs, replicas))),
-        ("interruption", float(renewal_waste(replicated(1000.0, processes, replicas), interval, Checkpoint(None, 1.0, 2.0), 0.5))),
+        (
+            "interruption",
+            float(renewal_waste(replicated(1000.0, processes, replicas), interval, Checkpoint(None, 1.0, 2.0), 0.5)),
+        ),
     ]:
         value, low, high = simulate_replication(
             1000.0, processes, interval, *costs, replicas=replicas, restart=restart, periods=3000, rng=3

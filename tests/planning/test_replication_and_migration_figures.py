@@ -35,11 +35,15 @@ def title(ax: Axes) -> str:
 def test_figures_of_checkpoints() -> None:
     plan = plan_checkpoints("20000h", Checkpoint("4h", "5min", "10min"), nodes=1000, events=12)
     assert title(plotting.plot(plan)).startswith("Save every 1.77 hours: 9.6 % of the time is lost")
-    assert title(plotting.plot(plan_checkpoints("1min", Checkpoint(save="2h")))).startswith("No interval makes progress")
+    assert title(plotting.plot(plan_checkpoints("1min", Checkpoint(save="2h")))).startswith(
+        "No interval makes progress"
+    )
     aged = plan_checkpoints(Weibull(0.6, 24.0), Checkpoint(save="5min"), schedule=True)
     assert aged.schedule is not None
     assert title(schedule_intervals(aged.schedule)).startswith("Grow the intervals")
-    assert title(plotting.plot(plan_checkpoints(24, Checkpoint(save="5min", slowed=0.0)))).startswith("Save all the time")
+    assert title(plotting.plot(plan_checkpoints(24, Checkpoint(save="5min", slowed=0.0)))).startswith(
+        "Save all the time"
+    )
 
 
 def test_figures_of_migration_and_replication() -> None:
