@@ -19,11 +19,8 @@ from relfit.plotting.dependence import (
     failing_together,
 )
 from relfit.plotting.events import causes, event_rate, events_over_time
-from relfit.plotting.fleet import fleet_scatter
-from relfit.plotting.hazard import hazard_plot
 from relfit.plotting.incidents import incident_sizes, incident_window, incidents_by_window
-from relfit.plotting.lifetimes import distributions, probability
-from relfit.plotting.likelihood import likelihood_contour, profile_likelihood
+from relfit.plotting.lifetimes import distributions, probability_plot
 from relfit.plotting.migration import strategy_map, yield_by_size, yield_of_replicas
 from relfit.plotting.nodes import failures_by_node, means_by_group
 from relfit.plotting.nodes_of_job import (
@@ -34,7 +31,6 @@ from relfit.plotting.nodes_of_job import (
     speedup_curves,
 )
 from relfit.plotting.outlier_nodes import outlier_nodes
-from relfit.plotting.paper import pp_plot, probability_plot, qq_plot
 from relfit.plotting.periods import change_points
 from relfit.plotting.recurrence import availability_over_time, cumulative_difference, mean_cumulative, processes, trends
 from relfit.plotting.repairs import repair_classes, repair_times
@@ -69,9 +65,7 @@ __all__ = [
     "failing_together",
     "failures_by_node",
     "family_mark",
-    "fleet_scatter",
     "gpu_hours",
-    "hazard_plot",
     "hour_of_day",
     "incident_sizes",
     "incident_window",
@@ -83,12 +77,8 @@ __all__ = [
     "means_by_group",
     "outlier_nodes",
     "plot",
-    "pp_plot",
-    "probability",
     "probability_plot",
     "processes",
-    "profile_likelihood",
-    "qq_plot",
     "reliability_curve",
     "repair_classes",
     "repair_times",

@@ -10,18 +10,20 @@ import numpy.typing as npt
 
 from relfit.fitting import Fits
 from relfit.plotting import style
+from relfit.plotting._registry import plot
 from relfit.plotting.nodes import group_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["distributions", "probability"]
+__all__ = ["distributions", "probability_plot"]
 
 FloatArray = npt.NDArray[np.float64]
 DRAWN_STEPS = 400
 DRAWN_POINTS = 160
 
 
+@plot.register(Fits)
 def distributions(
     fits: Fits,
     group: Any = None,
@@ -90,7 +92,7 @@ def distributions(
     return style.finish(ax, message, f"{measure} (hours)", y, legend, loc="upper left")
 
 
-def probability(fits: Fits, group: Any = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:
+def probability_plot(fits: Fits, group: Any = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:
     """Probability plot of one group's lives: on this family's paper its fitted line is straight.
 
     Points are at the mid-steps of the Kaplan-Meier estimate. On Weibull and lognormal paper time is logarithmic; on

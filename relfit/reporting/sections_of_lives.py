@@ -45,7 +45,7 @@ def distributions(m: Material) -> Section:
         label = m.repair_fits.groups[int(repaired.argmax())]
         figures.append(draw("repairs", plotting.distributions, m.repair_fits, label))
         best = str(m.repair_fits.best().iloc[int(repaired.argmax())] or m.repair_fits.families[0])
-        figures.append(draw("repairpaper", plotting.probability, m.repair_fits, label, family=best))
+        figures.append(draw("repairpaper", plotting.probability_plot, m.repair_fits, label, family=best))
         tables.append(
             _fit_table("repair-fits-by-system", "Families fitted to times to repair", m.repair_fits, sort=False)
         )
@@ -58,7 +58,7 @@ def distributions(m: Material) -> Section:
 
 def _papers(m: Material, label: Any) -> Figure:
     panels = [
-        (f"{family} paper", partial(plotting.probability, m.system_fits, label, family=family))
+        (f"{family} paper", partial(plotting.probability_plot, m.system_fits, label, family=family))
         for family in m.system_fits.families
     ]
     name = group_name(label)
@@ -97,7 +97,7 @@ def chosen(m: Material) -> Section:
         "chosenpaper",
         f"The same lives on {family} paper: points on the line mean that the family fits",
         [
-            (n, partial(plotting.probability, m.fits, label, family=family))
+            (n, partial(plotting.probability_plot, m.fits, label, family=family))
             for n, label in zip(names, shown, strict=True)
         ],
         size=size,

@@ -138,7 +138,7 @@ def test_fitted_curves_have_one_look_everywhere(fits: rf.Fits) -> None:
 
 @pytest.mark.parametrize("family", ["exponential", "weibull", "gamma", "lognormal"])
 def test_fitted_line_is_straight_on_its_own_paper(fits: rf.Fits, family: str) -> None:
-    ax = plotting.probability(fits, ("white", "n391"), family=family)
+    ax = plotting.probability_plot(fits, ("white", "n391"), family=family)
     line = next(line for line in ax.get_lines() if line.get_label() == f"fitted {family}")
     x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
     if ax.get_xscale() == "log":
@@ -155,7 +155,7 @@ def test_unknown_group_is_answered(fits: rf.Fits) -> None:
 def test_group_that_cannot_be_fitted_is_still_a_figure() -> None:
     fits = rf.fit(rf.LifeData.from_groups({"a": [3.0], "b": [4.0, 5.0]}, {"a": [False], "b": [True, False]}))
     for label in ("a", "b"):
-        for figure in (plotting.distributions, plotting.probability):
+        for figure in (plotting.distributions, plotting.probability_plot):
             drawn(figure(fits, label))
 
 
