@@ -56,10 +56,10 @@ def node_parameters(rng: np.random.Generator) -> pd.DataFrame:
     scale[:LEMONS] = np.linspace(323.4, 352.0, LEMONS)
     scale[-1] = 5107.0
     shape, scale = rng.permutation(shape), rng.permutation(scale)
-    # a outlier node fails at a steady pace: shapes near 0.8, exchanged with those of other nodes
-    outlier nodes = np.flatnonzero(scale < 400.0)
+    # an outlier node fails at a steady pace: shapes near 0.8, exchanged with those of other nodes
+    outliers = np.flatnonzero(scale < 400.0)
     steady = np.argsort(np.abs(shape - 0.8) + 10.0 * (scale < 400.0))[:LEMONS]
-    shape[outlier nodes], shape[steady] = shape[steady], shape[outlier nodes]
+    shape[outliers], shape[steady] = shape[steady], shape[outliers]
     number = np.arange(NODES)
     return pd.DataFrame(
         {

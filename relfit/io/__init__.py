@@ -14,8 +14,10 @@ from relfit.io.relfit_parquet import write
 
 __all__ = ["FORMATS", "read", "write"]
 
-FORMATS = ("lanl", "fta", "titan", "table", "relfit")
-_ONE_FILE = {"lanl": lanl, "titan": titan}
+_READERS = (relfit_parquet, lanl, titan, fta, table)
+"""A module per format, in the order in which they are tried: each has ``NAME``, ``recognises`` and ``read``."""
+
+FORMATS = tuple(reader.NAME for reader in _READERS)
 
 
 def read(
@@ -42,7 +44,7 @@ def read(
     mapping : str, Path or dict, optional
         For tables: a TOML file, or its content, with the same keys as `options`.
     **options
-        For tables: ``node="hostname"``, ``start="down_at"`` and so on; see `relfit.io.table.TableMapping`.
+        For tables: ``node="hostname"``, ``start="down_at"`` and so on; see `relfit.io.table_mapping.TableMapping`.
 
     Returns
     -------
@@ -75,33 +77,17 @@ def read(
     if not isinstance(path, (str, Path)):
         raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file or folder")
     place = Path(path)
-    tabular = mapping is not None or bool(options)
-    if format in (None, "fta") and place.is_dir():
-        _no_options(tabular, "fta")
-        return fta.read_folder(place, strict=strict, timezone=timezone)
+    if format in (None, fta.NAME) and place.is_dir():
+        place, format = fta.trace_in(place), fta.NAME
     content = open_content(place)
+    if mapping is not None:
+        options["mapping"] = mapping
     if format is None:
-        format = _found(content, tabular)
-    if format == "table":
-        return table.read(content, strict=strict, timezone=timezone, mapping=mapping, **options)
-    _no_options(tabular, format)
-    if format == "relfit":
-        return relfit_parquet.read(content)
-    if format == "fta":
-        return fta.read_file(content, strict=strict, timezone=timezone)
-    return _ONE_FILE[format].read(content, strict=strict, timezone=timezone)
-
-
-def _found(content: Any, tabular: bool) -> str:
-    if relfit_parquet.recognises(content):
-        return "relfit"
-    if not tabular:
-        for name, module in (("lanl", lanl), ("titan", titan), ("fta", fta)):
-            if module.recognises(content):
-                return name
-    return "table"
-
-
-def _no_options(given: bool, format: str) -> None:
-    if given:
+        # what is named by columns is a table, whatever else it looks like
+        tried = (relfit_parquet, table) if options else _READERS
+        format = next(reader.NAME for reader in tried if reader.recognises(content))
+    if options and format != table.NAME:
         raise ReadError(f"columns can be named for tables only, and this is {format}", remedy="leave them out")
+    reader: Any = next(reader for reader in _READERS if format == reader.NAME)
+    log: FailureLog = reader.read(content, strict=strict, timezone=timezone, **options)
+    return log

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
+from relfit.io.opening import Content
+from relfit.io.times import UTC
+from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, Source
 
-__all__ = ["events_frame", "lifetimes_frame", "population_frame", "seen_population", "text_column"]
-
-_UTC: Any = "datetime64[ns, UTC]"
+__all__ = ["events_frame", "lifetimes_frame", "population_frame", "seen_population", "source_of", "text_column"]
 
 
 def text_column(values: Any) -> pd.Series:
@@ -44,7 +44,7 @@ def events_frame(
     default_scope = pd.Series(
         pd.Categorical.from_codes(names.isna().to_numpy().astype(np.int8), pd.Index(["node", "system"]))
     )
-    columns: dict[str, Any] = {
+    columns = {
         "system": text_column(system),
         "node": names,
         "start": _times(start),
@@ -52,14 +52,11 @@ def events_frame(
         "cause": _nothing(size) if cause is None else text_column(cause),
         "detail": _nothing(size) if detail is None else text_column(detail),
         "scope": default_scope if scope is None else text_column(_filled(scope, default_scope)),
-        "start_cut": np.broadcast_to(np.asarray(start_cut, dtype=bool), size),
-        "end_cut": np.broadcast_to(np.asarray(end_cut, dtype=bool), size),
+        "start_cut": _flags(start_cut, size),
+        "end_cut": _flags(end_cut, size),
         "line": np.asarray(line, dtype=np.int64),
     }
-    for name, values in (attributes or {}).items():
-        columns[name] = attribute_column(values)
-    frame = pd.DataFrame(columns)
-    return frame[[*EVENT_COLUMNS, *(attributes or {})]]
+    return _frame(EVENT_COLUMNS, columns, attributes)
 
 
 def population_frame(
@@ -73,37 +70,40 @@ def population_frame(
     declared: npt.ArrayLike,
     attributes: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """The population table of a `FailureLog`, a row a node."""
-    size = len(entered)
-    columns: dict[str, Any] = {
+    """The population table of a `FailureLog`, one row per node."""
+    columns = {
         "system": text_column(system),
         "node": text_column(node),
         "entered": _times(entered),
         "left": _times(left),
-        "entered_known": np.broadcast_to(np.asarray(entered_known, dtype=bool), size),
-        "left_known": np.broadcast_to(np.asarray(left_known, dtype=bool), size),
-        "declared": np.broadcast_to(np.asarray(declared, dtype=bool), size),
+        "entered_known": _flags(entered_known, len(entered)),
+        "left_known": _flags(left_known, len(entered)),
+        "declared": _flags(declared, len(entered)),
     }
-    for name, values in (attributes or {}).items():
-        columns[name] = attribute_column(values)
-    return pd.DataFrame(columns)[[*POPULATION_COLUMNS, *(attributes or {})]]
+    return _frame(POPULATION_COLUMNS, columns, attributes)
 
 
 def lifetimes_frame(
     *, system: Any, node: Any, duration: npt.ArrayLike, observed: npt.ArrayLike, line: npt.ArrayLike,
     attributes: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """The table of lives that a source gives whole; durations in hours."""
-    columns: dict[str, Any] = {
+    """The table of durations that a source gives whole, in hours."""
+    columns = {
         "system": text_column(system),
         "node": text_column(node),
         "duration": np.asarray(duration, dtype=np.float64),
         "observed": np.asarray(observed, dtype=bool),
         "line": np.asarray(line, dtype=np.int64),
     }
-    for name, values in (attributes or {}).items():
-        columns[name] = attribute_column(values)
-    return pd.DataFrame(columns)[[*LIFETIME_COLUMNS, *(attributes or {})]]
+    return _frame(LIFETIME_COLUMNS, columns, attributes)
+
+
+def source_of(
+    content: Content, format: str, rows_read: int, kept: int, zone: str, notes: Sequence[str], deselected: int = 0
+) -> Source:
+    """Where a log came from: a file, and what became of its rows."""
+    paths, digests = (str(content.path),), (content.sha256,)
+    return Source(paths, format, rows_read, kept, digests, zone, tuple(notes), rows_deselected=deselected)
 
 
 def seen_population(
@@ -121,8 +121,8 @@ def seen_population(
     return population_frame(
         system=pairs["system"].astype(object).to_numpy(),
         node=pairs["node"].astype(object).to_numpy(),
-        entered=pd.Series([start] * size, dtype=_UTC),
-        left=pd.Series([end] * size, dtype=_UTC),
+        entered=pd.Series([start] * size, dtype=UTC),
+        left=pd.Series([end] * size, dtype=UTC),
         entered_known=known[0],
         left_known=known[1],
         declared=False,
@@ -144,6 +144,15 @@ def attribute_column(values: Any) -> pd.Series:
     return text_column(filled)
 
 
+def _frame(order: Sequence[str], columns: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> pd.DataFrame:
+    further = {name: attribute_column(values) for name, values in (attributes or {}).items()}
+    return pd.DataFrame({**columns, **further})[[*order, *further]]
+
+
+def _flags(values: npt.ArrayLike, size: int) -> npt.NDArray[np.bool_]:
+    return np.broadcast_to(np.asarray(values, dtype=bool), size)
+
+
 def _nothing(size: int) -> pd.Series:
     return pd.Series(pd.Categorical.from_codes(np.full(size, -1, dtype=np.int8), pd.Index([], dtype=object)))
 
@@ -152,7 +161,7 @@ def _times(values: pd.Series) -> pd.Series:
     series = pd.Series(values).reset_index(drop=True)
     if not isinstance(series.dtype, pd.DatetimeTZDtype):
         series = pd.to_datetime(series, utc=True)
-    return series.dt.tz_convert("UTC").astype(_UTC)
+    return series.dt.tz_convert("UTC").astype(UTC)
 
 
 def _filled(scope: Any, default: pd.Series) -> pd.Series:

@@ -19,21 +19,21 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from relfit.errors import ReadError
-from relfit.failurelog import FailureLog, Source, Window
-from relfit.io.building import events_frame, population_frame
+from relfit.failurelog import FailureLog, Window
+from relfit.io.building import events_frame, population_frame, source_of
 from relfit.io.opening import Content, as_text, open_content
 from relfit.io.rows import Rejections
-from relfit.io.times import check_zone
+from relfit.io.times import check_zone, since_1970
 
-__all__ = ["read_file", "read_folder", "recognises"]
+__all__ = ["NAME", "read", "recognises", "trace_in"]
 
+NAME = "fta"
 _TABLES = ("event_trace", "component", "node", "platform")
 _KEYS = ("platform_id", "node_id", "component_id")
 _NEEDED = ("node_id", "platform_id", "node_name", "event_type", "event_start_time", "event_stop_time")
 _NOT_ATTRIBUTES = {"node_id", "platform_id", "node_name", "node_ip", "timezone", "metric_id"}
 _RENAMED = {"node_location": "location", "num_procs": "processors", "mem_size": "memory"}
 _LARGEST = 8.8e9  # seconds; the year 2248, well within what nanoseconds reach
-_UTC: Any = "datetime64[ns, UTC]"
 
 
 def recognises(content: Content) -> bool:
@@ -42,8 +42,8 @@ def recognises(content: Content) -> bool:
     return line.startswith("#") and "event_start_time" in line and "event_type" in line
 
 
-def read_folder(folder: Path, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
-    """Read a trace from its folder.
+def trace_in(folder: Path) -> Path:
+    """The event trace of a folder.
 
     Raises
     ------
@@ -55,10 +55,10 @@ def read_folder(folder: Path, *, strict: bool = False, timezone: str | None = No
         raise ReadError(
             "this folder holds no event_trace table", path=folder, remedy="name a file, or the folder of an FTA trace"
         )
-    return read_file(open_content(trace), strict=strict, timezone=timezone)
+    return trace
 
 
-def read_file(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
     """Read an event trace, with the node, component and platform tables beside it where there are any.
 
     Parameters
@@ -91,8 +91,7 @@ def read_file(content: Content, *, strict: bool = False, timezone: str | None = 
             remedy=str(reasons.iloc[0]) if len(reasons) else "check how the file was written",
         )
     companions = {name: _small_table(content.path.parent, name) for name in _TABLES[1:]}
-    log = _assemble(table, companions, content, rejections, timezone, text.notes)
-    return log
+    return _assemble(table, companions, content, rejections, timezone, text.notes)
 
 
 # ---------------------------------------------------------------------- reading
@@ -293,8 +292,8 @@ def _assemble(
     events = events_frame(
         system=pd.Series(pd.Categorical.from_codes(system_of.codes[owner], dtype=system_of.dtype)),
         node=pd.Series(pd.Categorical.from_codes(names_of.codes[owner], dtype=category)),
-        start=_instants(start[down]),
-        end=_instants(stop[down]),
+        start=since_1970(1_000_000_000 * start[down]),
+        end=since_1970(1_000_000_000 * stop[down]),
         start_cut=began,
         end_cut=ended,
         line=table["line"].to_numpy()[down],
@@ -302,8 +301,8 @@ def _assemble(
     population = population_frame(
         system=systems,
         node=nodes["node"].to_numpy(),
-        entered=_instants(nodes["entered"].to_numpy()),
-        left=_instants(nodes["left"].to_numpy()),
+        entered=since_1970(1_000_000_000 * nodes["entered"].to_numpy()),
+        left=since_1970(1_000_000_000 * nodes["left"].to_numpy()),
         entered_known=True,
         left_known=True,
         declared=nodes["declared"].to_numpy(),
@@ -315,15 +314,8 @@ def _assemble(
     cut = int((began | ended).sum())
     if cut:
         said.append(f"{cut} outages are cut off by the beginning or end of their node's trace")
-    source = Source(
-        (str(content.path),),
-        "fta",
-        table.num_rows + len(rejections.frame()),
-        table.num_rows,
-        (content.sha256,),
-        check_zone(timezone, zone),
-        tuple(said),
-    )
+    rows_read, zone = table.num_rows + len(rejections.frame()), check_zone(timezone, zone)
+    source = source_of(content, NAME, rows_read, table.num_rows, zone, said)
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
@@ -373,8 +365,3 @@ def _system_names(platform_id: npt.NDArray[np.int64], table: pd.DataFrame | None
         numbers = pd.to_numeric(table["platform_id"], errors="coerce")
         known = {int(n): str(name) for n, name in zip(numbers, table["platform_name"], strict=True) if n == n and name}
     return np.array([known.get(int(p), f"platform {int(p)}") for p in platform_id], dtype=object)
-
-
-def _instants(seconds: npt.NDArray[Any]) -> pd.Series:
-    nanoseconds = np.asarray(seconds, dtype=np.int64) * 1_000_000_000
-    return pd.Series(nanoseconds.view("datetime64[ns]")).dt.tz_localize("UTC").astype(_UTC)

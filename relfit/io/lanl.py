@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.errors import ReadError
-from relfit.failurelog import FailureLog, Source, Window
-from relfit.io.building import events_frame, population_frame
+from relfit.failurelog import FailureLog, Window
+from relfit.io.building import events_frame, population_frame, source_of
 from relfit.io.opening import Content, as_text
 from relfit.io.rows import TextTable, read_text_table
-from relfit.io.times import check_zone, spans
+from relfit.io.times import UTC, check_zone, clock_times, spans
 
-__all__ = ["TIMEZONE", "read", "recognises"]
+__all__ = ["NAME", "TIMEZONE", "read", "recognises"]
 
+NAME = "lanl"
 TIMEZONE = "America/Denver"
 _CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
 _NEEDED = ("System", "nodes", "nodenum", "node install", "node prod", "node decom", "Prob Started", "Prob Fixed",
@@ -35,7 +35,6 @@ _ATTRIBUTES = {
 }
 _MOST_NODES = 1e7  # a larger count or number is a damaged cell
 _MOSTLY = 0.9  # share of a system's node numbers that must fit its numbering
-_UTC: Any = "datetime64[ns, UTC]"
 
 
 def recognises(content: Content) -> bool:
@@ -66,26 +65,18 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     """
     text = as_text(content)
     table = read_text_table(text, ",")
-    missing = [name for name in _NEEDED if name not in table.columns]
-    if missing:
-        raise ReadError(
-            f"no column {missing[0]!r}",
-            path=content.path,
-            line=1,
-            remedy="this is not the LANL failure CSV; leave out format",
-        )
+    table.require(_NEEDED, "the LANL failure CSV")
     zone = check_zone(timezone, TIMEZONE)
     rejections = table.rejections
     table.reject_duplicates()
     down = pd.to_numeric(pd.Series(table["Down Time"], dtype=object), errors="coerce").to_numpy(dtype=float)
-    start, end, shifted, disagree = spans(_naive(table["Prob Started"]), _naive(table["Prob Fixed"]), zone, 60.0 * down)
+    started_and_fixed = (clock_times(table[name], "%m/%d/%Y %H:%M") for name in ("Prob Started", "Prob Fixed"))
+    start, end, shifted, disagree = spans(*started_and_fixed, zone, 60.0 * down)
     rejections.reject(table["System"] == "", "no system", "System")
     rejections.reject(start.isna().to_numpy(), "not a date and time", "Prob Started")
     rejections.reject(end.isna().to_numpy(), "not a date and time", "Prob Fixed")
     rejections.reject((end < start).to_numpy(), "fixed before it started", "Prob Fixed")
-    if strict:
-        rejections.raise_first()
-    kept = rejections.kept
+    kept = rejections.settle(strict)
     filled = np.stack([table[name] != "" for name in _CAUSES])
     which = filled.argmax(axis=0)
     any_cause = filled.any(axis=0)
@@ -101,8 +92,6 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
         line=rejections.lines[kept],
     )
     notes = list(text.notes)
-    if events.empty:
-        raise ReadError("every row was rejected", path=content.path, remedy=rejections.frame()["reason"].iloc[0])
     first, last = events["start"].min(), events[["start", "end"]].max().max()
     population, added = _population(table, kept, events, first, last, zone)
     counts = (
@@ -114,14 +103,8 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     )
     notes += [f"{number} {what}" for number, what in counts if number]
     notes.append("production and decommissioning dates are known to the month")
-    source = Source(
-        (str(content.path),), "lanl", table.rows_read, int(kept.sum()), (content.sha256,), zone, tuple(notes)
-    )
+    source = source_of(content, NAME, table.rows_read, int(kept.sum()), zone, notes)
     return FailureLog(events, population, Window(first, last), rejections.frame(), source)
-
-
-def _naive(values: npt.NDArray[np.object_]) -> pd.Series:
-    return pd.to_datetime(pd.Series(values, dtype=object), format="%m/%d/%Y %H:%M", errors="coerce")
 
 
 def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Series:
@@ -136,7 +119,7 @@ def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Seri
     begin = pd.to_datetime(stamp, format="%Y-%b", errors="coerce")
     if end:
         begin = begin + pd.offsets.MonthBegin(1)
-    return begin.dt.tz_localize(zone).dt.tz_convert("UTC").astype(_UTC)
+    return begin.dt.tz_localize(zone).dt.tz_convert("UTC").astype(UTC)
 
 
 def _population(

@@ -21,8 +21,9 @@ from relfit.failurelog import FailureLog, Source, Window
 from relfit.io.opening import Content
 from relfit.writing import complete
 
-__all__ = ["read", "recognises", "write"]
+__all__ = ["NAME", "read", "recognises", "write"]
 
+NAME = "relfit"
 _MARK = b"relfit.log"
 _VERSION = 1
 _TABLES = ("population", "rejected", "lifetimes")
@@ -82,8 +83,8 @@ def recognises(content: Content) -> bool:
         return False
 
 
-def read(content: Content) -> FailureLog:
-    """Read back what `write` wrote.
+def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+    """Read back what `write` wrote; the file knows its rejected rows and its time zone itself.
 
     Raises
     ------

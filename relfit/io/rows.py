@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,6 +78,24 @@ class Rejections:
         )
         return table[list(REJECTED_COLUMNS)]
 
+    def settle(self, strict: bool) -> BoolArray:
+        """The rows that stand.
+
+        Raises
+        ------
+        ReadError
+            When none does or, for strict reading, when any row was rejected.
+        """
+        if strict:
+            self.raise_first()
+        kept = self.kept
+        if not kept.any():
+            reasons = self.frame()["reason"]
+            raise ReadError(
+                "every row was rejected", path=self.path, remedy=str(reasons.iloc[0]) if len(reasons) else None
+            )
+        return kept
+
     def raise_first(self) -> None:
         """Turn the first rejected row into an error: strict reading.
 
@@ -99,7 +118,7 @@ class Rejections:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Columns of text, by name, one entry a row; rejections know the line of each."""
+    """Columns of text, by name, one entry per row; rejections know the line of each."""
 
     header: tuple[str, ...]
     columns: dict[str, npt.NDArray[np.object_]]
@@ -108,6 +127,21 @@ class TextTable:
 
     def __getitem__(self, name: str) -> npt.NDArray[np.object_]:
         return self.columns[name]
+
+    def require(self, names: Sequence[str], what: str) -> None:
+        """Check that columns are there.
+
+        Raises
+        ------
+        ReadError
+            When one is not: then this is not `what`.
+        """
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            path = self.rejections.path
+            raise ReadError(
+                f"no column {missing[0]!r}", path=path, line=1, remedy=f"this is not {what}; leave out format"
+            )
 
     def reject_duplicates(self) -> None:
         """Reject rows that repeat an earlier one in every field."""

@@ -10,9 +10,9 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 
-__all__ = ["check_zone", "durations", "flags", "instants", "spans"]
+__all__ = ["UTC", "check_zone", "clock_times", "durations", "flags", "instants", "since_1970", "spans"]
 
-_UTC: Any = "datetime64[ns, UTC]"
+UTC: Any = "datetime64[ns, UTC]"
 _TRUE = ("true", "t", "yes", "y", "1", "1.0")
 _FALSE = ("false", "f", "no", "n", "0", "0.0")
 _UNITS = {"unix": 1.0, "unix_ms": 1e-3, "unix_us": 1e-6, "unix_ns": 1e-9}
@@ -59,8 +59,7 @@ def instants(
         whole = np.floor(np.where(usable, seconds, 0.0))
         nanoseconds = whole.astype(np.int64) * 1_000_000_000
         nanoseconds += np.round((np.where(usable, seconds, 0.0) - whole) * 1e6).astype(np.int64) * 1000
-        stamps = pd.Series(nanoseconds.view("datetime64[ns]")).dt.tz_localize("UTC").astype(_UTC)
-        return stamps.where(pd.Series(usable)), ~usable
+        return since_1970(nanoseconds).where(pd.Series(usable)), ~usable
     day_first, misfit = _day_first(text) if time_format is None else (False, np.zeros(len(text), dtype=bool))
     readable = text.where(filled & ~misfit)
     options: dict[str, Any] = {"format": time_format or "mixed", "errors": "coerce", "dayfirst": day_first}
@@ -70,7 +69,7 @@ def instants(
             # times with a zone and times without may be mixed; only the latter are local
             absolute = pd.to_datetime(readable.where(carries), utc=True, **options).dt.tz_localize(None)
             local = pd.to_datetime(readable.where(~carries), **options)
-            stamps = _plausible(absolute).dt.tz_localize("UTC").astype(_UTC).where(carries, _localised(local, zone))
+            stamps = _plausible(absolute).dt.tz_localize("UTC").astype(UTC).where(carries, _localised(local, zone))
         else:
             stamps = _localised(pd.to_datetime(readable, **options), zone)
     except ValueError as error:
@@ -104,7 +103,17 @@ def _plausible(naive: pd.Series) -> pd.Series:
 def _localised(naive: pd.Series, zone: str, summer: bool = True) -> pd.Series:
     series = _plausible(naive)
     first = np.full(len(series), summer)
-    return series.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward").dt.tz_convert("UTC").astype(_UTC)
+    return series.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward").dt.tz_convert("UTC").astype(UTC)
+
+
+def since_1970(nanoseconds: npt.NDArray[np.int64]) -> pd.Series:
+    """Nanoseconds since 1970 as instants in UTC."""
+    return pd.Series(nanoseconds.view("datetime64[ns]")).dt.tz_localize("UTC").astype(UTC)
+
+
+def clock_times(values: npt.NDArray[np.object_], time_format: str) -> pd.Series:
+    """Times on a clock without a zone; NaT where a text is none."""
+    return pd.to_datetime(pd.Series(values, dtype=object), format=time_format, errors="coerce")
 
 
 def spans(

@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.errors import ReadError
-from relfit.failurelog import FailureLog, Source, Window
-from relfit.io.building import events_frame, lifetimes_frame, population_frame
+from relfit.failurelog import FailureLog, Window
+from relfit.io.building import events_frame, lifetimes_frame, population_frame, source_of
 from relfit.io.opening import Content, as_text
 from relfit.io.rows import TextTable, read_text_table
-from relfit.io.times import check_zone, spans
+from relfit.io.times import check_zone, clock_times, spans
 
-__all__ = ["TIMEZONE", "read", "recognises"]
+__all__ = ["NAME", "TIMEZONE", "read", "recognises"]
 
+NAME = "titan"
 TIMEZONE = "America/New_York"
 _NEEDED = ("SN", "location", "insert", "remove", "duration", "out", "event")
 _PLACE = r"^c(?P<column>\d+)-(?P<row>\d+)c(?P<cage>\d+)s(?P<slot>\d+)n(?P<position>\d+)$"
@@ -53,20 +53,14 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     """
     text = as_text(content)
     table = read_text_table(text, ",")
-    missing = [name for name in _NEEDED if name not in table.columns]
-    if missing:
-        raise ReadError(
-            f"no column {missing[0]!r}",
-            path=content.path,
-            line=1,
-            remedy="this is not the Titan GPU CSV; leave out format",
-        )
+    table.require(_NEEDED, "the Titan GPU CSV")
     zone = check_zone(timezone, TIMEZONE)
     rejections = table.rejections
     table.reject_duplicates()
     further = table["insert"] == ""
     seconds = pd.to_numeric(pd.Series(table["duration"], dtype=object), errors="coerce").to_numpy(dtype=float)
-    insert, remove, _, _ = spans(_naive(table["insert"]), _naive(table["remove"]), zone, seconds)
+    stay = (clock_times(table[name], "%Y-%m-%d %H:%M:%S") for name in ("insert", "remove"))
+    insert, remove, _, _ = spans(*stay, zone, seconds)
     rejections.reject(table["SN"] == "", "no serial number", "SN")
     rejections.reject(remove.isna().to_numpy(), "not a date and time", "remove")
     rejections.reject(~further & insert.isna().to_numpy(), "not a date and time", "insert")
@@ -78,11 +72,7 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     serial, owner = np.unique(np.where(rejections.kept, table["SN"], ""), return_inverse=True)
     stays = np.bincount(owner[rejections.kept & ~further], minlength=serial.size)
     rejections.reject(rejections.kept & (stays[owner] == 0), "an event of a GPU without a stay", "SN")
-    if strict:
-        rejections.raise_first()
-    kept = rejections.kept
-    if not kept.any():
-        raise ReadError("every row was rejected", path=content.path, remedy=rejections.frame()["reason"].iloc[0])
+    kept = rejections.settle(strict)
     return _assemble(table, content, kept, further, insert, remove, seconds, zone, text.notes)
 
 
@@ -162,12 +152,6 @@ def _assemble(
     unplaced = int(place["column"].isna().sum())
     if unplaced:
         notes.append(f"{unplaced} rows have a location that could not be taken apart")
-    source = Source(
-        (str(content.path),), "titan", table.rows_read, int(kept.sum()), (content.sha256,), zone, tuple(notes)
-    )
+    source = source_of(content, NAME, table.rows_read, int(kept.sum()), zone, notes)
     window = Window(population["entered"].min(), population["left"].max(), True, True)
     return FailureLog(events, population, window, table.rejections.frame(), source, lifetimes)
-
-
-def _naive(values: npt.NDArray[np.object_]) -> pd.Series:
-    return pd.to_datetime(pd.Series(values, dtype=object), format="%Y-%m-%d %H:%M:%S", errors="coerce")
