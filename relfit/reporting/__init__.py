@@ -1,6 +1,6 @@
 """The report: one HTML file that a reliability engineer can hand on.
 
-`material` and `questions` compute, the modules of sections say and show, `drawing` makes pictures, `rendering` fills
+`report_data` and `analyses` compute, the modules of sections say and show, `drawing` makes pictures, `rendering` fills
 the template and writes the file.
 """
 
@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from relfit.failurelog import FailureLog
+from relfit import __version__
+from relfit.failurelog import FailureLog
+from relfit.reporting.event_sections import by_time, causes, clock, data, heading, key_figures, summary
+from relfit.reporting.fit_sections import chosen, comparison, distributions, means
+from relfit.reporting.independence_sections import incidents_section, independence, nodes_section
+from relfit.reporting.methods import methods
+from relfit.reporting.rendering import render, write_whole
+from relfit.reporting.report_data import collect
+from relfit.reporting.time_sections import availability_section, repairs_section, steady
 
 __all__ = ["report"]
 
@@ -67,16 +74,8 @@ def report(
     ...     written.name, written.stat().st_size > 100_000
     ('report.html', True)
     """
-    from relfit import __version__
-    from relfit.reporting.material import gather
-    from relfit.reporting.methods import methods
-    from relfit.reporting.rendering import render, write_whole
-    from relfit.reporting.sections import by_time, causes, clock, data, heading, key_figures, summary
-    from relfit.reporting.sections_of_dependence import incidents_section, independence, nodes_section
-    from relfit.reporting.sections_of_lives import chosen, comparison, distributions, means
-    from relfit.reporting.sections_of_time import availability_section, repairs_section, steady
 
-    material = gather(log, families, per, level, nodes, censor)
+    material = collect(log, families, per, level, nodes, censor)
     sections = [
         by_time(material),
         steady(material),

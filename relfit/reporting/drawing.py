@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from relfit.plotting import style
-from relfit.reporting.pieces import Figure
+from relfit.reporting.components import Figure
 
 __all__ = ["draw", "draw_grid"]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from relfit.reporting.material import Material
-from relfit.reporting.pieces import Section, probability_words
+from relfit.reporting.components import Section
+from relfit.reporting.report_data import ReportData
 
 __all__ = ["methods"]
 
 
-def methods(m: Material) -> Section:
+def methods(m: ReportData) -> Section:
     """The section of methods and assumptions, for what this report shows."""
-    level = probability_words(m.level)
+    level = f"{100 * m.level:g} %"
     terms: list[tuple[str, str]] = []
     if m.whole_lives:
         terms.append(
@@ -56,10 +56,11 @@ def methods(m: Material) -> Section:
             "several nodes are not independent, so true bands are wider.",
         ),
         (
-            "ChangePoints",
+            "Change points",
             "Incidents in bins of a day are taken as a Poisson process whose rate is constant within a period. The "
             "segmentation is exact (optimal partitioning: Jackson et al. 2005), with a penalty that finds a change in "
-            "5 % of logs that have none. The period to use is the most recent one with a sixth of the node-hours or more.",
+            "5 % of logs that have none. The period to use is the most recent one with a sixth of the node-hours or "
+            "more.",
         ),
         (
             "Trend and processes",
@@ -121,6 +122,6 @@ def methods(m: Material) -> Section:
     return Section("methods", "Methods and assumptions", terms=tuple(terms))
 
 
-def _notes(m: Material) -> str:
+def _notes(m: ReportData) -> str:
     notes = [note[:1].upper() + note[1:] + "." for note in m.lives.notes]
     return " ".join(notes)

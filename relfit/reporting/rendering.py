@@ -8,6 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from relfit.writing import complete
 
 __all__ = ["render", "write_whole"]
@@ -15,8 +17,6 @@ __all__ = ["render", "write_whole"]
 
 def render(**content: Any) -> str:
     """Fill the template; everything but the prepared SVG and CSV texts is escaped by Jinja2."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     environment = Environment(
         loader=PackageLoader("relfit.reporting"),
         autoescape=True,

@@ -49,7 +49,7 @@ def test_every_question_ends_in_its_sentence(log: rf.FailureLog, page: Page) -> 
         ("incidents", incidents(log).headline),
         ("nodes", outlier_nodes(log).headline),
         ("kinds-of-repair", repair_kinds(log).headline),
-        ("availability", over.sentence),
+        ("availability", over.headline),
     ):
         assert section(page, key).strip().endswith(" ".join(sentence.split())), key
     assert verdicts(page) == 7  # and the clock
@@ -59,7 +59,7 @@ def test_findings_stand_in_their_section(log: rf.FailureLog, page: Page) -> None
     for sentence in dependence(log).answers.values():
         assert " ".join(sentence.split()) in section(page, "independence")
     assert incidents(log).window.headline in section(page, "incidents")
-    assert availability(log).sentence in section(page, "availability")
+    assert availability(log).headline in section(page, "availability")
     assert [figures(page, key) for key in ("steady", "independence", "incidents", "nodes", "kinds-of-repair")] == [
         3, 6, 2, 1, 2,
     ]  # fmt: skip

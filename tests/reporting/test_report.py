@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.reporting.pieces import csv_text
+from relfit.reporting.components import csv_text
 from tests.reporting.logs import log_of
 
 HOSTILE = "<script>alert(1)</script>"

@@ -1,4 +1,4 @@
-"""What a report is made of: figures, tables and sections; and how numbers become words."""
+"""What a report is made of: figures, tables and sections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import base64
 import gzip
 import io
 import json
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Figure", "KeyFigure", "Section", "Table", "count", "duration", "number", "probability_words", "share"]
+from relfit.text import number, percent
+
+__all__ = ["NOTHING", "Figure", "KeyFigure", "Section", "Table"]
 
 SHOWN_ROWS = 12
 NOTHING = "\N{EN DASH}"
@@ -81,7 +82,7 @@ class Table:
         """The shown rows as text."""
         part = self._page.head(self.shown)
         columns = [
-            [share(float(value)) if name in self.percent else _cell(value) for value in part[name]]
+            [_share(float(value)) if name in self.percent else _cell(value) for value in part[name]]
             for name in self._shown_columns()
         ]
         return [list(row) for row in zip(*columns, strict=True)]
@@ -143,89 +144,20 @@ def csv_text(frame: pd.DataFrame) -> str:
     return out.getvalue()
 
 
+def _share(value: float) -> str:
+    return percent(value) if value == value else NOTHING
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (int, np.integer)):
         return f"{value:,}"
     if isinstance(value, (float, np.floating)):
-        return number(float(value))
+        return number(float(value)) if value == value else NOTHING
     if value is None or value is pd.NaT or value is pd.NA:
         return NOTHING
     if isinstance(value, pd.Timestamp):
         return f"{value:%Y-%m-%d %H:%M}"
     text = str(value)
     return text if len(text) <= 90 else text[:89] + "…"
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number for reading.
-
-    Examples
-    --------
-    >>> number(1234.6), number(0.01234), number(float("inf")), number(2e-9)
-    ('1,235', '0.0123', '∞', '2e-09')
-    """
-    if math.isnan(value):
-        return NOTHING
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value != 0 and abs(value) < 1e-4:
-        return f"{value:.{digits - 1}g}"
-    if abs(value) >= 10 ** (digits - 1):
-        return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
-
-
-def count(value: int, one: str, many: str | None = None) -> str:
-    """A number of things.
-
-    Examples
-    --------
-    >>> count(1, "node"), count(1200, "node")
-    ('1 node', '1,200 nodes')
-    """
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
-
-
-def share(value: float) -> str:
-    """A share in percent.
-
-    Examples
-    --------
-    >>> share(0.1234), share(0.00123), share(0.99987)
-    ('12 %', '0.12 %', '99.987 %')
-    """
-    if math.isnan(value):
-        return NOTHING
-    percent = 100 * value
-    if 99 < percent < 100:
-        return f"{percent:.{max(1, math.ceil(-math.log10(100 - percent)) + 1)}f} %"
-    return f"{percent:.0f} %" if percent >= 9.5 or percent == 0 else f"{percent:.2g} %"
-
-
-def duration(hours: float) -> str:
-    """Hours in the unit that people would use.
-
-    Examples
-    --------
-    >>> duration(0.5), duration(30), duration(2000), duration(30000)
-    ('30 minutes', '30 hours', '83.3 days', '3.42 years')
-    """
-    if not math.isfinite(hours):
-        return number(hours)
-    for limit, unit, name in ((1.0, 1 / 60, "minutes"), (96.0, 1.0, "hours"), (17_532.0, 24.0, "days")):
-        if hours < limit:
-            return f"{hours / unit:.3g} {name}"
-    return f"{hours / 8766.0:.3g} years"
-
-
-def probability_words(level: float) -> str:
-    """A level as people write it.
-
-    Examples
-    --------
-    >>> probability_words(0.95)
-    '95 %'
-    """
-    return f"{100 * level:.6g} %"

@@ -9,25 +9,16 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
+from relfit.reporting.components import NOTHING, KeyFigure, Section, Table
 from relfit.reporting.drawing import draw
-from relfit.reporting.material import Material
-from relfit.reporting.pieces import (
-    NOTHING,
-    KeyFigure,
-    Section,
-    Table,
-    count,
-    duration,
-    number,
-    probability_words,
-    share,
-)
-from relfit.reporting.sections_of_time import period_verdict
+from relfit.reporting.report_data import ReportData
+from relfit.reporting.time_sections import period_verdict
+from relfit.text import count, duration, number, percent
 
 __all__ = ["by_time", "causes", "clock", "data", "heading", "key_figures", "summary"]
 
 
-def heading(m: Material, title: str | None) -> tuple[str, str]:
+def heading(m: ReportData, title: str | None) -> tuple[str, str]:
     """Title and subtitle."""
     systems = m.log.systems
     name = f"system {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
@@ -36,9 +27,9 @@ def heading(m: Material, title: str | None) -> tuple[str, str]:
     return title or f"Reliability of {name}", f"{span} · {count(m.log.n_nodes, 'node')} · {_what(m, m.failures)}"
 
 
-def key_figures(m: Material) -> list[KeyFigure]:
+def key_figures(m: ReportData) -> list[KeyFigure]:
     """The numbers on top."""
-    level = probability_words(m.level)
+    level = f"{100 * m.level:g} %"
     cards = [
         KeyFigure("Nodes", f"{m.log.n_nodes:,}", f"in {count(len(m.log.systems), 'system')}"),
         KeyFigure("Failures" if m.whole_lives else "Outage records", f"{m.failures:,}", _per_year(m)),
@@ -49,11 +40,11 @@ def key_figures(m: Material) -> list[KeyFigure]:
     if not m.whole_lives:
         cards.append(_mean_card("MTTR", m.overall_repair_mean, level))
         if np.isfinite(m.availability):
-            cards.append(KeyFigure("Availability of a node", share(m.availability), "hours up, of hours observed"))
+            cards.append(KeyFigure("Availability of a node", percent(m.availability), "hours up, of hours observed"))
     if m.whole_lives and m.log.lifetimes is not None and len(m.log.lifetimes):
         failed = m.failures / len(m.log.lifetimes)
         cards.append(
-            KeyFigure("Lives ended in a failure", share(failed), "the others were still going on when last seen")
+            KeyFigure("Lives ended in a failure", percent(failed), "the others were still going on when last seen")
         )
     best = m.fits.compare()["best_by_aicc"]
     if int(best.sum()):
@@ -61,19 +52,19 @@ def key_figures(m: Material) -> list[KeyFigure]:
             KeyFigure(
                 f"Best family by {m.per}",
                 str(best.idxmax()),
-                f"in {share(best.max() / best.sum())} of {count(int(best.sum()), 'group')} that can be compared",
+                f"in {percent(best.max() / best.sum())} of {count(int(best.sum()), 'group')} that can be compared",
             )
         )
     return cards
 
 
-def summary(m: Material) -> tuple[list[str], list[str]]:
+def summary(m: ReportData) -> tuple[list[str], list[str]]:
     """What the log says in plain sentences, and what to read with care."""
     return _findings(m), _cautions(m)
 
 
-def _findings(m: Material) -> list[str]:
-    log, level = m.log, probability_words(m.level)
+def _findings(m: ReportData) -> list[str]:
+    log, level = m.log, f"{100 * m.level:g} %"
     if not m.failures:
         hours = float(m.nodes.table["hours"].sum())
         text = f"No failure is on record for {count(log.n_nodes, 'node')} in {number(hours)} node-hours of observation."
@@ -110,34 +101,37 @@ def _findings(m: Material) -> list[str]:
     sentences.append(_outlier_sentence(m))
     if m.causes.stated:
         first = m.causes.table.iloc[0]
-        text = f"Most records are put down to {m.causes.table.index[0]}: {share(first['events_share'])}"
+        text = f"Most records are put down to {m.causes.table.index[0]}: {percent(first['events_share'])}"
         sentences.append(
-            f"{text}, with {share(first['outage_share'])} of the outage hours." if m.causes.ends_known else f"{text}."
+            f"{text}, with {percent(first['outage_share'])} of the outage hours." if m.causes.ends_known else f"{text}."
         )
     sentences += _family_sentence(m)
     return sentences
 
 
-def _outlier_sentence(m: Material) -> str:
+def _outlier_sentence(m: ReportData) -> str:
     if m.nodes.table["events"].max() < 2:
         return "No node failed more than once."
-    found = m.questions.outlier_nodes.found
+    found = m.analyses.outlier_nodes.result
     if found is None or not len(found.outliers):
         return "No node failed so often that chance among equal nodes would not explain it."
     part = found.outliers["events"].sum() / max(found.nodes["events"].sum(), 1)
     names = ", ".join(_node_name(m, row) for _, row in found.outliers.head(3).iterrows())
-    text = f"{count(len(found.outliers), 'node')} failed more often than chance explains, with {share(part)} of all failures"
+    text = (
+        f"{count(len(found.outliers), 'node')} failed more often than chance explains, with {percent(part)} of all "
+        "failures"
+    )
     return f"{text}; the busiest: {names}."
 
 
-def _family_sentence(m: Material) -> list[str]:
+def _family_sentence(m: ReportData) -> list[str]:
     table = m.fits.compare()
     best = table["best_by_aicc"]
     sentences = []
     if int(best.sum()):
         name = str(best.idxmax())
         sentences.append(
-            f"By AICc the {name} family is the best for {share(best[name] / best.sum())} of the "
+            f"By AICc the {name} family is the best for {percent(best[name] / best.sum())} of the "
             f"{count(int(best.sum()), 'group')} (by {m.per}) with enough failures to compare."
         )
     if "weibull" in m.fits.families:
@@ -156,9 +150,9 @@ def _family_sentence(m: Material) -> list[str]:
     return sentences
 
 
-def _cautions(m: Material) -> list[str]:
+def _cautions(m: ReportData) -> list[str]:
     log = m.log
-    cautions = _of_questions(m)
+    cautions = _of_analyses(m)
     if len(log.rejected):
         cautions.append(
             f"{count(len(log.rejected), 'row')} of {log.source.rows_read:,} could not be used and were rejected."
@@ -168,8 +162,8 @@ def _cautions(m: Material) -> list[str]:
     if zeros:
         part = zeros / max(zeros + int(m.system_lives.n_failures.sum()), 1)
         cautions.append(
-            f"{count(zeros, 'gap')} between failures in a system ({share(part)}) are of length zero: nodes that failed "
-            "at the same recorded instant. They are counted apart and are in no fit."
+            f"{count(zeros, 'gap')} between failures in a system ({percent(part)}) are of length zero: nodes that "
+            "failed at the same recorded instant. They are counted apart and are in no fit."
         )
     if counts.get("overlapping"):
         cautions.append(
@@ -206,29 +200,29 @@ def _cautions(m: Material) -> list[str]:
     return cautions
 
 
-def _of_questions(m: Material) -> list[str]:
+def _of_analyses(m: ReportData) -> list[str]:
     """The answers that forbid to take failures as independent, steady and alike."""
     if not m.failures:
         return []
     cautions = []
-    periods = [answer.found for answer in m.questions.change_points.values() if answer.found is not None]
+    periods = [answer.result for answer in m.analyses.change_points.values() if answer.result is not None]
     if any(len(found.periods) > 1 for found in periods):
         cautions.append(period_verdict(m))
-    found = m.questions.dependence.found
+    found = m.analyses.dependence.result
     if found is not None:
         parts = ("correlation", "cofailure", "place", "serial")
         if any(getattr(found, name) is not None and getattr(found, name).depends for name in parts):
             cautions.append(found.headline)
-    joined = m.questions.incidents.found
+    joined = m.analyses.incidents.result
     if joined is not None and joined.records > 1.1 * len(joined):
         cautions.append(joined.headline)
-    outliers = m.questions.outlier_nodes.found
+    outliers = m.analyses.outlier_nodes.result
     if outliers is not None and m.nodes.table["events"].max() > 1 and len(outliers.outliers):
         cautions.append(f"{outliers.headline.split('. ')[0].rstrip('.')}.")
     return cautions
 
 
-def _wear(m: Material) -> str:
+def _wear(m: ReportData) -> str:
     """A warning where lives wear out, so that hours in service per failure are not the mean life."""
     if not m.whole_lives or "weibull" not in m.system_fits.families or not m.system_fits["weibull"].ok.any():
         return ""
@@ -246,7 +240,7 @@ def _wear(m: Material) -> str:
 # --------------------------------------------------------------------- sections
 
 
-def by_time(m: Material) -> Section:
+def by_time(m: ReportData) -> Section:
     """Events over time and their rate."""
     tally = m.time
     if not len(tally.edges) or not tally.total.sum():
@@ -254,8 +248,8 @@ def by_time(m: Material) -> Section:
     figures = (
         draw("time", plotting.events_over_time, tally, note="The first and last bin end where the observation does."),
         draw("rate", plotting.event_rate, tally, level=m.level, note=(
-            "Shaded: bins whose whole interval lies on one side of the average. An early time above it is a higher early rate; "
-            "one on the later side may be ageing, new hardware or a change in what is recorded."
+            "Shaded: bins whose whole interval lies on one side of the average. An early time above it is a higher "
+            "early rate; one on the later side may be ageing, new hardware or a change in what is recorded."
         )),
     )  # fmt: skip
     frame = tally.to_frame()
@@ -270,7 +264,7 @@ def by_time(m: Material) -> Section:
     return Section("time", "Failures over time", figures=figures, tables=(table,))
 
 
-def causes(m: Material) -> Section:
+def causes(m: ReportData) -> Section:
     """Causes and their share of the outage hours."""
     tally = m.causes
     if not tally.stated:
@@ -296,7 +290,7 @@ def causes(m: Material) -> Section:
     return Section("causes", "Causes and their share of the downtime", figures=figures, tables=(table,), empty=empty)
 
 
-def clock(m: Material) -> Section:
+def clock(m: ReportData) -> Section:
     """Failures by hour and weekday."""
     tally = m.clock
     if not tally.hours.sum():
@@ -310,12 +304,12 @@ def clock(m: Material) -> Section:
         f"Times are on the clocks of {tally.timezone}. A peak in working hours usually means load, maintenance, "
         "or failures that are noticed when people are there."
     )
-    asked = m.questions.dependence.found
+    asked = m.analyses.dependence.result
     verdict = asked.cycles.headline if asked is not None and asked.cycles is not None else ""
     return Section("clock", "Hour of the day and weekday", (words,), figures, (table,), verdict=verdict)
 
 
-def data(m: Material) -> Section:
+def data(m: ReportData) -> Section:
     """Where the data came from and what was rejected."""
     log, source = m.log, m.log.source
     facts: list[tuple[str, str]] = [("files", ", ".join(Path(p).name for p in source.paths) or "none: made in memory")]
@@ -362,7 +356,7 @@ def data(m: Material) -> Section:
 # ---------------------------------------------------------------------- wording
 
 
-def _what(m: Material, events: int) -> str:
+def _what(m: ReportData, events: int) -> str:
     return count(events, "failure") if m.whole_lives else count(events, "record of an outage", "records of outages")
 
 
@@ -372,25 +366,25 @@ def _known_nodes(nodes: int, declared: int) -> str:
     return f"{nodes:,}, of which {declared:,} are listed by the source; the others are known by their events"
 
 
-def _dated(m: Material) -> bool:
+def _dated(m: ReportData) -> bool:
     return bool(pd.notna(m.log.window.start) and pd.notna(m.log.window.end))
 
 
-def _day(stamp: pd.Timestamp, m: Material) -> str:
+def _day(stamp: pd.Timestamp, m: ReportData) -> str:
     return f"{stamp.tz_convert(m.log.source.timezone):%Y-%m-%d}"
 
 
-def _minute(stamp: pd.Timestamp, m: Material) -> str:
+def _minute(stamp: pd.Timestamp, m: ReportData) -> str:
     return f"{stamp.tz_convert(m.log.source.timezone):%Y-%m-%d %H:%M}"
 
 
-def _observed(m: Material) -> str:
+def _observed(m: ReportData) -> str:
     if not _dated(m):
         return "while observed"
     return f"between {_day(m.log.window.start, m)} and {_day(m.log.window.end, m)}"
 
 
-def _per_year(m: Material) -> str:
+def _per_year(m: ReportData) -> str:
     hours = float(m.nodes.table["hours"].sum())
     return f"{number(m.failures / hours * 8766.0)} per node and year" if hours > 0 else ""
 
@@ -412,6 +406,6 @@ def _interval(row: Any, level: str) -> str:
     return f"{duration(mean)} ({level} interval {number(low)} to {number(high)} hours)"
 
 
-def _node_name(m: Material, row: Any) -> str:
+def _node_name(m: ReportData, row: Any) -> str:
     name = f"{row['system']}/{row['node']}" if m.several_systems else str(row["node"])
     return f"{name} ({row['events']:,})"

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.fitting import Fits, fit, mean_time
+from relfit.lifedata import LifeData
 from relfit.plotting.nodes import group_name
-from relfit.reporting.questions import Questions
+from relfit.reporting.analyses import Analyses
 from relfit.screening.tallies import (
     CauseTally,
     ClockTally,
@@ -25,20 +28,15 @@ from relfit.screening.tallies import (
     over_time,
 )
 
-if TYPE_CHECKING:
-    from relfit.failurelog import FailureLog
-    from relfit.fitting import Fits
-    from relfit.lifedata import LifeData
-
-__all__ = ["Material", "gather"]
+__all__ = ["ReportData", "collect"]
 
 LARGEST_SYSTEMS = 3
 CHOSEN_GROUPS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
-    """Everything that the sections show; `gather` makes it."""
+class ReportData:
+    """Everything that the sections show; `collect` makes it."""
 
     log: FailureLog
     per: str
@@ -58,9 +56,9 @@ class Material:
     clock: ClockTally
 
     @cached_property
-    def questions(self) -> Questions:
+    def analyses(self) -> Analyses:
         """Whether failures are independent, steady, alike; asked when a section needs it."""
-        return Questions(self.log, self.largest_systems, self.level)
+        return Analyses(self.log, self.largest_systems, self.level)
 
     @property
     def whole_lives(self) -> bool:
@@ -82,32 +80,32 @@ class Material:
     @cached_property
     def group_means(self) -> pd.DataFrame:
         """Mean time to failure of each group."""
-        return _mean_time(self.lives, self.level)
+        return mean_time(self.lives, self.level)
 
     @cached_property
     def repair_means(self) -> pd.DataFrame:
         """Mean time to repair of each group."""
-        return _mean_time(self.repairs, self.level)
+        return mean_time(self.repairs, self.level)
 
     @cached_property
     def system_means(self) -> pd.DataFrame:
         """Mean time between failures of each system."""
-        return _mean_time(self.system_lives, self.level)
+        return mean_time(self.system_lives, self.level)
 
     @cached_property
     def system_repair_means(self) -> pd.DataFrame:
         """Mean time to repair in each system."""
-        return _mean_time(self.system_repairs, self.level)
+        return mean_time(self.system_repairs, self.level)
 
     @cached_property
     def overall_mean(self) -> pd.Series:
         """Mean time to failure of all groups together."""
-        return _mean_time(self.lives.pooled(), self.level).iloc[0]
+        return mean_time(self.lives.pooled(), self.level).iloc[0]
 
     @cached_property
     def overall_repair_mean(self) -> pd.Series:
         """Mean time to repair of all systems together."""
-        return _mean_time(self.system_repairs.pooled(), self.level).iloc[0]
+        return mean_time(self.system_repairs.pooled(), self.level).iloc[0]
 
     @cached_property
     def largest_systems(self) -> tuple[Any, ...]:
@@ -125,9 +123,9 @@ class Material:
         return 1.0 - float(self.repairs.total_time.sum()) / hours if hours > 0 and self.per == "node" else float("nan")
 
 
-def gather(
+def collect(
     log: FailureLog, families: Sequence[str] | None, per: str, level: float, nodes: Sequence[Any] | None, censor: bool
-) -> Material:
+) -> ReportData:
     """Derive lives, fit them and count events.
 
     Raises
@@ -135,8 +133,6 @@ def gather(
     ArgumentError
         For an unknown column in `per`, family, level, or node.
     """
-    from relfit.fitting import fit
-
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
     options: dict[str, Any] = {"level": level}
@@ -147,7 +143,7 @@ def gather(
     repairs = log.ttr(per, censor=censor)
     system_repairs = repairs if per == "system" else log.ttr("system", censor=censor)
     fits = fit(lives, **options)
-    return Material(
+    return ReportData(
         log=log,
         per=per,
         level=level,
@@ -165,12 +161,6 @@ def gather(
         nodes=by_node(log),
         clock=on_the_clock(log),
     )
-
-
-def _mean_time(lives: LifeData, level: float) -> pd.DataFrame:
-    from relfit.fitting import mean_time
-
-    return mean_time(lives, level)
 
 
 def _chosen(lives: LifeData, wanted: Sequence[Any] | None) -> tuple[Any, ...]:

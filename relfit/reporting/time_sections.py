@@ -10,9 +10,9 @@ from relfit import plotting
 from relfit.lifedata import key_columns
 from relfit.plotting.nodes import group_name
 from relfit.plotting.recurrence import TEST_NAMES
+from relfit.reporting.components import Figure, Section, Table
 from relfit.reporting.drawing import draw
-from relfit.reporting.material import Material
-from relfit.reporting.pieces import Figure, Section, Table, probability_words
+from relfit.reporting.report_data import ReportData
 from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["availability_section", "period_verdict", "repairs_section", "steady"]
@@ -20,11 +20,11 @@ __all__ = ["availability_section", "period_verdict", "repairs_section", "steady"
 _SMALL = (5.4, 3.2)
 
 
-def steady(m: Material) -> Section:
+def steady(m: ReportData) -> Section:
     """ChangePoints, tests of trend, point processes and mean cumulative failures."""
     key, title = "steady", "Is the failure rate steady?"
-    asked = m.questions.change_points
-    periods = {system: answer.found for system, answer in asked.items() if answer.found is not None}
+    asked = m.analyses.change_points
+    periods = {system: answer.result for system, answer in asked.items() if answer.result is not None}
     figures: list[Figure] = []
     tables: list[Table] = []
     problems = list(dict.fromkeys(answer.problem for answer in asked.values() if answer.problem))
@@ -36,10 +36,10 @@ def steady(m: Material) -> Section:
         figures.append(figure)
     if periods:
         tables.append(_period_table(m, periods))
-    questions = m.questions
+    analyses = m.analyses
     sentences = []
-    trend, each, processes = questions.trend.found, questions.trend_by_node.found, questions.processes.found
-    curve = questions.mean_cumulative.found
+    trend, each, processes = analyses.trend.result, analyses.trend_by_node.result, analyses.processes.result
+    curve = analyses.mean_cumulative.result
     if trend is not None:
         sentences.append(trend.headline)
         several = each is not None and len(each.groups) > 1
@@ -47,8 +47,8 @@ def steady(m: Material) -> Section:
             "Laplace and MIL-HDBK-189 take failures as those of a Poisson process and mistake bursts for a trend; go "
             "by Lewis-Robinson and Mann."
         )))  # fmt: skip
-    elif questions.trend.problem:
-        problems.append(questions.trend.problem)
+    elif analyses.trend.problem:
+        problems.append(analyses.trend.problem)
     if processes is not None and not m.several_systems:
         sentences.append(processes.headline)
         figures.append(draw("processes", plotting.processes, processes, size=_SMALL))
@@ -80,9 +80,9 @@ def steady(m: Material) -> Section:
     )  # fmt: skip
 
 
-def period_verdict(m: Material) -> str:
+def period_verdict(m: ReportData) -> str:
     """Which period a fit should use, in one sentence; of several systems, of each."""
-    found = {s: answer.found for s, answer in m.questions.change_points.items() if answer.found is not None}
+    found = {s: answer.result for s, answer in m.analyses.change_points.items() if answer.result is not None}
     if not found:
         return ""
     if len(found) == 1 and not m.several_systems:
@@ -98,7 +98,7 @@ def period_verdict(m: Material) -> str:
     return f"Fits should use {', '.join(parts)}; the failure rate was another at other times."
 
 
-def _period_table(m: Material, periods: dict[Any, Any]) -> Table:
+def _period_table(m: ReportData, periods: dict[Any, Any]) -> Table:
     parts = []
     for system, found in periods.items():
         frame = found.to_frame()
@@ -109,7 +109,7 @@ def _period_table(m: Material, periods: dict[Any, Any]) -> Table:
         for name in ("start", "end", "start_low", "start_high"):
             frame[name] = frame[name].dt.strftime("%Y-%m-%d")
         parts.append(frame)
-    level = probability_words(m.level)
+    level = f"{100 * m.level:g} %"
     names = {
         "start": "from", "end": "to", "start_low": "began: low", "start_high": "high", "name": "name",
         "failures": "incidents", "rate": "per node-year", "low": "low ", "high": "high ", "use": "use for a fit",
@@ -122,12 +122,12 @@ def _period_table(m: Material, periods: dict[Any, Any]) -> Table:
     )  # fmt: skip
 
 
-def repairs_section(m: Material) -> Section:
+def repairs_section(m: ReportData) -> Section:
     """Quick and slow repairs by cause."""
     key, title = "kinds-of-repair", "Repairs: quick and slow"
-    found = m.questions.repairs.found
+    found = m.analyses.repair_kinds.result
     if found is None:
-        return Section(key, title, empty=m.questions.repairs.problem)
+        return Section(key, title, empty=m.analyses.repair_kinds.problem)
     best = found.best()
     figures = [
         draw("repairkinds", plotting.repair_classes, found, size=(5.4, min(1.8 + 0.32 * len(best), 5.0))),
@@ -149,14 +149,14 @@ def repairs_section(m: Material) -> Section:
     return Section(key, title, (), tuple(figures), (table,), verdict=found.headline)
 
 
-def availability_section(m: Material) -> Section:
+def availability_section(m: ReportData) -> Section:
     """Availability over calendar time."""
     key, title = "availability", "Availability over time"
-    found, whole = m.questions.availability_over_time.found, m.questions.availability.found
+    found, whole = m.analyses.availability_over_time.result, m.analyses.availability.result
     if found is None or whole is None:
-        return Section(key, title, empty=m.questions.availability_over_time.problem)
+        return Section(key, title, empty=m.analyses.availability_over_time.problem)
     figure = draw("availability", plotting.availability_over_time, found, size=_SMALL, note=(
-        f"{probability_words(m.level)} limits come from the spread over the nodes."
+        f"{100 * m.level:g} % limits come from the spread over the nodes."
     ))  # fmt: skip
     frame = found.to_frame()
     days = {name: [f"{stamp:%Y-%m-%d}" for stamp in frame[name]] for name in ("from", "to")}

@@ -12,16 +12,17 @@ from relfit import plotting
 from relfit.families import FAMILIES
 from relfit.lifedata import key_columns
 from relfit.plotting.nodes import group_name, node_name
+from relfit.reporting.components import NOTHING, Figure, Section, Table
 from relfit.reporting.drawing import draw, draw_grid
-from relfit.reporting.material import Material
-from relfit.reporting.pieces import NOTHING, Figure, Section, Table, count, number, probability_words
+from relfit.reporting.report_data import ReportData
+from relfit.text import count, number
 
 __all__ = ["chosen", "comparison", "distributions", "means"]
 
 _SMALL = (5.4, 5.2)
 
 
-def distributions(m: Material) -> Section:
+def distributions(m: ReportData) -> Section:
     """Empirical against fitted distribution functions and probability plots of the systems, and of repairs."""
     title = "How long until the next failure: the system" + ("s" if m.several_systems else "")
     if not m.largest_systems:
@@ -56,7 +57,7 @@ def distributions(m: Material) -> Section:
     return Section("distributions", title, (words,), tuple(figures), tuple(tables), empty=empty)
 
 
-def _papers(m: Material, label: Any) -> Figure:
+def _papers(m: ReportData, label: Any) -> Figure:
     panels = [
         (f"{family} paper", partial(plotting.probability_plot, m.system_fits, label, family=family))
         for family in m.system_fits.families
@@ -72,7 +73,7 @@ def _papers(m: Material, label: Any) -> Figure:
     )
 
 
-def chosen(m: Material) -> Section:
+def chosen(m: ReportData) -> Section:
     """The same for single nodes."""
     title = "Nodes one by one" if m.per == "node" else f"One by one, by {m.per}"
     failures = dict(zip(m.lives.groups, m.lives.n_failures, strict=True))
@@ -108,7 +109,7 @@ def chosen(m: Material) -> Section:
     return Section("chosen", title, figures=(curves, papers), tables=(table,))
 
 
-def comparison(m: Material) -> Section:
+def comparison(m: ReportData) -> Section:
     """Which family fits best, and how its parameters spread."""
     title = f"Which family fits best, by {m.per}"
     compared = m.fits.compare()
@@ -161,9 +162,9 @@ def comparison(m: Material) -> Section:
     return Section("families", title, (words,), tables=tuple(tables))
 
 
-def means(m: Material) -> Section:
+def means(m: ReportData) -> Section:
     """Mean times to failure and to repair with intervals."""
-    level = probability_words(m.level)
+    level = f"{100 * m.level:g} %"
     title = f"MTTF and MTTR by {m.per}"
     table = key_columns(m.group_means.index)
     mean = m.group_means.reset_index(drop=True)
@@ -205,7 +206,7 @@ def means(m: Material) -> Section:
     return Section("means", title, figures=tuple(figures), tables=tuple(tables), empty=empty)
 
 
-def _systems(m: Material) -> Table:
+def _systems(m: ReportData) -> Table:
     mean, repair = m.system_means, m.system_repair_means.reindex(m.system_means.index)
     nodes = m.log.population.groupby(m.log.population["system"].astype(str), observed=True).size()
     frame = pd.DataFrame(
@@ -226,7 +227,7 @@ def _systems(m: Material) -> Table:
     return Table("systems", "Systems", frame, dict(zip(frame.columns, heads, strict=True)), shown=60)
 
 
-def _forest(key: str, table: pd.DataFrame, what: str, m: Material) -> Figure:
+def _forest(key: str, table: pd.DataFrame, what: str, m: ReportData) -> Figure:
     if not m.several_systems and table.index.nlevels > 1:
         table = table.droplevel(0)
     finite = int(np.isfinite(table["mean"].to_numpy(float)).sum())
@@ -278,7 +279,7 @@ def _parameters(frame: pd.DataFrame) -> list[str]:
     return words
 
 
-def _spread(m: Material) -> Table:
+def _spread(m: ReportData) -> Table:
     """How parameters and mean lives spread over the groups, a row a parameter (Table 3.5)."""
     heads = {"scale": "scale (h)", "rate": "rate (/h)", "mean_hours": "mean life (h)"}
     parts = []

@@ -5,21 +5,22 @@ from __future__ import annotations
 import pandas as pd
 
 from relfit import plotting
+from relfit.reporting.components import Figure, Section, Table
 from relfit.reporting.drawing import draw
-from relfit.reporting.material import Material
-from relfit.reporting.pieces import Figure, Section, Table, count, probability_words
+from relfit.reporting.report_data import ReportData
+from relfit.text import count
 
 __all__ = ["incidents_section", "independence", "nodes_section"]
 
 _SMALL = (5.4, 3.2)
 
 
-def independence(m: Material) -> Section:
+def independence(m: ReportData) -> Section:
     """Whether nodes depend on each other, and failures on those before."""
     key, title = "independence", "Are failures independent?"
-    found = m.questions.dependence.found
+    found = m.analyses.dependence.result
     if found is None:
-        return Section(key, title, empty=m.questions.dependence.problem)
+        return Section(key, title, empty=m.analyses.dependence.problem)
     figures: list[Figure] = []
     if found.correlation is not None and found.correlation.n_pairs:
         figures.append(draw("correlations", plotting.correlations, found.correlation, size=_SMALL, note=(
@@ -69,12 +70,12 @@ def independence(m: Material) -> Section:
     return Section(key, title, (), tuple(figures), tuple(tables), terms, verdict=found.headline)
 
 
-def incidents_section(m: Material) -> Section:
+def incidents_section(m: ReportData) -> Section:
     """What the records amount to when those of one incident are joined."""
     key, title = "incidents", "Incidents"
-    found = m.questions.incidents.found
+    found = m.analyses.incidents.result
     if found is None:
-        return Section(key, title, empty=m.questions.incidents.problem)
+        return Section(key, title, empty=m.analyses.incidents.problem)
     if not len(found):
         return Section(key, title, empty="The log has no events to join to incidents.")
     figures: list[Figure] = []
@@ -84,7 +85,7 @@ def incidents_section(m: Material) -> Section:
             "than between two: where gaps are more than twice as frequent as independent failures give."
         )))  # fmt: skip
     figures.append(draw("sizes", plotting.incident_sizes, found, size=_SMALL))
-    level = probability_words(m.level)
+    level = f"{100 * m.level:g} %"
     rates = Table(
         "incident-rates",
         "Mean time between incidents by scope",
@@ -104,7 +105,7 @@ def incidents_section(m: Material) -> Section:
     return Section(key, title, (found.window.headline,), tuple(figures), (rates, largest), verdict=found.headline)
 
 
-def nodes_section(m: Material) -> Section:
+def nodes_section(m: ReportData) -> Section:
     """Failures by node: which nodes are bad."""
     key, title = "nodes", "Failures by node: which are bad"
     most = int(m.nodes.table["events"].max()) if len(m.nodes.table) else 0
@@ -115,9 +116,9 @@ def nodes_section(m: Material) -> Section:
             else "No node failed more than once: there is no outlier node."
         )
         return Section(key, title, empty=empty)
-    found = m.questions.outlier_nodes.found
+    found = m.analyses.outlier_nodes.result
     if found is None:
-        return Section(key, title, empty=m.questions.outlier_nodes.problem)
+        return Section(key, title, empty=m.analyses.outlier_nodes.problem)
     figure = draw("nodes", plotting.outlier_nodes, found, note=(
         "If all nodes of a system were equal and failed independently, their numbers of failures would follow the "
         "orange line."
