@@ -312,7 +312,7 @@ def by_node(log: FailureLog, alpha: float = 0.05) -> NodeTally:
     else:
         records = log.lifetimes[log.lifetimes["observed"].to_numpy(bool)]
         of_node = nodes.get_indexer(_nodes(log.lifetimes))
-        hours = np.bincount(of_node, log.lifetimes["duration"].to_numpy(float), len(nodes))
+        hours = np.bincount(of_node[of_node >= 0], log.lifetimes["duration"].to_numpy(float)[of_node >= 0], len(nodes))
     place = nodes.get_indexer(_nodes(records))
     table = nodes.to_frame(index=False).assign(
         events=np.bincount(place[place >= 0], minlength=len(nodes)), hours=np.maximum(hours, 0.0)

@@ -29,7 +29,7 @@ def test_coefficients_are_scipys(method, ties):
     lives = some_series(rng.integers(0, 30, 25), rng, ties)
     found = correlations(lives, method)
     assert found.node.size == (lives.sizes >= 3).sum()
-    for place, (a, b) in enumerate((a, b) for a in range(found.node.size) for b in range(a)):
+    for place, (a, b) in enumerate(zip(*np.tril_indices(found.node.size, -1), strict=True)):
         i, j = found.node[a], found.node[b]
         common = min(lives.sizes[i], lives.sizes[j])
         x, y = (lives.durations[lives.offsets[k] :][:common] for k in (i, j))

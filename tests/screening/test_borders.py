@@ -1,0 +1,153 @@
+"""Every rule of the screening with a number in it, on both sides of its border."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit.lifedata import LifeData
+from relfit.screening import choose_window, incidents, outlier_nodes, repair_kinds
+from relfit.screening._change_points import _names, _to_use
+from relfit.screening.periods import Period
+from relfit.screening.rate_mixtures import rate_classes
+from relfit.screening.rate_spread import describe
+from relfit.screening.segmentation import merged
+from relfit.screening.tallies import by_node
+from tests.factories import make_log
+
+
+def test_one_rule_for_outlier_nodes() -> None:
+    log = rf.datasets.load("white")
+    nodes, tally = outlier_nodes(log, n_resamples=0), by_node(log)
+    assert len(nodes.outliers) == len(tally.outliers) == 128
+    assert set(nodes.outliers["node"]) == set(tally.outliers["node"])
+    chosen = tally.table["p_adjusted"] <= 0.05
+    assert tally.table["outlier"].tolist() == (chosen & (tally.table["ratio"] > 1.0)).tolist()
+    strict = by_node(log, alpha=0.001)
+    assert strict.table["outlier"].tolist() == (strict.table["p_adjusted"] <= 0.001).tolist()
+    assert outlier_nodes(log, alpha=0.001, n_resamples=0).nodes["outlier"].sum() == len(strict.outliers)
+
+
+def test_an_outlier_has_an_adjusted_p_of_at_most_alpha() -> None:
+    rows = [{"node": "bad", "start": float(i)} for i in range(1, 9)] + [{"node": "n1", "start": 50.0}]
+    log = make_log(rows, [{"node": n} for n in ("bad", "n1", "n2", "n3")])
+    p = float(by_node(log).table["p_adjusted"].iloc[0])
+    assert by_node(log, alpha=p * 1.0001).outliers["node"].tolist() == ["bad"]
+    assert by_node(log, alpha=p * 0.9999).outliers.empty
+
+
+@pytest.mark.parametrize(
+    ("nodes", "events", "status"),
+    [(3, 10, "ok"), (2, 10, "too_few"), (3, 9, "too_few")],
+    ids=["enough", "nodes", "events"],
+)
+def test_classes_of_nodes_need_three_nodes_and_ten_events(nodes: int, events: int, status: str) -> None:
+    count = np.zeros(nodes, np.int64)
+    count[0] = events
+    table, _ = rate_classes(count, np.full(nodes, 100.0), n_resamples=0)
+    assert (table.loc[0, "status"] == "too_few") == (status == "too_few")
+
+
+@pytest.mark.parametrize(
+    ("gain", "said"), [(-2.0, "spread"), (-1.99, "either"), (1.99, "either"), (2.0, "two_classes")]
+)
+def test_descriptions_differ_by_two_of_bic(gain: float, said: str) -> None:
+    cost = np.log(100.0)
+    spread = np.array([-50.0])
+    two = spread + (cost + gain) / 2.0  # one parameter more
+    assert describe(np.array([-90.0]), spread, two, np.array([100.0]))[0].tolist() == [said]
+
+
+def test_one_rate_is_preferred_where_it_is_as_good() -> None:
+    cost = np.log(100.0)
+    for slack, said in ((0.0, "equal"), (0.01, "spread")):
+        one, spread, two = np.array([-60.0]), np.array([-60.0 + cost / 2.0 + slack]), np.array([-60.0])
+        assert describe(one, spread, two, np.array([100.0]))[0].tolist() == [said]
+
+
+def test_periods_whose_rates_differ_by_a_quarter_stay_apart() -> None:
+    assert merged(np.array([0, 1, 2]), [100, 125], np.ones(2), 1.25).tolist() == [0, 1, 2]
+    assert merged(np.array([0, 1, 2]), [100, 124], np.ones(2), 1.25).tolist() == [0, 2]
+    assert merged(np.array([0, 1, 2]), [124, 100], np.ones(2), 1.25).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("exposure", "failures", "use"),
+    [
+        ([50.0, 40.0, 18.0], [99, 99, 10], 2),  # a sixth of the exposure, and ten failures
+        ([50.0, 40.0, 18.0], [99, 99, 9], 1),
+        ([50.0, 40.0, 17.9], [99, 99, 10], 1),
+        ([10.0, 95.0, 15.0], [10, 9, 12], 2),  # none is both: the most exposure of those with ten failures
+        ([20.0, 60.0, 40.0], [9, 7, 8], 0),  # the most failures
+    ],
+)
+def test_the_period_to_use(exposure: list[float], failures: list[int], use: int) -> None:
+    time = np.array(exposure)
+    assert _to_use(time >= time.sum() / 6.0, time, np.array(failures)) == use
+
+
+@pytest.mark.parametrize(
+    ("rates", "stable", "long", "names"),
+    [
+        ([3.0, 2.0, 1.0], 2, True, ["higher early rate", "higher early rate", "steady"]),
+        ([0.5, 2.0, 1.0], 2, True, ["earlier", "earlier", "steady"]),
+        ([3.0, 0.9, 1.0], 2, False, ["higher early rate", "earlier", "steady"]),
+        ([3.0, 0.9, 1.0], 2, True, ["higher early rate", "earlier", "higher later rate"]),
+        ([1.0, 1.25, 1.24], 0, False, ["steady", "higher later rate", "later"]),
+    ],
+)
+def test_names_of_periods(rates: list[float], stable: int, long: bool, names: list[str]) -> None:
+    assert _names(np.array(rates), stable, long, 1.25) == names
+
+
+@pytest.mark.parametrize(("ratio", "said"), [(1.06, "1.1 times"), (1.04, "about"), (0.94, "0.94 times")])
+def test_rates_within_five_percent_are_about_equal(ratio: float, said: str) -> None:
+    at = pd.Timestamp("2001-01-01", tz="UTC")
+    one, other = (Period(at, at, at, at, "steady", 1, 1.0, rate, 0.0, 9.0) for rate in (ratio, 1.0))
+    assert one.times(other) == said
+
+
+@pytest.mark.parametrize(("times", "status"), [(19, "too_few"), (20, "no_excess")])
+def test_a_window_needs_twenty_times_above_zero(times: int, status: str) -> None:
+    between = (np.random.default_rng(3).exponential(9.0, times) * 3.6e12).astype(np.int64)
+    assert choose_window(between).status == status
+
+
+@pytest.mark.parametrize(("minutes", "sizes"), [(30.0, [2]), (30.1, [1, 1])])
+def test_a_window_joins_up_to_its_end(minutes: float, sizes: list[int]) -> None:
+    log = make_log([{"node": "a", "start": 1.0}, {"node": "b", "start": 1.0 + minutes / 60.0}])
+    assert incidents(log, "30min").table["records"].tolist() == sizes
+
+
+@pytest.mark.parametrize(("hit", "scope"), [(5, "system"), (4, "group")])
+def test_half_of_the_nodes_are_the_system(hit: int, scope: str) -> None:
+    log = make_log([{"node": f"n{i}", "start": 3} for i in range(hit)], [{"node": f"n{i}"} for i in range(10)])
+    assert incidents(log, 0).table["scope"].tolist() == [scope]
+
+
+@pytest.mark.parametrize(("records", "warned"), [(11, False), (12, True)])
+def test_a_tenth_more_records_than_incidents_is_said(records: int, warned: bool) -> None:
+    starts = [*range(10), *([5] * (records - 10))]
+    log = make_log([{"node": f"n{i}", "start": float(s)} for i, s in enumerate(starts)])
+    found = incidents(log, 0)
+    assert (len(found), found.records) == (10, records)
+    assert ("too much for the system" in found.headline) == warned
+
+
+@pytest.mark.parametrize(("repairs", "status"), [(9, "too_few"), (10, "ok")])
+def test_kinds_of_repair_need_ten_repairs(repairs: int, status: str) -> None:
+    rng = np.random.default_rng(5)
+    quick = rng.exponential(0.01, repairs // 2)
+    life = np.concatenate([quick, rng.exponential(1000.0, repairs - quick.size)])
+    table = repair_kinds(LifeData.from_array(life), models=("hyperexponential2",)).table
+    assert (table["status"] == "too_few").tolist() == [status == "too_few"]
+
+
+@pytest.mark.parametrize(("slow", "hollow"), [(2, True), (3, False)])
+def test_a_kind_needs_three_repairs(slow: int, hollow: bool) -> None:
+    rng = np.random.default_rng(6)
+    life = np.concatenate([rng.lognormal(0.0, 0.3, 200), rng.lognormal(12.0, 0.3, slow)])
+    table = repair_kinds(LifeData.from_array(life), models=("hyperexponential2",)).table
+    assert (table["status"] == "hollow").tolist() == [hollow]
