@@ -1,4 +1,4 @@
-"""Covariates: how attributes of nodes and events lengthen or shorten lives and repairs (lifelines does the fitting).
+"""Covariates: how attributes of nodes and events lengthen or shorten durations (lifelines does the fitting).
 
 >>> from relfit.regression import regression
 >>> import pandas as pd
@@ -7,9 +7,8 @@
 ['hot']
 """
 
-from relfit.regression._regress import regress
 from relfit.regression.covariates import regression_table
-from relfit.regression.models import MODELS, regression
+from relfit.regression.models import MODELS, regress, regression
 from relfit.regression.results import Regression, Test
 
 __all__ = ["MODELS", "Regression", "Test", "regress", "regression", "regression_table"]

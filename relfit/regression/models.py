@@ -1,12 +1,10 @@
-"""`regression`: lifelines fits Cox, Weibull or lognormal AFT models; data, standard errors and doubts are relfit's."""
+"""Regressions: lifelines fits Cox, Weibull or lognormal AFT models; checks and robust errors are relfit's."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,22 +12,30 @@ import pandas as pd
 from scipy import stats
 
 from relfit.errors import ArgumentError, DataError
-from relfit.lifedata import LifeData, key_columns
+from relfit.lifedata import LifeData
 from relfit.numeric.false_discovery import adjusted_p
-from relfit.regression.covariates import suggestion
-from relfit.regression.formula import INTERCEPT, Design, design_of, prepare, split
+from relfit.numeric.levels import normal_quantile
+from relfit.regression.covariates import regression_table
+from relfit.regression.design import INTERCEPT, covariates_of, matrix_of, reference_of, split, suggestion
 from relfit.regression.results import Regression, Test, coefficient_table
-from relfit.regression.risk_sets import proportional_hazards_test, risk_sets
-from relfit.regression.scores import aft_scores, sandwich
+from relfit.regression.scores import aft_scores, cox_scores, sandwich
 
-__all__ = ["MODELS", "regression"]
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+
+__all__ = ["MODELS", "regress", "regression"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
 
-MODELS = ("cox", "weibull", "lognormal")
-_REMEDY = "try fewer covariates, merge levels that few lives have, write center(x) for numbers far from zero"
-_DURATION, _OBSERVED, _WEIGHT, _ENTRY = "_duration", "_observed", "_weight", "_entry"
+MODELS = {
+    "cox": ("CoxPHFitter", "", ""),
+    "weibull": ("WeibullAFTFitter", "lambda_", "rho_"),
+    "lognormal": ("LogNormalAFTFitter", "mu_", "sigma_"),
+}
+_REMEDY = "try fewer covariates, merge levels that few durations have, write center(x) for numbers far from zero"
+_DURATION, _OBSERVED = "_duration", "_observed"
 _FEW_PER_COEFFICIENT = 10
 _FEW_CLUSTERS = 20
 _NEAR = 1e-4  # half the squared distance to the maximum, in standard errors, below which a search has ended well
@@ -37,62 +43,97 @@ _SINGULAR = "Hessian was not invertible"  # lifelines then makes standard errors
 _FAR = 10.0  # a standard error that multiplies hazards by e**10 over the covariate's range says that nothing is known
 
 
-@dataclass(frozen=True, eq=False)
-class _Lives:
-    """What a model is fitted to, row by row."""
-
-    frame: pd.DataFrame
-    durations: FloatArray
-    observed: BoolArray
-    weights: FloatArray
-    entry: FloatArray | None
-    clusters: npt.NDArray[np.int64] | None
-    design: Design
-
-
-def regression(
-    lives: pd.DataFrame | LifeData,
+def regress(
+    log: FailureLog,
     formula: str,
     model: str = "cox",
     *,
-    duration: str | None = None,
-    observed: str | None = "observed",
-    entry: str | None = None,
-    weights: str | None = None,
-    cluster: str | Sequence[str] | None = None,
-    reference: Mapping[str, Any] | None = None,
     level: float = 0.95,
-    left_out: Mapping[str, int] | None = None,
-    covariates: Sequence[str] | None = None,
+    cluster: str | None = "node",
+    reference: Mapping[str, Any] | None = None,
 ) -> Regression:
-    """Regression of lives on covariates, fitted by lifelines.
+    """How attributes of nodes and events lengthen or shorten times to failure or repair; needs ``relfit[regression]``.
 
     Parameters
     ----------
-    lives : pandas.DataFrame or LifeData
-        A row a life. Of a `LifeData` the keys of the groups are the covariates, and its truncation and weights count.
+    log : FailureLog
     formula : str
-        ``"hours ~ rack + C(position)"``: the column of durations, then the covariates in the language of formulaic.
-        Text is a category, ``C(x)`` makes a number one.
+        ``"ttf ~ cage + column"`` or ``"ttr ~ cause"``: the right side names attributes of the log, ``system`` or
+        ``cause``, in the language of formulaic; text is a category, ``C(cage)`` makes a number one. The cause of a time
+        to failure is that of the failure with which it began, that of a time to repair its own.
     model : {"cox", "weibull", "lognormal"}
-        Proportional hazards (Cox, ties after Efron), or accelerated failure time with Weibull or lognormal lives.
-    duration : str, optional
-        Column of durations in hours; the left side of the formula when left out.
-    observed : str or None
-        Column that is true where the life ended in a failure; None if all did.
-    entry, weights : str, optional
-        Columns of ages (hours) from which lives were watched, and of how many lives a row stands for.
-    cluster : str or sequence of str, optional
-        Columns whose values name lives that may depend on each other; standard errors are then robust (sandwich).
-        Without it they come from the information and take all lives as independent.
-    reference : mapping from covariate to level, optional
-        The level to which others are compared; the first in natural order when left out. It makes a number a category.
+        Proportional hazards (ties after Efron), or accelerated failure time.
     level : float
         Level of the intervals.
-    left_out : mapping from reason to count, optional
-        Rows that were left out before, to be told in the result.
+    cluster : str or None
+        Standard errors are robust to dependence among the durations with one value of this; ``"node"`` since a node has
+        several. ``None`` takes durations as independent.
+    reference : mapping from attribute to level, optional
+        What other levels are compared to; the first in natural order when left out. It makes a number a category.
+
+    Returns
+    -------
+    relfit.regression.Regression
+
+    Raises
+    ------
+    ArgumentError
+        See `relfit.regression.regression`.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> regress(log, "ttf ~ rock")
+    Traceback (most recent call last):
+    ...
+    relfit.errors.ArgumentError: no column 'rock'; did you mean 'rack'? there is system, rack, cause, detail, scope
+    """
+    left, _ = split(formula)
+    if left not in ("ttf", "ttr"):
+        raise ArgumentError(
+            f"{left!r} on the left side is not known",
+            remedy="use ttf or ttr (time to failure, to repair), as in 'ttf ~ rack'",
+        )
+    table, dropped = regression_table(log, left)
+    keys = ["system", "node"] if cluster == "node" else cluster
+    covariates = [str(name) for name in table.columns if name not in ("node", "duration", "observed")]
+    return regression(
+        table.rename(columns={"duration": left}), formula, model, cluster=keys, reference=reference, level=level,
+        covariates=covariates, dropped=dropped,
+    )  # fmt: skip
+
+
+def regression(
+    table: pd.DataFrame,
+    formula: str,
+    model: str = "cox",
+    *,
+    observed: str | None = "observed",
+    cluster: str | Sequence[str] | None = None,
+    reference: Mapping[str, Any] | None = None,
+    level: float = 0.95,
+    covariates: Sequence[str] | None = None,
+    dropped: Mapping[str, int] | None = None,
+) -> Regression:
+    """Regression of any table with one row per duration; see `regress`.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    formula : str
+        ``"hours ~ rack + C(position)"``: the column of durations, in hours, then the covariates.
+    model : {"cox", "weibull", "lognormal"}
+    observed : str or None
+        Column that is true where the duration ended in a failure; None if all did.
+    cluster : str or sequence of str, optional
+        Columns whose values name rows that may depend on each other; standard errors are then robust (sandwich).
+    reference : mapping from covariate to level, optional
+    level : float
     covariates : sequence of str, optional
-        Columns that a formula may name; all but those above when left out.
+        Columns that the formula may name; all others when left out.
+    dropped : mapping from reason to int, optional
+        Rows that were left out before, for the result to tell.
 
     Returns
     -------
@@ -104,7 +145,7 @@ def regression(
         Without lifelines; for a formula, a column, a level or a model that is not there; where the coefficients cannot
         be estimated (constant or collinear covariates, a level without a failure, too few failures).
     DataError
-        For durations, weights or ages that cannot be.
+        For durations that cannot be.
 
     Examples
     --------
@@ -112,47 +153,89 @@ def regression(
     >>> rng = np.random.default_rng(1)
     >>> hot = rng.integers(0, 2, 400)
     >>> table = pd.DataFrame({"hours": 1000 * rng.weibull(1.5, 400) * 0.5**hot, "hot": hot})
-    >>> found = regression(table, "hours ~ hot", "weibull", observed=None)
-    >>> found.table.loc["hot", ["time_ratio_low", "time_ratio_high"]].between(0.4, 0.6).tolist()
+    >>> result = regression(table, "hours ~ hot", "weibull", observed=None)
+    >>> result.table.loc["hot", ["time_ratio_low", "time_ratio_high"]].between(0.4, 0.6).tolist()
     [True, True]
     """
-    kind = _model_named(model)
-    lifelines = _lifelines()
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
     left, right = split(formula)
-    if isinstance(lives, LifeData):
-        table, duration, entry, weights = _table_of(lives)
-        observed = "observed"
-        offered = list(key_columns(lives.groups).columns)
-    else:
-        table = lives.reset_index(drop=True)
-        duration = duration or left
-        if duration is None:
-            raise ArgumentError(
-                "the formula has no left side", remedy="name the column of durations there, or as duration"
-            )
-        own = {duration, observed, entry, weights}
-        offered = [str(c) for c in table.columns if c not in own] if covariates is None else list(covariates)
-    named = [duration, observed, entry, weights, *([cluster] if isinstance(cluster, str) else cluster or [])]
-    for name in named:
+    keys = [cluster] if isinstance(cluster, str) else list(cluster or ())
+    if model not in MODELS:
+        raise ArgumentError(f"unknown model {model!r}", remedy=suggestion(str(model), MODELS))
+    lifelines = _lifelines()
+    normal_quantile(level)
+    for name in (left, observed, *keys):
         if name is not None and name not in table.columns:
             raise ArgumentError(f"no column {name!r}", remedy=suggestion(name, map(str, table.columns)))
-    data, dropped = _data(kind, table, right, duration, observed, entry, weights, cluster, reference, offered)
-    counts = {**(left_out or {}), **dropped}
+    data = LifeData.from_array(table[left].to_numpy(np.float64), _flags(table, observed))
+    table = table.reset_index(drop=True)
+    zero = data.durations == 0.0
+    if model != "cox" and (zero & data.observed).any():
+        raise ArgumentError(
+            f"{(zero & data.observed).sum()} durations of zero have no density under the {model} model",
+            remedy="leave them out, or use the Cox model",
+        )
+    kept, left_out = np.ones(len(table), dtype=bool), dict(dropped or {})
+    reasons = {"censored at age zero": zero & ~data.observed}
+    reasons |= {f"no value of {key!r} to cluster by": table[key].isna().to_numpy() for key in keys}
+    for reason, gone in reasons.items():
+        left_out |= {reason: int((gone & kept).sum())} if (gone & kept).any() else {}
+        kept &= ~gone
+    offered = (
+        [str(name) for name in table.columns if name not in (left, observed)] if covariates is None else covariates
+    )
+    frame, missing = covariates_of(table[kept], right, reference or {}, offered)
+    left_out |= {f"no value of {name!r}": rows for name, rows in missing.items()}
+    if not len(frame):
+        told = ", ".join(f"{rows} with {reason}" for reason, rows in left_out.items())
+        raise ArgumentError(f"no duration is left to fit{': ' + told if told else ''}")
+    at = frame.index.to_numpy()
+    durations, failed = data.durations[at], data.observed[at]
+    clusters = _clusters(table.loc[at], keys)
+    matrix = matrix_of(frame, right, failed)
+    columns, k = list(map(str, matrix.columns)), matrix.shape[1]
     notes: list[str] = []
-    fitter = _fit(lifelines, kind, data, right, level, notes)
-    found = _cox(fitter, data) if kind == "cox" else _accelerated(fitter, kind, data)
-    return _result(kind, f"{left or duration} ~ {right}", fitter, data, found, level, counts, cluster, notes)
-
-
-def _model_named(model: str) -> str:
-    name = str(model).strip().lower()
-    if name not in MODELS:
-        near = get_close_matches(name, MODELS, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise ArgumentError(f"unknown model {model!r}", remedy=f"{hint}use one of {', '.join(MODELS)}")
-    return name
+    fitter = _fit(lifelines, model, frame, durations, failed, right, notes)
+    coefficients, covariance, scores = _found(fitter, model, durations, failed, matrix)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        rise = float(fitter.log_likelihood_ratio_test().test_statistic)
+    singular = any(_SINGULAR in note for note in notes)
+    converged = not singular and _at_maximum(coefficients, covariance, scores) and rise > -2.0 * _NEAR
+    if not converged:
+        rise = np.nan
+        coefficients, covariance = np.full_like(coefficients, np.nan), np.full_like(covariance, np.nan)
+    with np.errstate(all="ignore"):
+        independent = np.sqrt(np.diag(covariance))[:k]
+        robust = covariance if clusters is None else sandwich(covariance, scores, clusters)
+        errors = np.sqrt(np.diag(robust))[:k]
+    n_clusters = None if clusters is None else int(clusters.max()) + 1
+    far = independent * np.ptp(matrix.to_numpy(), axis=0) > _FAR
+    vague = [name for name, wide in zip(columns, far, strict=True) if wide]
+    _add_notes(notes, converged, vague, int(failed.sum()), k, n_clusters, keys)
+    freedom = np.inf if n_clusters is None else n_clusters - 1
+    loglik = float(fitter.log_likelihood_) if converged else np.nan
+    return Regression(
+        formula=f"{left} ~ {right}",
+        model=model,
+        level=level,
+        table=coefficient_table(
+            model, columns, [reference_of(name, frame) for name in columns], coefficients[:k], errors, level, freedom
+        ),
+        n_durations=len(frame),
+        n_failures=int(failed.sum()),
+        n_clusters=n_clusters,
+        dropped=left_out,
+        loglik=loglik,
+        aic=2.0 * coefficients.size - 2.0 * loglik,
+        likelihood_ratio=Test(float(np.maximum(rise, 0.0)), k, float(stats.chi2.sf(np.maximum(rise, 0.0), k))),
+        wald=_wald(coefficients[:k], robust[:k, :k], n_clusters),
+        assumption=_assumption(lifelines, fitter, frame, durations, failed, converged) if model == "cox" else None,
+        converged=converged,
+        notes=tuple(notes),
+        longest=float(durations.max()),
+        covariates=frame.iloc[:0],
+        fitter=fitter,
+    )
 
 
 def _lifelines() -> Any:
@@ -160,6 +243,7 @@ def _lifelines() -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import lifelines
+            import lifelines.statistics
     except ImportError as error:
         raise ArgumentError(
             "regression needs lifelines, which is not installed", remedy="pip install 'relfit[regression]'"
@@ -167,294 +251,124 @@ def _lifelines() -> Any:
     return lifelines
 
 
-def _table_of(lives: LifeData) -> tuple[pd.DataFrame, str, str | None, str | None]:
-    if lives.upper is not None or lives.exit is not None:
+def _flags(table: pd.DataFrame, name: str | None) -> BoolArray | None:
+    if name is None:
+        return None
+    if table[name].isna().any():
+        row = int(np.flatnonzero(table[name].isna())[0])
+        raise DataError(f"{name!r} is missing in row {row}", remedy="say whether the duration ended in a failure")
+    return table[name].to_numpy(dtype=np.bool_)
+
+
+def _clusters(table: pd.DataFrame, keys: list[str]) -> IntArray | None:
+    if not keys:
+        return None
+    clusters = table[keys].astype(object).groupby(keys, sort=False).ngroup().to_numpy().astype(np.int64)
+    if clusters.max() == 0:
         raise ArgumentError(
-            "regression takes no intervals and no right truncation",
-            remedy="keep lives that are observed or right-censored, with or without left truncation",
+            f"all durations have one value of {', '.join(keys)}", remedy="cluster by something else, or cluster=None"
         )
-    return (
-        lives.to_frame(),
-        "duration_hours",
-        None if lives.entry is None else "entry_hours",
-        None if lives.weights is None else "weights",
-    )
+    return clusters
 
 
-def _data(
-    kind: str,
-    table: pd.DataFrame,
-    right: str,
-    duration: str,
-    observed: str | None,
-    entry: str | None,
-    weights: str | None,
-    cluster: str | Sequence[str] | None,
-    reference: Mapping[str, Any] | None,
-    offered: list[str],
-) -> tuple[_Lives, dict[str, int]]:
-    """Rows that can be used, checked and coded, and how many were left out for what reason."""
-    dropped: dict[str, int] = {}
-    checked = LifeData.from_array(
-        table[duration].to_numpy(dtype=np.float64),
-        None if observed is None else _flags(table[observed]),
-        entry=None if entry is None else table[entry].to_numpy(dtype=np.float64),
-        weights=None if weights is None else table[weights].to_numpy(dtype=np.float64),
-    )
-    keep = np.ones(len(table), dtype=bool)
-
-    def leave(gone: BoolArray, reason: str) -> None:
-        nonlocal keep
-        if (keep & gone).any():
-            dropped[reason] = int((keep & gone).sum())
-        keep = keep & ~gone
-
-    ones = np.ones(len(table))
-    mass = ones if checked.weights is None else checked.weights.astype(np.float64)
-    leave(mass == 0, "weight of zero")
-    leave((checked.durations == 0) & ~checked.observed, "censored at age zero")
-    if checked.entry is not None:
-        leave(checked.entry >= checked.durations, "came under observation as it ended")
-    zeros = int((keep & (checked.durations == 0)).sum())
-    if zeros and kind != "cox":
-        raise ArgumentError(
-            f"{zeros} lives of length zero have no density under the {kind} model",
-            remedy="leave them apart (zeros='apart'), or use the Cox model",
-        )
-    keys = [cluster] if isinstance(cluster, str) else list(cluster or [])
-    for key in keys:
-        leave(table[key].isna().to_numpy(), f"no value of {key!r} to cluster by")
-    frame, missing = prepare(table[keep], right, reference, offered)
-    dropped |= {f"no value of {name!r}": count for name, count in missing.items()}
-    if not len(frame):
-        reasons = ", ".join(f"{count} with {reason}" for reason, count in dropped.items())
-        raise ArgumentError(f"no life is left to fit{': ' + reasons if reasons else ''}")
-    at = frame.index.to_numpy()
-    if kind == "cox" and (mass[at] != 1.0).any():  # equal lives are ties, which a weight is not
-        at = np.repeat(at, mass[at].astype(np.int64))
-        frame, mass = frame.loc[at], ones
-    clusters: npt.NDArray[np.int64] | None = None
-    if keys:
-        clusters = table.loc[at, keys].astype(object).groupby(keys, sort=False).ngroup().to_numpy().astype(np.int64)
-        if np.unique(clusters).size < 2:
-            raise ArgumentError(
-                f"all lives have one value of {', '.join(keys)}", remedy="cluster by something else, or cluster=None"
-            )
-    design = design_of(frame, right, checked.observed[at], mass[at])
-    data = _Lives(
-        frame.reset_index(drop=True),
-        checked.durations[at],
-        checked.observed[at],
-        mass[at],
-        None if checked.entry is None else checked.entry[at],
-        clusters,
-        design,
-    )
-    return data, dropped
-
-
-def _flags(values: pd.Series) -> BoolArray:
-    if values.isna().any():
-        row = int(np.flatnonzero(values.isna())[0])
-        raise DataError(
-            f"{values.name!r} is missing in row {row}", remedy="say whether the life ended, or leave it out"
-        )
-    return values.to_numpy(dtype=np.bool_)
-
-
-def _fit(lifelines: Any, kind: str, data: _Lives, right: str, level: float, notes: list[str]) -> Any:
+def _fit(
+    lifelines: Any, model: str, frame: pd.DataFrame, durations: FloatArray, observed: BoolArray, right: str,
+    notes: list[str],
+) -> Any:  # fmt: skip
     """Let lifelines fit, with its warnings kept as notes and its errors turned into ours."""
-    maker = {"cox": "CoxPHFitter", "weibull": "WeibullAFTFitter", "lognormal": "LogNormalAFTFitter"}[kind]
-    fitter = getattr(lifelines, maker)(alpha=1.0 - level)
-    frame = data.frame.assign(**{_DURATION: data.durations, _OBSERVED: data.observed})
-    further: dict[str, Any] = {}
-    if (data.weights != 1.0).any():
-        frame[_WEIGHT] = data.weights
-        further["weights_col"] = _WEIGHT
-    if data.entry is not None:
-        frame[_ENTRY] = data.entry
-        further["entry_col"] = _ENTRY
+    fitter = getattr(lifelines, MODELS[model][0])()
+    whole = frame.assign(**{_DURATION: durations, _OBSERVED: observed})
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         try:
-            fitter.fit(frame, _DURATION, _OBSERVED, formula=right, **further)
-        except (lifelines.exceptions.StatError, lifelines.exceptions.ConvergenceError, *_NUMERICAL) as error:
+            fitter.fit(whole, _DURATION, _OBSERVED, formula=right)
+        except Exception as error:  # whatever goes wrong in the search of another package
             said = " ".join(str(error).split())[:200]
-            raise ArgumentError(
-                f"lifelines could not fit this {kind} model: {said}",
-                remedy=_REMEDY,
-            ) from error
-    for warning in caught:
-        if (warning.category.__module__ or "").startswith("lifelines"):
-            note = f"lifelines: {' '.join(str(warning.message).split())[:240]}"
-            if note not in notes:
-                notes.append(note)
+            raise ArgumentError(f"lifelines could not fit this {model} model: {said}", remedy=_REMEDY) from error
+    said = [w.message for w in caught if (w.category.__module__ or "").startswith("lifelines")]
+    notes += dict.fromkeys(f"lifelines: {' '.join(str(message).split())[:240]}" for message in said)
     return fitter
 
 
-_NUMERICAL = (ValueError, ArithmeticError, np.linalg.LinAlgError, TypeError, KeyError, IndexError, AssertionError)
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What follows from the coefficients that lifelines found."""
-
-    coefficients: FloatArray
-    covariance: FloatArray
-    scores: FloatArray
-    baseline: tuple[float, float] | None
-    null_loglik: float
-    assumption: pd.DataFrame | None
-    curve: pd.DataFrame | None
-    parameters: int
-
-    def without_numbers(self) -> _Found:
-        """The same with NaN for all that a failed search would give."""
-        none = (
-            None if self.assumption is None else self.assumption.assign(statistic=np.nan, p=np.nan, p_adjusted=np.nan)
-        )
-        return replace(
-            self,
-            coefficients=np.full_like(self.coefficients, np.nan),
-            covariance=np.full_like(self.covariance, np.nan),
-            assumption=none,
-        )
-
-
-def _cox(fitter: Any, data: _Lives) -> _Found:
-    names = list(data.design.columns)
-    coefficients = fitter.params_.reindex(names).to_numpy(dtype=np.float64)
-    covariance = fitter.variance_matrix_.reindex(index=names, columns=names).to_numpy(dtype=np.float64)
-    lives = (data.durations, data.observed, data.design.matrix)
-    with np.errstate(all="ignore"):
-        sets = risk_sets(*lives, coefficients, data.weights, data.entry)
-        null = risk_sets(*lives, np.zeros(len(names)), data.weights, data.entry)
-    statistic, p = proportional_hazards_test(sets, covariance)
-    adjusted = np.append(adjusted_p(p[:-1]), np.nan)
-    assumption = pd.DataFrame(
-        {"statistic": statistic, "degrees": [*[1] * len(names), len(names)], "p": p, "p_adjusted": adjusted},
-        index=pd.Index([*names, "all together"], name="covariate"),
-    )
-    curve = pd.DataFrame({"time": sets.steps, "cumulative_hazard": np.cumsum(sets.increments)})
-    return _Found(coefficients, covariance, sets.score, None, null.loglik, assumption, curve, len(names))
-
-
-def _accelerated(fitter: Any, kind: str, data: _Lives) -> _Found:
-    first, second = ("lambda_", "rho_") if kind == "weibull" else ("mu_", "sigma_")
-    names = list(data.design.columns)
-    index = [*((first, name) for name in (*names, INTERCEPT)), (second, INTERCEPT)]
-    estimates = fitter.params_.reindex(index).to_numpy(dtype=np.float64)
+def _found(
+    fitter: Any, model: str, durations: FloatArray, observed: BoolArray, matrix: pd.DataFrame
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coefficients in the order of the matrix (then intercept and shape), their covariance, and the scores there."""
+    _, first, second = MODELS[model]
+    columns = list(matrix.columns)
+    index: list[Any] = columns
+    if model != "cox":
+        index = [*((first, name) for name in (*columns, INTERCEPT)), (second, INTERCEPT)]
+    coefficients = fitter.params_.reindex(index).to_numpy(dtype=np.float64)
     covariance = fitter.variance_matrix_.reindex(index=index, columns=index).to_numpy(dtype=np.float64)
-    matrix = np.column_stack([data.design.matrix, np.ones(len(data.frame))])
+    x = matrix.to_numpy()
     with np.errstate(all="ignore"):
-        scores = aft_scores(
-            kind, data.durations, data.observed, matrix, estimates[:-1], float(estimates[-1]), data.weights, data.entry
+        if model == "cox":
+            return coefficients, covariance, cox_scores(durations, observed, x, coefficients)
+        x = np.column_stack([x, np.ones(len(x))])
+        scores = aft_scores(model, durations, observed, x, coefficients[:-1], float(coefficients[-1]))
+    return coefficients, covariance, scores
+
+
+def _at_maximum(coefficients: FloatArray, covariance: FloatArray, scores: FloatArray) -> bool:
+    """Whether the gradient vanishes there (in standard errors) and the information is proper."""
+    if not all(np.isfinite(values).all() for values in (coefficients, covariance, scores)):
+        return False
+    scale = np.sqrt(np.diag(covariance).clip(min=0.0))
+    if not (scale > 0.0).all() or np.linalg.eigvalsh(covariance / np.outer(scale, scale))[0] <= 0.0:
+        return False
+    gradient = scores.sum(axis=0)
+    return bool(gradient @ covariance @ gradient < 2.0 * _NEAR)
+
+
+def _wald(coefficients: FloatArray, covariance: FloatArray, n_clusters: int | None) -> Test:
+    """Test of all coefficients together; none with fewer clusters than coefficients."""
+    k = coefficients.size
+    if (n_clusters is not None and n_clusters <= k) or not np.isfinite(covariance).all():
+        return Test(np.nan, k, np.nan)
+    wald = float(coefficients @ np.linalg.lstsq(covariance, coefficients, rcond=None)[0])
+    p = stats.chi2.sf(wald, k) if n_clusters is None else stats.f.sf(wald / k, k, n_clusters - 1)
+    return Test(wald, k, float(p))
+
+
+def _assumption(
+    lifelines: Any, fitter: Any, frame: pd.DataFrame, durations: FloatArray, observed: BoolArray, converged: bool
+) -> pd.DataFrame:
+    """Test of proportional hazards by lifelines; NaN where all failures came at one time."""
+    names = pd.Index(list(fitter.params_.index), name="covariate")
+    statistic, p = np.full(len(names), np.nan), np.full(len(names), np.nan)
+    if converged and np.unique(durations[observed]).size > 1:
+        whole = frame.assign(**{_DURATION: durations, _OBSERVED: observed})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tests = lifelines.statistics.proportional_hazard_test(fitter, whole, time_transform="rank").summary
+        statistic, p = (tests.loc[names, column].to_numpy(np.float64) for column in ("test_statistic", "p"))
+    return pd.DataFrame({"statistic": statistic, "p": p, "p_adjusted": adjusted_p(p)}, index=names)
+
+
+def _add_notes(
+    notes: list[str], converged: bool, vague: list[str], failures: int, k: int, n_clusters: int | None, keys: list[str]
+) -> None:
+    if vague:
+        notes.insert(
+            0, f"the data say next to nothing about {', '.join(vague)}: its coefficient may have no finite estimate"
         )
-        null = float(fitter.log_likelihood_) - float(fitter.log_likelihood_ratio_test().test_statistic) / 2.0
-    ends = (float(estimates[-2]), float(estimates[-1]))
-    return _Found(estimates, covariance, scores, ends, null, None, None, len(index))
-
-
-def _at_maximum(found: _Found) -> bool:
-    """Whether the gradient vanishes there (as relfit computes it, in standard errors) and the information is proper."""
-    if not (np.isfinite(found.coefficients).all() and np.isfinite(found.covariance).all()):
-        return False
-    scale = np.sqrt(np.diag(found.covariance).clip(min=0.0))
-    if not (np.isfinite(found.scores).all() and (scale > 0.0).all()):
-        return False
-    proper = np.linalg.eigvalsh(found.covariance / np.outer(scale, scale))[0] > 0.0
-    gradient = found.scores.sum(axis=0)
-    left = float(gradient @ found.covariance @ gradient) / 2.0
-    return bool(proper and 0.0 <= left < _NEAR)
-
-
-def _result(
-    kind: str,
-    formula: str,
-    fitter: Any,
-    data: _Lives,
-    found: _Found,
-    level: float,
-    counts: dict[str, int],
-    cluster: str | Sequence[str] | None,
-    notes: list[str],
-) -> Regression:
-    names = data.design.columns
-    singular = any(_SINGULAR in note for note in notes)
-    converged = not singular and _at_maximum(found) and float(fitter.log_likelihood_) > found.null_loglik - _NEAR
-    if not converged:
-        found = found.without_numbers()
-    with np.errstate(all="ignore"):
-        covariance = sandwich(found.covariance, found.scores, data.clusters)
-        errors = np.sqrt(np.diag(covariance))
-        span = np.ptp(data.design.matrix, axis=0)
-        naive = np.sqrt(np.diag(found.covariance))[: len(names)]
     if not converged:
         notes.insert(
             0,
             f"not converged: the search did not end at a maximum of the likelihood, so no numbers are given; {_REMEDY}",
         )
-    vague = [name for name, wide in zip(names, naive * span > _FAR, strict=True) if wide]
-    if vague:
-        notes.insert(
-            0, f"the lives say next to nothing about {', '.join(vague)}: its coefficient may have no finite estimate"
-        )
-    failures = round(float(data.weights[data.observed].sum()))
-    if failures < _FEW_PER_COEFFICIENT * len(names):
-        notes.append(
-            f"{failures} failures for {len(names)} coefficients: fewer than ten for each, intervals are too short"
-        )
-    n_clusters = None if data.clusters is None else int(np.unique(data.clusters).size)
-    if n_clusters is not None:
-        by = cluster if isinstance(cluster, str) else ", ".join(name for name in cluster or () if name != "system")
-        notes.append(
-            f"standard errors are robust to dependence among the lives of one {by} ({n_clusters}); "
-            "the likelihood-ratio test and the test of the assumption take lives as independent"
-        )
-        if n_clusters < _FEW_CLUSTERS:
-            notes.append(f"{n_clusters} clusters are few: robust standard errors are then doubtful")
-    else:
-        notes.append("standard errors take all lives as independent")
-    k = len(names)
-    freedom = np.inf if n_clusters is None else n_clusters - 1
-    loglik = float(fitter.log_likelihood_) if converged else np.nan
-    statistic = float(np.maximum(2.0 * (loglik - found.null_loglik), 0.0))
-    with np.errstate(all="ignore"):
-        try:
-            wald = float(found.coefficients[:k] @ np.linalg.solve(covariance[:k, :k], found.coefficients[:k]))
-        except np.linalg.LinAlgError:
-            wald = np.nan
-    if n_clusters is not None and n_clusters <= k:
-        wald = np.nan
-        notes.append("fewer clusters than coefficients: no Wald test of all together")
-    return Regression(
-        formula=formula,
-        model=kind,
-        level=level,
-        table=coefficient_table(
-            kind, names, data.design.references, found.coefficients[:k], errors[:k], level, freedom
-        ),
-        levels=data.design.levels,
-        n_lives=round(float(data.weights.sum())),
-        n_failures=failures,
-        n_clusters=n_clusters,
-        dropped=pd.DataFrame(
-            {"rows": np.array(list(counts.values()), dtype=np.int64)},
-            index=pd.Index(list(counts), name="reason", dtype=object),
-        ),
-        loglik=loglik,
-        aic=2.0 * found.parameters - 2.0 * loglik,
-        likelihood_ratio=Test(statistic, k, float(stats.chi2.sf(statistic, k))),
-        wald=Test(wald, k, float(stats.f.sf(wald / k, k, freedom) if n_clusters else stats.chi2.sf(wald, k))),
-        assumption=found.assumption,
-        covariance=pd.DataFrame(covariance[:k, :k], index=list(names), columns=list(names)),
-        converged=converged,
-        notes=tuple(notes),
-        fitter=fitter,
-        estimates=found.coefficients,
-        errors=errors,
-        centre=np.average(data.design.matrix, axis=0, weights=data.weights),
-        curve=found.curve,
-        longest=float(data.durations.max()),
-        frame=data.frame.iloc[:0],
+    if failures < _FEW_PER_COEFFICIENT * k:
+        notes.append(f"{failures} failures for {k} coefficients: fewer than ten for each, intervals are too short")
+    if n_clusters is None:
+        notes.append("standard errors take all durations as independent")
+        return
+    by = ", ".join(name for name in keys if name != "system") or "system"
+    notes.append(
+        f"standard errors are robust to dependence among the durations of one {by} ({n_clusters}); "
+        "the likelihood-ratio test and the test of the assumption take durations as independent"
     )
+    if n_clusters < _FEW_CLUSTERS:
+        notes.append(f"{n_clusters} clusters are few: robust standard errors are then uncertain")
+    if n_clusters <= k:
+        notes.append("fewer clusters than coefficients: no Wald test of all together")

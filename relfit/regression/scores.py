@@ -1,6 +1,7 @@
-"""Scores of the accelerated-failure-time models, life by life, and the sandwich that makes standard errors robust.
+"""Scores of the fitted models, row by row, and the sandwich that makes errors robust to dependence within clusters.
 
-Kalbfleisch and Prentice, "The Statistical Analysis of Failure Time Data", 2002, section 3.6; Lin and Wei 1989.
+lifelines finds the coefficients. Its own robust errors know no clusters for accelerated failure time, and for Cox
+ignore ties and take time square in the rows. Lin and Wei 1989; Therneau and Grambsch 2000, sections 4.6 and 7.2.
 """
 
 from __future__ import annotations
@@ -9,96 +10,84 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-__all__ = ["aft_scores", "sandwich"]
+__all__ = ["aft_scores", "cox_scores", "sandwich"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 
+def cox_scores(durations: FloatArray, observed: BoolArray, matrix: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """Score residuals of the partial likelihood with Efron's ties, shape (n, k); they sum to its gradient."""
+    x = matrix - matrix.mean(axis=0)
+    linear = x @ coefficients
+    relative = np.exp(linear - linear.max())
+    sums = np.column_stack([relative, relative[:, None] * x])
+    order = np.argsort(durations, kind="stable")
+    failed = order[observed[order]]
+    times, first, which, ties = np.unique(durations[failed], return_index=True, return_inverse=True, return_counts=True)
+    later = np.cumsum(sums[order][::-1], axis=0)[::-1]
+    at_risk = later[np.searchsorted(durations[order], times)]
+    # the i-th of tied failures meets those at risk less i/ties of the tied ones
+    share = ((np.arange(failed.size) - first[which]) / ties[which])[:, None]
+    met = at_risk[which] - share * np.add.reduceat(sums[failed], first, axis=0)[which]
+    means = met[:, 1:] / met[:, :1]
+    rises = np.column_stack([np.ones(failed.size), means]) / met[:, :1]
+    cumulative = np.zeros((times.size + 1, rises.shape[1]))
+    cumulative[1:] = np.cumsum(np.add.reduceat(rises, first, axis=0), axis=0)
+    passed = cumulative[np.searchsorted(times, durations, side="right")]
+    passed[failed] -= np.add.reduceat(share * rises, first, axis=0)[which]
+    scores = -relative[:, None] * (x * passed[:, :1] - passed[:, 1:])
+    scores[failed] += x[failed] - (np.add.reduceat(means, first, axis=0) / ties[:, None])[which]
+    return scores
+
+
 def aft_scores(
-    family: str,
-    durations: FloatArray,
-    observed: BoolArray,
-    matrix: FloatArray,
-    location: FloatArray,
-    log_extra: float,
-    weights: FloatArray,
-    entry: FloatArray | None = None,
+    model: str, durations: FloatArray, observed: BoolArray, matrix: FloatArray, location: FloatArray, log_extra: float
 ) -> FloatArray:
-    """Gradient of every life's log-likelihood.
+    """Gradient of the log-likelihood of each row by `location`, then by `log_extra`, shape (n, k + 1).
 
     Parameters
     ----------
-    family : {"weibull", "lognormal"}
-    durations, weights : ndarray, shape (n,)
-        Hours, above zero; case weights.
+    model : {"weibull", "lognormal"}
+    durations : ndarray of float, shape (n,)
+        Hours, above zero.
     observed : ndarray of bool, shape (n,)
-    matrix : ndarray, shape (n, k)
+    matrix : ndarray of float, shape (n, k)
         With the intercept.
-    location : ndarray, shape (k,)
-        Coefficients of the logarithm of the scale (Weibull) or of the mean log life (lognormal).
+    location : ndarray of float, shape (k,)
+        Coefficients of the log of the scale (Weibull) or of the mean log duration (lognormal).
     log_extra : float
-        Logarithm of the shape (Weibull) or of the standard deviation of the log life (lognormal).
-    entry : ndarray, shape (n,), optional
-        Ages from which lives were watched.
-
-    Returns
-    -------
-    ndarray, shape (n, k + 1)
-        With respect to `location`, then `log_extra`.
+        Log of the shape (Weibull) or of the standard deviation of the log duration (lognormal).
 
     Examples
     --------
-    >>> one = aft_scores("weibull", np.array([1.0]), np.array([True]), np.ones((1, 1)), np.zeros(1), 0.0, np.ones(1))
-    >>> one.tolist()
+    >>> aft_scores("weibull", np.array([1.0]), np.array([True]), np.ones((1, 1)), np.zeros(1), 0.0).tolist()
     [[0.0, 1.0]]
     """
-    mean = matrix @ location
-    extra = float(np.exp(log_extra))
-    at_end = _parts(family, np.log(durations) - mean, extra, observed)
-    by_location, by_extra = at_end
-    if entry is not None:
-        watched = entry > 0.0
-        begun = _parts(family, np.log(np.where(watched, entry, 1.0)) - mean, extra, np.zeros_like(observed))
-        by_location = by_location - np.where(watched, begun[0], 0.0)
-        by_extra = by_extra - np.where(watched, begun[1], 0.0)
-    return np.column_stack([by_location[:, None] * matrix, by_extra]) * weights[:, None]
-
-
-def _parts(family: str, distance: FloatArray, extra: float, observed: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Derivatives by the location and by the logarithm of `extra`, of log density or log survival."""
-    if family == "weibull":
+    distance, extra = np.log(durations) - matrix @ location, float(np.exp(log_extra))
+    if model == "weibull":
         z = extra * distance
         hazard = np.exp(z)
-        return extra * (hazard - observed), observed * (1.0 + z) - hazard * z
-    z = distance / extra
-    mills = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - special.log_ndtr(-z))
-    by_location = np.where(observed, z, mills) / extra
-    return by_location, np.where(observed, z**2 - 1.0, mills * z)
+        by_location, by_extra = extra * (hazard - observed), observed * (1.0 + z) - hazard * z
+    else:
+        z = distance / extra
+        mills = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - special.log_ndtr(-z))
+        by_location, by_extra = np.where(observed, z, mills) / extra, np.where(observed, z**2 - 1.0, mills * z)
+    return np.column_stack([by_location[:, None] * matrix, by_extra])
 
 
-def sandwich(covariance: FloatArray, scores: FloatArray, clusters: npt.NDArray[np.int64] | None) -> FloatArray:
-    """Covariance that holds if lives of one cluster depend on each other; without clusters the one given.
+def sandwich(covariance: FloatArray, scores: FloatArray, clusters: npt.NDArray[np.int64]) -> FloatArray:
+    """Covariance that holds if rows of one cluster depend on each other.
 
-    With the factor ``g / (g - 1)`` for `g` clusters, since the sums of scores are taken at the estimate.
-
-    Parameters
-    ----------
-    covariance : ndarray, shape (p, p)
-        Inverse of the information.
-    scores : ndarray, shape (n, p)
-    clusters : ndarray of int, shape (n,), optional
-        Number of each life's cluster, two at least.
+    With the factor ``g / (g - 1)`` for g clusters, since the sums of scores are taken at the estimate.
 
     Examples
     --------
     >>> sandwich(np.eye(1), np.array([[1.0], [1.0], [-2.0]]), np.array([0, 0, 1])).tolist()
     [[16.0]]
     """
-    if clusters is None:
-        return covariance
-    sums = np.zeros((int(clusters.max()) + 1, scores.shape[1]))
+    count = int(clusters.max()) + 1
+    sums = np.zeros((count, scores.shape[1]))
     np.add.at(sums, clusters, scores)
     moved = sums @ covariance
-    count = np.unique(clusters).size
     return np.asarray(moved.T @ moved * (count / (count - 1)))

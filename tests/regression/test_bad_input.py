@@ -38,17 +38,17 @@ def rejected(text: str, table: Any, formula: str, *arguments: Any, **options: An
 @pytest.mark.parametrize(
     ("formula", "text"),
     [
-        ("life ~ rock", "did you mean 'rack'"),
-        ("life ~ positoin", "did you mean 'position'.*there is"),
+        ("ttf ~ rock", "did you mean 'rack'"),
+        ("ttf ~ positoin", "did you mean 'position'.*there is"),
         ("live ~ rack", "'live' on the left side is not known"),
-        ("life ~ rack +", "cannot read the formula"),
-        ("life ~ rack ~ x", "is not a formula"),
-        ("life ~", "is not a formula"),
-        ("life ~ 1", "names no covariate"),
-        ("life ~ frobnicate(position)", "cannot compute the formula"),
-        ("life ~ position + np.square(position) - position + nothing:position", "no column 'nothing'"),
-        ("life ~ entered", "no column 'entered'"),
-        ("life ~ node", "no column 'node'"),
+        ("ttf ~ rack +", "cannot read the formula"),
+        ("ttf ~ rack ~ x", "is not a formula"),
+        ("ttf ~", "is not a formula"),
+        ("ttf ~ 1", "names no covariate"),
+        ("ttf ~ frobnicate(position)", "cannot compute the formula"),
+        ("ttf ~ position + np.square(position) - position + nothing:position", "no column 'nothing'"),
+        ("ttf ~ entered", "no column 'entered'"),
+        ("ttf ~ node", "no column 'node'"),
     ],
 )
 def test_formulas(formula: str, text: str) -> None:
@@ -59,37 +59,34 @@ def test_formulas(formula: str, text: str) -> None:
 def test_arguments_of_a_log() -> None:
     log = simulated()
     for options, text in [
-        ({"model": "weibul"}, "did you mean weibull"),
+        ({"model": "weibul"}, "did you mean 'weibull'"),
         ({"level": 1.0}, "between 0 and 1"),
-        ({"measure": "ttr"}, "leave out measure"),
         ({"cluster": "rak"}, "did you mean 'rack'"),
         ({"reference": {"rack": "z"}}, "no level 'z'"),
         ({"reference": {"rock": "a"}}, "not in the formula"),
-        ({"censors": False}, "no option 'censors'"),
-        ({"origin": "nowhere"}, "origin='nowhere'"),
-        ({"cluster": "system"}, "all lives have one value of system"),
+        ({"cluster": "system"}, "all durations have one value of system"),
     ]:
         with pytest.raises(rf.ArgumentError, match=text):
-            rf.regress(log, "life ~ rack", **options)
-    with pytest.raises(rf.ArgumentError, match="measure='x' is not known"):
-        rf.regress(log, "rack", measure="x")
+            rf.regress(log, "ttf ~ rack", **options)
+    with pytest.raises(rf.ArgumentError, match="is not a formula"):
+        rf.regress(log, "rack")
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_what_cannot_be_estimated(model: str) -> None:
     table = frame()
-    rejected("'x' is the same for every life", table.assign(x=2.0), "hours ~ x", model)
-    rejected("is 'a' for every life", table.assign(rack="a"), "hours ~ rack", model)
+    rejected("'x' is the same everywhere", table.assign(x=2.0), "hours ~ x", model)
+    rejected("'rack' is the same everywhere", table.assign(rack="a"), "hours ~ rack", model)
     rejected("'y' follows from 'x'", table.assign(y=table["x"] * 3 + 1e6), "hours ~ x + y", model)
-    rejected("none of the 60 lives", table.assign(observed=False), "hours ~ x", model)
+    rejected("none of the 60 durations", table.assign(observed=False), "hours ~ x", model)
     seen = table["observed"] & (table["rack"] != "b")
-    rejected("no failure among the 20 lives with rack 'b'", table.assign(observed=seen), "hours ~ rack", model)
+    rejected("no failure among the 20 durations with rack 'b'", table.assign(observed=seen), "hours ~ rack", model)
     seen = table["observed"] & ~((table["rack"] == "c") & (table["hot"] == 1))
-    rejected("with rack:hot 'c, 1'", table.assign(observed=seen), "hours ~ rack * C(hot)", model)
+    rejected(r"with rack\[T.c\]:C\(hot\)\[T.1\]", table.assign(observed=seen), "hours ~ rack * C(hot)", model)
     rejected("2 failures are too few", table.assign(observed=np.arange(60) < 2), "hours ~ x + hot", model)
     rejected("not finite", table.assign(x=0.0 + (table["x"] > 0)), "hours ~ np.log(x)", model)
     rejected("dates", table.assign(x=pd.Timestamp("2020-01-01")), "hours ~ x", model)
-    rejected("no life is left", table.assign(x=np.nan), "hours ~ x", model)
+    rejected("no duration is left", table.assign(x=np.nan), "hours ~ x", model)
 
 
 def test_data_that_cannot_be() -> None:
@@ -98,28 +95,24 @@ def test_data_that_cannot_be() -> None:
     rejected("row 4", table.assign(hours=table["hours"].where(table.index != 4)), "hours ~ x")
     missing = table["observed"].astype(object).where(table.index != 5)
     rejected("missing in row 5", table.assign(observed=missing), "hours ~ x")
-    rejected("left truncation", table.assign(late=table["hours"] + 1), "hours ~ x", entry="late")
-    rejected("weight", table.assign(w=-1), "hours ~ x", weights="w")
     rejected("no column 'failed'", table, "hours ~ x", observed="failed")
     rejected("no column 'houres'; did you mean 'hours'", table, "houres ~ x")
-    rejected("no left side", table, "x")
-    intervals = rf.LifeData.from_intervals([0.0, 1.0], [1.0, 2.0])
-    rejected("no intervals", intervals, "life ~ group")
+    rejected("is not a formula", table, "x")
 
 
 def test_zeros() -> None:
     table = frame()
     table.loc[[1, 2], ["hours", "observed"]] = [0.0, True]
-    rejected("2 lives of length zero", table, "hours ~ x", "weibull")
+    rejected("2 durations of zero", table, "hours ~ x", "weibull")
     assert regression(table, "hours ~ x").converged
     table.loc[1, "observed"] = False
-    assert regression(table, "hours ~ x").dropped.loc["censored at age zero", "rows"] == 1
+    assert regression(table, "hours ~ x").dropped["censored at age zero"] == 1
 
 
 def test_lifelines_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lifelines", None)
     with pytest.raises(rf.ArgumentError, match=r"pip install 'relfit\[regression\]'"):
-        rf.regress(simulated(), "life ~ rack")
+        rf.regress(simulated(), "ttf ~ rack")
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -150,11 +143,11 @@ def test_doubts_are_told(model: str) -> None:
 
 def test_predictions() -> None:
     log = simulated()
-    cox, weibull = rf.regress(log, "life ~ rack + position"), rf.regress(log, "life ~ rack + position", "weibull")
+    cox, weibull = rf.regress(log, "ttf ~ rack + position"), rf.regress(log, "ttf ~ rack + position", "weibull")
     case = pd.DataFrame({"rack": ["a"], "position": [3]})
     for found in (cox, weibull):
         for table, text in [
-            (case.assign(rack="z"), "no life had rack 'z'"),
+            (case.assign(rack="z"), "no duration had rack 'z'"),
             (case.drop(columns="position"), "no column 'position'"),
             (case.assign(position=np.nan), "'position' is missing or not a number in row 0"),
             (case.assign(position="far"), "'position' is missing or not a number"),
@@ -164,7 +157,7 @@ def test_predictions() -> None:
                 found.predict(table, [1.0])
         with pytest.raises(rf.ArgumentError, match="below zero"):
             found.predict(case, [-1.0])
-    with pytest.raises(rf.ArgumentError, match="past its longest life"):
+    with pytest.raises(rf.ArgumentError, match="past its longest duration"):
         cox.predict(case, 1e9)
     assert 0.0 <= weibull.predict(case, 1e9).iloc[0, 0] < 1e-9
 
@@ -207,13 +200,13 @@ def test_failures_at_one_time_leave_the_assumption_untested() -> None:
     found = regression(table, "hours ~ x")
     assert found.assumption is not None
     assert found.assumption["p"].isna().all()
-    assert "could not be tested" in found.assumption_note
+    assert "could not be tested" in found.findings[1]
 
 
 def test_random_small_tables_give_numbers_or_one_clear_error() -> None:
     rng = np.random.default_rng(7)
     done = {True: 0, False: 0, None: 0}
-    for _ in range(150):
+    for _ in range(60):
         n = int(rng.integers(2, 40))
         hours = 10.0 ** rng.uniform(-6, 8) * rng.weibull(10 ** rng.uniform(-1, 1), n)
         table = pd.DataFrame(
@@ -235,7 +228,7 @@ def test_random_small_tables_give_numbers_or_one_clear_error() -> None:
             done[None] += 1
             continue
         done[found.converged] += 1
-        assert "Regression" in repr(found)
+        assert repr(found).startswith("Regression: hours ~")
         numbers = found.table[["coefficient", "standard_error"]].to_numpy(float)
         if found.converged:
             assert np.isfinite(numbers).all()
@@ -244,7 +237,7 @@ def test_random_small_tables_give_numbers_or_one_clear_error() -> None:
         else:
             assert np.isnan(numbers).all()
             assert found.notes[0].startswith("not converged")
-    assert done[True] > 30
+    assert done[True] > 12
 
 
 def test_names_of_any_kind() -> None:
