@@ -147,17 +147,6 @@ def sizes(replications: int) -> Iterator[str]:
         rows.append((found.ks_p < 0.05, found.ad_p < 0.05, not found.ratio_low <= 1.0 <= found.ratio_high))
     ks, ad, ratio = 100.0 * np.mean(rows, axis=0)
     yield f"validate, log of 20 nodes from an instant on: K-S {ks:.1f}, A-D {ad:.1f}, number of failures {ratio:.1f}"
-    # new times, parameters fitted to other lives: plain, and allowing for the uncertainty of the fit
-    rows = []
-    for r in range(replications):
-        rng = np.random.default_rng(r)
-        lives = rf.LifeData.from_array(Weibull(0.8, 1000.0).sample((4, 60), rng))
-        own = System.from_fits(rf.fit(lives, "weibull")["weibull"], ages=300.0)
-        right = System(Weibull(np.full(4, 0.8), np.full(4, 1000.0)), 300.0)
-        found = chi_square(right.sample(200, rng), own, draws=399)
-        rows.append((found.p < 0.05, (found.p_fit or 0.0) < 0.05))
-    plain, fitted = 100.0 * np.mean(rows, axis=0)
-    yield f"chi-square, 200 new times, fitted system: plain {plain:.1f}, allowing for the fit {fitted:.1f}"
 
 
 def replays(replications: int) -> Iterator[str]:

@@ -185,7 +185,7 @@ def calibration(
     --------
     >>> import numpy as np
     >>> from matplotlib.figure import Figure
-    >>> from relfit.validation import _calibration_curve as calibration_curve
+    >>> from relfit.validation import calibration_curve
     >>> p = np.linspace(0.05, 0.95, 500)
     >>> found = calibration_curve(p, np.random.default_rng(1).random(500) < p, bins=5)
     >>> calibration(found, ax=Figure().add_subplot()).get_xlabel()
@@ -250,7 +250,7 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     --------
     >>> import relfit as rf
     >>> from matplotlib.figure import Figure
-    >>> from relfit.validation import system_chi_square as chi_square
+    >>> from relfit.validation import chi_square
     >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
     >>> found = chi_square(system.sample(100, rng=1), system)
     >>> chi_square_bins(found, ax=Figure().add_subplot()).get_ylabel()
@@ -272,10 +272,9 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
         ax.tick_params(axis="x", rotation=30)
     ax.grid(visible=False, axis="x")
     ax.set_ylim(0.0, 1.16 * top)
-    p = result.p if result.p_fit is None else result.p_fit
     message = (
         f"{'disagrees' if result.rejected else 'agrees'}: chi-square {result.statistic:.3f} (shares above the bars), "
-        f"critical {result.critical:.3f} at {result.degrees} degrees of freedom, {p_value(p)}"
+        f"critical {result.critical:.3f} at {result.degrees} degrees of freedom, {p_value(result.p)}"
     )
     return style.finish(ax, message, "time to failure (hours)", "failures", True)
 

@@ -1,4 +1,8 @@
-"""Does a model say what the log does: jobs replayed over the part of it that was not fitted, calibration curves, tests."""
+"""Does a model say what the log does: jobs replayed over what was not fitted, calibration curves, tests.
+
+Data runs from a log or times to failure, with a system or fits of an earlier part of it, to scores and p-values;
+nothing of it goes back into the fits.
+"""
 
 from relfit.validation._calibration_curve import CalibrationCurve, calibration_curve
 from relfit.validation._replay import replay

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arguments import FloatArray, share
 from relfit.errors import ArgumentError
+from relfit.results import Result
+from relfit.text import percent
 from relfit.validation.block_means import effective_sizes, wilson
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["CalibrationCurve", "calibration_curve", "log_loss"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-_SUREST = 1e-9
+_CERTAIN = 1e-9
 
 
 def log_loss(predicted: npt.ArrayLike, happened: npt.ArrayLike) -> FloatArray:
@@ -31,12 +30,12 @@ def log_loss(predicted: npt.ArrayLike, happened: npt.ArrayLike) -> FloatArray:
     >>> log_loss([0.5, 0.9], [True, False]).round(4).tolist()
     [0.6931, 2.3026]
     """
-    p = np.clip(np.asarray(predicted, dtype=np.float64), _SUREST, 1.0 - _SUREST)
+    p = np.clip(np.asarray(predicted, dtype=np.float64), _CERTAIN, 1.0 - _CERTAIN)
     return -np.where(np.asarray(happened, dtype=np.bool_), np.log(p), np.log1p(-p))
 
 
-@dataclass(frozen=True, eq=False)
-class CalibrationCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationCurve(Result):
     """Shares that came true where about the same probability was predicted; arrays of shape (bins,).
 
     Attributes
@@ -85,17 +84,16 @@ class CalibrationCurve:
         return (self.predicted >= self.low) & (self.predicted <= self.high)
 
     @property
-    def sentence(self) -> str:
-        """How well predicted and observed agree, in a sentence."""
-        inside = int(self.inside.sum())
+    def headline(self) -> str:
+        """How well predicted and observed agree."""
         return (
-            f"In {inside} of {self.count.size} bins the mean prediction of {self.name} lies within the "
-            f"{100 * self.level:g} % limits of the observed share; Brier score {self.brier:.4f}, of which "
+            f"In {int(self.inside.sum())} of {self.count.size} bins the mean prediction of {self.name} lies within the "
+            f"{percent(self.level)} limits of the observed share; Brier score {self.brier:.4f}, of which "
             f"miscalibration {self.miscalibration:.4f}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a bin."""
+        """One row per bin."""
         return pd.DataFrame(
             {
                 "from": self.edges[:-1],
@@ -108,31 +106,6 @@ class CalibrationCurve:
                 "effective": self.effective,
             }
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Scores and bins, ready for JSON."""
-        scores = ("brier", "miscalibration", "resolution", "uncertainty", "within")
-        return {
-            "name": self.name,
-            "level": self.level,
-            "blocks": self.blocks,
-            **{score: getattr(self, score) for score in scores},
-            "bins": self.to_frame().to_dict("records"),
-        }
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Observed share by predicted probability; see `relfit.plotting.system.calibration`."""
-        from relfit.plotting.system import calibration
-
-        return calibration(self, ax=ax)
-
-    def __repr__(self) -> str:
-        return f"CalibrationCurve: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(repr(self))}</p>{self.to_frame().to_html(index=False, float_format='{:.4g}'.format)}"
 
 
 def calibration_curve(
@@ -164,30 +137,27 @@ def calibration_curve(
     Raises
     ------
     ArgumentError
-        For a probability outside 0..1, arrays of different lengths, no prediction at all, or edges that do not rise or
-        leave predictions out.
+        For a probability outside 0 to 1, arrays of different lengths, no prediction at all, or edges that do not rise
+        or leave predictions out.
 
     Examples
     --------
     >>> rng = np.random.default_rng(1)
     >>> p = rng.random(4000)
-    >>> found = calibration_curve(p, rng.random(4000) < p, bins=5)
-    >>> int(found.inside.sum()), bool(abs(found.brier - 1 / 6) < 0.01)
+    >>> curve = calibration_curve(p, rng.random(4000) < p, bins=5)
+    >>> int(curve.inside.sum()), bool(abs(curve.brier - 1 / 6) < 0.01)
     (4, True)
     """
     p = np.asarray(predicted, dtype=np.float64).ravel()
     y = np.asarray(happened, dtype=np.bool_).ravel()
     if p.shape != y.shape or not p.size:
         raise ArgumentError(f"{p.size} predictions for {y.size} outcomes", remedy="give one outcome for each, and some")
-    if not ((p >= 0.0) & (p <= 1.0)).all():
-        where = int(np.flatnonzero(~((p >= 0.0) & (p <= 1.0)))[0])
-        raise ArgumentError(f"prediction {p[where]:g} at position {where} is no probability")
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    share("predicted", p)
+    share("level", level, zero=False, one=False)
     alike = p.round(10)  # what differs by rounding alone stays together
     edges = _edges(alike, bins)
     place = np.clip(np.searchsorted(edges, alike, side="right") - 1, 0, edges.size - 2)
-    kept, place = np.unique(place, return_inverse=True)  # given edges may leave bins empty
+    kept, place = np.unique(place, return_inverse=True)  # edges of the caller's may leave bins empty
     edges_of = np.append(edges[kept], edges[kept[-1] + 1])
     size = kept.size
     count = np.bincount(place, minlength=size)
@@ -231,5 +201,5 @@ def _worth(place: IntArray, y: BoolArray, blocks: npt.NDArray[Any], size: int) -
     labels, codes = np.unique(blocks, return_inverse=True)
     cell = codes * size + place
     total = np.bincount(cell, minlength=labels.size * size).reshape(-1, size).astype(np.float64)
-    share: FloatArray = np.bincount(cell, y, labels.size * size).reshape(-1, size).astype(np.float64)
-    return labels.size, *effective_sizes(share, total)
+    happened: FloatArray = np.bincount(cell, y, labels.size * size).reshape(-1, size).astype(np.float64)
+    return labels.size, *effective_sizes(happened, total)

@@ -1,4 +1,4 @@
-"""Do the failures of a log, or given times to failure, come as a system says? By the hazard spent between failures.
+"""Do failures come as a system says? By its cumulative hazard between those of a log, or until given times to failure.
 
 Between two failures of the system the cumulative hazard of all nodes grows by a standard exponential amount, whatever
 their ages, families and parameters, if the model is right (the time-rescaling theorem: Papangelou 1972; Ogata 1988). So
@@ -14,41 +14,41 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arguments import FloatArray, share
 from relfit.errors import ArgumentError, DataError
+from relfit.failurelog import FailureLog
 from relfit.goodness import kolmogorov_p
 from relfit.numeric.poisson import poisson_interval
+from relfit.outages import outages_of
+from relfit.results import Result
 from relfit.system.excess import excess_hazard
-from relfit.text import p_value
+from relfit.text import count, number, p_value, percent
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from relfit.failurelog import FailureLog
     from relfit.system.system import System
 
-__all__ = ["Validation", "anderson_darling_p", "validate"]
+__all__ = ["Validation", "anderson_darling_p", "checked_times", "validate"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 _CELLS_AT_ONCE = 2_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class Validation:
-    """Hazard spent between failures, against the uniform law and against the number of failures.
+@dataclass(frozen=True, eq=False, repr=False)
+class Validation(Result):
+    """Cumulative hazard between failures, against the exponential distribution and the number of failures.
 
     Attributes
     ----------
     uniform : ndarray, shape (n,)
-        ``1 - exp(-hazard spent)`` of each time to failure, in order; uniform between 0 and 1 if the model is right.
+        ``1 - exp(-hazard)`` of each time to failure, in order; uniform between 0 and 1 if the model is right.
     ks, ks_p, ad, ad_p : float
         Kolmogorov-Smirnov and Anderson-Darling statistics with p-values, the parameters taken as known: meant for data
         that were not used to fit the system.
     failures : int
         Node failures seen.
     expected : float
-        Hazard spent, the censored time at the end included: the number of failures that the model expects.
+        Hazard hazard, the censored time at the end included: the number of failures that the model expects.
     ratio, ratio_low, ratio_high : float
         Failures by expected, with exact Poisson limits.
     together : int
@@ -70,48 +70,26 @@ class Validation:
     level: float
 
     @property
-    def sentence(self) -> str:
-        """The verdict, in a sentence or two."""
-        alpha = 1.0 - self.level
+    def headline(self) -> str:
+        """Whether the number of failures and the times between them agree with the system."""
         if not self.uniform.size:
             return f"No failure was seen where {self.expected:.2f} were expected."
-        bad = [name for name, p in (("K-S", self.ks_p), ("A-D", self.ad_p)) if p < alpha]
-        count = self.ratio_low <= 1.0 <= self.ratio_high
+        bad = min(self.ks_p, self.ad_p) < 1.0 - self.level
+        right = self.ratio_low <= 1.0 <= self.ratio_high
         text = (
-            f"{self.failures} failures where the model expects {self.expected:.1f} (ratio {self.ratio:.2f}, "
-            f"{100 * self.level:g} % limits {self.ratio_low:.2f} to {self.ratio_high:.2f}"
-            f"{'' if count else ', so the rate is wrong'}). Times between failures "
-            f"{'disagree' if bad else 'agree'} with it (K-S {p_value(self.ks_p)}, A-D {p_value(self.ad_p)})."
+            f"{count(self.failures, 'failure')} where the model expects {number(self.expected, 4)} (ratio "
+            f"{self.ratio:.2f}, {percent(self.level)} limits {self.ratio_low:.2f} to {self.ratio_high:.2f}"
+            f"{'' if right else ', so the rate is wrong'}). Times between failures {'disagree' if bad else 'agree'} "
+            f"with it (K-S {p_value(self.ks_p)}, A-D {p_value(self.ad_p)})."
         )
         if self.together:
-            text += f" {self.together} failures came at the instant of another, which independent nodes never do."
+            text += f" {count(self.together, 'failure')} came at the instant of another, as independent nodes never do."
         return text
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a time to failure: ``hazard`` spent, ``uniform``."""
+        """One row per time to failure: cumulative ``hazard`` until then, ``uniform``."""
         with np.errstate(divide="ignore"):
             return pd.DataFrame({"hazard": -np.log1p(-self.uniform), "uniform": self.uniform})
-
-    def to_dict(self) -> dict[str, Any]:
-        """The verdict, ready for JSON."""
-        names = ("ks", "ks_p", "ad", "ad_p", "failures", "expected", "ratio", "ratio_low", "ratio_high", "together")
-        values = {name: getattr(self, name) for name in names}
-        tidy = {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
-        return {"sentence": self.sentence, "times": int(self.uniform.size), "level": self.level, **tidy}
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The uniform values in order against where they should be; see `relfit.plotting.system.uniform_plot`."""
-        from relfit.plotting.system import uniform_plot
-
-        return uniform_plot(self, ax=ax)
-
-    def __repr__(self) -> str:
-        return f"Validation: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(repr(self))}</p>"
 
 
 def validate(
@@ -151,29 +129,26 @@ def validate(
     --------
     >>> import relfit as rf
     >>> system = rf.System(rf.families.Weibull(0.7, [500.0, 800.0]), ages=[0.0, 300.0])
-    >>> found = validate(system.sample(200, rng=5), system)
-    >>> found.ks_p > 0.05, found.ratio_low < 1.0 < found.ratio_high
+    >>> checked = validate(system.sample(200, rng=5), system)
+    >>> checked.ks_p > 0.05, checked.ratio_low < 1.0 < checked.ratio_high
     (True, True)
     """
-    from relfit.failurelog import FailureLog
-
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    share("level", level, zero=False, one=False)
     if getattr(system, "tolerance", 0):
         raise ArgumentError("a system that tolerates failures is not followed", remedy="take it without tolerance")
     if isinstance(data, FailureLog):
         if ages is not None:
             raise ArgumentError("the log knows the ages", remedy="leave ages out")
-        spent, rest, together = _of_log(data, system, since, until)
+        hazard, rest, together = _of_log(data, system, since, until)
     else:
         if since is not None or until is not None:
             raise ArgumentError("times to failure have no dates", remedy="leave since and until out")
-        spent, together = _of_times(np.asarray(data, dtype=np.float64).ravel(), system, ages)
+        hazard, together = _of_times(checked_times(data), system, ages)
         rest = 0.0
-    failures, expected = spent.size + together, float(spent.sum() + rest)
+    failures, expected = hazard.size + together, float(hazard.sum() + rest)
     low, high = (float(v) for v in np.ravel(poisson_interval([failures], level)))
-    u = -np.expm1(-spent)
-    ks, ad = _distances(spent)
+    u = -np.expm1(-hazard)
+    ks, ad = _distances(hazard)
     n = u.size
     return Validation(
         u,
@@ -194,12 +169,12 @@ def validate(
 # ------------------------------------------------------------------------- statistics
 
 
-def _distances(spent: FloatArray) -> tuple[float, float]:
-    """K-S and A-D distances of standard exponential amounts from their law."""
-    n = spent.size
+def _distances(hazard: FloatArray) -> tuple[float, float]:
+    """K-S and A-D distances of standard exponential amounts from that distribution."""
+    n = hazard.size
     if n == 0:
         return float("nan"), float("nan")
-    h = np.sort(spent)
+    h = np.sort(hazard)
     u = -np.expm1(-h)
     i = np.arange(n)
     ks = float(max((u - i / n).max(), ((i + 1) / n - u).max()))
@@ -209,7 +184,7 @@ def _distances(spent: FloatArray) -> tuple[float, float]:
 
 
 def anderson_darling_p(statistic: float, n: int) -> float:
-    """P-value of the Anderson-Darling statistic of a law that is wholly given (Marsaglia and Marsaglia 2004).
+    """P-value of the Anderson-Darling statistic of a distribution that is fully known (Marsaglia and Marsaglia 2004).
 
     Examples
     --------
@@ -246,11 +221,11 @@ def _correction(n: int, x: float) -> float:
     return float(t * (0.04213 / n + 0.01365 / n**2))
 
 
-# ------------------------------------------------------------------------- hazard spent
+# ------------------------------------------------------------------- cumulative hazard
 
 
-def _spent(system: System, ages: FloatArray, times: FloatArray) -> FloatArray:
-    """Hazard that all nodes spend, rows of ages and times of shape (n, nodes)."""
+def _hazard(system: System, ages: FloatArray, times: FloatArray) -> FloatArray:
+    """Cumulative hazard of all nodes, rows of ages and times of shape (n, nodes)."""
     total = np.zeros(ages.shape[0])
     for component in system.components:
         places = component.positions
@@ -258,10 +233,24 @@ def _spent(system: System, ages: FloatArray, times: FloatArray) -> FloatArray:
     return total
 
 
+def checked_times(times: npt.ArrayLike) -> FloatArray:
+    """Times to failure in hours, shape (n,).
+
+    Raises
+    ------
+    DataError
+        For one that is negative or missing.
+    """
+    hours = np.asarray(times, dtype=np.float64).ravel()
+    bad = np.flatnonzero(~((hours >= 0.0) & np.isfinite(hours)))
+    if bad.size:
+        raise DataError(
+            f"time {hours[bad[0]]:g} at position {bad[0]} is no time to failure", remedy="give hours above zero"
+        )
+    return hours
+
+
 def _of_times(times: FloatArray, system: System, ages: npt.ArrayLike | None) -> tuple[FloatArray, int]:
-    if not ((times >= 0.0) & np.isfinite(times)).all():
-        bad = int(np.flatnonzero(~((times >= 0.0) & np.isfinite(times)))[0])
-        raise DataError(f"time {times[bad]:g} at position {bad} is no time to failure", remedy="give hours above zero")
     some = times > 0.0
     together = int((~some).sum())
     if ages is None:
@@ -279,16 +268,14 @@ def _of_times(times: FloatArray, system: System, ages: npt.ArrayLike | None) -> 
     for begin in range(0, rows.size, step):
         part = rows[begin : begin + step]
         spread = np.broadcast_to(times[part][:, None], (part.size, system.n_nodes))
-        out[begin : begin + step] = _spent(system, table[part], spread)
+        out[begin : begin + step] = _hazard(system, table[part], spread)
     return out, together
 
 
 def _of_log(log: FailureLog, system: System, since: Any, until: Any) -> tuple[FloatArray, float, int]:
-    """Hazard spent between failures of a log, that after the last of them, and failures at one instant."""
-    from relfit.outages import outages_of
-
+    """Cumulative hazard between failures of a log, after the last of them, and failures at one instant."""
     if log.lifetimes is not None:
-        raise DataError("this log holds whole lives without dates", remedy="give the times and ages instead")
+        raise DataError("this log holds times to failure without dates", remedy="give the times and ages instead")
     first, last = log.period(since, until)
     outages = outages_of(log)
     zero = first.as_unit("ns").value
@@ -311,11 +298,11 @@ def _of_log(log: FailureLog, system: System, since: Any, until: Any) -> tuple[Fl
     owner, start = owner[inside][order], start[inside][order]
     moments, row = np.unique(start, return_inverse=True)
     edges = np.concatenate([[0.0], moments, [end]])
-    spent = np.empty(edges.size - 1)
+    hazard = np.empty(edges.size - 1)
     step = max(1, _CELLS_AT_ONCE // system.n_nodes)
     for begin in range(0, edges.size - 1, step):
         rows = np.arange(begin, min(begin + step, edges.size - 1))
-        # when the life that is under way in each interval began, for every node
+        # since when the node has run in each interval, for every node
         births = np.full((rows.size, system.n_nodes), -np.inf)
         births[0] = begun
         some = (row >= begin) & (row < begin + rows.size - 1)
@@ -323,11 +310,11 @@ def _of_log(log: FailureLog, system: System, since: Any, until: Any) -> tuple[Fl
         births = np.maximum.accumulate(births, axis=0)
         low = np.maximum(edges[rows][:, None], entered)
         high = np.minimum(edges[rows + 1][:, None], left)
-        spent[rows] = _spent(system, np.maximum(low - births, 0.0), np.maximum(high - low, 0.0))
+        hazard[rows] = _hazard(system, np.maximum(low - births, 0.0), np.maximum(high - low, 0.0))
         begun = births[-1].copy()
         closing = row == rows[-1]
         begun[owner[closing]] = start[closing]
-    return spent[:-1], float(spent[-1]), int(owner.size - moments.size)
+    return hazard[:-1], float(hazard[-1]), int(owner.size - moments.size)
 
 
 def _groups_of(system: System, groups: pd.Index) -> IntArray:

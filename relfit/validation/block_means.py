@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arguments import FloatArray
+
 __all__ = ["BlockMeans", "block_means", "effective_sizes", "wilson"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
@@ -37,7 +38,7 @@ def block_means(
     values: FloatArray,
     counts: FloatArray,
     level: float = 0.95,
-    replications: int = 999,
+    n_resamples: int = 999,
     rng: int | np.random.Generator | None = 0,
 ) -> BlockMeans:
     """Ratios of sums over blocks, with limits by resampling blocks with replacement.
@@ -51,18 +52,18 @@ def block_means(
     values, counts : ndarray, shape (blocks, ...)
         Sum of the observations in each block, and how many there are.
     level : float
-    replications : int
+    n_resamples : int
     rng : int or numpy.random.Generator, optional
 
     Examples
     --------
-    >>> found = block_means(np.array([3.0, 5.0, 4.0, 4.0]), np.full(4, 10.0), rng=1)
-    >>> round(float(found.mean), 2), bool(0.2 < found.low < 0.4 < found.high < 0.6)
+    >>> means = block_means(np.array([3.0, 5.0, 4.0, 4.0]), np.full(4, 10.0), rng=1)
+    >>> round(float(means.mean), 2), bool(0.2 < means.low < 0.4 < means.high < 0.6)
     (0.4, True)
     """
     blocks = values.shape[0]
     flat_values, flat_counts = values.reshape(blocks, -1), counts.reshape(blocks, -1)
-    weights = np.random.default_rng(rng).multinomial(blocks, np.full(blocks, 1.0 / blocks), size=replications)
+    weights = np.random.default_rng(rng).multinomial(blocks, np.full(blocks, 1.0 / blocks), size=n_resamples)
     used = (flat_counts > 0).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = flat_values.sum(axis=0) / flat_counts.sum(axis=0)
@@ -105,7 +106,7 @@ def effective_sizes(successes: FloatArray, counts: FloatArray) -> tuple[FloatArr
     """How many independent outcomes the dependent ones are worth, by the variance of their share between blocks.
 
     Where all outcomes are alike there is no variance to go by; they are taken to be as dependent as the most dependent
-    of the others, and worth one a block if there are no others.
+    of the others, and worth one per block if there are no others.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def effective_sizes(successes: FloatArray, counts: FloatArray) -> tuple[FloatArr
 
     Examples
     --------
-    Outcomes that are all alike within a block are worth one a block:
+    Outcomes that are all alike within a block are worth one per block:
 
     >>> size, degrees = effective_sizes(np.array([[10.0], [0.0], [10.0], [0.0]]), np.full((4, 1), 10.0))
     >>> size.round(1).tolist(), degrees.tolist()

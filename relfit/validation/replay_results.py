@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arguments import FloatArray
 from relfit.errors import ArgumentError
+from relfit.results import Result, json_ready
+from relfit.text import percent
 from relfit.validation._calibration_curve import CalibrationCurve, calibration_curve, log_loss
 from relfit.validation.block_means import BlockMeans, block_means, effective_sizes, wilson
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 __all__ = ["Replay"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-_JOBS_A_BIN = 60
+_JOBS_PER_BIN = 60
 
 
-@dataclass(frozen=True, eq=False)
-class Replay:
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay(Result):
     """Jobs replayed over the held-out part of a log; `relfit.replay` makes it.
 
     Jobs overlap in time and in nodes, so they are not independent. All limits come from blocks of time (`block`),
@@ -88,6 +87,10 @@ class Replay:
     level: float
     seed: int
 
+    _not_in_json: ClassVar[tuple[str, ...]] = (
+        "start", "system", "chosen", "age", "placed", "survived", "predicted", "block", "nodes",
+    )  # fmt: skip
+
     @property
     def n_jobs(self) -> int:
         """Jobs of all sizes and lengths that could be placed."""
@@ -108,11 +111,11 @@ class Replay:
         family : str, optional
             The first when left out.
         bins : int or array_like of float, optional
-            See `relfit.validation._calibration_curve`; one for sixty jobs, from two to ten, when left out.
+            See `relfit.validation.calibration_curve`; one for sixty jobs, from two to ten, when left out.
         """
         name = self._family(family)
         if bins is None:
-            bins = int(np.clip(self.n_jobs // _JOBS_A_BIN, 2, 10))
+            bins = int(np.clip(self.n_jobs // _JOBS_PER_BIN, 2, 10))
         mask = self._mask
         blocks = np.broadcast_to(self.block[:, None, None], mask.shape)
         return calibration_curve(
@@ -171,19 +174,19 @@ class Replay:
         one, two = self._family(first), self._family(second or self.families[1])
         y = self.survived.astype(np.float64)
         p, q = self.predicted[one], self.predicted[two]
-        found = {
+        differences = {
             "brier": self._means((p - y) ** 2 - (q - y) ** 2),
             "log_score": self._means(log_loss(p, self.survived) - log_loss(q, self.survived)),
         }
         rows = {}
-        for score, value in found.items():
+        for score, value in differences.items():
             favours = one if value.high < 0.0 else two if value.low > 0.0 else None
             rows[score] = [float(value.mean), float(value.low), float(value.high), favours]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=["difference", "low", "high", "favours"])
         return table.assign(favours=pd.Series([r[3] for r in rows.values()], rows, dtype=object)).rename_axis("score")
 
     def by_size(self) -> pd.DataFrame:
-        """A row for every size, length and family: jobs, mean prediction, observed share with its limits, reference."""
+        """One row per size, length and family: jobs, mean prediction, observed share with its limits, reference."""
         mask = self._mask.astype(np.float64)
         lived = self.survived * mask
         shape = (-1, self.reference.size)
@@ -213,33 +216,32 @@ class Replay:
         return table.iloc[order][[*first, "observed", "low", "high", "reference"]].reset_index(drop=True)
 
     @property
-    def sentence(self) -> str:
-        """What came out, in a sentence or two."""
+    def headline(self) -> str:
+        """How many jobs survived, how many were predicted to, and which family predicts better."""
         name = self.families[0]
         row = dict(zip(self.scores.columns, self.scores.loc[name].to_numpy(dtype=np.float64).tolist(), strict=True))
-        level = f"{100 * self.level:g} %"
         low, high = row["excess_low"], row["excess_high"]
         fits = "agrees with" if low <= 0.0 <= high else "differs from"
         text = (
-            f"Of {self.n_jobs} jobs after {self.split:%Y-%m-%d}, {100 * row['observed']:.1f} % survived; {name} "
-            f"predicted {100 * row['predicted']:.1f} %, which {fits} it (observed minus predicted "
-            f"{100 * row['excess']:+.1f} points, {level} limits {100 * low:+.1f} to {100 * high:+.1f}, "
+            f"Of {self.n_jobs} jobs after {self.split:%Y-%m-%d}, {percent(row['observed'], 1)} survived; {name} "
+            f"predicted {percent(row['predicted'], 1)}, which {fits} it (observed minus predicted "
+            f"{100 * row['excess']:+.1f} points, {percent(self.level)} limits {100 * low:+.1f} to {100 * high:+.1f}, "
             f"by {self.n_blocks} blocks of time)."
         )
         for other in self.families[1:]:
-            found = self.compare(name, other).loc["brier"]
-            width = f"{found['low']:+.4f} to {found['high']:+.4f}"
-            if found["favours"] is None:
+            brier = self.compare(name, other).loc["brier"]
+            width = f"{brier['low']:+.4f} to {brier['high']:+.4f}"
+            if brier["favours"] is None:
                 text += f" Brier scores of {name} and {other} do not differ beyond chance ({width})."
             else:
-                loser = other if found["favours"] == name else name
-                text += f" {found['favours']} predicts better than {loser}: Brier score {width} ({name} minus {other})."
+                loser = other if brier["favours"] == name else name
+                text += f" {brier['favours']} predicts better than {loser}: Brier score {width} ({name} minus {other})."
         return text
 
     # ----------------------------------------------------------------- showing
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a job: ``start`` (UTC), ``system``, ``size``, ``length_hours``, ``survived``, a column a family."""
+        """One row per job: ``start`` (UTC), ``system``, ``size``, ``length_hours``, ``survived``, and each family's."""
         place = np.argwhere(self._mask)
         job, size, length = place.T
         frame = pd.DataFrame(
@@ -254,43 +256,23 @@ class Replay:
         return frame.assign(**{name: self.predicted[name][self._mask] for name in self.families})
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the single jobs, ready for JSON."""
-        from relfit.results import records
-
-        return {
-            "sentence": self.sentence,
-            "split": self.split.isoformat(),
-            "fitted_since": self.window[0].isoformat(),
-            "replayed_until": self.window[1].isoformat(),
-            "parameters": self.parameters,
-            "fitted_failures": self.fitted_failures,
+        """As of every result, with scores, comparisons, cells and calibration, without the single jobs."""
+        first = self.families[0]
+        tables = {
             "jobs": self.n_jobs,
             "not_placed": int((~self.placed).sum()) * self.lengths.size,
             "blocks": self.n_blocks,
-            "level": self.level,
-            "scores": records(self.scores.reset_index()),
-            "comparisons": [
-                {"first": self.families[0], "second": other, **row}
-                for other in self.families[1:]
-                for row in records(self.compare(self.families[0], other).reset_index())
-            ],
-            "by_size": records(self.by_size()),
-            "calibration": [self.calibration(name).to_dict() for name in self.families],
+            "scores": self.scores,
+            "comparisons": {other: self.compare(first, other) for other in self.families[1:]},
+            "by_size": self.by_size(),
+            "calibration": [self.calibration(name) for name in self.families],
         }
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Calibration of every family; see `relfit.plotting.system.calibration`."""
-        from relfit.plotting.system import calibration
-
-        return calibration(self, ax=ax)
-
-    def __repr__(self) -> str:
-        return f"Replay: {self.sentence}"
+        return {**super().to_dict(), **json_ready(tables)}
 
     def _repr_html_(self) -> str:
         from html import escape
 
-        return f"<p>{escape(repr(self))}</p>{self.by_size().to_html(index=False, float_format='{:.4g}'.format)}"
+        return f"<p>{escape(self.headline)}</p>{self.by_size().to_html(index=False, float_format='{:.4g}'.format)}"
 
     # ----------------------------------------------------------------- details
 
@@ -314,15 +296,15 @@ class Replay:
 
     def _excess(self, p: FloatArray) -> BlockMeans:
         """Observed minus predicted; where all jobs ended alike, by Wilson's limits, since nothing varies."""
-        found = self._means(self.survived - p)
+        means = self._means(self.survived - p)
         lived = (self.survived & self._mask).sum(axis=(1, 2)).astype(np.float64)
         if 0 < lived.sum() < self._mask.sum():
-            return found
+            return means
         counts = self._by_block(self._mask.sum(axis=(1, 2)).astype(np.float64)[:, None])
         size, degrees = effective_sizes(self._by_block(lived[:, None]), counts)
         share = float(lived.sum() / self._mask.sum())
         low, high = wilson(share, size[0], self.level, degrees[0])
-        return replace(found, low=low - share + found.mean, high=high - share + found.mean)
+        return replace(means, low=low - share + means.mean, high=high - share + means.mean)
 
     def _means(self, values: FloatArray) -> BlockMeans:
         return self._ratio(values, np.ones_like(values))
@@ -334,5 +316,5 @@ class Replay:
         return block_means(self._by_block(above), self._by_block(below), self.level, rng=self.seed)
 
 
-def _three(name: str, found: BlockMeans) -> dict[str, float]:
-    return {name: float(found.mean), f"{name}_low": float(found.low), f"{name}_high": float(found.high)}
+def _three(name: str, means: BlockMeans) -> dict[str, float]:
+    return {name: float(means.mean), f"{name}_low": float(means.low), f"{name}_high": float(means.high)}

@@ -102,7 +102,7 @@ def test_a_wrong_model_comes_out_wrong(found: Replay) -> None:
     assert found.compare("exponential", "weibull").loc["brier", "difference"] == pytest.approx(
         -compared.loc["brier", "difference"]
     )
-    assert "weibull predicts better than exponential" in found.sentence
+    assert "weibull predicts better than exponential" in found.headline
 
 
 def test_scores_are_what_they_say(found: Replay) -> None:
@@ -135,8 +135,6 @@ def test_kinds_of_parameters_and_seeds(log: rf.FailureLog, found: Replay) -> Non
         assert np.corrcoef(other.predicted["weibull"].ravel(), found.predicted["weibull"].ravel())[0, 1] > 0.9
     repaired = rf.replay(log, 0.5, rng=1, origin="repair", **asked)
     assert (repaired.age[:, 0] <= found.age[:, 0]).all()
-    some = rf.replay(log, 0.5, rng=1, nodes=["n0003", ("s", "n0007")], sizes=[1, 2], lengths=[12.0], jobs=50)
-    assert set(np.unique(some.chosen)) <= {-1, 3, 7}
 
 
 def test_jobs_that_found_no_nodes_count_nowhere() -> None:
@@ -186,13 +184,13 @@ def test_calibration_curve_against_numbers_by_hand() -> None:
 
 
 def test_bad_input(log: rf.FailureLog) -> None:
-    with pytest.raises(ArgumentError, match="no share of the log"):
+    with pytest.raises(ArgumentError, match="split is 1.5; it must lie between 0 and 1"):
         rf.replay(log, 1.5)
     with pytest.raises(ArgumentError, match="outside the log"):
         rf.replay(log, "2030-01-01")
     with pytest.raises(ArgumentError, match="a job of 100 nodes on 60 nodes"):
         rf.replay(log, sizes=100)
-    with pytest.raises(ArgumentError, match="numbers of nodes"):
+    with pytest.raises(ArgumentError, match="sizes is 0; give a whole number"):
         rf.replay(log, sizes=[0, 1])
     with pytest.raises(ArgumentError, match="above zero"):
         rf.replay(log, lengths=[-3.0])
@@ -200,15 +198,13 @@ def test_bad_input(log: rf.FailureLog) -> None:
         rf.replay(log, lengths=["2000h"])
     with pytest.raises(ArgumentError, match="parameters="):
         rf.replay(log, parameters="own")
-    with pytest.raises(ArgumentError, match="no node 'x'"):
-        rf.replay(log, nodes=["x"])
     with pytest.raises(DataError, match="nothing failed"):
         rf.replay(make_log([{"start": 90}], window=(0, 100)), lengths=[1.0], sizes=1)
     with pytest.raises(DataError, match="without dates"):
         rf.replay(make_log(lifetimes=[{"node": "a", "duration": 3.0, "observed": True}]))
     with pytest.raises(ArgumentError, match="one family only"):
         rf.replay(log, families="weibull", jobs=20).compare()
-    with pytest.raises(ArgumentError, match="is no probability"):
+    with pytest.raises(ArgumentError, match="predicted is 1.2; it must lie between 0 and 1"):
         calibration_curve([1.2], [True])
     with pytest.raises(ArgumentError, match="leave predictions out"):
         calibration_curve([0.2], [True], bins=[0.5, 1.0])
