@@ -334,8 +334,10 @@ def _constant(copies: Copies, model: str, level: float) -> _Fitted:
     with np.errstate(all="ignore"):
         rate = n / hours
         loglik, covariance = n * (np.log(rate) - 1.0), (1.0 / n)[:, None, None]
-        columns = (values[:, None] for values in (rate, np.sqrt(n) / hours, low / hours, high / hours))
-        return _Fitted(*columns, loglik, np.log(rate)[:, None], covariance, found, ~found)
+        return _Fitted(
+            rate[:, None], (np.sqrt(n) / hours)[:, None], (low / hours)[:, None], (high / hours)[:, None], loglik,
+            np.log(rate)[:, None], covariance, found, ~found,
+        )  # fmt: skip
 
 
 def _inverse_information(best: Maximum) -> FloatArray:

@@ -226,7 +226,7 @@ def trend_tests(histories: EventHistories, by: Any = "each", *, tests: tuple[str
     copies = np.bincount(codes, minlength=size).astype(np.int64)
     counted = CountedEvents.of(histories, codes, size)
     gaps = Gaps.of(histories, codes, size)
-    making = {"laplace": (laplace, counted), "mil_hdbk_189": (handbook, counted),
+    making: dict[str, Any] = {"laplace": (laplace, counted), "mil_hdbk_189": (handbook, counted),
               "lewis_robinson": (lewis_robinson, gaps), "mann": (mann, gaps)}  # fmt: skip
     outcomes = []
     for test in tests:

@@ -285,8 +285,8 @@ def _fit(
         except Exception as error:  # whatever goes wrong in the search of another package
             said = " ".join(str(error).split())[:200]
             raise ArgumentError(f"lifelines could not fit this {model} model: {said}", remedy=_REMEDY) from error
-    said = [w.message for w in caught if (w.category.__module__ or "").startswith("lifelines")]
-    notes += dict.fromkeys(f"lifelines: {' '.join(str(message).split())[:240]}" for message in said)
+    told = [w.message for w in caught if (w.category.__module__ or "").startswith("lifelines")]
+    notes += dict.fromkeys(f"lifelines: {' '.join(str(message).split())[:240]}" for message in told)
     return fitter
 
 

@@ -202,7 +202,7 @@ class Regression(Result):
 
     def _cases(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns of the formula, with the categories that the model knows."""
-        columns = {}
+        columns: dict[Any, pd.Series] = {}
         for name, dtype in self.covariates.dtypes.items():
             if name not in frame.columns:
                 remedy = f"the model uses {', '.join(map(str, self.covariates.columns))}"
