@@ -21,7 +21,7 @@ _HOME: dict[str, str] = {
     "RepairService": "relfit.planning.sparing.prices",
     "ReplicationPlan": "relfit.planning.replication.replication_plan",
     "RobustSparing": "relfit.planning.sparing.robust",
-    "Scenario": "relfit.planning.migration.break_even",
+    "Scenario": "relfit.planning.migration.throughput",
     "SemiSynchronous": "relfit.planning.sparing.recovery",
     "Situation": "relfit.planning.sparing.recovery",
     "SparesNeeded": "relfit.planning.sparing.blocking",

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from papers.allocation import PRINTED_EXPECTED, ra_opt_of_table_6_1, table_6_1
+from papers.allocation import best_size_of_table_6_1, system_of_table_6_1
+from papers.printed import printed_table
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Lognormal, Weibull
 from relfit.jobs import Amdahl, Checkpoint, Gustafson, best_size, completion_time, ra_opt
@@ -16,16 +17,17 @@ def fleet(n: int, seed: int, **options) -> System:
 
 
 def test_table_6_1() -> None:
-    table = table_6_1()
-    assert int(table.loc[table["best"], "nodes"].item()) == 14
-    assert round(float(table["expected"][13]), 1) == 392.9
-    error = np.abs(table["expected"] / np.array(PRINTED_EXPECTED) - 1.0)
-    assert error.max() < 0.0025
+    printed, job = printed_table("allocation-table-6.1").astype(float), Amdahl(0.895)
+    paper = best_size(system_of_table_6_1(), 1000.0, job, order="given", convention="paper")
+    assert round(float(paper.expected[13]), 1) == 392.9
+    error = np.abs(paper.expected / printed["expected"] - 1.0)
+    assert error.max() < 0.0025  # M is printed to three figures
     assert error.drop(18).max() < 0.0015
-    life = table["mttf"]
-    assert np.allclose(table["expected_exact"], life * np.expm1(table["length"] / life), rtol=1e-9)
-    assert ra_opt_of_table_6_1().best == 14
-    assert ra_opt_of_table_6_1("exact").best == 11
+    exact = best_size(system_of_table_6_1(), 1000.0, job, order="given")
+    mean = printed["mttf"].to_numpy()
+    assert np.allclose(exact.expected, mean * np.expm1(exact.lengths / mean), rtol=1e-9)
+    assert best_size_of_table_6_1().best == 14
+    assert best_size_of_table_6_1("exact").best == 11
 
 
 @pytest.mark.parametrize("convention", ["exact", "paper"])

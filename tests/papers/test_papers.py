@@ -1,20 +1,14 @@
-"""The papers' tables: cells derived anew from the formulas, and how they are shown."""
+"""The papers' tables: cells derived again from the formulas in a few lines, and the script that prints them."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
-import papers as reproduction
-from relfit.cli.main import main
-from relfit.errors import ArgumentError
-from relfit.planning import block_mtbf
-from relfit.planning.migration.break_even import SCENARIOS
+from papers import allocation, migration, run, sparing
+from papers.printed import half_unit, printed_table
+from relfit.planning.migration.throughput import SCENARIOS
 
 
 def mean_by_markov_chain(trays: int, spares: int, mtbf: float, mttr: float) -> float:
@@ -31,89 +25,121 @@ def mean_by_markov_chain(trays: int, spares: int, mtbf: float, mttr: float) -> f
 
 
 def test_table_1_of_sparing_by_hand() -> None:
-    """CETT and spares of every row, from the Markov chain and the binomial law of scipy."""
+    """CETT and spares of every row, from the Markov chain and the binomial distribution of scipy."""
     period, save, detection, restart = 250 / 3600, 0.05 / 3600, 60 / 3600, 360 / 3600
-    found = reproduction.sparing_table_1().exact
-    for row in found.itertuples():
-        trays, spares = row.block // 2, (row.block - row.working) // 2
-        blocks, unit = 256 * 36 // trays, 2304 // row.working
+    exact = sparing.table_1()[1]
+    for row, ours in zip(printed_table("sparing-table-1").astype(float).itertuples(), exact.itertuples(), strict=True):
+        trays, spares = int(row.block) // 2, int(row.block - row.working) // 2
+        blocks, unit = 256 * 36 // trays, 2304 // int(row.working)
         mean = 1 / (1 / 10_000 + 1 / mean_by_markov_chain(trays, spares, 20_000, 24))
         r = np.arange(blocks)
         blocked = 1 - (1 - stats.binom.sf(r, blocks, 24 / (24 + mean))) ** 4
         rate = (blocks - r) * 4 * (1 / 10_000 + (trays - spares) / 20_000)
         kept = period / (np.expm1(rate * period) * (1 / rate + detection + restart) + save)
         cett = (1 - r / blocks) * (1 - spares / trays) * (1 - blocked) * kept
-        free, placed = int(cett.argmax()), int(np.where((blocks - r) % unit == 0, cett, 0).argmax())
-        assert row.cett == pytest.approx(100 * cett[placed], rel=1e-9)
-        if row.block != 72 or row.working != 72:  # there the paper counts the best number up to the placed one
-            assert free <= placed
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        trays = int(rng.integers(1, 73))
-        spares = int(rng.integers(0, min(trays, 6)))
-        mtbf, mttr, rack = 10 ** rng.uniform(1, 6), 10 ** rng.uniform(-1, 3), 10 ** rng.uniform(2, 6)
-        want = 1 / (1 / rack + 1 / mean_by_markov_chain(trays, spares, mtbf, mttr))
-        assert float(block_mtbf(trays, spares, mtbf, rack, mttr)) == pytest.approx(want, rel=1e-9)
+        placed = int(np.where((blocks - r) % unit == 0, cett, 0).argmax())
+        assert ours.cett == pytest.approx(100 * cett[placed], rel=1e-9)
+        assert round(100 * cett[placed], 1) == pytest.approx(row.cett, abs=0.1)
 
 
 def test_sequential_cells_of_migration_by_hand() -> None:
-    """Tables 1 to 6: spares from scipy's binomial law, and the improvement with the spares taken off twice."""
-    days = {"1 day": 1, "1 week": 7, "1 month": 210, "1 year": 2520}
-    for number, scenario in enumerate(SCENARIOS.values(), start=1):
+    """Tables 1 to 6: spares from scipy's binomial distribution, and the improvement with the spares taken off twice."""
+    cells = migration.cells().set_index(["table", "cell"])
+    days = {"day": 1, "week": 7, "month": 210, "year": 2520}
+    for row in printed_table("migration-tables-1-6").itertuples():
+        scenario = list(SCENARIOS.values())[int(row.table) - 1]
         save, restore, downtime, move = (
             float(x) for x in (scenario.save, scenario.restore, scenario.downtime, scenario.migration)
         )
-        cells = reproduction.migration_table(number)
-        for row in cells[(cells["jobs"] == "sequential") & (cells["risk"] == 1e-4)].itertuples():
-            mean = 24.0 * days[row.mtbf]
-            spares = int(stats.binom.isf(1e-4, row.nodes, (move + downtime) / (mean + move + downtime)))
-            assert row.spares_printed == spares
-            gain = (mean + save + downtime + restore) / (mean + move) * (1 - spares / row.nodes) ** 2 - 1
-            assert 100 * gain == pytest.approx(row.printed, abs=0.005 + 1e-9)
-            assert row.ours == pytest.approx(100 * gain, abs=1e-9)
-
-
-def test_all_papers() -> None:
-    sparing, migration, allocation = (reproduction.reproduce(name) for name in reproduction.PAPERS)
-    assert sparing.sentence == "All 60 printed cells come out to the last digit."
-    assert int(migration.agreement["cells"].sum()) == 442
-    assert int(migration.agreement["agree"].sum()) == 397
-    exact = migration.agreement[migration.agreement["part"] != "parallel"]
-    assert (exact["agree"] == exact["cells"]).all()
-    assert int(allocation.agreement["agree"].sum()) == 40
-    assert allocation.agreement["largest"].max() < 3e-7
-    json.dumps(allocation.to_dict(), allow_nan=False)
-    assert "<table" in allocation._repr_html_()
-    with pytest.raises(ArgumentError, match="there is no paper 'airesim'"):
-        reproduction.reproduce("airesim")
-
-
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "migration", "--table", "7", "--out", str(tmp_path / "t.csv")]) == 0
-    assert "90.8" in capsys.readouterr().out
-    assert len(pd.read_csv(tmp_path / "t.csv")) == 10
-    assert main(["reproduce", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "All 60 printed cells" in said
-    assert "Slips and gaps" in said
-    assert {
-        "sparing-table-1.csv",
-        "sparing-figure-2.csv",
-        "migration-table-6.csv",
-        "allocation-figure-6.7b.csv",
-    } <= {path.name for path in tmp_path.iterdir()}
-    assert main(["reproduce", "sparing", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["sparing"]["tables"]["table 1"]) == 48
+        mean, nodes = 24.0 * days[row.mtbf], 2 ** int(row.log2_nodes)
+        spares = int(stats.binom.isf(1e-4, nodes, (move + downtime) / (mean + move + downtime)))
+        where = f"1 {row.mtbf}, 2^{row.log2_nodes} nodes"
+        found = cells.loc[(row.table, f"{where}, spares, risk 1e-4")]
+        assert int(found["printed"]) == int(found["ours"]) == spares
+        gain = (mean + save + downtime + restore) / (mean + move) * (1 - spares / nodes) ** 2 - 1
+        found = cells.loc[(row.table, f"{where}, sequential, risk 1e-4")]
+        assert 100 * gain == pytest.approx(float(found["printed"]), abs=0.005 + 1e-9)
+        assert found["ours"] == pytest.approx(100 * gain, abs=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("x",), "there is no paper 'x'; it is one of sparing, migration, allocation"),
-        (("sparing", "--table", "9"), "there is no table 9 of sparing; it has 1"),
-        (("--table", "1"), "--table needs one paper"),
-    ],
+    ("module", "count", "agree"), [(sparing, 48, 48), (migration, 442, 397), (allocation, 41, 41)]
 )
-def test_mistakes(arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", *arguments]) == 2
-    assert said in capsys.readouterr().err
+def test_cells_of_each_paper(module: object, count: int, agree: int) -> None:
+    cells = module.cells()  # type: ignore[attr-defined]
+    assert (len(cells), int(cells["agrees"].sum())) == (count, agree)
+    assert cells.loc[cells["required"], "agrees"].all()
+
+
+def test_cells_by_hand() -> None:
+    """Some cells, copied from the papers."""
+    found = {
+        "sparing": sparing.cells().set_index("cell").loc[["72/64 cett", "18/16 goodput", "36/36 inter"], "printed"],
+        "migration": migration.cells().query("table == '7'").set_index("cell").loc[["1 year, 2^14 nodes"], "printed"],
+        "allocation": allocation.cells().set_index("cell").loc[["14 nodes, expected", "7 nodes, M"], "printed"],
+    }
+    assert {name: cells.tolist() for name, cells in found.items()} == {
+        "sparing": ["68.5", "50307", "4.7"],
+        "migration": ["76.3"],
+        "allocation": ["392.9122", "2190"],
+    }
+    ours = allocation.cells().set_index("cell")["ours"]
+    assert ours["14 nodes, expected"] == pytest.approx(392.9122, abs=1e-3)
+    assert [half_unit(text) for text in ("665.333", "14")] == [0.0005, 0.5]
+
+
+def test_cells_of_parallel_jobs_are_near() -> None:
+    cells = migration.cells().query("not required")
+    printed = cells["printed"].astype(float)
+    assert len(cells) == 144
+    assert ((cells["ours"] - printed).abs() / (100 + printed)).max() < 2e-4
+
+
+def test_what_moves_the_parallel_cells() -> None:
+    """An empirical description, on the page about migration."""
+    from relfit.planning.migration.throughput import job_mix
+
+    for row in printed_table("migration-tables-1-6").to_dict("records"):
+        scenario, nodes = list(SCENARIOS.values())[int(row["table"]) - 1], 2 ** int(row["log2_nodes"])
+        mix, mu = job_mix(nodes), 24.0 * migration.PRINTED_DAYS[row["mtbf"]]
+        u = mu / (mu + mix.sizes * float(scenario.migration))
+        other = float(2 * scenario.save + scenario.downtime)
+        saved = (mix.jobs * mix.sizes * mu / (mu + mix.sizes * other)).sum()
+        for risk in ("1e-4", "1e-6"):
+            left = (mix.jobs * (mix.sizes * u - 0.46 * u * (1 - u) ** 2)).sum() * (
+                1 - int(row[f"spares_{risk}"]) / nodes
+            )
+            assert 100 * (left / saved - 1) == pytest.approx(float(row[f"parallel_{risk}"]), abs=0.00505)
+
+
+def test_the_spare_too_many_comes_from_lost_digits() -> None:
+    n, away = 2**20, 3.5 / 1443.5
+    # factorials summed logarithm by logarithm, as a program of the time would
+    factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    k = np.arange(4000)
+    log_p = factorial[n] - factorial[k] - factorial[n - k] + (n - k) * np.log1p(-away) + k * np.log(away)
+    assert int(np.argmax(np.cumsum(np.exp(log_p)) >= 1 - 1e-6)) == 2786
+    assert stats.binom.sf(2785, n, away) < 1e-6 < stats.binom.sf(2784, n, away) * 1.02
+
+
+def test_corrected_value_of_a_cell() -> None:
+    """A year of 365 days, spares once, N = 2**17, today, sequential."""
+    n, mu = 2**17, 365 * 1440.0
+    spares = next(m for m in range(100) if stats.binom.sf(m, n, 3.5 / (mu + 3.5)) <= 1e-4)
+    expected = (mu + 52.5) / (mu + 1.0) * (n - spares) / n - 1
+    cells = migration.cells().query("table == '1'").set_index("cell")["right"]
+    assert cells["1 year, 2^17 nodes, sequential, risk 1e-4"] == pytest.approx(100 * expected)
+    assert cells["1 year, 2^17 nodes, spares, risk 1e-4"] == spares
+
+
+def test_script(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run.main(["sparing"]) == 0
+    said = capsys.readouterr().out
+    assert "48 of 48 cells agree to the last digit; 0 that must agree do not" in said
+    assert run.main(["airesim"]) == 2
+    assert "there is no paper 'airesim'; it is one of sparing, migration, allocation" in capsys.readouterr().err
+    wrong = sparing.cells()
+    wrong.loc[3, "agrees"] = False
+    monkeypatch.setattr(sparing, "cells", lambda: wrong)
+    assert run.main(["sparing"]) == 1
+    assert "differs\n" in capsys.readouterr().out

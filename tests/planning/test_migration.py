@@ -14,7 +14,7 @@ from relfit.errors import ArgumentError
 from relfit.families import Exponential, Weibull
 from relfit.planning import Predictor, Scenario, plan_migration
 from relfit.planning.checkpointing.exponential_failures import best_interval, best_waste, waste
-from relfit.planning.migration.break_even import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
+from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
 from relfit.planning.migration.prediction import (
     benefit_of_prediction,
     best_predicted_interval,

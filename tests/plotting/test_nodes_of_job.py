@@ -11,7 +11,7 @@ from relfit.system import System
 
 
 def test_best_size_is_marked() -> None:
-    found = allocation.ra_opt_of_table_6_1()
+    found = allocation.best_size_of_table_6_1()
     ax = plotting.completion_by_size(found, ax=Figure().add_subplot())
     assert "14 nodes" in ax.get_title(loc="left")
     assert any("393 h" in text.get_text() for text in ax.texts)

@@ -11,7 +11,7 @@ from relfit.arguments import FloatArray, durations, share, whole
 from relfit.errors import ArgumentError
 from relfit.planning.checkpointing.exponential_failures import best_waste
 from relfit.planning.job_rate import rate_of_job
-from relfit.planning.migration.break_even import (
+from relfit.planning.migration.throughput import (
     JobMix,
     Scenario,
     Throughputs,
