@@ -1,15 +1,20 @@
 """From a failure log, or a spec sheet, to the parameters that planners need, each with its uncertainty.
 
-`relfit.calibrate` estimates them, `Parameters` holds, checks, reads and writes them, and `Parameters.draws` gives what
-planners need to say how sure their answers are.
+`relfit.calibrate` estimates them, `Parameters` holds and checks them, `read_parameters` and `write_parameters` keep
+them in files, and `draw_parameters` gives what planners need to say how uncertain their answers are.
 """
 
 from __future__ import annotations
 
-from relfit.calibration.complaints import ParameterError
-from relfit.calibration.draws import Draws
-from relfit.calibration.estimating import PARTS, calibrate
-from relfit.calibration.exports import airesim, batsim
+from relfit.calibration._calibrate import PARTS, calibrate
+from relfit.calibration.draws import Draws, draw_parameters
+from relfit.calibration.exports import scipy_distribution, to_airesim, to_batsim, to_scipy
+from relfit.calibration.files import (
+    parameters_of_text,
+    read_parameters,
+    text_of_parameters,
+    write_parameters,
+)
 from relfit.calibration.fta_folder import write_fta
 from relfit.calibration.quantities import Duration, Quantity, Ratio, Share
 from relfit.calibration.schema import (
@@ -24,8 +29,7 @@ from relfit.calibration.schema import (
     Period,
     Provenance,
 )
-from relfit.calibration.scipy_laws import write_scipy
-from relfit.simulation.simulated_logs import simulate_log
+from relfit.calibration.validation_errors import ParameterError
 
 __all__ = [
     "PARTS",
@@ -45,10 +49,15 @@ __all__ = [
     "Quantity",
     "Ratio",
     "Share",
-    "airesim",
-    "batsim",
     "calibrate",
-    "simulate_log",
+    "draw_parameters",
+    "parameters_of_text",
+    "read_parameters",
+    "scipy_distribution",
+    "text_of_parameters",
+    "to_airesim",
+    "to_batsim",
+    "to_scipy",
     "write_fta",
-    "write_scipy",
+    "write_parameters",
 ]

@@ -1,41 +1,40 @@
-"""`Draws`: parameters drawn from their calibrated distribution, so that planners can say how sure their answers are.
+"""`draw_parameters`: draws from the calibrated distribution, for the uncertainty of what planners compute from them.
 
-A rate of failures counted over a fixed time has, after Jeffreys, a gamma law with half an event more than was counted;
-the mean of completed exponential repairs an inverse gamma law with as many as there were. Intervals from these laws
-cover as they say even where events are few. Families are normal in their free coordinates.
+A rate of failures counted over a fixed time has, after Jeffreys, a gamma distribution with half an event more than was
+counted; the mean of completed exponential repairs an inverse gamma distribution with as many as there were. Intervals
+from these cover as they say even where events are few. Families are normal in their free coordinates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import special
 
+from relfit.arguments import share, whole
 from relfit.calibration.quantities import LEVEL, Duration, Quantity
+from relfit.calibration.schema import FittedFamily, Mttr, Parameters
 from relfit.errors import ArgumentError
+from relfit.families import Family, family_named
+from relfit.results import Result, json_ready
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from relfit.calibration.schema import FittedFamily, Mttr, Parameters
-    from relfit.families import Family
-
-__all__ = ["Draws", "draw", "free_slope", "law_quantile"]
+__all__ = ["Draws", "draw_parameters", "free_slope", "quantity_quantile"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Draws(Mapping[str, FloatArray]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Draws(Result, Mapping[str, FloatArray]):
     """Parameters drawn together; entry i of every array belongs to draw i.
 
     Attributes
     ----------
-    arrays : dict from str to ndarray of float, shape (count,)
+    arrays : dict from str to ndarray of float, shape (n_draws,)
         By dotted name, as ``mtbf.node`` (hours), ``mttr.share_quick``, ``failure.shape``.
     kinds : dict from str to str
         Name of the family of ``failure`` and ``repair``.
@@ -84,9 +83,8 @@ class Draws(Mapping[str, FloatArray]):
         ArgumentError
             For an unknown name, or a level outside 0..1.
         """
-        if not 0.0 < level < 1.0:
-            raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-        low, high = np.quantile(self[name], [0.5 - level / 2.0, 0.5 + level / 2.0])
+        half = 0.5 * float(share("level", level, zero=False, one=False))
+        low, high = np.quantile(self[name], [0.5 - half, 0.5 + half])
         return float(low), float(high)
 
     def family(self, name: str = "failure") -> Family:
@@ -97,48 +95,53 @@ class Draws(Mapping[str, FloatArray]):
         ArgumentError
             When the parameters have none.
         """
-        from relfit.families import family_named
-
         if name not in self.kinds:
             raise ArgumentError(f"these parameters have no family for {name}", remedy="calibrate with families")
         kind = family_named(self.kinds[name])
         return kind(**{key: self.arrays[f"{name}.{key}"] for key in kind.parameter_names()})
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a draw, a column a parameter."""
-        import pandas as pd
-
+        """One row per draw, one column per parameter."""
         return pd.DataFrame(self.arrays)
 
-    def to_dict(self, level: float = LEVEL) -> dict[str, Any]:
-        """Median and limits of every parameter, ready for JSON."""
-        rows = {}
-        for name, values in self.arrays.items():
-            low, high = self.interval(name, level)
-            rows[name] = {"median": float(np.median(values)), "low": low, "high": high}
-        return {"count": self.count, "level": level, "parameters": rows, "fixed": list(self.fixed)}
+    def to_dict(self) -> dict[str, Any]:
+        """Median and 95 % limits of every parameter."""
+        rows = {name: (float(np.median(v)), *self.interval(name)) for name, v in self.arrays.items()}
+        named = {name: dict(zip(("median", "low", "high"), row, strict=True)) for name, row in rows.items()}
+        return json_ready({"n_draws": self.count, "level": LEVEL, "parameters": named, "fixed": self.fixed})
 
     @property
-    def sentence(self) -> str:
+    def headline(self) -> str:
         """What the intervals of a planner's results leave out."""
         if not self.fixed:
-            return "Every parameter was drawn."
-        return f"The uncertainty of {', '.join(self.fixed)} is not known, so results look surer than they are."
-
-    def __repr__(self) -> str:
-        return f"Draws: {self.count} of {len(self.arrays)} parameters. {self.sentence}"
+            return f"{self.count:,} draws of {len(self.arrays)} parameters."
+        return f"The uncertainty of {', '.join(self.fixed)} is not known, so results look more precise than they are."
 
 
-def draw(parameters: Parameters, count: int, rng: int | np.random.Generator | None) -> Draws:
-    """Draw every parameter `count` times; each has a stream of its own, so that none changes with another.
+def draw_parameters(parameters: Parameters, n_draws: int = 1000, rng: int | np.random.Generator | None = 0) -> Draws:
+    """Draw every parameter; each has a stream of its own, so that none changes with another.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    n_draws : int
+        At least 1.
+    rng : int or numpy.random.Generator
+        The same seed gives the same draws.
 
     Raises
     ------
     ArgumentError
-        For a count below 1.
+        For a number of draws below 1.
+
+    Examples
+    --------
+    >>> params = Parameters(mtbf={"value": 20000, "low": 15000, "high": 27000, "level": 0.9})
+    >>> draws = draw_parameters(params, 10_000, rng=1)
+    >>> [round(limit, -3) for limit in draws.interval("mtbf.node", 0.9)]
+    [15000.0, 27000.0]
     """
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-        raise ArgumentError(f"{count!r} draws cannot be", remedy="give a whole number from 1 on")
+    count = int(whole("n_draws", n_draws))
     quantities = dict(parameters.quantities())
     names = _NAMES + tuple(name for name in quantities if name not in _NAMES)
     generator = np.random.default_rng(rng)
@@ -148,17 +151,20 @@ def draw(parameters: Parameters, count: int, rng: int | np.random.Generator | No
     for name, quantity in quantities.items():
         if quantity.uncertain:
             at = together[name] if name in together else streams[name].uniform(size=count)
-            arrays[name] = law_quantile(quantity, at)
+            arrays[name] = quantity_quantile(quantity, at)
         elif quantity.value is not None:
             arrays[name] = np.full(count, quantity.value)
-    _mean_of_parts(parameters.mttr, arrays)
-    kinds: dict[str, str] = {}
+    names_of_parts = [f"mttr.{name}" for name in _PARTS]
+    if "mttr.mean" not in arrays and all(name in arrays for name in names_of_parts):
+        part, quick, slow = (arrays[name] for name in names_of_parts)
+        arrays["mttr.mean"] = part * quick + (1.0 - part) * slow
     for name, fitted in parameters.families():
-        kinds[name] = fitted.family
-        for key, values in _family(fitted, count, streams[name]).items():
-            arrays[f"{name}.{key}"] = values
+        arrays |= {f"{name}.{key}": values for key, values in _family(fitted, count, streams[name]).items()}
+    kinds = {name: fitted.family for name, fitted in parameters.families()}
     return Draws(arrays, kinds, parameters.unknown_uncertainty)
 
+
+_PARTS = ("share_quick", "quick", "slow")
 
 # a fixed order, so that what is drawn for one does not depend on what else is known
 _NAMES = (
@@ -168,8 +174,8 @@ _NAMES = (
 )  # fmt: skip
 
 
-def law_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:
-    """Quantiles of the law from which a quantity is drawn.
+def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:
+    """Quantiles of the distribution from which a quantity is drawn.
 
     Parameters
     ----------
@@ -181,47 +187,31 @@ def law_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:
     Examples
     --------
     >>> never = Duration(events=0, exposure=10_000.0)
-    >>> law_quantile(never, 0.05).round(-1).item()
+    >>> quantity_quantile(never, 0.05).round(-1).item()
     5210.0
     """
     p = np.clip(np.asarray(probability, dtype=np.float64), 1e-12, 1.0 - 1e-12)
-    law = quantity.drawn_by
-    if isinstance(quantity, Duration) and law in ("poisson", "exponential"):
-        assert quantity.events is not None
-        assert quantity.exposure is not None
+    kind = quantity.drawn_by
+    if isinstance(quantity, Duration) and kind in ("poisson", "exponential"):
         spread = quantity.dispersion or 1.0
-        shape = (quantity.events + (0.5 if law == "poisson" else 0.0)) / spread
+        shape = ((quantity.events or 0) + (0.5 if kind == "poisson" else 0.0)) / spread
         with np.errstate(divide="ignore", over="ignore"):
-            rate = special.gammaincinv(shape, 1.0 - p) * spread / quantity.exposure
+            rate = special.gammaincinv(shape, 1.0 - p) * spread / (quantity.exposure or np.nan)
             return np.asarray(1.0 / np.maximum(rate, 1e-300))
-    assert quantity.value is not None
-    assert quantity.low is not None
-    assert quantity.high is not None
-    # two halves of a normal law around the value on the log or logit scale, one for each side of the interval
-    z = special.ndtri(p)
-    far = special.ndtri(0.5 + 0.5 * (quantity.level or LEVEL))
-    if law == "logit-normal":
-        middle, low, high = (special.logit(np.clip(x, 1e-12, 1.0 - 1e-12)) for x in _three(quantity))
-        return np.asarray(special.expit(middle + np.where(z < 0.0, middle - low, high - middle) * z / far))
-    middle, low, high = (np.log(x) for x in _three(quantity))
-    return np.asarray(np.exp(middle + np.where(z < 0.0, middle - low, high - middle) * z / far))
-
-
-def _three(quantity: Quantity) -> tuple[float, float, float]:
-    assert quantity.value is not None
-    assert quantity.low is not None
-    assert quantity.high is not None
-    return quantity.value, quantity.low, quantity.high
-
-
-_PARTS = ("share_quick", "quick", "slow")
+    # two halves of a normal distribution around the value on the log or logit scale, one for each side of the interval
+    shares = kind == "logit-normal"
+    ends = np.array([quantity.low, quantity.value, quantity.high], dtype=np.float64)
+    low, middle, high = special.logit(np.clip(ends, 1e-12, 1.0 - 1e-12)) if shares else np.log(ends)
+    z, far = special.ndtri(p), special.ndtri(0.5 + 0.5 * (quantity.level or LEVEL))
+    at = middle + np.where(z < 0.0, middle - low, high - middle) * z / far
+    return np.asarray(special.expit(at) if shares else np.exp(at))
 
 
 def _together(mttr: Mttr, count: int, rng: np.random.Generator) -> dict[str, FloatArray]:
     """Probabilities at which the parts of the repairs and their mean are drawn, so that they agree.
 
     The parts are correlated as their estimates are (a Gaussian copula). The mean follows them: it is drawn from its own
-    law at the probability at which the mean that the parts imply lies, to first order, within its own.
+    distribution at the probability at which the mean that the parts imply lies, to first order, within its own.
     """
     parts = [getattr(mttr, name) for name in _PARTS]
     if mttr.correlation is None or not all(part is not None and part.uncertain for part in parts):
@@ -239,14 +229,6 @@ def _together(mttr: Mttr, count: int, rng: np.random.Generator) -> dict[str, Flo
     if norm > 0.0:
         found["mttr.mean"] = np.asarray(special.ndtr(z @ direction / norm))
     return found
-
-
-def _mean_of_parts(mttr: Mttr, arrays: dict[str, FloatArray]) -> None:
-    """Where only the parts are known, the mean of all repairs follows from them in every draw."""
-    names = ("mttr.quick", "mttr.slow", "mttr.share_quick")
-    if "mttr.mean" not in arrays and all(name in arrays for name in names):
-        share = arrays["mttr.share_quick"]
-        arrays["mttr.mean"] = share * arrays["mttr.quick"] + (1.0 - share) * arrays["mttr.slow"]
 
 
 def _family(fitted: FittedFamily, count: int, rng: np.random.Generator) -> dict[str, FloatArray]:

@@ -1,4 +1,4 @@
-"""Parameters in the forms that other tools read: AIReSim's YAML and the failure options of LANL's BatSim driver.
+"""Parameters in the forms that other tools read: AIReSim's YAML, the options of LANL's BatSim driver, scipy.stats.
 
 AIReSim (github.com/karthikp-ubc/airesim) reads a flat YAML of its parameters, times in minutes. LANL's driver of BatSim
 (github.com/hpc/simulator) reads ``SMTBF`` and ``MTTR``, in seconds, from its JSON configuration, and BatSim takes them
@@ -8,16 +8,29 @@ as the options ``--SMTBF`` and ``--MTTR``.
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import scipy.stats
+from scipy.stats.distributions import rv_frozen
+
+from relfit.calibration.schema import Parameters
 from relfit.errors import ArgumentError
+from relfit.families import family_named
 from relfit.writing import complete
 
-if TYPE_CHECKING:
-    from relfit.calibration.schema import Parameters
-
-__all__ = ["AIRESIM_KEYS", "airesim", "airesim_values", "batsim", "batsim_values"]
+__all__ = [
+    "AIRESIM_KEYS",
+    "SCIPY_FAMILIES",
+    "airesim_values",
+    "batsim_values",
+    "scipy_distribution",
+    "to_airesim",
+    "to_batsim",
+    "to_scipy",
+]
 
 _MINUTES = 60.0
 _SECONDS = 3600.0
@@ -51,7 +64,6 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
 
     Examples
     --------
-    >>> from relfit.calibration import Parameters
     >>> known = Parameters(mtbf="2400h", mttr={"quick": 2, "slow": 50, "share_quick": 0.2})
     >>> values = airesim_values(known)
     >>> values["auto_repair_time"], values["manual_repair_time"], values["prob_auto_to_manual"]
@@ -74,7 +86,7 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     else:
         values["random_failure_rate"] = rate
         values["systematic_failure_fraction"] = 0.0
-        values |= _law(parameters)
+        values |= _shape(parameters)
     quick, slow, share = (known.get(f"mttr.{name}") for name in ("quick", "slow", "share_quick"))
     if quick is not None and slow is not None and share is not None and slow > quick:
         values["auto_repair_time"] = quick * _MINUTES
@@ -86,7 +98,7 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     return values
 
 
-def _law(parameters: Parameters) -> dict[str, float | str]:
+def _shape(parameters: Parameters) -> dict[str, float | str]:
     fitted = parameters.failure
     if fitted is not None and fitted.family == "weibull":
         return {"failure_distribution": "weibull", "weibull_shape": fitted.parameters["shape"]}
@@ -95,7 +107,7 @@ def _law(parameters: Parameters) -> dict[str, float | str]:
     return {"failure_distribution": "exponential"}
 
 
-def airesim(parameters: Parameters, path: str | Path, **others: float | str | bool) -> Path:
+def to_airesim(parameters: Parameters, path: str | Path, **others: float | str | bool) -> Path:
     """Write a parameter file for AIReSim; what a log does not tell keeps AIReSim's defaults.
 
     Parameters
@@ -115,7 +127,7 @@ def airesim(parameters: Parameters, path: str | Path, **others: float | str | bo
         if name not in AIRESIM_KEYS:
             raise ArgumentError(f"AIReSim has no parameter {name!r}", remedy=f"it has {', '.join(AIRESIM_KEYS)}")
     values = {**airesim_values(parameters), **others}
-    lines = ["# AIReSim parameters from relfit. Times are minutes, rates failures a minute."]
+    lines = ["# AIReSim parameters from relfit. Times are minutes, rates failures per minute."]
     lines += [f"# {line}" for line in _about(parameters)]
     if "auto_repair_time" not in values:
         lines.append("# Repair times are not known: AIReSim's defaults hold.")
@@ -158,7 +170,6 @@ def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str,
 
     Examples
     --------
-    >>> from relfit.calibration import Parameters
     >>> batsim_values(Parameters(mtbf="20000h", mttr="24h"), nodes=1000)
     {'SMTBF': 72000.0, 'MTTR': 86400.0, 'nodes': 1000}
     """
@@ -177,7 +188,7 @@ def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str,
     return {**values, "nodes": count}
 
 
-def batsim(parameters: Parameters, path: str | Path, nodes: int | None = None) -> Path:
+def to_batsim(parameters: Parameters, path: str | Path, nodes: int | None = None) -> Path:
     """Write the failure options of LANL's BatSim.
 
     Parameters
@@ -202,12 +213,96 @@ def batsim(parameters: Parameters, path: str | Path, nodes: int | None = None) -
     return _write(" ".join(options) + "\n", target)
 
 
+# ----------------------------------------------------------------------- scipy
+
+
+def _generalised_gamma(mu: float, sigma: float, q: float) -> rv_frozen:
+    if q == 0.0:
+        return scipy.stats.lognorm(sigma, scale=math.exp(mu))
+    return scipy.stats.gengamma(1.0 / q**2, q / sigma, scale=math.exp(mu + 2.0 * sigma / q * math.log(abs(q))))
+
+
+SCIPY_FAMILIES: dict[str, Callable[..., rv_frozen]] = {
+    "exponential": lambda rate: scipy.stats.expon(scale=1.0 / rate),
+    "weibull": lambda shape, scale: scipy.stats.weibull_min(shape, scale=scale),
+    "gamma": lambda shape, scale: scipy.stats.gamma(shape, scale=scale),
+    "lognormal": lambda meanlog, sdlog: scipy.stats.lognorm(sdlog, scale=math.exp(meanlog)),
+    "loglogistic": lambda shape, scale: scipy.stats.fisk(shape, scale=scale),
+    "generalised_gamma": _generalised_gamma,
+    "inverse_gaussian": lambda mean_life, shape: scipy.stats.invgauss(mean_life / shape, scale=shape),
+    "birnbaum_saunders": lambda shape, scale: scipy.stats.fatiguelife(shape, scale=scale),
+    "gompertz": lambda rate, growth: scipy.stats.gompertz(rate / growth, scale=1.0 / growth),
+    "weibull3": lambda shape, scale, threshold: scipy.stats.weibull_min(shape, loc=threshold, scale=scale),
+}
+
+
+def scipy_distribution(family: str, parameters: Mapping[str, float]) -> rv_frozen:
+    """The frozen distribution of scipy.stats for a family of relfit; times are hours.
+
+    Raises
+    ------
+    ArgumentError
+        For a family that scipy does not have.
+
+    Examples
+    --------
+    >>> scipy_distribution("weibull", {"shape": 0.8, "scale": 1000.0}).sf(100.0).round(4).item()
+    0.8534
+    """
+    name = family_named(family).name
+    if name not in SCIPY_FAMILIES:
+        raise ArgumentError(f"scipy has no {name} distribution", remedy=f"it has {', '.join(SCIPY_FAMILIES)}")
+    return SCIPY_FAMILIES[name](**parameters)
+
+
+def to_scipy(parameters: Parameters, path: str | Path) -> Path:
+    """Write a Python module that needs scipy only: frozen distributions of what the parameters know, in hours.
+
+    ``failure`` and ``repair`` are the fitted families where scipy has them, else exponentials with the calibrated means
+    of single nodes and of all repairs.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    path : str or Path
+        Of the module; complete or absent.
+
+    Raises
+    ------
+    ArgumentError
+        When neither is known.
+
+    Examples
+    --------
+    >>> written = to_scipy(Parameters(mtbf="20000h", mttr="24h"), "distributions.py")
+    >>> print(written.read_text().splitlines()[-1])
+    repair = stats.expon(scale=24.0)
+    """
+    known = parameters.values()
+    lines = []
+    for name, fitted, mean in (
+        ("failure", parameters.failure, known.get("mtbf.node", known.get("mtbf.outage"))),
+        ("repair", parameters.repair, known.get("mttr.mean")),
+    ):
+        if fitted is not None and fitted.family in SCIPY_FAMILIES:
+            frozen: Any = scipy_distribution(fitted.family, fitted.parameters)
+            numbers = [repr(float(value)) for value in frozen.args]
+            numbers += [f"{key}={float(value)!r}" for key, value in frozen.kwds.items()]
+            lines.append(f"{name} = stats.{frozen.dist.name}({', '.join(numbers)})")
+        elif mean is not None:
+            lines.append(f"{name} = stats.expon(scale={mean!r})")
+    if not lines:
+        raise ArgumentError("no time to failure or to repair is known", remedy="calibrate a log, or give mtbf")
+    head = '"""Distributions of times to failure and to repair, in hours, from relfit."""\n\nfrom scipy import stats\n\n'
+    return _write(head + "\n".join(lines) + "\n", Path(path))
+
+
 # -------------------------------------------------------------------- together
 
 
 def _about(parameters: Parameters) -> list[str]:
     """Where the parameters come from, in lines of a comment."""
-    lines = [parameters.sentence]
+    lines = [parameters.headline]
     source: Any = parameters.provenance
     if source is not None and source.files:
         lines.append(f"from {', '.join(source.files)}" + (f", sha256 {source.sha256[0]}" if source.sha256 else ""))

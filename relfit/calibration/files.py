@@ -2,40 +2,83 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import json as json_module
+import json
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from relfit.calibration.complaints import ParameterError, dotted
-from relfit.calibration.positions import lines_of_json, lines_of_toml, nearest_line
-from relfit.calibration.quantities import Model
-from relfit.calibration.schema import Parameters
+from relfit.calibration.schema import Parameters, plain
+from relfit.calibration.validation_errors import ParameterError, Place, dotted
 from relfit.errors import ArgumentError, ReadError
 from relfit.writing import complete
 
-__all__ = ["KINDS", "parameters_of_text", "plain", "read_parameters", "text_of_parameters", "write_parameters"]
+__all__ = [
+    "parameters_of_document",
+    "parameters_of_text",
+    "read_document",
+    "read_parameters",
+    "text_of_parameters",
+    "write_parameters",
+]
 
-Place = tuple[str | int, ...]
-
-KINDS = ("toml", "json")
+_KINDS = ("toml", "json")
 _LARGEST = 10_000_000  # bytes
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document\))$")
 _HEADER = "# Parameters of a cluster, for relfit's planners. Times are hours.\n\n"
+_REMEDY = "name a .toml or .json file, as relfit calibrate LOG -o params.toml writes it"
+_VERSION_1 = {  # keys that files of version 1 have
+    "era": "period",
+    "law": "distribution",
+    "lives": "times_to_failure",
+    "lives_censored": "times_to_failure_censored",
+    "zero_lives": "zero_times_to_failure",
+    "rows_refused": "rows_rejected",
+}
 
 
-# ----------------------------------------------------------------------- reading
-
-
-def read_parameters(path: Path) -> Parameters:
-    """Read and check a file.
+def read_parameters(path: str | Path) -> Parameters:
+    """Read and check a parameter file, TOML or JSON by its ending.
 
     Raises
     ------
     ReadError
-        When it cannot be read, is no TOML or JSON, or says something that cannot be.
+        When it cannot be read, is no TOML or JSON, or says something that cannot be: one line with the dotted key.
+    """
+    return parameters_of_document(read_document(Path(path)), Path(path))
+
+
+def parameters_of_text(text: str, kind: str = "toml") -> Parameters:
+    """Read and check a text.
+
+    Parameters
+    ----------
+    text : str
+    kind : {"toml", "json"}
+
+    Raises
+    ------
+    ReadError
+        As `read_parameters`.
+
+    Examples
+    --------
+    >>> parameters_of_text('mtbf = "0h"')
+    Traceback (most recent call last):
+    relfit.errors.ReadError: mtbf: this cannot be 0; it must be above 0
+    """
+    if kind not in _KINDS:
+        raise ArgumentError(f"parameters are not written as {kind!r}", remedy=f"use {' or '.join(_KINDS)}")
+    return parameters_of_document(_parsed(text, kind, None), None)
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The tables and values of a file, unchecked.
+
+    Raises
+    ------
+    ReadError
+        When it cannot be read, or is no TOML or JSON.
     """
     kind = _kind(path, ReadError)
     try:
@@ -43,169 +86,130 @@ def read_parameters(path: Path) -> Parameters:
             raise ReadError("this file is far too large for parameters", path=path)
         data = path.read_bytes()
     except OSError as error:
-        raise ReadError(
-            f"cannot read parameters: {error.strerror or error}",
-            path=path,
-            remedy="name a .toml or .json file, as relfit calibrate LOG -o params.toml writes it",
-        ) from error
+        raise ReadError(f"cannot read parameters: {error.strerror or error}", path=path, remedy=_REMEDY) from error
     except ValueError as error:  # a name with a null character
-        raise ReadError(
-            f"cannot read parameters: {error}",
-            remedy="name a .toml or .json file, as relfit calibrate LOG -o params.toml writes it",
-        ) from error
+        raise ReadError(f"cannot read parameters: {error}", remedy=_REMEDY) from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ReadError("this is not text in UTF-8", path=path, line=line) from None
-    return parameters_of_text(text, kind, path)
+    return _parsed(text, kind, path)
 
 
-def parameters_of_text(text: str, kind: str, path: Path | None) -> Parameters:
-    """Read and check a text; `path` is for messages.
+def parameters_of_document(document: dict[str, Any], path: Path | None) -> Parameters:
+    """The parameters that tables and values say; `path` is for messages.
 
     Raises
     ------
     ReadError
-        As `read_parameters`.
+        For what cannot be, by the key as the document has it.
     """
-    if kind not in KINDS:
-        raise ArgumentError(f"parameters are not written as {kind!r}", remedy=f"use {' or '.join(KINDS)}")
-    document = _toml(text, path) if kind == "toml" else _json(text, path)
-    if not isinstance(document, dict):
-        raise ReadError("parameters are a table of names and values", path=path, line=1)
     if not document:
         raise ReadError("there are no parameters here", path=path, remedy='write at least mtbf = "20000h"')
+    if document.get("version") == 1:
+        document = {**_renamed(document), "version": 2}
     try:
         return Parameters(**document)
     except ParameterError as error:
-        try:
-            lines = lines_of_toml(text) if kind == "toml" else lines_of_json(text)
-        except RecursionError:
-            lines = {}
-        placed = []
-        for place, what, remedy in error.complaints:
-            written = _written(place, lines)
-            placed.append((nearest_line(lines, written), dotted(written), what, remedy))
-        line, key, what, remedy = min(placed, key=lambda item: item[0] or 0)
-        raise ReadError(f"{key}: {what}" if key else what, path=path, line=line, remedy=remedy) from None
+        key = dotted(_written(error.place, document))
+        what = error.what_is_wrong
+        raise ReadError(f"{key}: {what}" if key else what, path=path, remedy=error.remedy) from None
 
 
-def _written(place: Place, lines: dict[Place, int]) -> Place:
-    """The place as the file has it.
-
-    ``mtbf = "20h"`` stands for ``mtbf.node.value``, ``tray`` for ``node``, ``[mtbf] value = 20`` for a table of a node.
-    """
-    short = {"mtbf": "node", "mttr": "mean"}.get(str(place[0])) if place else None
-    if len(place) > 1 and place[1] == short and place[:2] not in lines:
-        other = next((name for name in ("tray", "server") if (place[0], name) in lines), None)
-        place = (place[0], *place[2:]) if other is None else (place[0], other, *place[2:])
-    if place and place[-1] == "value" and place not in lines:
-        place = place[:-1]
-    return place
-
-
-def _toml(text: str, path: Path | None) -> Any:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = _AT_LINE.search(str(error))
-        line = int(found[1]) if found and found[1] else text.count("\n") + 1 if found else None
-        what = _AT_LINE.sub("", str(error))
-        raise ReadError(f"this is not TOML: {what}", path=path, line=line) from None
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise ReadError(f"this is not TOML: {_reason(error)}", path=path) from None
-
-
-def _json(text: str, path: Path | None) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        table = dict(pairs)
-        if len(table) < len(pairs):
-            names = [name for name, _ in pairs]
-            raise _TwiceError(next(name for i, name in enumerate(names) if name in names[:i]))
-        return table
-
-    def constant(name: str) -> Any:
-        raise ValueError(f"{name} is no number")
-
-    try:
-        return json_module.loads(text, object_pairs_hook=unique, parse_constant=constant)
-    except json_module.JSONDecodeError as error:
-        raise ReadError(f"this is not JSON: {error.msg}", path=path, line=error.lineno) from None
-    except _TwiceError as error:
-        places = [m.start() for m in re.finditer(re.escape(json_module.dumps(str(error))) + r"\s*:", text)]
-        line = text.count("\n", 0, places[1]) + 1 if len(places) > 1 else None
-        raise ReadError(f"the key {str(error)!r} is there twice", path=path, line=line) from None
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise ReadError(f"this is not JSON: {_reason(error)}", path=path) from None
-
-
-class _TwiceError(Exception):
-    """A key that a table of JSON has twice."""
-
-
-def _reason(error: Exception) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error).split(";")[0]
-
-
-# ----------------------------------------------------------------------- writing
-
-
-def write_parameters(parameters: Parameters, path: Path) -> Path:
-    """Write to a file whose ending says the kind.
+def write_parameters(parameters: Parameters, path: str | Path) -> Path:
+    """Write to a file, TOML or JSON by its ending; the file is complete or absent.
 
     Raises
     ------
     ArgumentError
         For another ending, or a place where nothing can be written.
     """
-    text = text_of_parameters(parameters, _kind(path, ArgumentError))
-    with complete(path) as part:
+    target = Path(path)
+    text = text_of_parameters(parameters, _kind(target, ArgumentError))
+    with complete(target) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
-    return path
+    return target
 
 
-def text_of_parameters(parameters: Parameters, kind: str) -> str:
-    """TOML or JSON."""
+def text_of_parameters(parameters: Parameters, kind: str = "toml") -> str:
+    """As `write_parameters` writes it; `kind` is ``"toml"`` or ``"json"``."""
     if kind == "json":
-        return json_module.dumps(plain(parameters, json=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(plain(parameters, json=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if kind != "toml":
-        raise ArgumentError(f"parameters are not written as {kind!r}", remedy=f"use {' or '.join(KINDS)}")
+        raise ArgumentError(f"parameters are not written as {kind!r}", remedy=f"use {' or '.join(_KINDS)}")
     import tomli_w
 
     return _HEADER + tomli_w.dumps(plain(parameters, json=False))
 
 
-def plain(model: Model, *, json: bool) -> dict[str, Any]:
-    """The model as tables, lists and values; what is not there is left out, what is empty too.
+# ---------------------------------------------------------------------- details
 
-    Examples
-    --------
-    >>> plain(Parameters(mtbf="1 day"), json=True)
-    {'version': 1, 'mtbf': {'node': {'value': 24.0, 'unit': 'hours'}}}
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_VERSION_1.get(key, key): _renamed(inner) for key, inner in value.items()}
+    return [_renamed(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _has(document: Any, place: Place) -> bool:
+    for part in place:
+        try:
+            document = document[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
+
+
+def _written(place: Place, document: dict[str, Any]) -> Place:
+    """The place as the document has it.
+
+    ``mtbf = "20h"`` stands for ``mtbf.node.value``, ``tray`` for ``node``, ``[mtbf] value = 20`` for a table of a node.
     """
+    short = {"mtbf": "node", "mttr": "mean"}.get(str(place[0])) if place else None
+    if len(place) > 1 and place[1] == short and not _has(document, place[:2]):
+        other = [name for name in ("tray", "server") if _has(document, (place[0], name))]
+        place = (place[0], *other[:1], *place[2:])
+    return place[:-1] if place and place[-1] == "value" and not _has(document, place) else place
+
+
+def _parsed(text: str, kind: str, path: Path | None) -> dict[str, Any]:
+    name = kind.upper()
+    try:
+        if kind == "toml":
+            document = tomllib.loads(text)
+        else:
+            document = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+    except tomllib.TOMLDecodeError as error:
+        at = _AT_LINE.search(str(error))
+        line = int(at[1]) if at and at[1] else text.count("\n") + 1 if at else None
+        raise ReadError(f"this is not {name}: {_AT_LINE.sub('', str(error))}", path=path, line=line) from None
+    except json.JSONDecodeError as error:
+        raise ReadError(f"this is not {name}: {error.msg}", path=path, line=error.lineno) from None
+    except RecursionError:
+        raise ReadError(f"this is not {name}: it is nested too deeply", path=path) from None
+    except (ValueError, OverflowError) as error:
+        raise ReadError(f"this is not {name}: {str(error).split(';')[0]}", path=path) from None
+    if not isinstance(document, dict):
+        raise ReadError("parameters are a table of names and values", path=path, line=1)
+    return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
-    for name in type(model).model_fields:
-        value = _plain(getattr(model, name), json)
-        if value is not None and (value or not isinstance(value, (dict, list))):
-            table[name] = value
+    for name, value in pairs:
+        if name in table:
+            raise ValueError(f"the key {name!r} is there twice")
+        table[name] = value
     return table
 
 
-def _plain(value: Any, json: bool) -> Any:
-    if isinstance(value, Model):
-        return plain(value, json=json)
-    if isinstance(value, dict):
-        return {key: _plain(inner, json) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner, json) for inner in value]
-    if isinstance(value, dt.datetime) and json:
-        return value.isoformat()
-    return value
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
 
 
 def _kind(path: Path, error: type[ReadError | ArgumentError]) -> str:
     kind = path.suffix.lower().lstrip(".")
-    if kind not in KINDS:
+    if kind not in _KINDS:
         raise error(f"{path} does not end in .toml or .json", remedy="the ending names the format")
     return kind

@@ -10,7 +10,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 from pydantic_core import PydanticCustomError
@@ -21,7 +21,8 @@ from relfit.units import hours, unit_in_hours
 __all__ = ["LEVEL", "Count", "Duration", "Model", "Number", "Quantity", "Ratio", "Share", "rejection"]
 
 LEVEL = 0.95
-Law = Literal["poisson", "exponential", "lognormal", "logit-normal"]
+_INTERVAL = ("value", "low", "high")
+_COUNTS = ("events", "exposure")
 
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Positive = Annotated[float, Strict(), Field(gt=0.0, allow_inf_nan=False)]
@@ -29,11 +30,6 @@ Fraction = Annotated[float, Strict(), Field(ge=0.0, le=1.0, allow_inf_nan=False)
 Level = Annotated[float, Strict(), Field(gt=0.0, lt=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Strict(), Field(ge=0)]
 
-_NEEDED: dict[str, tuple[str, ...]] = {
-    "poisson": ("events", "exposure"),
-    "exponential": ("events", "exposure"),
-    "lognormal": ("value", "low", "high"),
-}
 _TEXT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -55,12 +51,15 @@ class Quantity(Model):
     as where nothing failed.
     """
 
+    _needs: ClassVar[dict[str, tuple[str, ...]]] = {"lognormal": _INTERVAL}
+    """Distributions that a planner may draw from, the first by default, and what each needs."""
+
     value: Number | None = Field(None, description="the estimate; absent where the log gives a limit only")
     low: Number | None = Field(None, description="lower limit of the interval")
     high: Number | None = Field(None, description="upper limit of the interval")
     level: Level | None = Field(None, description="level of the interval, 0.95 where it is not given")
     events: Count | None = Field(None, description="failures, repairs or nodes behind the value")
-    law: Law | None = Field(
+    distribution: Literal["poisson", "exponential", "lognormal", "logit-normal"] | None = Field(
         None,
         description="how planners draw it: poisson, exponential, lognormal or (shares) logit-normal; follows from what "
         "else is given",
@@ -81,7 +80,7 @@ class Quantity(Model):
         return data
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _possible(self) -> Self:
         value, low, high = self.value, self.low, self.high
         if value is None and low is None and high is None:
             raise rejection("neither a value nor a limit is given", remedy="give value")
@@ -93,6 +92,15 @@ class Quantity(Model):
                 raise rejection(f"{name} ({end:g}) is {side} the value ({value:g})", at=name)
         if low is not None and high is not None and low > high:
             raise rejection(f"low ({low:g}) is above high ({high:g})", at="low")
+        if self.distribution is not None:
+            leave = "leave distribution out"
+            if self.distribution not in self._needs:
+                what = f"a {type(self).__name__.lower()} cannot have the distribution {self.distribution}"
+                raise rejection(what, at="distribution", remedy=leave)
+            for name in self._needs[self.distribution]:
+                if getattr(self, name) is None:
+                    what = f"the distribution {self.distribution} needs {name}"
+                    raise rejection(what, at="distribution", remedy=f"give {name}, or {leave}")
         return self
 
     @property
@@ -102,16 +110,12 @@ class Quantity(Model):
 
     @property
     def drawn_by(self) -> str | None:
-        """The law that planners draw from; None where only a point is known."""
-        if self.law is not None:
-            return self.law
-        if self.value is None or self.low is None or self.high is None:
-            return None
-        return self._of_interval()
-
-    @classmethod
-    def _of_interval(cls) -> str:
-        return "lognormal"
+        """The distribution that planners draw from; None where only a point is known."""
+        if self.distribution is not None:
+            return self.distribution
+        return next(
+            (name for name, needs in self._needs.items() if all(getattr(self, key) is not None for key in needs)), None
+        )
 
 
 class Duration(Quantity):
@@ -128,6 +132,8 @@ class Duration(Quantity):
     >>> Duration(events=12, exposure=240_000.0).value, round(Duration(events=0, exposure=30_000.0).low)
     (20000.0, 10014)
     """
+
+    _needs: ClassVar[dict[str, tuple[str, ...]]] = {"poisson": _COUNTS, "exponential": _COUNTS, "lognormal": _INTERVAL}
 
     value: Positive | None = Field(None, description="the estimate; absent where the log gives a limit only")
     low: Positive | None = Field(None, description="lower limit of the interval")
@@ -152,7 +158,7 @@ class Duration(Quantity):
         except ArgumentError as error:
             raise rejection(error.what, at="unit", remedy=error.remedy) from None
         read = {**data, "unit": "hours"}
-        for name in ("value", "low", "high"):
+        for name in _INTERVAL:
             given = data.get(name)
             if isinstance(given, (str, dt.timedelta)):
                 read[name] = _hours_of(given, name)
@@ -161,28 +167,15 @@ class Duration(Quantity):
         return _from_counts(read)
 
     @model_validator(mode="after")
-    def _law_has_what_it_needs(self) -> Self:
-        for name in _NEEDED.get(self.law or "", ()):
-            if getattr(self, name) is None:
-                raise rejection(f"the law {self.law} needs {name}", at="law", remedy=f"give {name}, or leave law out")
+    def _counts_agree(self) -> Self:
         if self.drawn_by in ("poisson", "exponential") and self.value is not None:
-            assert self.events is not None
-            assert self.exposure is not None
-            if abs(self.value * self.events - self.exposure) > 0.01 * self.exposure:
-                what = f"the value ({self.value:g} h) is not exposure over events ({self.exposure:g} h / {self.events})"
+            events, exposure = self.events or 0, self.exposure or 0.0
+            if abs(self.value * events - exposure) > 0.01 * exposure:
+                what = f"the value ({self.value:g} h) is not exposure over events ({exposure:g} h / {events})"
                 raise rejection(what, at="exposure", remedy="leave out the value, or events and exposure")
-        if self.law == "exponential" and self.events == 0:
-            raise rejection("the law exponential needs at least one event", at="events")
-        if self.law == "logit-normal":
-            raise rejection("the law logit-normal is for shares", at="law", remedy="leave law out")
+        if self.distribution == "exponential" and self.events == 0:
+            raise rejection("the distribution exponential needs at least one event", at="events")
         return self
-
-    @property
-    def drawn_by(self) -> str | None:
-        """The law that planners draw from; None where only a point is known."""
-        if self.law is None and self.events is not None and self.exposure is not None:
-            return "poisson"
-        return super().drawn_by
 
 
 class Share(Quantity):
@@ -194,21 +187,11 @@ class Share(Quantity):
     0.8
     """
 
+    _needs: ClassVar[dict[str, tuple[str, ...]]] = {"logit-normal": _INTERVAL}
+
     value: Fraction | None = Field(None, description="the estimate")
     low: Fraction | None = Field(None, description="lower limit of the interval")
     high: Fraction | None = Field(None, description="upper limit of the interval")
-
-    @model_validator(mode="after")
-    def _law_of_a_share(self) -> Self:
-        if self.law not in (None, "logit-normal"):
-            raise rejection(f"the law {self.law} is not for shares", at="law", remedy="leave law out")
-        if self.law is not None and (self.value is None or self.low is None or self.high is None):
-            raise rejection(f"the law {self.law} needs value, low and high", at="law")
-        return self
-
-    @classmethod
-    def _of_interval(cls) -> str:
-        return "logit-normal"
 
 
 class Ratio(Quantity):
@@ -217,14 +200,6 @@ class Ratio(Quantity):
     value: Positive | None = Field(None, description="the estimate")
     low: Positive | None = Field(None, description="lower limit of the interval")
     high: Positive | None = Field(None, description="upper limit of the interval")
-
-    @model_validator(mode="after")
-    def _law_of_a_ratio(self) -> Self:
-        if self.law not in (None, "lognormal"):
-            raise rejection(f"the law {self.law} is not for ratios", at="law", remedy="leave law out")
-        if self.law is not None and (self.value is None or self.low is None or self.high is None):
-            raise rejection(f"the law {self.law} needs value, low and high", at="law")
-        return self
 
 
 def _hours_of(given: Any, name: str) -> float:
@@ -244,7 +219,7 @@ def _from_counts(read: dict[str, Any]) -> dict[str, Any]:
     """The table with a value from events and exposure, where it has these and nothing else."""
     events: Any = read.get("events")
     exposure: Any = read.get("exposure")
-    if any(read.get(name) is not None for name in ("value", "low", "high")):
+    if any(read.get(name) is not None for name in _INTERVAL):
         return read
     if type(events) is not int or type(exposure) not in (int, float) or events < 0 or not exposure > 0.0:
         return read

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from html import escape
+from typing import Annotated, Any, Literal, Self
 
+import numpy as np
+import pandas as pd
 from pydantic import Field, Strict, ValidationError, model_validator
 
 from relfit.calibration.quantities import Count, Duration, Model, Number, Quantity, Ratio, Share, rejection
+from relfit.calibration.validation_errors import ParameterError
 from relfit.errors import ArgumentError
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    from scipy.stats.distributions import rv_frozen
-
-    from relfit.calibration.draws import Draws
-    from relfit.families import Family
+from relfit.families import Family, family_named
 
 __all__ = [
     "BadNodes",
@@ -120,17 +116,15 @@ class FittedFamily(Model):
     )
     unit: Literal["hours"] = Field("hours", description="unit of time in the parameters; only hours")
     events: Count | None = Field(None, description="failures or completed repairs behind the fit")
-    censored: Count | None = Field(None, description="lives or repairs cut off")
+    censored: Count | None = Field(None, description="times cut off")
     dispersion: Annotated[float, Strict(), Field(ge=1.0, allow_inf_nan=False)] | None = Field(
-        None, description="factor by which the covariance was widened because lives depend on each other"
+        None, description="factor by which the covariance was widened because times of one node depend on each other"
     )
     mean: Duration | None = Field(None, description="mean under the fitted family")
     method: str | None = Field(None, description="how it was fitted, and chosen among which families")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        from relfit.families import family_named
-
         try:
             kind = family_named(self.family)
         except ArgumentError as error:
@@ -168,27 +162,8 @@ class FittedFamily(Model):
         >>> FittedFamily(family="weibull", parameters={"shape": 0.8, "scale": 1000.0}).distribution()
         Weibull(shape=0.8, scale=1000)
         """
-        from relfit.families import family_named
-
         kind = family_named(self.family)
         return kind(**{name: self.parameters[name] for name in kind.parameter_names()})
-
-    def to_scipy(self) -> rv_frozen:
-        """The same distribution as a frozen one of scipy.stats, for families that scipy has.
-
-        Raises
-        ------
-        ArgumentError
-            For a family that scipy does not have.
-
-        Examples
-        --------
-        >>> FittedFamily(family="exponential", parameters={"rate": 0.01}).to_scipy().mean().item()
-        100.0
-        """
-        from relfit.calibration.scipy_laws import frozen
-
-        return frozen(self.family, self.parameters)
 
 
 class BadNodes(Model):
@@ -221,7 +196,7 @@ class Fleet(Model):
 class Period(Model):
     """The part of the log that the parameters come from."""
 
-    name: str = Field(description="steady, higher later rate, ... where it was found; given; or all")
+    name: str = Field(description="of the stable period (steady, ...); given; or all")
     start: dt.datetime | None = Field(None, description="its beginning, UTC")
     end: dt.datetime | None = Field(None, description="its end, UTC")
     hours: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(None, description="its length")
@@ -231,11 +206,11 @@ class Period(Model):
 class Censoring(Model):
     """What was seen whole, and what was cut off."""
 
-    lives: Count | None = Field(None, description="times to failure")
-    lives_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
+    times_to_failure: Count | None = Field(None, description="times to failure")
+    times_to_failure_censored: Count | None = Field(None, description="of them, cut off by the end of observation")
     outages: Count | None = Field(None, description="outages of nodes")
     outages_censored: Count | None = Field(None, description="of them, cut off by an end of observation")
-    zero_lives: Count | None = Field(None, description="times to failure of no length, left out of families")
+    zero_times_to_failure: Count | None = Field(None, description="times to failure of no length, left out of families")
     zero_repairs: Count | None = Field(None, description="repairs of no length, left out of families")
     begun_before: Count | None = Field(None, description="outages that had begun before observation did")
     ends_unknown: Count | None = Field(None, description="outages without a known end, no repair times")
@@ -267,7 +242,7 @@ class Parameters(Model):
     Parameters: mtbf.node 20000 h (uncertainty unknown), mttr.mean 24 h (uncertainty unknown)
     """
 
-    version: Literal[1] = Field(1, description="version of this schema")
+    version: Literal[2] = Field(2, description="version of this schema")
     name: str | None = Field(None, description="what the cluster is called")
     mtbf: Mtbf = Field(default_factory=lambda: Mtbf(), description="mean times between failures")
     mttr: Mttr = Field(default_factory=lambda: Mttr(), description="mean times to repair")
@@ -292,68 +267,7 @@ class Parameters(Model):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            from relfit.calibration.complaints import ParameterError
-
             raise ParameterError(error, Parameters) from None
-
-    # ----------------------------------------------------------------- reading
-
-    @classmethod
-    def read(cls, path: str | Path) -> Parameters:
-        """Read and check a file, TOML or JSON by its ending.
-
-        Raises
-        ------
-        ReadError
-            For a file that cannot be read, or says something that cannot be: one line with the key's place.
-        """
-        from relfit.calibration.files import read_parameters
-
-        return read_parameters(Path(path))
-
-    @classmethod
-    def of_text(cls, text: str, kind: str = "toml") -> Parameters:
-        """Read and check a text.
-
-        Parameters
-        ----------
-        text : str
-        kind : {"toml", "json"}
-
-        Raises
-        ------
-        ReadError
-            As `read`.
-
-        Examples
-        --------
-        >>> Parameters.of_text('mtbf = "0h"')
-        Traceback (most recent call last):
-        relfit.errors.ReadError: line 1: mtbf: this cannot be 0; it must be above 0
-        """
-        from relfit.calibration.files import parameters_of_text
-
-        return parameters_of_text(text, kind, None)
-
-    def write(self, path: str | Path) -> Path:
-        """Write to a file, TOML or JSON by its ending; the file is complete or absent.
-
-        Raises
-        ------
-        ArgumentError
-            For another ending, or a place where nothing can be written.
-        """
-        from relfit.calibration.files import write_parameters
-
-        return write_parameters(self, Path(path))
-
-    def to_text(self, kind: str = "toml") -> str:
-        """As `write` writes it; `kind` is ``"toml"`` or ``"json"``."""
-        from relfit.calibration.files import text_of_parameters
-
-        return text_of_parameters(self, kind)
-
-    # ----------------------------------------------------------------- looking
 
     def quantities(self) -> Iterator[tuple[str, Quantity]]:
         """Durations, shares and ratios that are there, each with its dotted name."""
@@ -372,7 +286,7 @@ class Parameters(Model):
                 yield name, found
 
     def values(self) -> dict[str, float]:
-        """Estimates by the names that `draws` uses; quantities with a limit only are left out.
+        """Estimates by the names that `relfit.calibration.draw_parameters` uses; quantities with a limit only are left out.
 
         Examples
         --------
@@ -409,7 +323,7 @@ class Parameters(Model):
                 limit = dict(self.quantities()).get(name)
                 why = self.absent.get(name)
                 if limit is not None:
-                    why = f"only a limit is known: {_words(limit)}"
+                    why = f"only a limit is known: {_text(limit)}"
                 raise ArgumentError(
                     f"these parameters have no {name}" + (f" ({why})" if why else ""), remedy="give it in the file"
                 )
@@ -417,7 +331,7 @@ class Parameters(Model):
 
     @property
     def unknown_uncertainty(self) -> tuple[str, ...]:
-        """Names of what has a value and no uncertainty, which `draws` therefore keeps fixed."""
+        """Names of what has a value and no uncertainty, which draws therefore keep fixed."""
         names = [name for name, quantity in self.quantities() if not quantity.uncertain]
         return (*names, *(name for name, family in self.families() if family.covariance is None))
 
@@ -426,46 +340,14 @@ class Parameters(Model):
         """Findings that speak against what planners assume."""
         return tuple(check.finding for check in self.checks if check.concern)
 
-    def draws(self, count: int = 1000, rng: int | np.random.Generator | None = None) -> Draws:
-        """Parameters drawn from their calibrated distribution; see `relfit.calibration.Draws`.
-
-        Parameters
-        ----------
-        count : int
-            How many, at least 1.
-        rng : int or numpy.random.Generator, optional
-            The same seed gives the same draws.
-
-        Raises
-        ------
-        ArgumentError
-            For a count below 1.
-
-        Examples
-        --------
-        >>> known = Parameters(mtbf={"value": 20000, "low": 15000, "high": 27000, "level": 0.9})
-        >>> drawn = known.draws(10_000, rng=1)
-        >>> [round(limit, -3) for limit in drawn.interval("mtbf.node", 0.9)]
-        [15000.0, 27000.0]
-        """
-        from relfit.calibration.draws import draw
-
-        return draw(self, count, rng)
-
-    # ----------------------------------------------------------------- showing
-
     @property
-    def sentence(self) -> str:
-        """The main figures in a sentence."""
-        shown = [f"{name} {_words(quantity)}" for name, quantity in self.quantities() if name.startswith("mt")]
-        if not shown:
-            return "no parameters are known"
-        return ", ".join(shown)
+    def headline(self) -> str:
+        """The main figures in one line."""
+        shown = [f"{name} {_text(quantity)}" for name, quantity in self.quantities() if name.startswith("mt")]
+        return ", ".join(shown) or "no parameters are known"
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a quantity: ``name``, ``value``, ``low``, ``high``, ``level``, ``events``, ``unit``, ``note``."""
-        import pandas as pd
-
+        """One row per quantity: ``name``, ``value``, ``low``, ``high``, ``level``, ``events``, ``unit``, ``note``."""
         rows: list[tuple[Any, ...]] = []
         for name, quantity in self.quantities():
             unit = "h" if isinstance(quantity, Duration) else ""
@@ -484,19 +366,15 @@ class Parameters(Model):
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; what is not there is left out."""
-        from relfit.calibration.files import plain
-
-        return plain(self, json=True)
+        table: dict[str, Any] = plain(self, json=True)
+        return table
 
     def __repr__(self) -> str:
-        return f"Parameters: {self.sentence}"
+        return f"Parameters: {self.headline}"
 
-    def __str__(self) -> str:
-        return repr(self)
+    __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         table = self.to_frame().to_html(escape=True, index=False, float_format="{:.4g}".format, na_rep="")
         missing = "".join(f"<li>{escape(k)}: {escape(v)}</li>" for k, v in self.absent.items())
         said = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
@@ -506,12 +384,30 @@ class Parameters(Model):
 # -------------------------------------------------------------------- helpers
 
 
+def plain(value: Any, *, json: bool) -> Any:
+    """A model as tables, lists and values; what is not there is left out, what is empty too.
+
+    Examples
+    --------
+    >>> plain(Parameters(mtbf="1 day"), json=True)
+    {'version': 2, 'mtbf': {'node': {'value': 24.0, 'unit': 'hours'}}}
+    """
+    if isinstance(value, Model):
+        table = {name: plain(getattr(value, name), json=json) for name in type(value).model_fields}
+        return {name: v for name, v in table.items() if v is not None and (v or not isinstance(v, (dict, list)))}
+    if isinstance(value, dict):
+        return {key: plain(inner, json=json) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner, json=json) for inner in value]
+    return value.isoformat() if isinstance(value, dt.datetime) and json else value
+
+
 def value_of(quantity: Quantity | None) -> float | None:
     """Its value; None where there is none."""
     return None if quantity is None else quantity.value
 
 
-def _words(quantity: Quantity) -> str:
+def _text(quantity: Quantity) -> str:
     unit = " h" if isinstance(quantity, Duration) else ""
     if quantity.value is None:
         return f"above {quantity.low:.6g}{unit}" if quantity.low is not None else f"below {quantity.high:.6g}{unit}"
@@ -523,8 +419,6 @@ def _words(quantity: Quantity) -> str:
 def _check_covariance(rows: list[list[float]], size: int, key: str) -> None:
     if len(rows) != size or any(len(row) != size for row in rows):
         raise rejection(f"the {key} is not {size} by {size}", at=key)
-    import numpy as np
-
     matrix = np.asarray(rows)
     scale = np.sqrt(np.abs(np.diag(matrix)))
     scale = np.where(scale > 0.0, scale, 1.0)

@@ -1,6 +1,7 @@
-"""What the sparing planner is asked about: the cluster, how its devices fail and are repaired, and the strategies.
+"""The cluster of the sparing planner, how its devices fail and are repaired, how fast it computes, and strategies.
 
-Source: "Sparing strategies to minimize reliability impact on large training jobs", section 2.2.
+Sources: "Sparing strategies to minimize reliability impact on large training jobs", section 2.2, and for speed
+equations 8 to 10, which are first approximations for want of measurements.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import durations, whole
+from relfit.arguments import FloatArray, durations, positive, share, whole
 from relfit.errors import ArgumentError
 
-__all__ = ["Cluster", "DeviceFailures", "Strategies"]
+__all__ = ["Cluster", "DeviceFailures", "Performance", "PowerHeadroom", "Strategies", "TensorParallel"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
@@ -29,11 +29,11 @@ class Cluster:
     zones : int
         Sparing zones (the paper's B): a spare stands in only for devices of its own zone.
     racks : int
-        Racks a zone.
+        Racks per zone.
     trays : int
-        Trays a rack.
+        Trays per rack.
     gpus : int
-        GPUs a tray.
+        GPUs per tray.
     group : int, optional
         GPUs that must be placed in one zone. The working blocks of a zone are then a multiple of the blocks of one
         group (equation 6); None for no such rule.
@@ -66,14 +66,9 @@ class Cluster:
             object.__setattr__(self, "group", int(whole("group", self.group, 1)))
 
     @property
-    def zone_trays(self) -> int:
-        """Trays a zone."""
-        return self.racks * self.trays
-
-    @property
     def total_trays(self) -> int:
         """Trays of the cluster."""
-        return self.zones * self.zone_trays
+        return self.zones * self.racks * self.trays
 
     @property
     def total_gpus(self) -> int:
@@ -81,7 +76,7 @@ class Cluster:
         return self.total_trays * self.gpus
 
     def blocks(self, block_trays: int) -> int:
-        """Blocks a zone, when a block has `block_trays` trays.
+        """Blocks per zone, when a block has `block_trays` trays.
 
         Raises
         ------
@@ -94,16 +89,11 @@ class Cluster:
                 f"block_trays = {size} does not divide a rack of {self.trays} trays",
                 remedy=f"use one of {', '.join(map(str, self.block_sizes()))}",
             )
-        return self.zone_trays // size
+        return self.racks * self.trays // size
 
     def block_sizes(self) -> list[int]:
         """Numbers of trays that a block can have: the divisors of a rack."""
         return [size for size in range(1, self.trays + 1) if self.trays % size == 0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        names = ("zones", "racks", "trays", "gpus", "group", "partial_groups", "shared_racks")
-        return {**{name: getattr(self, name) for name in names}, "total_gpus": self.total_gpus}
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +114,11 @@ class DeviceFailures:
     >>> failures = DeviceFailures(mtbf_tray="20000h", mtbf_rack=10_000, mttr="1 day")
     >>> float(failures.mttr)
     24.0
+
+    Every MTBF with every MTTR:
+
+    >>> DeviceFailures([[1000, 2000, 4000]], mttr=[[6], [24]]).shape
+    (2, 3)
     >>> DeviceFailures(0, 10_000, 24)
     Traceback (most recent call last):
     relfit.errors.ArgumentError: mtbf_tray is 0 hours; it must be above zero
@@ -134,13 +129,13 @@ class DeviceFailures:
     mttr: FloatArray
 
     def __init__(self, mtbf_tray: Any, mtbf_rack: Any = np.inf, mttr: Any = 0.0) -> None:
-        given = [
+        values = [
             durations("mtbf_tray", mtbf_tray, zero=False, infinite=True),
             durations("mtbf_rack", mtbf_rack, zero=False, infinite=True),
             durations("mttr", mttr),
         ]
         try:
-            tray, rack, repair = np.broadcast_arrays(*given)
+            tray, rack, repair = np.broadcast_arrays(*values)
         except ValueError as error:
             raise ArgumentError(
                 "mtbf_tray, mtbf_rack and mttr have shapes that do not go together", remedy="use a grid"
@@ -154,59 +149,9 @@ class DeviceFailures:
         """Shape of the cases; empty for one case."""
         return self.mtbf_tray.shape
 
-    @classmethod
-    def grid(
-        cls, mtbf_tray: Any, mttr: Any, *, mtbf_rack: Any = None, rack_ratio: float | None = None
-    ) -> DeviceFailures:
-        """Every MTBF (last axis) with every MTTR (first axis).
-
-        Parameters
-        ----------
-        mtbf_tray, mttr : array_like
-            Hours, shapes (m,) and (n,).
-        mtbf_rack : array_like, optional
-            Hours, one or shape (m,); infinite when neither this nor `rack_ratio` is given.
-        rack_ratio : float, optional
-            MTBF of a rack as a multiple of that of a tray, at every point of the grid.
-
-        Returns
-        -------
-        DeviceFailures
-            Of shape (n, m).
-
-        Examples
-        --------
-        >>> DeviceFailures.grid([1000, 2000, 4000], [6, 24], rack_ratio=0.5).shape
-        (2, 3)
-        """
-        tray, repair = (
-            np.atleast_1d(durations("mtbf_tray", mtbf_tray, zero=False, infinite=True)),
-            durations("mttr", mttr),
-        )
-        if mtbf_rack is not None and rack_ratio is not None:
-            raise ArgumentError("mtbf_rack and rack_ratio both say how often racks fail", remedy="give one of them")
-        rack = np.asarray(np.inf) if mtbf_rack is None else durations("mtbf_rack", mtbf_rack, zero=False, infinite=True)
-        if rack_ratio is not None:
-            rack = tray * float(rack_ratio)
-        return cls(tray[None, :], np.broadcast_to(rack, tray.shape)[None, :], np.atleast_1d(repair)[:, None])
-
-    def scaled(self, mtbf: Any = 1.0, mttr: Any = 1.0) -> DeviceFailures:
-        """The same devices with MTBF and MTTR multiplied."""
-        factor = np.asarray(mtbf, dtype=np.float64)
-        return DeviceFailures(self.mtbf_tray * factor, self.mtbf_rack * factor, self.mttr * np.asarray(mttr))
-
     def take(self, index: Any) -> DeviceFailures:
         """Some of the cases."""
         return DeviceFailures(self.mtbf_tray[index], self.mtbf_rack[index], self.mttr[index])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        found = {}
-        for name in ("mtbf_tray", "mtbf_rack", "mttr"):
-            values = getattr(self, name).astype(object)
-            values[np.isinf(getattr(self, name))] = None
-            found[name] = values.tolist()
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,11 +161,11 @@ class Strategies:
     Attributes
     ----------
     block_trays : ndarray of int, shape (s,)
-        Trays a block (K).
+        Trays per block (K).
     spare_trays : ndarray of int, shape (s,)
         Of them spare (J).
     spare_blocks : ndarray of int, shape (s,), or None
-        Spare blocks a zone (R); None to choose the best.
+        Spare blocks per zone (R); None to choose the best.
 
     Examples
     --------
@@ -254,7 +199,7 @@ class Strategies:
 
     @classmethod
     def of_gpus(cls, cluster: Cluster, block: Any, working: Any = None, spare_blocks: Any = None) -> Strategies:
-        """Strategies by GPUs a block and working GPUs a block, as the paper names them.
+        """Strategies by GPUs and working GPUs per block, as the paper names them.
 
         Raises
         ------
@@ -285,7 +230,7 @@ class Strategies:
         block_trays : list of int, optional
             Only these block sizes.
         most_spare_trays : int, optional
-            At most so many spare trays a block.
+            Spare trays per block, at most.
 
         Examples
         --------
@@ -301,7 +246,7 @@ class Strategies:
         return cls(*np.array(pairs).T)
 
     def labels(self, gpus: int = 1) -> list[str]:
-        """GPUs a block and working GPUs a block, as in ``"72/64"``."""
+        """GPUs and working GPUs per block, as in ``"72/64"``."""
         working = self.block_trays - self.spare_trays
         return [f"{k * gpus}/{w * gpus}" for k, w in zip(self.block_trays.tolist(), working.tolist(), strict=True)]
 
@@ -315,7 +260,7 @@ class Strategies:
         return Strategies(self.block_trays[index], self.spare_trays[index], spare)
 
     def check(self, cluster: Cluster) -> IntArray:
-        """Blocks a zone for every strategy.
+        """Blocks per zone for every strategy.
 
         Raises
         ------
@@ -329,3 +274,102 @@ class Strategies:
                 if spare >= count:
                     raise ArgumentError(f"spare_blocks = {spare} leaves no working block of the {count} in a zone")
         return blocks
+
+
+@dataclass(frozen=True)
+class PowerHeadroom:
+    """The gain when idle spare trays leave their power to the working ones: 1 + (1 - ECC)(sqrt(P_S / P_R) - 1).
+
+    Attributes
+    ----------
+    exposed : float
+        ECC, the share of time in which communication is exposed.
+    idle : float
+        Power of an idle tray, as a share of one at its limit; fixes P_S / P_R = (K - J idle) / (K - J).
+    ratio : float, optional
+        P_S / P_R as measured, for every block with spare trays; `idle` is then not used.
+
+    Notes
+    -----
+    Source: sparing paper, equation 8. With 4 idle trays of 36 at 28 % of the limit the others have 9 % more, and at an
+    exposure of 0.228 gain 3.4 %, the values of its section 4.1 (which prints neither share).
+
+    Examples
+    --------
+    >>> PowerHeadroom(exposed=0.228, idle=0.28)(72, 64).round(3).tolist()
+    1.034
+    """
+
+    exposed: float
+    idle: float = 0.0
+    ratio: float | None = None
+
+    def __post_init__(self) -> None:
+        share("exposed", self.exposed)
+        share("idle", self.idle)
+        if self.ratio is not None:
+            positive("ratio", self.ratio)
+
+    def __call__(self, block: npt.ArrayLike, working: npt.ArrayLike) -> FloatArray:
+        """Scale factor of blocks of `block` GPUs, `working` of which work."""
+        size, used = np.asarray(block, dtype=np.float64), np.asarray(working, dtype=np.float64)
+        power = (size - (size - used) * self.idle) / used
+        if self.ratio is not None:
+            power = np.where(used < size, self.ratio, 1.0)
+        return np.asarray(1.0 + (1.0 - self.exposed) * (np.sqrt(power) - 1.0))
+
+
+@dataclass(frozen=True)
+class TensorParallel:
+    """The gain of a model from tensor parallelism over the working GPUs of a block, relative to `baseline` GPUs.
+
+    Attributes
+    ----------
+    alpha : float
+        Exposed communication as the parallelism grows without bound.
+    baseline : int
+        GPUs at which the factor is one.
+
+    Notes
+    -----
+    Source: sparing paper, equations 9 and 10; its table takes alpha = 0.204 (not printed) and a baseline of 16.
+
+    Examples
+    --------
+    >>> TensorParallel(0.204, 16)([72, 64, 36, 32, 18, 16]).round(2).tolist()
+    [1.18, 1.17, 1.12, 1.11, 1.02, 1.0]
+    """
+
+    alpha: float
+    baseline: int = 16
+
+    def __post_init__(self) -> None:
+        positive("alpha", self.alpha, zero=True)
+        whole("baseline", self.baseline)
+
+    def __call__(self, working: npt.ArrayLike) -> FloatArray:
+        """Scale factor of blocks with `working` GPUs at work."""
+        used = np.asarray(working, dtype=np.float64)
+        time = 1.0 / used + self.alpha * (used - 1.0) / used
+        start = 1.0 / self.baseline + self.alpha * (self.baseline - 1.0) / self.baseline
+        return np.asarray(start / time)
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Speed of a working GPU relative to a baseline: of the hardware and of the model; None for no gain.
+
+    Examples
+    --------
+    >>> Performance(model=TensorParallel(0.204)).scales(72, 64)[1].round(2).tolist()
+    1.17
+    """
+
+    hardware: PowerHeadroom | None = None
+    model: TensorParallel | None = None
+
+    def scales(self, block: npt.ArrayLike, working: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """The two factors of blocks of `block` GPUs, `working` of which work."""
+        size, used = np.broadcast_arrays(np.asarray(block, dtype=np.float64), np.asarray(working, dtype=np.float64))
+        hardware = np.ones(used.shape) if self.hardware is None else self.hardware(size, used)
+        return hardware, np.ones(used.shape) if self.model is None else self.model(used)

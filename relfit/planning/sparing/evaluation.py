@@ -1,58 +1,52 @@
-"""`SparingEvaluation`: where the GPU hours of a cluster go under each strategy, and what is left for the job."""
+"""Where the GPU hours of a cluster go under each strategy, what is left for the job, and the best strategy.
+
+Source: "Sparing strategies to minimize reliability impact on large training jobs", sections 2 and 3, with the
+corrections of its misprints: beta = 1 - (1 - P)^B, and a checkpoint efficiency that keeps MTBF_F and W.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
-from relfit.planning.sparing.performance import Performance
-from relfit.planning.sparing.recovery import Recovery
+from relfit.arguments import FloatArray
+from relfit.errors import ArgumentError
+from relfit.planning.sparing.blocks import block_mtbf, unavailability
+from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
+from relfit.planning.sparing.recovery import LOSSES, Recovery, losses
+from relfit.planning.sparing.spare_search import best_spare_blocks
+from relfit.results import Result, json_ready
+from relfit.text import percent
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+__all__ = ["SHARES", "SparingEvaluation", "evaluate_sparing", "optimise_sparing", "placement_groups"]
 
-__all__ = ["SHARES", "SparingEvaluation"]
-
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-SHARES = (
-    "useful",
-    "spare_trays",
-    "spare_blocks",
-    "stranded",
-    "blocked",
-    "reduced",
-    "saves",
-    "rework",
-    "detection",
-    "restart",
-    "other",
-)
+SHARES = ("useful", "spare_trays", "spare_blocks", "stranded", *LOSSES)
+_OF_CASES = ("spare_blocks", "free_spare_blocks", "checkpoint_every", "block_mtbf", "share_down", "failure_rate")
 
 
-@dataclass(frozen=True, eq=False)
-class SparingEvaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class SparingEvaluation(Result):
     """Where GPU hours go; arrays of shape (strategies, *cases of `failures`).
 
     Attributes
     ----------
     cluster, strategies, failures, recovery, performance
-        What was asked.
+        What was evaluated.
     blocks, group_blocks : ndarray of int, shape (strategies,)
-        Blocks a zone, and blocks that must be placed together (1 without such a rule).
+        Blocks per zone, and blocks that must be placed together (1 without such a rule).
     spare_blocks : ndarray of int
-        Spare blocks a zone: those given, or the best under the placement rule.
+        Spare blocks per zone: those of the strategies, or the best under the placement rule.
     free_spare_blocks : ndarray of int
         The best number without the placement rule; what `spare_blocks` has beyond it is stranded.
     shares : dict from str to ndarray
         Shares of all GPU hours, by what they are spent on (`SHARES`); they add to one. ``useful`` is CETT.
-    period : ndarray
+    checkpoint_every : ndarray
         Work between checkpoints, hours.
     block_mtbf : ndarray
         Hours.
@@ -61,9 +55,11 @@ class SparingEvaluation:
     job_blocked : ndarray
         Share of time in which the job cannot run for want of blocks.
     failure_rate : ndarray
-        Failures an hour that hit the job.
+        Failures per hour that hit the job.
     hardware, model : ndarray, shape (strategies,)
         Speed of working GPUs relative to the baseline.
+    left_out : tuple of str
+        Strategies that cannot be placed: their blocks do not divide the group, or a zone has no room for one group.
     """
 
     cluster: Cluster
@@ -76,13 +72,14 @@ class SparingEvaluation:
     spare_blocks: IntArray
     free_spare_blocks: IntArray
     shares: dict[str, FloatArray]
-    period: FloatArray
+    checkpoint_every: FloatArray
     block_mtbf: FloatArray
     share_down: FloatArray
     job_blocked: FloatArray
     failure_rate: FloatArray
     hardware: FloatArray
     model: FloatArray
+    left_out: tuple[str, ...] = ()
 
     @property
     def cett(self) -> FloatArray:
@@ -90,124 +87,308 @@ class SparingEvaluation:
         return self.shares["useful"]
 
     @property
-    def speed(self) -> FloatArray:
-        """Both speed factors together, shape (strategies, 1, ...)."""
-        factor = self.hardware * self.model
-        return factor.reshape(factor.shape + (1,) * (self.cett.ndim - 1))
-
-    @property
     def goodput(self) -> FloatArray:
         """Useful work in GPUs of baseline speed (equation 1)."""
-        return self.cluster.total_gpus * self.cett * self.speed
+        return self.cluster.total_gpus * self.cett * self._columns(self.hardware * self.model)
 
     @property
     def best(self) -> IntArray:
         """The strategy of highest goodput in each case, the first of equals."""
         return np.asarray(np.argmax(self.goodput, axis=0))
 
+    def of_best(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """From an array over strategies and cases, what belongs to the best strategy of each case."""
+        return np.asarray(np.take_along_axis(values, self.best[None], axis=0)[0])
+
     @property
     def labels(self) -> list[str]:
-        """GPUs a block and working GPUs a block of each strategy."""
+        """GPUs and working GPUs per block of each strategy."""
         return self.strategies.labels(self.cluster.gpus)
 
     @property
     def job_gpus(self) -> IntArray:
         """Working GPUs of the job."""
-        shape = (-1,) + (1,) * (self.cett.ndim - 1)
-        working = ((self.strategies.block_trays - self.strategies.spare_trays) * self.cluster.gpus).reshape(shape)
-        return np.asarray((self.blocks.reshape(shape) - self.spare_blocks) * working * self.cluster.zones)
+        working = (self.strategies.block_trays - self.strategies.spare_trays) * self.cluster.gpus
+        spare = self._columns(self.blocks) - self.spare_blocks
+        return np.asarray(spare * self._columns(working) * self.cluster.zones)
+
+    def _columns(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """One value per strategy, shaped to go with all cases."""
+        return values.reshape((-1,) + (1,) * (self.cett.ndim - 1))
 
     def only(self, strategy: int) -> SparingEvaluation:
         """One strategy by itself."""
         i = slice(strategy, strategy + 1)
-        names: tuple[str, ...] = ("blocks", "group_blocks", "spare_blocks", "free_spare_blocks", "period")
-        names += ("block_mtbf", "share_down", "job_blocked", "failure_rate", "hardware", "model")
-        return SparingEvaluation(
-            self.cluster,
-            self.strategies.take(i),
-            self.failures,
-            self.recovery,
-            self.performance,
+        names = ("blocks", "group_blocks", "job_blocked", "hardware", "model", *_OF_CASES)
+        return replace(
+            self,
+            strategies=self.strategies.take(i),
             shares={name: value[i] for name, value in self.shares.items()},
             **{name: getattr(self, name)[i] for name in names},
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a strategy and case: what it is, spares, shares in percent, period in seconds, goodput in GPUs."""
-        shape = self.cett.shape
-        lead = (-1,) + (1,) * (len(shape) - 1)
-
-        def whole(values: npt.ArrayLike) -> Any:
-            return np.broadcast_to(np.asarray(values), shape).ravel()
-
-        gpus = self.cluster.gpus
+        """One row per strategy and case: what it is, spares, shares in percent, work between checkpoints, goodput."""
+        gpus, trays = self.cluster.gpus, self.strategies.block_trays
+        with np.errstate(divide="ignore"):
+            job_mtbf = 1.0 / self.failure_rate
         table: dict[str, Any] = {
-            "block_gpus": whole((self.strategies.block_trays * gpus).reshape(lead)),
-            "working_gpus": whole(((self.strategies.block_trays - self.strategies.spare_trays) * gpus).reshape(lead)),
+            "block_gpus": self._columns(trays * gpus),
+            "working_gpus": self._columns((trays - self.strategies.spare_trays) * gpus),
         }
         if self.failures.shape:
-            table |= {name: whole(getattr(self.failures, name)) for name in ("mtbf_tray", "mtbf_rack", "mttr")}
+            table |= {name: getattr(self.failures, name) for name in ("mtbf_tray", "mtbf_rack", "mttr")}
         table |= {
-            "blocks": whole(self.blocks.reshape(lead)),
-            "spare_blocks": whole(self.spare_blocks),
-            "job_gpus": whole(self.job_gpus),
-            "cett_percent": 100.0 * whole(self.cett),
+            "blocks": self._columns(self.blocks),
+            "spare_blocks": self.spare_blocks,
+            "job_gpus": self.job_gpus,
+            "cett_percent": 100.0 * self.cett,
+            **{f"{name}_percent": 100.0 * self.shares[name] for name in SHARES[1:]},
+            "checkpoint_every_seconds": 3600.0 * self.checkpoint_every,
+            "block_mtbf_hours": self.block_mtbf,
+            "job_mtbf_hours": job_mtbf,
+            "hardware": self._columns(self.hardware),
+            "model": self._columns(self.model),
+            "goodput_gpus": self.goodput,
         }
-        table |= {f"{name}_percent": 100.0 * whole(self.shares[name]) for name in SHARES[1:]}
-        table |= {
-            "period_seconds": 3600.0 * whole(self.period),
-            "block_mtbf_hours": whole(self.block_mtbf),
-            "job_mtbf_hours": whole(np.divide(1.0, self.failure_rate, out=np.full(shape, np.inf),
-                                              where=self.failure_rate > 0.0)),
-            "hardware": whole(self.hardware.reshape(lead)),
-            "model": whole(self.model.reshape(lead)),
-            "goodput_gpus": whole(self.goodput),
-        }  # fmt: skip
-        return pd.DataFrame(table)
+        return pd.DataFrame({name: np.broadcast_to(values, self.cett.shape).ravel() for name, values in table.items()})
+
+    def ranking(self) -> pd.DataFrame:
+        """One case: `to_frame` with the best strategy first. Several: the row of the best strategy of each case."""
+        table = self.to_frame()
+        if not self.failures.shape:
+            return table.sort_values("goodput_gpus", ascending=False, kind="stable").reset_index(drop=True)
+        return table.iloc[self.best.ravel() * self.best.size + np.arange(self.best.size)].reset_index(drop=True)
 
     @property
-    def sentence(self) -> str:
+    def headline(self) -> str:
         """Which strategy is best and what it yields; for several cases, which wins how often."""
         labels = self.labels
         if self.failures.shape:
-            won = np.bincount(self.best.ravel(), minlength=len(labels))
+            won = np.bincount(self.best.ravel(), minlength=len(labels)) / self.best.size
             order = np.argsort(-won, kind="stable")[:3]
-            parts = [f"{labels[i]} in {100 * won[i] / won.sum():.0f} %" for i in order if won[i]]
-            return f"Of {won.sum()} cases, blocks of {', '.join(parts)} are best (GPUs a block/working GPUs)."
+            parts = [f"{labels[i]} in {percent(won[i], 0)}" for i in order if won[i]]
+            text = f"Of {self.best.size:,} cases, blocks of {', '.join(parts)} are best (GPUs/working GPUs per block)."
+            return text + self._misfits
         i = int(self.best)
         loss = {name: float(self.shares[name][i]) for name in SHARES[1:]}
         most = max(loss, key=loss.__getitem__)
         return (
             f"Blocks of {labels[i]} GPUs (all/working) with {int(self.spare_blocks[i])} spare blocks of "
-            f"{int(self.blocks[i])} a zone do {float(self.goodput[i]):,.0f} GPUs' worth of work: "
-            f"{100 * float(self.cett[i]):.1f} % of GPU hours move the job on; most of the rest goes to "
-            f"{most.replace('_', ' ')} ({100 * loss[most]:.1f} %)."
+            f"{int(self.blocks[i])} per zone do {float(self.goodput[i]):,.0f} GPUs' worth of work: "
+            f"{percent(float(self.cett[i]), 1)} of GPU hours move the job on; most of the rest goes to "
+            f"{most.replace('_', ' ')} ({percent(loss[most], 1)}).{self._misfits}"
         )
 
+    @property
+    def _misfits(self) -> str:
+        if not self.left_out:
+            return ""
+        shown = ", ".join(self.left_out[:4]) + (", ..." if len(self.left_out) > 4 else "")
+        return f" {len(self.left_out)} strategies do not fit the placement groups ({shown})."
+
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        frame = self.to_frame().astype(object)
-        rows = frame.where(frame.notna() & ~frame.isin([np.inf, -np.inf]), None).to_dict("records")
-        return {
-            "cluster": self.cluster.to_dict(),
-            "failures": self.failures.to_dict(),
-            "recovery": self.recovery.to_dict(),
-            "performance": self.performance.to_dict(),
-            "rows": rows,
-            "sentence": self.sentence,
-        }
+        """What was evaluated, and the rows of `ranking`."""
+        names = ("cluster", "failures", "recovery", "performance", "left_out")
+        named = {name: getattr(self, name) for name in names}
+        return json_ready({"findings": self.findings, **named, "strategies": self.ranking()})
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Where GPU hours go under each strategy (`relfit.plotting.sparing.hours`)."""
-        from relfit.plotting.sparing import gpu_hours
 
-        return gpu_hours(self, ax)
+def evaluate_sparing(
+    cluster: Cluster,
+    strategies: Strategies,
+    failures: DeviceFailures,
+    recovery: Recovery | None = None,
+    performance: Performance | None = None,
+    *,
+    workers: int | None = None,
+) -> SparingEvaluation:
+    """Where the GPU hours of a cluster go under given strategies.
 
-    def __repr__(self) -> str:
-        return f"SparingEvaluation: {self.sentence}"
+    Parameters
+    ----------
+    cluster : Cluster
+    strategies : Strategies
+        Shape (s,). Without spare blocks, the best number under the placement rule is taken for each case.
+    failures : DeviceFailures
+        Any shape g.
+    recovery : Recovery, optional
+        Without it a failure costs nothing but the swap of blocks.
+    performance : Performance, optional
+        Speed of blocks; equal for all when left out.
+    workers : int, optional
+        Threads; the result does not depend on it.
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    Returns
+    -------
+    SparingEvaluation
+        Arrays of shape (s, *g).
 
-        table = self.to_frame().head(100).to_html(escape=True, index=False, float_format="{:.4g}".format)
-        return f"<p>{escape(self.sentence)}</p>{table}"
+    Raises
+    ------
+    ArgumentError
+        For blocks that do not divide a rack or a group, or spare blocks that leave none to work or break the placement
+        rule.
+
+    Notes
+    -----
+    Source: sparing paper, equations 1 to 8 as corrected. Spare blocks and stranded blocks are counted by their working
+    GPUs and spare trays over the whole cluster, as in its Table 1.
+
+    Examples
+    --------
+    >>> cluster = Cluster(zones=4, racks=256, trays=36, gpus=2, group=2304)
+    >>> failures = DeviceFailures(mtbf_tray=20_000, mtbf_rack=10_000, mttr=24)
+    >>> recovery = Recovery(checkpoint_every="250s", save="50ms", detection="60s", restart="6min")
+    >>> result = evaluate_sparing(cluster, Strategies([36, 36], [0, 4]), failures, recovery)
+    >>> result.spare_blocks.tolist(), (100 * result.cett).round(1).tolist()
+    ([32, 4], [68.8, 68.5])
+    """
+    recovery, performance = recovery or Recovery(), performance or Performance()
+    blocks = strategies.check(cluster)
+    unit, filled, misfits = placement_groups(cluster, strategies, blocks)
+    for misfit in filter(None, misfits):
+        raise ArgumentError(misfit)
+    lead = (-1,) + (1,) * len(failures.shape)
+    size, idle = strategies.block_trays.reshape(lead), strategies.spare_trays.reshape(lead)
+    mtbf = block_mtbf(size, idle, failures.mtbf_tray, failures.mtbf_rack, failures.mttr)
+    down = unavailability(mtbf, failures.mttr)
+    in_rack = cluster.trays / size if cluster.shared_racks else 1.0  # blocks that one failure of a rack hits together
+    rate = 1.0 / (failures.mtbf_rack * in_rack) + (size - idle) / failures.mtbf_tray
+    total, rate, unit_of_case = np.broadcast_arrays(
+        blocks.reshape(lead).astype(np.float64), rate, unit.reshape(lead), mtbf
+    )[:3]  # fmt: skip
+    free, placed = best_spare_blocks(recovery, cluster.zones, total, down, rate, unit_of_case, workers)
+    if strategies.spare_blocks is not None:
+        _check_placed(cluster, strategies.spare_blocks, blocks, unit)
+        placed = np.broadcast_to(strategies.spare_blocks.reshape(lead), mtbf.shape)
+    every, lost = losses(recovery, total, placed, cluster.zones, down, rate)
+    gpus = cluster.gpus
+    hardware, model = performance.scales(
+        strategies.block_trays * gpus, (strategies.block_trays - strategies.spare_trays) * gpus
+    )
+    return SparingEvaluation(
+        cluster=cluster,
+        strategies=strategies,
+        failures=failures,
+        recovery=recovery,
+        performance=performance,
+        blocks=blocks,
+        group_blocks=unit,
+        spare_blocks=placed.astype(np.int64),
+        free_spare_blocks=free,
+        shares=_shares(placed, free, total, idle / size, filled.reshape(lead), lost),
+        checkpoint_every=np.broadcast_to(every, mtbf.shape),
+        block_mtbf=mtbf,
+        share_down=down,
+        job_blocked=np.broadcast_to(lost["blocked"], mtbf.shape),
+        failure_rate=(total - placed) * cluster.zones * rate,
+        hardware=hardware,
+        model=model,
+    )
+
+
+def optimise_sparing(
+    cluster: Cluster,
+    failures: DeviceFailures,
+    recovery: Recovery | None = None,
+    performance: Performance | None = None,
+    *,
+    strategies: Strategies | None = None,
+    workers: int | None = None,
+) -> SparingEvaluation:
+    """The block size, spare trays, spare blocks and work between checkpoints of highest goodput, in every case at once.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    failures : DeviceFailures
+        Any shape.
+    recovery, performance
+        As for `evaluate_sparing`; a `checkpoint_every` of None is chosen too, in closed form.
+    strategies : Strategies, optional
+        What to choose from; every block size that divides a rack with every number of spare trays when left out.
+    workers : int, optional
+        Threads.
+
+    Returns
+    -------
+    SparingEvaluation
+        Of every strategy that can be placed, each with its best spare blocks and work between checkpoints.
+
+    Raises
+    ------
+    ArgumentError
+        As `evaluate_sparing`; also when no strategy fits the placement groups.
+
+    Examples
+    --------
+    >>> cluster = Cluster(zones=4, racks=256, trays=36, gpus=2, group=2304)
+    >>> recovery = Recovery(save="50ms", detection="60s", restart="6min")
+    >>> best = optimise_sparing(cluster, DeviceFailures(20_000, 10_000, 24), recovery)
+    >>> best.ranking().loc[0, ["block_gpus", "working_gpus", "spare_blocks"]].astype(int).tolist()
+    [72, 72, 32]
+    """
+    every = strategies or Strategies.every(cluster)
+    _, _, misfits = placement_groups(cluster, every, every.check(cluster))
+    fits = np.array([not misfit for misfit in misfits])
+    if not fits.any():
+        raise ArgumentError(f"no strategy can be placed: {misfits[0]}", remedy="set partial_groups, or another group")
+    labels = every.labels(cluster.gpus)
+    left_out = tuple(dict.fromkeys(label for label, good in zip(labels, fits.tolist(), strict=True) if not good))
+    placed = every.take(fits)
+    return replace(
+        evaluate_sparing(cluster, placed, failures, recovery, performance, workers=workers), left_out=left_out
+    )
+
+
+def placement_groups(
+    cluster: Cluster, strategies: Strategies, blocks: IntArray
+) -> tuple[IntArray, FloatArray, list[str]]:
+    """Blocks of one placement group, the share of them that is filled, and why a strategy does not fit (or "")."""
+    working = (strategies.block_trays - strategies.spare_trays) * cluster.gpus
+    if cluster.group is None:
+        return np.ones_like(working), np.ones(working.size), [""] * working.size
+    unit = -(-cluster.group // working)
+    filled = cluster.group / (unit * working)
+    why = []
+    for w, u, f, total in zip(working.tolist(), unit.tolist(), filled.tolist(), blocks.tolist(), strict=True):
+        if f < 1.0 and not cluster.partial_groups:
+            why.append(f"blocks of {w} working GPUs do not divide a group of {cluster.group} GPUs")
+        elif u > total:
+            why.append(f"a zone of {total} blocks of {w} working GPUs has no room for a group of {cluster.group} GPUs")
+        else:
+            why.append("")
+    return unit, filled, why
+
+
+def _check_placed(cluster: Cluster, spare: IntArray, blocks: IntArray, unit: IntArray) -> None:
+    for r, total, u in zip(spare.tolist(), blocks.tolist(), unit.tolist(), strict=True):
+        if (total - r) % u:
+            raise ArgumentError(
+                f"spare_blocks = {r} leaves {total - r} working blocks, not a multiple of the {u} of a group "
+                f"of {cluster.group} GPUs",
+                remedy=f"use {total - (total - r) // u * u}",
+            )
+
+
+def _shares(
+    spare: IntArray,
+    free: IntArray,
+    blocks: FloatArray,
+    idle_trays: FloatArray,
+    filled: FloatArray,
+    lost: dict[str, FloatArray],
+) -> dict[str, FloatArray]:
+    """Shares of all GPU hours; they add to one."""
+    working = 1.0 - idle_trays
+    needed = np.minimum(free, spare) / blocks
+    job = (1.0 - spare / blocks) * working
+    useful = np.clip(1.0 - sum(lost.values()), 0.0, 1.0)
+    return {
+        "useful": np.asarray(job * filled * useful),
+        "spare_trays": np.broadcast_to(idle_trays, job.shape),
+        "spare_blocks": needed * working,
+        "stranded": (spare / blocks - needed) * working + job * (1.0 - filled),
+        **{name: np.asarray(job * filled * lost[name]) for name in LOSSES},
+    }

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arguments import FloatArray, durations, positive
 from relfit.errors import ArgumentError
-from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
-from relfit.planning.sparing.evaluation import SparingEvaluation
-from relfit.planning.sparing.performance import Performance
-from relfit.planning.sparing.planner import evaluate_sparing
+from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
+from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_sparing
 from relfit.planning.sparing.recovery import Recovery
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from relfit.results import Result, json_ready
+from relfit.text import percent
 
 __all__ = ["SparingMap", "SparingSensitivity", "sparing_map", "sparing_sensitivity"]
 
-FloatArray = npt.NDArray[np.float64]
+_BISECTIONS = 20
+_MEANS = ("mtbf_tray", "mtbf_rack", "mttr")
 
-_BISECTIONS = 40
 
-
-@dataclass(frozen=True, eq=False)
-class SparingMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class SparingMap(Result):
     """The best strategy at every point of a grid of MTBF and MTTR.
 
     Attributes
@@ -60,8 +57,8 @@ class SparingMap:
         goodput = np.sort(self.evaluation.goodput, axis=0)
         if goodput.shape[0] < 2:
             return np.full(goodput.shape[1:], np.inf)
-        return np.asarray(np.divide(goodput[-1], goodput[-2], out=np.full(goodput.shape[1:], np.inf),
-                                    where=goodput[-2] > 0.0) - 1.0)  # fmt: skip
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(goodput[-2] > 0.0, goodput[-1] / goodput[-2] - 1.0, np.inf)
 
     def shares(self) -> pd.DataFrame:
         """The share of the grid's points at which each strategy is best."""
@@ -71,56 +68,38 @@ class SparingMap:
         return table.sort_values("share", ascending=False, kind="stable").reset_index(drop=True)
 
     @property
-    def sentence(self) -> str:
-        """Who wins where, in words."""
+    def headline(self) -> str:
+        """Who wins where."""
         table = self.shares()
         won = zip(table["strategy"].tolist(), table["share"].tolist(), strict=True)
-        parts = [f"{strategy} at {100 * share:.0f} %" for strategy, share in won if share > 0.0]
-        return f"Of the points of the map, {', '.join(parts)} are best (GPUs a block/working GPUs)."
+        parts = [f"{strategy} at {percent(share, 0)}" for strategy, share in won if share > 0.0]
+        return f"Of the points of the map, {', '.join(parts)} are best (GPUs/working GPUs per block)."
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a point: ``mttr``, ``mtbf``, ``strategy``, ``goodput``, ``cett``, ``spare_blocks``, ``margin``."""
-        best = self.winner[None]
-        found = self.evaluation
-        labels = np.array(found.labels, dtype=object)
+        """One row per point: ``mttr``, ``mtbf``, ``strategy``, ``goodput``, ``cett``, ``spare_blocks``, ``margin``."""
+        best, evaluation = self.winner[None], self.evaluation
         rows, columns = np.meshgrid(self.mttr, self.mtbf, indexing="ij")
+        of_best = {
+            name: np.take_along_axis(getattr(evaluation, name), best, 0).ravel()
+            for name in ("goodput", "cett", "spare_blocks")
+        }
+        labels = np.array(evaluation.labels, dtype=object)[self.winner.ravel()]
         return pd.DataFrame(
             {
                 "mttr": rows.ravel(),
                 "mtbf": columns.ravel(),
-                "strategy": labels[self.winner.ravel()],
-                "goodput": np.take_along_axis(found.goodput, best, 0)[0].ravel(),
-                "cett": np.take_along_axis(found.cett, best, 0)[0].ravel(),
-                "spare_blocks": np.take_along_axis(found.spare_blocks, best, 0)[0].ravel(),
+                "strategy": labels,
+                **of_best,
                 "margin": self.margin.ravel(),
             }
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "strategies": self.evaluation.labels,
-            "mtbf": self.mtbf.tolist(),
-            "mttr": self.mttr.tolist(),
-            "winner": self.winner.tolist(),
-            "boundaries": self.boundaries.to_dict("records"),
-            "shares": self.shares().to_dict("records"),
-            "sentence": self.sentence,
-        }
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """The map with its boundaries."""
-        from relfit.plotting.sparing import decision_map
-
-        return decision_map(self, ax)
-
-    def __repr__(self) -> str:
-        return f"SparingMap: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(self.sentence)}</p>{self.shares().to_html(index=False, float_format='{:.3f}'.format)}"
+        """The winners with their boundaries."""
+        names = ("mtbf", "mttr", "winner", "boundaries")
+        named = {name: getattr(self, name) for name in names}
+        labels = self.evaluation.labels
+        return json_ready({"findings": self.findings, "strategies": labels, "shares": self.shares(), **named})
 
 
 def sparing_map(
@@ -171,45 +150,42 @@ def sparing_map(
     >>> import numpy as np
     >>> cluster = Cluster(zones=4, racks=256, trays=36, gpus=2)
     >>> recovery = Recovery("250s", "50ms", "60s", "6min")
-    >>> found = sparing_map(cluster, Strategies([36, 36], [0, 4]), np.geomspace(2e3, 1e5, 8), [4, 24, 96], recovery)
-    >>> found.winner.shape, len(found.boundaries) > 0
+    >>> result = sparing_map(cluster, Strategies([36, 36], [0, 4]), np.geomspace(2e3, 1e5, 8), [4, 24, 96], recovery)
+    >>> result.winner.shape, len(result.boundaries) > 0
     ((3, 8), True)
     """
-    grid = DeviceFailures.grid(
-        mtbf, mttr, rack_ratio=None if mtbf_rack is not None else rack_ratio, mtbf_rack=mtbf_rack
-    )
-    across, along = grid.mtbf_tray[0], grid.mttr[:, 0]
+    across, along = (np.atleast_1d(durations(name, value)) for name, value in (("mtbf", mtbf), ("mttr", mttr)))
+    rack = np.inf if mtbf_rack is None else mtbf_rack
+    if mtbf_rack is None and rack_ratio is not None:
+        rack = across * float(positive("rack_ratio", rack_ratio))
+    grid = DeviceFailures(across[None, :], rack, along[:, None])
     for name, axis in (("mtbf", across), ("mttr", along)):
         if np.any(np.diff(axis) <= 0.0):
             raise ArgumentError(f"{name} does not rise", remedy="sort it and drop repeated values")
-    found = evaluate_sparing(cluster, strategies, grid, recovery, performance, workers=workers)
-    parts = [_boundaries(found, along_mtbf=True), _boundaries(found, along_mtbf=False)]
-    return SparingMap(found, across, along, pd.concat(parts, ignore_index=True))
+    evaluation = evaluate_sparing(cluster, strategies, grid, recovery, performance, workers=workers)
+    parts = [_boundaries(evaluation, "mtbf", (0, 1)), _boundaries(evaluation, "mttr", (1, 0))]
+    return SparingMap(evaluation, across, along, pd.concat(parts, ignore_index=True))
 
 
-def _boundaries(found: SparingEvaluation, *, along_mtbf: bool) -> pd.DataFrame:
+def _boundaries(evaluation: SparingEvaluation, along: str, step: tuple[int, int]) -> pd.DataFrame:
     """Where the winner changes between neighbours of the grid, refined by bisection in the logarithm."""
-    best = found.best
-    ahead = best[:, 1:] if along_mtbf else best[1:]
-    behind = best[:, :-1] if along_mtbf else best[:-1]
+    best, down, right = evaluation.best, *step
+    ahead, behind = best[down:, right:], best[: best.shape[0] - down, : best.shape[1] - right]
     rows, columns = np.nonzero(ahead != behind)
-    labels = np.array(found.labels, dtype=object)
-    step = (0, 1) if along_mtbf else (1, 0)
-    f = found.failures
-    low = [getattr(f, name)[rows, columns] for name in ("mtbf_tray", "mtbf_rack", "mttr")]
-    high = [getattr(f, name)[rows + step[0], columns + step[1]] for name in ("mtbf_tray", "mtbf_rack", "mttr")]
     below, above = behind[rows, columns], ahead[rows, columns]
+    low, high = (
+        [getattr(evaluation.failures, name)[rows + i, columns + j] for name in _MEANS]
+        for i, j in ((0, 0), (down, right))
+    )
     near, far = np.zeros(rows.size), np.ones(rows.size)  # position between the two neighbours
-    if rows.size:
-        for _ in range(_BISECTIONS // 2):
-            middle = 0.5 * (near + far)
-            better = _difference(found, below, above, _between(low, high, middle)) >= 0.0
-            near, far = np.where(better, middle, near), np.where(better, far, middle)
+    for _ in range(_BISECTIONS if rows.size else 0):
+        middle = 0.5 * (near + far)
+        at = _between(low, high, middle)
+        better = _goodput_at(evaluation, below, at) >= _goodput_at(evaluation, above, at)
+        near, far = np.where(better, middle, near), np.where(better, far, middle)
     tray, _, repair = _between(low, high, 0.5 * (near + far))
-    return pd.DataFrame(
-        {"mtbf": tray, "mttr": repair, "below": labels[below], "above": labels[above],
-         "along": "mtbf" if along_mtbf else "mttr"}
-    )  # fmt: skip
+    labels = np.array(evaluation.labels, dtype=object)
+    return pd.DataFrame({"mtbf": tray, "mttr": repair, "below": labels[below], "above": labels[above], "along": along})
 
 
 def _between(low: list[FloatArray], high: list[FloatArray], share: FloatArray) -> list[FloatArray]:
@@ -220,86 +196,68 @@ def _between(low: list[FloatArray], high: list[FloatArray], share: FloatArray) -
         ]
 
 
-def _difference(
-    found: SparingEvaluation, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], at: list[FloatArray]
-) -> FloatArray:
-    """Goodput of the strategy `first` less that of `second`, point by point."""
-    goodput = np.zeros((2, first.size))
-    for i in np.unique(np.concatenate([first, second])):
-        for side, index in enumerate((first, second)):
-            points = np.flatnonzero(index == i)
-            if points.size:
-                one = evaluate_sparing(
-                    found.cluster, found.strategies.take(slice(i, i + 1)), DeviceFailures(*(a[points] for a in at)),
-                    found.recovery, found.performance,
-                )  # fmt: skip
-                goodput[side, points] = one.goodput[0]
-    return goodput[0] - goodput[1]
+def _goodput_at(found: SparingEvaluation, strategy: npt.NDArray[np.int64], at: list[FloatArray]) -> FloatArray:
+    """Goodput of one strategy at each point."""
+    goodput = np.zeros(strategy.size)
+    for i in np.unique(strategy):
+        points = np.flatnonzero(strategy == i)
+        one, where = found.strategies.take(slice(i, i + 1)), DeviceFailures(*(a[points] for a in at))
+        goodput[points] = evaluate_sparing(found.cluster, one, where, found.recovery, found.performance).goodput[0]
+    return goodput
 
 
-@dataclass(frozen=True, eq=False)
-class SparingSensitivity:
-    """How each strategy fares as MTBF and MTTR are multiplied.
+@dataclass(frozen=True, eq=False, repr=False)
+class SparingSensitivity(Result):
+    """How each strategy fares as MTBF and MTTR are multiplied, with the best spare blocks for each factor.
 
     Attributes
     ----------
     factors : ndarray, shape (m,)
-    goodput, cett, spare_blocks : dict from {"mtbf", "mttr"} to ndarray, shape (strategies, m)
-        With the best spare blocks for each factor.
-    labels : list of str
+    evaluations : dict from {"mtbf", "mttr"} to SparingEvaluation
+        Arrays of shape (strategies, m).
     """
 
     factors: FloatArray
-    goodput: dict[str, FloatArray]
-    cett: dict[str, FloatArray]
-    spare_blocks: dict[str, npt.NDArray[np.int64]]
-    labels: list[str]
+    evaluations: dict[str, SparingEvaluation]
 
     @property
-    def sentence(self) -> str:
+    def labels(self) -> list[str]:
+        """GPUs and working GPUs per block of each strategy."""
+        return self.evaluations["mtbf"].labels
+
+    @property
+    def goodput(self) -> dict[str, FloatArray]:
+        """By what is multiplied, shape (strategies, m)."""
+        return {name: evaluation.goodput for name, evaluation in self.evaluations.items()}
+
+    @property
+    def headline(self) -> str:
         """Which of the two matters more to the best strategy."""
         spans = {name: float(np.ptp(values.max(axis=0)) / values.max()) for name, values in self.goodput.items()}
-        most = max(spans, key=spans.__getitem__)
         return (
             f"Between {self.factors.min():g} and {self.factors.max():g} times its value, the MTBF changes the best "
-            f"goodput by {100 * spans['mtbf']:.1f} %, the MTTR by {100 * spans['mttr']:.1f} %: "
-            f"{most.upper()} matters more."
+            f"goodput by {percent(spans['mtbf'], 1)}, the MTTR by {percent(spans['mttr'], 1)}: "
+            f"{max(spans, key=spans.__getitem__).upper()} matters more."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a quantity, factor and strategy."""
+        """One row per quantity, strategy and factor."""
         parts = [
             pd.DataFrame(
                 {
                     "changed": name,
                     "factor": np.tile(self.factors, len(self.labels)),
                     "strategy": np.repeat(np.array(self.labels, dtype=object), self.factors.size),
-                    "goodput": self.goodput[name].ravel(),
-                    "cett": self.cett[name].ravel(),
-                    "spare_blocks": self.spare_blocks[name].ravel(),
+                    **{key: getattr(evaluation, key).ravel() for key in ("goodput", "cett", "spare_blocks")},
                 }
             )
-            for name in ("mtbf", "mttr")
+            for name, evaluation in self.evaluations.items()
         ]
         return pd.concat(parts, ignore_index=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"rows": self.to_frame().to_dict("records"), "sentence": self.sentence}
-
-    def plot(self, ax: Axes | None = None, *, by: str = "mtbf") -> Axes:
-        """Goodput of the strategies by the factor on the MTBF, or with ``by="mttr"`` on the MTTR."""
-        from relfit.plotting.sparing import sensitivity
-
-        return sensitivity(self, ax, by=by)
-
-    def __repr__(self) -> str:
-        return f"SparingSensitivity: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(self.sentence)}</p>{self.to_frame().head(40).to_html(index=False)}"
+        """The rows of `to_frame`."""
+        return json_ready({"findings": self.findings, "rows": self.to_frame()})
 
 
 def sparing_sensitivity(
@@ -327,23 +285,19 @@ def sparing_sensitivity(
     Examples
     --------
     >>> failures = DeviceFailures(900, 4000, 24)
-    >>> found = sparing_sensitivity(Cluster(racks=16, trays=4), Strategies([4, 4], [0, 1]), failures)
-    >>> found.goodput["mttr"].shape
+    >>> result = sparing_sensitivity(Cluster(racks=16, trays=4), Strategies([4, 4], [0, 1]), failures)
+    >>> result.goodput["mttr"].shape
     (2, 7)
     """
     if failures.shape:
         raise ArgumentError("failures has many cases", remedy="give one case, and factors")
-    from relfit.arguments import positive
-
     scale = np.atleast_1d(positive("factors", factors))
-    found = {
-        "mtbf": evaluate_sparing(cluster, strategies, failures.scaled(mtbf=scale), recovery, performance),
-        "mttr": evaluate_sparing(cluster, strategies, failures.scaled(mttr=scale), recovery, performance),
+    tray, rack, mttr = failures.mtbf_tray, failures.mtbf_rack, failures.mttr
+    scaled = {
+        "mtbf": DeviceFailures(tray * scale, rack * scale, mttr),
+        "mttr": DeviceFailures(tray, rack, mttr * scale),
     }
     return SparingSensitivity(
         scale,
-        {name: each.goodput for name, each in found.items()},
-        {name: each.cett for name, each in found.items()},
-        {name: each.spare_blocks for name, each in found.items()},
-        strategies.labels(cluster.gpus),
+        {name: evaluate_sparing(cluster, strategies, f, recovery, performance) for name, f in scaled.items()},
     )

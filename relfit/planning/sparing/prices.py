@@ -5,60 +5,23 @@ Prices are in any one currency. A node is a tray.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import durations, positive, whole
 from relfit.errors import ArgumentError
-from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
-from relfit.planning.sparing.evaluation import SparingEvaluation
-from relfit.planning.sparing.performance import Performance
-from relfit.planning.sparing.planner import evaluate_sparing
+from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
+from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_sparing, placement_groups
 from relfit.planning.sparing.recovery import Recovery
+from relfit.results import Result
 
-__all__ = ["CheapestSparing", "Prices", "RepairService", "cheapest_sparing", "sparing_costs"]
-
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["CheapestSparing", "Prices", "cheapest_sparing", "sparing_costs"]
 
 _ROWS = 40_000  # strategies evaluated at once
-
-
-@dataclass(frozen=True)
-class RepairService:
-    """A kind of repair service.
-
-    Attributes
-    ----------
-    name : str
-        As ``"day shift"`` or ``"round the clock"``.
-    visit : float
-        Price of one repair visit.
-    mttr : duration, optional
-        Mean time to repair under this service, hours; the one of the failures when left out.
-    standing : float
-        Price an hour of having the service at all.
-
-    Examples
-    --------
-    >>> RepairService("round the clock", visit=300, mttr="8h", standing=120).mttr
-    8.0
-    """
-
-    name: str
-    visit: float = 0.0
-    mttr: Any = None
-    standing: float = 0.0
-
-    def __post_init__(self) -> None:
-        for key in ("visit", "standing"):
-            object.__setattr__(self, key, float(positive(key, getattr(self, key), zero=True)))
-        if self.mttr is not None:
-            object.__setattr__(self, "mttr", float(durations("mttr", self.mttr)))
 
 
 @dataclass(frozen=True)
@@ -77,8 +40,10 @@ class Prices:
         Price of a kWh.
     power, idle_power : float
         kW of a node at work, and of an idle spare one.
-    service : RepairService
-        Of repairs.
+    visit : float
+        Price of one repair visit.
+    standing : float
+        Price per hour of having repairs done at all.
     value : float, optional
         Worth of an hour of useful work of one node at baseline speed.
 
@@ -94,11 +59,12 @@ class Prices:
     energy: float = 0.0
     power: float = 0.0
     idle_power: float = 0.0
-    service: RepairService = RepairService("repairs")
+    visit: float = 0.0
+    standing: float = 0.0
     value: float | None = None
 
     def __post_init__(self) -> None:
-        for key in ("node", "spare", "energy", "power", "idle_power", "value"):
+        for key in ("node", "spare", "energy", "power", "idle_power", "visit", "standing", "value"):
             if getattr(self, key) is not None:
                 object.__setattr__(self, key, float(positive(key, getattr(self, key), zero=True)))
         object.__setattr__(self, "life", float(durations("life", self.life, zero=False)))
@@ -115,9 +81,9 @@ def sparing_costs(evaluation: SparingEvaluation, prices: Prices) -> pd.DataFrame
     Returns
     -------
     pandas.DataFrame
-        A row a strategy and case: ``strategy``, ``spare_blocks``, ``cett``, ``goodput`` (GPUs), ``useful_nodes``
-        (goodput in nodes), costs an hour (``devices``, ``energy``, ``repairs``, ``cost``), ``cost_per_useful_hour`` (of
-        one node; infinite without useful work), and with a value of useful work ``value`` and ``net`` an hour.
+        One row per strategy and case: ``strategy``, ``spare_blocks``, ``cett``, ``goodput`` (GPUs), ``useful_nodes``
+        (goodput in nodes), costs per hour (``devices``, ``energy``, ``repairs``, ``cost``), ``cost_per_useful_hour``
+        (of one node; infinite without useful work), and with a value of useful work ``value`` and ``net`` per hour.
 
     Notes
     -----
@@ -126,60 +92,44 @@ def sparing_costs(evaluation: SparingEvaluation, prices: Prices) -> pd.DataFrame
     Examples
     --------
     >>> cluster = Cluster(racks=16, trays=4, gpus=8)
-    >>> found = evaluate_sparing(cluster, Strategies([4, 4], [0, 1]), DeviceFailures(900, 4000, 24))
-    >>> prices = Prices(node=30_000, energy=0.1, power=1.2, service=RepairService("day", visit=200))
-    >>> table = sparing_costs(found, prices)
-    >>> bool((table["cost_per_useful_hour"] > 0).all())
+    >>> evaluation = evaluate_sparing(cluster, Strategies([4, 4], [0, 1]), DeviceFailures(900, 4000, 24))
+    >>> prices = Prices(node=30_000, energy=0.1, power=1.2, visit=200)
+    >>> bool((sparing_costs(evaluation, prices)["cost_per_useful_hour"] > 0).all())
     True
     """
     c, s, f = evaluation.cluster, evaluation.strategies, evaluation.failures
     shape = evaluation.cett.shape
     lead = (-1,) + (1,) * (len(shape) - 1)
-    size, idle = s.block_trays.reshape(lead), s.spare_trays.reshape(lead)
-    at_work = (evaluation.blocks.reshape(lead) - evaluation.spare_blocks) * (size - idle) * c.zones
+    at_work = evaluation.job_gpus / c.gpus
     spare = c.total_trays - at_work
     per_spare = prices.node if prices.spare is None else prices.spare
     devices = (at_work * prices.node + spare * per_spare) / prices.life
     energy = (at_work * prices.power + spare * prices.idle_power) * prices.energy
     visits = c.total_trays / (f.mtbf_tray + f.mttr) + c.zones * c.racks / (f.mtbf_rack + f.mttr)
-    repairs = np.broadcast_to(visits * prices.service.visit + prices.service.standing, shape)
-    useful = evaluation.goodput / c.gpus
-    cost = devices + energy + repairs
-
-    def flat(values: npt.ArrayLike) -> Any:
-        return np.broadcast_to(np.asarray(values), shape).ravel()
-
-    labels = np.array(evaluation.labels, dtype=object).reshape(lead)
-    table: dict[str, Any] = {"strategy": flat(labels)}
+    repairs = visits * prices.visit + prices.standing
+    useful, cost = evaluation.goodput / c.gpus, devices + energy + repairs
+    table: dict[str, Any] = {"strategy": np.array(s.labels(c.gpus), dtype=object).reshape(lead)}
     if f.shape:
-        table |= {name: flat(getattr(f, name)) for name in ("mtbf_tray", "mtbf_rack", "mttr")}
-    table |= {
-        "spare_blocks": flat(evaluation.spare_blocks),
-        "cett": flat(evaluation.cett),
-        "goodput": flat(evaluation.goodput),
-        "useful_nodes": flat(useful),
-        "devices": flat(devices),
-        "energy": flat(energy),
-        "repairs": flat(repairs),
-        "cost": flat(cost),
-        "cost_per_useful_hour": flat(np.divide(cost, useful, out=np.full(shape, np.inf), where=useful > 0.0)),
-    }
+        table |= {name: getattr(f, name) for name in ("mtbf_tray", "mtbf_rack", "mttr")}
+    table |= {name: getattr(evaluation, name) for name in ("spare_blocks", "cett", "goodput")}
+    table |= {"useful_nodes": useful, "devices": devices, "energy": energy, "repairs": repairs, "cost": cost}
+    table["cost_per_useful_hour"] = np.divide(cost, useful, out=np.full(shape, np.inf), where=useful > 0.0)
     if prices.value is not None:
-        table |= {"value": flat(useful * prices.value), "net": flat(useful * prices.value - cost)}
-    return pd.DataFrame(table)
+        table |= {"value": useful * prices.value, "net": useful * prices.value - cost}
+    return pd.DataFrame({name: np.broadcast_to(values, shape).ravel() for name, values in table.items()})
 
 
-@dataclass(frozen=True, eq=False)
-class CheapestSparing:
+@dataclass(frozen=True, eq=False, repr=False)
+class CheapestSparing(Result):
     """The cheapest plan that does enough.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        The cheapest plan of every size of the cluster and repair service that does enough, cheapest first: ``racks``
-        (a zone), ``service``, and the columns of `sparing_costs`.
+        The cheapest plan of every size of the cluster that does enough, cheapest first: ``racks`` (per zone), and the
+        columns of `sparing_costs`. Empty where nothing does.
     required : float
-        Goodput that is asked for, GPUs.
+        Goodput required, GPUs.
     most : float
         The highest goodput that any choice reaches.
     """
@@ -189,36 +139,21 @@ class CheapestSparing:
     most: float
 
     @property
-    def sentence(self) -> str:
-        """The plan in words."""
+    def headline(self) -> str:
+        """The plan, or that there is none."""
         if not len(self.table):
             return f"No choice reaches {self.required:,.0f} GPUs; the best one reaches {self.most:,.0f}."
         row = self.table.iloc[0]
         return (
-            f"The cheapest way to {self.required:,.0f} useful GPUs is {row['racks']} racks a zone in blocks of "
-            f"{row['strategy']} GPUs with {row['spare_blocks']} spare blocks a zone and {row['service']}: "
-            f"{row['cost']:,.2f} an hour, {row['cost_per_useful_hour']:.4g} a useful node hour, for "
+            f"The cheapest way to {self.required:,.0f} useful GPUs is {row['racks']} racks per zone in blocks of "
+            f"{row['strategy']} GPUs with {row['spare_blocks']} spare blocks per zone: "
+            f"{row['cost']:,.2f} per hour, {row['cost_per_useful_hour']:.4g} per useful node hour, for "
             f"{row['goodput']:,.0f} GPUs."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a size of the cluster and service."""
+        """One row per size of the cluster."""
         return self.table
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        frame = self.table.replace([np.inf, -np.inf], np.nan).astype(object)
-        rows = frame.where(frame.notna(), None).to_dict("records")
-        return {"required": self.required, "most": self.most, "rows": rows, "sentence": self.sentence}
-
-    def __repr__(self) -> str:
-        return f"CheapestSparing: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        table = self.table.head(20).to_html(escape=True, index=False, float_format="{:.4g}".format)
-        return f"<p>{escape(self.sentence)}</p>{table}"
 
 
 def cheapest_sparing(
@@ -231,9 +166,8 @@ def cheapest_sparing(
     *,
     strategies: Strategies | None = None,
     racks: Sequence[int] | None = None,
-    services: Sequence[RepairService] | None = None,
 ) -> CheapestSparing:
-    """The cheapest cluster, strategy and repair service that reach a required goodput.
+    """The cheapest cluster and strategy that reach a required goodput.
 
     Every number of spare blocks that the placement rule allows is looked at, not only the best: where idle nodes are
     cheap to own or to run, more spares can cost less.
@@ -242,29 +176,21 @@ def cheapest_sparing(
     ----------
     cluster : Cluster
     failures : DeviceFailures
-        One case; a service with an MTTR of its own replaces it.
+        One case.
     required : float
         Goodput, GPUs of baseline speed.
     prices : Prices
     recovery, performance, strategies
         As for `optimise_sparing`.
     racks : sequence of int, optional
-        Racks a zone to choose from; those of `cluster` when left out.
-    services : sequence of RepairService, optional
-        To choose from; that of `prices` when left out.
-
-    Returns
-    -------
-    CheapestSparing
-        Empty where nothing reaches the goodput.
+        Racks per zone to choose from; those of `cluster` when left out.
 
     Examples
     --------
     >>> cluster = Cluster(racks=16, trays=4, gpus=8)
-    >>> day, night = RepairService("day shift", 200), RepairService("round the clock", 400, mttr="6h", standing=50)
-    >>> found = cheapest_sparing(cluster, DeviceFailures(900, 4000, 24), 400, Prices(node=30_000, life="4380 days"),
-    ...                          racks=range(14, 22), services=[day, night])
-    >>> bool(found.table["goodput"].min() >= 400)
+    >>> prices = Prices(node=30_000, life="4380 days")
+    >>> cheap = cheapest_sparing(cluster, DeviceFailures(900, 4000, 24), 400, prices, racks=range(14, 22))
+    >>> bool(cheap.table["goodput"].min() >= 400)
     True
     """
     if failures.shape:
@@ -273,41 +199,31 @@ def cheapest_sparing(
     tables, most = [], 0.0
     for count in racks if racks is not None else [cluster.racks]:
         sized = replace(cluster, racks=int(whole("racks", count)))
-        for service in services if services is not None else [prices.service]:
-            served = DeviceFailures(
-                failures.mtbf_tray, failures.mtbf_rack, failures.mttr if service.mttr is None else service.mttr
-            )
-            priced = replace(prices, service=service)
-            for part in _placed(sized, strategies or Strategies.every(sized)):
-                table = sparing_costs(evaluate_sparing(sized, part, served, recovery, performance), priced)
-                most = max(most, float(table["goodput"].max()))
-                table = table[table["goodput"] >= wanted]
-                if len(table):
-                    best = table.loc[[table["cost"].idxmin()]]
-                    best.insert(0, "racks", sized.racks)
-                    best.insert(1, "service", service.name)
-                    tables.append(best)
+        for part in _placed(sized, strategies or Strategies.every(sized)):
+            table = sparing_costs(evaluate_sparing(sized, part, failures, recovery, performance), prices)
+            most = max(most, float(table["goodput"].max()))
+            table = table[table["goodput"] >= wanted]
+            if len(table):
+                best = table.loc[[table["cost"].idxmin()]]
+                best.insert(0, "racks", sized.racks)
+                tables.append(best)
     if not tables:
-        return CheapestSparing(pd.DataFrame(columns=["racks", "service"]), wanted, most)
+        return CheapestSparing(pd.DataFrame(columns=["racks"]), wanted, most)
     found = pd.concat(tables, ignore_index=True).sort_values("cost", kind="stable")
-    found = found.groupby(["racks", "service"], sort=False).head(1).reset_index(drop=True)
+    found = found.groupby("racks", sort=False).head(1).reset_index(drop=True)
     return CheapestSparing(found, wanted, most)
 
 
-def _placed(cluster: Cluster, strategies: Strategies) -> list[Strategies]:
+def _placed(cluster: Cluster, strategies: Strategies) -> Iterator[Strategies]:
     """Every strategy with every number of spare blocks that can be placed, in parts."""
-    from relfit.planning.sparing.planner import placement_groups
-
     blocks = strategies.check(cluster)
-    unit, _, misfit = placement_groups(cluster, strategies, blocks)
-    index, spare = [], []
-    for i in range(len(strategies)):
-        if not misfit[i]:
-            numbers = np.arange(int(blocks[i]) % int(unit[i]), int(blocks[i]), int(unit[i]))
-            index.append(np.full(numbers.size, i))
-            spare.append(numbers)
-    if not index:
-        raise ArgumentError(f"no strategy can be placed: {misfit[0]}", remedy="set partial_groups, or another group")
-    rows, numbers = np.concatenate(index), np.concatenate(spare)
-    cuts = range(0, rows.size, _ROWS)
-    return [strategies.take(rows[a : a + _ROWS]).with_spare_blocks(numbers[a : a + _ROWS]) for a in cuts]
+    unit, _, misfits = placement_groups(cluster, strategies, blocks)
+    if all(misfits):
+        raise ArgumentError(f"no strategy can be placed: {misfits[0]}", remedy="set partial_groups, or another group")
+    numbers = [
+        np.arange(0) if misfit else np.arange(total % step, total, step)
+        for total, step, misfit in zip(blocks.tolist(), unit.tolist(), misfits, strict=True)
+    ]
+    rows, spare = np.repeat(np.arange(len(strategies)), [n.size for n in numbers]), np.concatenate(numbers)
+    for a in range(0, rows.size, _ROWS):
+        yield strategies.take(rows[a : a + _ROWS]).with_spare_blocks(spare[a : a + _ROWS])

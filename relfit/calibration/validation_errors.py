@@ -1,4 +1,4 @@
-"""What pydantic found wrong with parameters, in one line: the key's dotted place, what is wrong there, what to do."""
+"""What pydantic says is wrong with parameters, in one line: the dotted key, what is wrong there, what to do."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pydantic_core import ErrorDetails
 from relfit.calibration.quantities import Model
 from relfit.errors import ArgumentError
 
-__all__ = ["Complaint", "ParameterError", "dotted"]
+__all__ = ["ParameterError", "Place", "dotted"]
 
 Place = tuple[str | int, ...]
-Complaint = tuple[Place, str, str | None]
 
 _SHOWN = 60
+_BRANCHES = ("int", "float", "str", "constrained-int", "constrained-float")
 _WANTED = {
     "greater_than": "it must be above {gt:g}",
     "greater_than_equal": "it must be {ge:g} or more",
@@ -51,14 +51,16 @@ class ParameterError(ArgumentError):
 
     Attributes
     ----------
-    complaints : list of (place, what, remedy)
-        Everything that is wrong; the message tells the first.
+    place : tuple of str and int
+        The keys that lead to the first thing wrong; the message tells it.
+    what_is_wrong : str
     """
 
-    def __init__(self, error: ValidationError, model: type[Model]) -> None:
-        self.complaints = [_one(item, model) for item in error.errors(include_url=False)]
-        place, what, remedy = self.complaints[0]
-        super().__init__(f"{dotted(place)}: {what}" if place else what, remedy=remedy)
+    def __init__(self, error: ValidationError, model: type[Model], prefix: Place = ()) -> None:
+        place, self.what_is_wrong, remedy = _one(error.errors(include_url=False)[0], model)
+        self.place = (*prefix, *place)
+        key = dotted(self.place)
+        super().__init__(f"{key}: {self.what_is_wrong}" if key else self.what_is_wrong, remedy=remedy)
 
 
 def dotted(place: Place) -> str:
@@ -75,8 +77,9 @@ def dotted(place: Place) -> str:
     return text
 
 
-def _one(item: ErrorDetails, model: type[Model]) -> Complaint:
-    place: Place = tuple(item["loc"])
+def _one(item: ErrorDetails, model: type[Model]) -> tuple[Place, str, str | None]:
+    """Place, what is wrong there, remedy; branches of unions, which pydantic names by their types, are no place."""
+    place: Place = tuple(part for part in item["loc"] if part not in _BRANCHES and "[" not in str(part))
     context: dict[str, Any] = dict(item.get("ctx") or {})
     kind = item["type"]
     if kind == "relfit":

@@ -1,7 +1,12 @@
-"""Probability that a zone runs out of spare blocks, and how many it needs (appendix B of the sparing paper)."""
+"""How often blocks fail, how often a zone runs out of them, and how many spares it needs.
+
+Source: sparing paper, appendix A (with the summation bounds of its first derivation; those of its last line are a
+misprint) and appendix B (where 1 - P^B is a misprint).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,24 +15,89 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.arguments import durations, share, whole
+from relfit.arguments import FloatArray, durations, share, whole
 from relfit.errors import ArgumentError
+from relfit.results import Result
+from relfit.text import percent
 
 __all__ = [
     "SparesNeeded",
+    "block_mtbf",
     "blocking_probability",
     "job_blocked",
-    "log_blocking_probability",
-    "poisson_blocking",
     "spare_blocks_needed",
+    "time_to_exhaust",
     "unavailability",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_SMALL = 1e-280  # below it the logarithm comes from a series
-_TERMS = 100_000
+
+def time_to_exhaust(trays: Any, spare_trays: Any, mtbf_tray: Any, mttr: Any) -> FloatArray:
+    r"""Mean time from no failed tray to one more than there are spares.
+
+    With n trays failed, the next fails at the rate :math:`\lambda_n = (K - n)/MTBF_T`, and one repair of rate
+    :math:`\mu = 1/MTTR` restores the block. The paper's sum over elementary symmetric polynomials is a product:
+
+    .. math:: \xi = \sum_{k=0}^J \mu^k e_{k+1}(1/\lambda_0, \ldots, 1/\lambda_J)
+              = \frac{1}{\mu} \left[\prod_{n=0}^J (1 + \mu/\lambda_n) - 1\right]
+
+    Parameters
+    ----------
+    trays, spare_trays : array_like of int
+        K and J; J below K.
+    mtbf_tray, mttr : array_like
+        Hours. All four broadcast.
+
+    Returns
+    -------
+    ndarray
+        Hours; infinite beyond what a float can hold.
+
+    Examples
+    --------
+    >>> time_to_exhaust(36, [0, 1, 2], 20_000, 24).round(1).tolist()
+    [555.6, 14354.5, 366768.6]
+    """
+    k, j, life, repair = np.broadcast_arrays(
+        *(np.asarray(value, dtype=np.float64) for value in (trays, spare_trays, mtbf_tray, mttr))
+    )
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        log_product = np.zeros(k.shape)
+        for n in range(int(j.max(initial=0.0)) + 1):
+            log_product += np.where(n <= j, np.log1p(life / (np.maximum(k - n, 1.0) * repair)), 0.0)
+        time = np.expm1(log_product) * repair
+        # immediate repairs: only a block without spare trays can fail
+        return np.asarray(np.where(repair == 0.0, np.where(j == 0.0, life / k, np.inf), time))
+
+
+def block_mtbf(trays: Any, spare_trays: Any, mtbf_tray: Any, mtbf_rack: Any, mttr: Any) -> FloatArray:
+    """MTBF of a block: its spare trays run out, or its rack fails.
+
+    Parameters
+    ----------
+    trays, spare_trays : array_like of int
+    mtbf_tray, mtbf_rack, mttr : array_like
+        Hours. All broadcast.
+
+    Returns
+    -------
+    ndarray
+        Hours; infinite when nothing fails.
+
+    Notes
+    -----
+    Source: sparing paper, equation 3 as corrected: ``1/MTBF = 1/MTBF_R + 1/xi``. The time until spares run out is not
+    exponential, so adding its rate to that of the rack is an approximation (exact without spare trays).
+
+    Examples
+    --------
+    >>> block_mtbf(36, [0, 4], 20_000, 10_000, 24).round(1).tolist()
+    [526.3, 9999.6]
+    """
+    with np.errstate(divide="ignore"):
+        rate = 1.0 / np.asarray(mtbf_rack, dtype=np.float64)
+        return np.asarray(1.0 / (rate + 1.0 / time_to_exhaust(trays, spare_trays, mtbf_tray, mttr)))
 
 
 def unavailability(mtbf: Any, mttr: Any) -> FloatArray:
@@ -70,54 +140,12 @@ def blocking_probability(blocks: Any, spare_blocks: Any, share_down: Any) -> Flo
     count, spare = np.asarray(blocks, dtype=np.float64), np.asarray(spare_blocks, dtype=np.float64)
     q = np.asarray(share_down, dtype=np.float64)
     inside = spare < count
-    found = special.betainc(np.where(inside, spare + 1.0, 1.0), np.where(inside, count - spare, 1.0), q)
-    return np.asarray(np.where(inside, found, 0.0))
-
-
-def log_blocking_probability(blocks: Any, spare_blocks: Any, share_down: Any) -> FloatArray:
-    """Natural logarithm of `blocking_probability`, also where that is below the smallest float.
-
-    Examples
-    --------
-    >>> log_blocking_probability(9216, 4000, 1e-3).round(1).tolist()
-    -21340.1
-    """
-    count, spare, q = np.broadcast_arrays(
-        np.asarray(blocks, dtype=np.float64), np.asarray(spare_blocks, dtype=np.float64), np.asarray(share_down, float)
-    )
-    shape = count.shape
-    plain = np.atleast_1d(blocking_probability(count, spare, q))
-    count, spare, q = (np.reshape(a, plain.shape) for a in (count, spare, q))
-    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-        found = np.log(plain)
-        rare = (plain < _SMALL) & (spare < count) & (q > 0.0)
-        if not rare.any():
-            return found.reshape(shape)
-        n, k, p = count[rare], spare[rare] + 1.0, q[rare]
-        first = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-        first = first + special.xlogy(k, p) + special.xlog1py(n - k, -p)
-        total, term, j = np.ones_like(n), np.ones_like(n), k
-        for _ in range(_TERMS):  # ratios of successive terms fall, and are below one out here
-            term = term * np.maximum(n - j, 0.0) / (j + 1.0) * (p / (1.0 - p))
-            total, j = total + term, j + 1.0
-            if (term <= 1e-17 * total).all():
-                break
-        found[rare] = first + np.log(total)
-    return found.reshape(shape)
-
-
-def poisson_blocking(blocks: Any, spare_blocks: Any, mtbf: Any, mttr: Any) -> FloatArray:
-    """The paper's Poisson approximation: P(N > R), N Poisson with mean L MTTR / MTBF (end of appendix B)."""
-    mean = (
-        np.asarray(blocks, dtype=np.float64) * np.asarray(mttr, dtype=np.float64) / np.asarray(mtbf, dtype=np.float64)
-    )
-    return np.asarray(special.gammainc(np.asarray(spare_blocks, dtype=np.float64) + 1.0, mean))
+    tail = special.betainc(np.where(inside, spare + 1.0, 1.0), np.where(inside, count - spare, 1.0), q)
+    return np.asarray(np.where(inside, tail, 0.0))
 
 
 def job_blocked(blocking: Any, zones: Any) -> FloatArray:
-    """Probability that at least one of the zones is out of spares: 1 - (1 - P)^B.
-
-    Source: sparing paper, equation 7, where 1 - P^B is a misprint.
+    """Probability that at least one of the zones is out of spares: 1 - (1 - P)^B (equation 7 as corrected).
 
     Examples
     --------
@@ -128,9 +156,9 @@ def job_blocked(blocking: Any, zones: Any) -> FloatArray:
         return np.asarray(-np.expm1(np.asarray(zones) * np.log1p(-np.asarray(blocking, dtype=np.float64))))
 
 
-@dataclass(frozen=True, eq=False)
-class SparesNeeded:
-    """Spare blocks a zone that keep the probability of blocking at or below a limit; arrays of one shape.
+@dataclass(frozen=True, eq=False, repr=False)
+class SparesNeeded(Result):
+    """Spare blocks per zone that keep the probability of blocking at or below a limit; arrays of one shape.
 
     Attributes
     ----------
@@ -141,9 +169,9 @@ class SparesNeeded:
     probability, one_less : ndarray
         Blocking with these spares, and with one less (1 where there is none).
     blocks : ndarray of int
-        Blocks a zone, spares included.
+        Blocks per zone, spares included.
     limit : ndarray
-        The limit asked for, for the whole job of all zones.
+        Highest probability of blocking allowed, for the whole job of all zones.
     zones : int
     """
 
@@ -156,39 +184,27 @@ class SparesNeeded:
     zones: int
 
     @property
-    def sentence(self) -> str:
-        """The answer in words; of the first case where there are several."""
+    def headline(self) -> str:
+        """The answer; of the first case where there are several."""
         first = int(self.spare_blocks.ravel()[0])
         if first < 0:
             return "No number of spare blocks keeps blocking that low."
-        near = int(self.poisson.ravel()[0])
         return (
-            f"{first} spare blocks of {int(self.blocks.ravel()[0])} a zone: the job is blocked "
-            f"{100 * float(self.probability.ravel()[0]):.3g} % of the time; the Poisson approximation asks for {near}."
+            f"{first} spare blocks of {int(self.blocks.ravel()[0])} per zone: the job is blocked "
+            f"{percent(float(self.probability.ravel()[0]))} of the time; the Poisson approximation asks for "
+            f"{int(self.poisson.ravel()[0])}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a case."""
+        """One row per case."""
         names = ("blocks", "limit", "spare_blocks", "poisson", "probability", "one_less")
         return pd.DataFrame({name: np.broadcast_to(getattr(self, name), self.limit.shape).ravel() for name in names})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"zones": self.zones, "rows": self.to_frame().to_dict("records"), "sentence": self.sentence}
-
-    def __repr__(self) -> str:
-        return f"SparesNeeded: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(self.sentence)}</p>{self.to_frame().to_html(index=False, float_format='{:.4g}'.format)}"
 
 
 def spare_blocks_needed(
     mtbf: Any, mttr: Any, limit: Any, *, blocks: Any = None, working: Any = None, zones: int = 1
 ) -> SparesNeeded:
-    """Spare blocks a zone that keep the job's probability of blocking at or below a limit.
+    """Spare blocks per zone that keep the job's probability of blocking at or below a limit.
 
     Parameters
     ----------
@@ -197,9 +213,9 @@ def spare_blocks_needed(
     limit : array_like
         Highest probability that any of the zones is out of spares.
     blocks : array_like of int, optional
-        Blocks a zone, spares included: more spares then mean fewer working blocks.
+        Blocks per zone, spares included: more spares then mean fewer working blocks.
     working : array_like of int, optional
-        Working blocks a zone, instead: spares then come on top.
+        Working blocks per zone, instead: spares then come on top.
     zones : int
         Zones of the job.
 
@@ -214,7 +230,8 @@ def spare_blocks_needed(
 
     Notes
     -----
-    By bisection on the survival function, which falls as spares are added; all cases at once.
+    By bisection on the survival function, which falls as spares are added; all cases at once. The Poisson approximation
+    has the mean L MTTR / MTBF (end of appendix B).
 
     Examples
     --------
@@ -232,28 +249,30 @@ def spare_blocks_needed(
     on_top = working is not None
     q = unavailability(up, down)
 
+    def size(spare: FloatArray) -> Any:
+        return base + spare if on_top else base
+
     def exact(spare: FloatArray) -> FloatArray:
-        return job_blocked(blocking_probability(base + spare if on_top else base, spare, q), zones)
+        return job_blocked(blocking_probability(size(spare), spare, q), zones)
 
     def poisson(spare: FloatArray) -> FloatArray:
-        return job_blocked(poisson_blocking(base + spare if on_top else base, spare, up, down), zones)
+        return job_blocked(special.gammainc(spare + 1.0, size(spare) * down / up), zones)
 
     most = np.where(on_top, 64 * base + 1000, base - 1).astype(np.float64)
-    found = _first_below(exact, most, highest)
-    near = _first_below(poisson, most, highest)
-    kept = np.maximum(found, 0).astype(np.float64)
+    spares = _first_below(exact, most, highest)
+    kept = np.maximum(spares, 0).astype(np.float64)
     return SparesNeeded(
-        found,
-        near,
-        np.where(found < 0, np.nan, exact(kept)),
-        np.where(found > 0, exact(np.maximum(kept - 1.0, 0.0)), 1.0),
-        np.asarray(np.where(on_top, base + kept, base), dtype=np.int64),
-        np.array(highest),
-        zones,
+        spare_blocks=spares,
+        poisson=_first_below(poisson, most, highest),
+        probability=np.where(spares < 0, np.nan, exact(kept)),
+        one_less=np.where(spares > 0, exact(np.maximum(kept - 1.0, 0.0)), 1.0),
+        blocks=np.asarray(size(kept) + 0.0 * kept, dtype=np.int64),
+        limit=np.array(highest),
+        zones=zones,
     )
 
 
-def _first_below(probability: Any, most: FloatArray, limit: FloatArray) -> IntArray:
+def _first_below(probability: Callable[[FloatArray], FloatArray], most: FloatArray, limit: FloatArray) -> IntArray:
     """Smallest whole number up to `most` at which `probability` is at most `limit`; -1 where there is none."""
     low, high = np.full(most.shape, -1.0), most.copy()  # above the limit at low, at or below it at high
     none = probability(most) > limit

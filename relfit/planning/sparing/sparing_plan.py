@@ -1,0 +1,266 @@
+"""`plan_sparing`: the best spares, how certain they are, and the plan that is best over all that the parameters can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.arguments import FloatArray, share, whole
+from relfit.errors import ArgumentError
+from relfit.planning.plan import Plan
+from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
+from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_sparing, optimise_sparing
+from relfit.planning.sparing.recovery import Recovery
+from relfit.results import json_ready
+from relfit.text import percent
+
+if TYPE_CHECKING:
+    from relfit.calibration import Parameters
+
+__all__ = ["SparingPlan", "device_failures", "plan_sparing"]
+
+_MOST_STRATEGIES = 8  # candidates of a robust plan
+_MOST_SPARES = 60  # numbers of spare blocks tried for each of them
+
+
+def device_failures(
+    parameters: Parameters, n_draws: int | None = None, rng: int | np.random.Generator | None = 0
+) -> DeviceFailures:
+    """What the sparing planner needs from calibrated parameters: the estimates, or draws of them.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        With ``mtbf.node`` (trays) and ``mttr.mean``; racks never fail where ``mtbf.rack`` is not known.
+    n_draws : int, optional
+        Draws; the estimates themselves when left out.
+    rng : int or numpy.random.Generator
+
+    Raises
+    ------
+    ArgumentError
+        When a parameter is missing.
+
+    Examples
+    --------
+    >>> from relfit.calibration import Parameters
+    >>> float(device_failures(Parameters(mtbf={"tray": "20000h", "rack": "10000h"}, mttr="24h")).mtbf_rack)
+    10000.0
+    """
+    from relfit.calibration import draw_parameters
+
+    tray, repair = parameters.require("mtbf.node", "mttr.mean")
+    rack = parameters.values().get("mtbf.rack", np.inf)
+    if n_draws is None:
+        return DeviceFailures(tray, rack, repair)
+    drawn = draw_parameters(parameters, n_draws, rng)
+    racks = drawn["mtbf.rack"] if "mtbf.rack" in drawn else np.full(n_draws, rack)
+    return DeviceFailures(drawn["mtbf.node"], racks, drawn["mttr.mean"])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparingPlan(Plan):
+    """A plan, how certain it is, and the plan that is best over all draws; `mtbf` is that of a tray.
+
+    Attributes
+    ----------
+    best : SparingEvaluation
+        For the estimates.
+    chosen : int
+        Its best strategy.
+    over_draws : SparingEvaluation
+        The best strategy with its best spare blocks and work between checkpoints for every draw; shape (1, draws).
+    wins : pandas.DataFrame
+        In which share of the draws each strategy is best: ``strategy``, ``share``.
+    robust : SparingEvaluation
+        The robust plan, fixed spares and work between checkpoints, over all draws; shape (1, draws).
+    criterion : str
+        What it maximises.
+    fixed : SparingEvaluation
+        The plan for the estimates, kept over all draws; shape (1, draws).
+    """
+
+    best: SparingEvaluation
+    chosen: int
+    over_draws: SparingEvaluation
+    wins: pd.DataFrame
+    robust: SparingEvaluation
+    criterion: str
+    fixed: SparingEvaluation
+
+    _table: ClassVar[str] = "intervals"
+
+    @property
+    def intervals(self) -> pd.DataFrame:
+        """``quantity``, ``estimate``, ``low``, ``high`` of spare blocks, CETT, goodput, seconds between checkpoints.
+
+        Equal tails of the draws; those of the whole number of spare blocks are widened to whole numbers.
+        """
+        one, draws, tail = self.best, self.over_draws, 0.5 * (1.0 - self.level)
+        rows = []
+        for name, unit in (("spare_blocks", 1.0), ("cett", 1.0), ("goodput", 1.0), ("checkpoint_every", 3600.0)):
+            values = unit * getattr(draws, name)[0].astype(np.float64)
+            ends = np.quantile(values, tail, method="lower"), np.quantile(values, 1.0 - tail, method="higher")
+            label = name if unit == 1.0 else f"{name}_seconds"
+            rows.append((label, unit * float(getattr(one, name)[self.chosen]), *map(float, ends)))
+        return pd.DataFrame(rows, columns=["quantity", "estimate", "low", "high"])
+
+    @property
+    def headline(self) -> str:
+        """The plan and its uncertainty."""
+        table = self.intervals.set_index("quantity")
+        spare, cett = table.loc["spare_blocks"], table.loc["cett"]
+        best, kept = self.wins.iloc[0], int(self.robust.spare_blocks.flat[0])
+        return (
+            f"Blocks of {self.best.labels[self.chosen]} GPUs (all/working): {spare['estimate']:.0f} spare "
+            f"blocks per zone ({spare['low']:.0f}-{spare['high']:.0f}, {percent(self.level)} limits). "
+            f"CETT {percent(cett['estimate'], 1)} ({100 * cett['low']:.1f}-{100 * cett['high']:.1f}). "
+            f"{best['strategy']} is best in {percent(best['share'])} of the draws; {self.criterion} is highest with "
+            f"blocks of {self.robust.labels[0]} and {kept} spares."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The intervals, the strategies that win, and the robust plan."""
+        robust = {
+            "strategy": self.robust.labels[0],
+            "spare_blocks": self.robust.spare_blocks.flat[0],
+            "checkpoint_every_seconds": 3600.0 * self.robust.checkpoint_every.flat[0],
+            "criterion": self.criterion,
+            "expected_goodput": self.robust.goodput.mean(),
+            "expected_goodput_of_plan": self.fixed.goodput.mean(),
+        }
+        names = ("level", "n_draws", "intervals", "wins", "assumptions")
+        named = {name: getattr(self, name) for name in names}
+        return json_ready({"findings": self.findings, **named, "robust": robust})
+
+
+def plan_sparing(
+    cluster: Cluster,
+    parameters: Parameters | tuple[DeviceFailures, DeviceFailures],
+    recovery: Recovery | None = None,
+    performance: Performance | None = None,
+    *,
+    strategies: Strategies | None = None,
+    n_draws: int = 1000,
+    level: float = 0.95,
+    robust: float | None = None,
+    rng: int | np.random.Generator | None = 0,
+    workers: int | None = None,
+) -> SparingPlan:
+    """The best sparing plan, with intervals that carry the uncertainty of the parameters.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    parameters : Parameters, or (DeviceFailures, DeviceFailures)
+        Calibrated parameters; or the estimates (one case) and draws of them (shape (n_draws,)).
+    recovery, performance, strategies
+        As for `optimise_sparing`.
+    n_draws : int
+    level : float
+        Level of the intervals.
+    robust : float, optional
+        The robust plan maximises this quantile of goodput over the draws (0.1: what is reached in nine of ten cases);
+        its mean when left out.
+    rng : int or numpy.random.Generator
+    workers : int, optional
+
+    Returns
+    -------
+    SparingPlan
+
+    Raises
+    ------
+    ArgumentError
+        For missing parameters, levels outside 0..1, or as `optimise_sparing`.
+
+    Notes
+    -----
+    Spares and work between checkpoints of a draw are the best ones for that draw, so their interval says how far the
+    best plan itself is uncertain. The robust plan keeps its own whatever the draw.
+
+    Examples
+    --------
+    >>> from relfit.calibration import Parameters
+    >>> params = Parameters(mtbf={"value": 2000, "low": 1500, "high": 2700, "level": 0.9}, mttr="24h")
+    >>> plan = plan_sparing(Cluster(racks=64, trays=4, gpus=8), params, Recovery(save="1min", restart="5min"), rng=1)
+    >>> spares = plan.intervals.set_index("quantity").loc["spare_blocks"]
+    >>> bool(spares["low"] < spares["estimate"] < spares["high"])
+    True
+    """
+    share("level", level, zero=False, one=False)
+    if robust is not None:
+        share("robust", robust, zero=False, one=False)
+    notes: tuple[str, ...] = ()
+    source = "mean times with draws of them"
+    if isinstance(parameters, tuple):
+        estimate, draws = parameters
+    else:
+        count = int(whole("n_draws", n_draws))
+        estimate, draws = device_failures(parameters), device_failures(parameters, count, rng)
+        source = f"parameters of {parameters.name}" if parameters.name else "parameters"
+        if parameters.unknown_uncertainty:
+            notes = (f"The uncertainty of {', '.join(parameters.unknown_uncertainty)} is not known and left out.",)
+        if "mtbf.rack" not in parameters.values():
+            notes += ("No MTBF of racks is known: only trays fail.",)
+    if estimate.shape or len(draws.shape) != 1:
+        raise ArgumentError("give the estimates of one case, and draws of shape (n_draws,)")
+    recovery = recovery or Recovery()
+    how: dict[str, Any] = {"strategies": strategies, "workers": workers}
+    best = optimise_sparing(cluster, estimate, recovery, performance, **how)
+    every = optimise_sparing(cluster, draws, recovery, performance, **how)
+    chosen = int(best.best)
+    wins = np.bincount(every.best, minlength=len(every.strategies)) / draws.shape[0]
+    order = np.argsort(-wins, kind="stable")
+    table = pd.DataFrame({"strategy": every.labels, "share": wins}).iloc[order]
+    candidates = list(dict.fromkeys([chosen, *(int(i) for i in order[:_MOST_STRATEGIES] if wins[i] > 0.0)]))
+    kept = _keep(every, chosen, best.spare_blocks[chosen : chosen + 1], float(best.checkpoint_every[chosen]))
+    return SparingPlan(
+        best=best,
+        chosen=chosen,
+        over_draws=every.only(chosen),
+        wins=table[table["share"] > 0.0].reset_index(drop=True),
+        robust=_robust(every, candidates, robust, kept),
+        criterion="the expected goodput" if robust is None else f"the {percent(robust)} quantile of goodput",
+        fixed=kept,
+        mtbf=float(estimate.mtbf_tray),
+        source=source,
+        level=float(level),
+        n_draws=draws.shape[0],
+        assumptions=notes,
+    )
+
+
+def _keep(over: SparingEvaluation, i: int, spare: npt.NDArray[np.int64], every: float) -> SparingEvaluation:
+    """Strategy `i` with these numbers of spares and this work between checkpoints, kept over all draws."""
+    one = over.strategies.take(np.full(spare.size, i)).with_spare_blocks(spare)
+    held = over.recovery
+    if 0.0 < every < np.inf:
+        held = replace(held, checkpoint_every=max(every, held.save))
+    return evaluate_sparing(over.cluster, one, over.failures, held, over.performance)
+
+
+def _robust(
+    over: SparingEvaluation, candidates: list[int], quantile: float | None, start: SparingEvaluation
+) -> SparingEvaluation:
+    """The best of all candidates by mean or quantile of goodput over the draws."""
+
+    def score(evaluation: SparingEvaluation) -> FloatArray:
+        goodput = evaluation.goodput
+        return np.asarray(goodput.mean(axis=1) if quantile is None else np.quantile(goodput, quantile, axis=1))
+
+    best, best_score = start, float(score(start)[0])
+    for i in candidates:
+        spare = over.spare_blocks[i]
+        tried = np.arange(spare.min(), spare.max() + 1, int(over.group_blocks[i]))
+        if tried.size > _MOST_SPARES:  # quantiles of the best numbers, which are placed already
+            tried = np.unique(np.quantile(spare, np.linspace(0.0, 1.0, _MOST_SPARES), method="nearest"))
+        kept = _keep(over, i, tried.astype(np.int64), float(np.median(over.checkpoint_every[i])))
+        scores = score(kept)
+        if scores.max() > best_score:
+            best, best_score = kept.only(int(scores.argmax())), float(scores.max())
+    return best
