@@ -6,58 +6,50 @@ them in files, and `draw_parameters` gives what planners need to say how uncerta
 
 from __future__ import annotations
 
-from relfit.calibration._calibrate import PARTS, calibrate
-from relfit.calibration.draws import Draws, draw_parameters
-from relfit.calibration.exports import scipy_distribution, to_airesim, to_batsim, to_scipy
-from relfit.calibration.files import (
-    parameters_of_text,
-    read_parameters,
-    text_of_parameters,
-    write_parameters,
-)
-from relfit.calibration.fta_folder import write_fta
-from relfit.calibration.quantities import Duration, Quantity, Ratio, Share
-from relfit.calibration.schema import (
-    BadNodes,
-    Censoring,
-    Check,
-    FittedFamily,
-    Fleet,
-    Mtbf,
-    Mttr,
-    Parameters,
-    Period,
-    Provenance,
-)
-from relfit.calibration.validation_errors import ParameterError
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "PARTS",
-    "BadNodes",
-    "Censoring",
-    "Check",
-    "Draws",
-    "Duration",
-    "FittedFamily",
-    "Fleet",
-    "Mtbf",
-    "Mttr",
-    "ParameterError",
-    "Parameters",
-    "Period",
-    "Provenance",
-    "Quantity",
-    "Ratio",
-    "Share",
-    "calibrate",
-    "draw_parameters",
-    "parameters_of_text",
-    "read_parameters",
-    "scipy_distribution",
-    "text_of_parameters",
-    "to_airesim",
-    "to_batsim",
-    "to_scipy",
-    "write_fta",
-    "write_parameters",
-]
+_HOME: dict[str, str] = {
+    "BadNodes": "relfit.calibration.schema",
+    "Censoring": "relfit.calibration.schema",
+    "Check": "relfit.calibration.schema",
+    "Draws": "relfit.calibration.draws",
+    "Duration": "relfit.calibration.quantities",
+    "FittedFamily": "relfit.calibration.schema",
+    "Fleet": "relfit.calibration.schema",
+    "Mtbf": "relfit.calibration.schema",
+    "Mttr": "relfit.calibration.schema",
+    "PARTS": "relfit.calibration._calibrate",
+    "ParameterError": "relfit.calibration.validation_errors",
+    "Parameters": "relfit.calibration.schema",
+    "Period": "relfit.calibration.schema",
+    "Provenance": "relfit.calibration.schema",
+    "Quantity": "relfit.calibration.quantities",
+    "Ratio": "relfit.calibration.quantities",
+    "Share": "relfit.calibration.quantities",
+    "calibrate": "relfit.calibration._calibrate",
+    "draw_parameters": "relfit.calibration.draws",
+    "parameters_of_text": "relfit.calibration.files",
+    "read_parameters": "relfit.calibration.files",
+    "scipy_distribution": "relfit.calibration.exports",
+    "text_of_parameters": "relfit.calibration.files",
+    "to_airesim": "relfit.calibration.exports",
+    "to_batsim": "relfit.calibration.exports",
+    "to_fta": "relfit.calibration.fta_trace",
+    "to_scipy": "relfit.calibration.exports",
+    "write_parameters": "relfit.calibration.files",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'relfit.calibration' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -5,14 +5,16 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from relfit.calibration.fitted import fitted_family
+from relfit.arguments import share
+from relfit.calibration.fitted_families import fitted_family
 from relfit.calibration.quantities import Duration, Ratio, Share
-from relfit.calibration.rates import Rates, rates_of_lives, rates_of_log
+from relfit.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents
 from relfit.calibration.schema import (
     BadNodes,
@@ -28,15 +30,19 @@ from relfit.calibration.schema import (
 )
 from relfit.durations import times_to_repair
 from relfit.errors import ArgumentError, RelfitError
-
-if TYPE_CHECKING:
-    from relfit.failurelog import FailureLog
-    from relfit.lifedata import LifeData
-    from relfit.screening import Incidents
+from relfit.failurelog import FailureLog
+from relfit.families import family_named
+from relfit.independence import dependence
+from relfit.lifedata import LifeData
+from relfit.recurrence import histories_of_log, trend_tests
+from relfit.screening import Incidents, change_points, incidents, outlier_nodes
+from relfit.text import p_value
 
 __all__ = ["PARTS", "calibrate"]
 
 PARTS = ("period", "mtbf", "mttr", "repair_kinds", "families", "bad_nodes", "dependence", "trend")
+_NO_REPAIRS = "the log gives times to failure only, and no repairs"
+_NO_DATES = "the log gives times to failure without dates"
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 
 
@@ -63,7 +69,7 @@ def calibrate(
     log : FailureLog
         Select one system first (``log.where(system=...)``) unless all are alike.
     period : {"stable", "all"} or (since, until), optional
-        The part of the log to use. ``"stable"`` is `FailureLog.stable_period`, the default where ``"period"`` is among
+        The part of the log to use. ``"stable"`` is `relfit.stable_period`, the default where ``"period"`` is among
         `parts`; else the whole log.
     parts : sequence of str
         Of ``"period"``, ``"mtbf"``, ``"mttr"``, ``"repair_kinds"`` (quick and slow ones), ``"families"``,
@@ -102,10 +108,10 @@ def calibrate(
     Examples
     --------
     >>> import relfit as rf
-    >>> found = rf.calibrate(rf.datasets.load("white"), parts=("mtbf", "mttr"))
-    >>> round(found.mtbf.node.value), round(found.mtbf.rack.value), round(found.mttr.mean.value, 1)
+    >>> params = rf.calibrate(rf.datasets.load("white"), parts=("mtbf", "mttr"))
+    >>> round(params.mtbf.node.value), round(params.mtbf.rack.value), round(params.mttr.mean.value, 1)
     (2098, 657, 2.9)
-    >>> found.mtbf.node.events
+    >>> params.mtbf.node.events
     9076
     """
     wanted = _checked(parts, exposure, level, period, families)
@@ -113,22 +119,22 @@ def calibrate(
     work = _Work(log, level)
     work.take_period(period if period is not None else "stable" if "period" in wanted else "all", streams[0])
     part = work.part
-    whole_lives = log.lifetimes is not None and not len(log.events)
-    if {"mtbf", "mttr", "repair_kinds", "families"} & wanted and not whole_lives:
+    undated = log.lifetimes is not None and not len(log.events)
+    if {"mtbf", "mttr", "repair_kinds", "families"} & wanted and not undated:
         work.take_incidents(window, group)
     rates = Rates(Mtbf())
     if "mtbf" in wanted:
-        rates = work.mtbf(exposure, whole_lives)
+        rates = work.mtbf(exposure, undated)
     if {"mttr", "repair_kinds"} & wanted:
         work.repair_times("mttr" in wanted, "repair_kinds" in wanted)
     if "families" in wanted:
-        work.families(families, exposure, whole_lives)
+        work.families(families, exposure, undated)
     if "bad_nodes" in wanted:
         work.bad_nodes(streams[1])
     if "dependence" in wanted:
-        work.dependence(streams[2], whole_lives)
+        work.dependence(streams[2], undated)
     if "trend" in wanted:
-        work.trend(whole_lives)
+        work.trend(undated)
     systems = part.systems
     return Parameters(
         name=name if name is not None else systems[0] if len(systems) == 1 else None,
@@ -149,15 +155,12 @@ def calibrate(
 def _checked(
     parts: Sequence[str], exposure: str, level: float, period: str | tuple[Any, Any] | None, families: Sequence[str]
 ) -> set[str]:
-    from relfit.families import family_named
-
     for part in [parts] if isinstance(parts, str) else parts:
         if part not in PARTS:
             raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
     if exposure not in ("up", "observed"):
         raise ArgumentError(f"exposure {exposure!r} is not known", remedy="use up or observed")
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    share("level", level, zero=False, one=False)
     if not (period in (None, "stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
         raise ArgumentError(f"period {period!r} is not known", remedy='use "stable", "all" or (since, until)')
     if not families:
@@ -169,7 +172,7 @@ def _checked(
 
 @dataclass
 class _Work:
-    """What has been found so far."""
+    """What is known so far, part by part."""
 
     log: FailureLog
     level: float
@@ -181,12 +184,10 @@ class _Work:
     bad: BadNodes = field(default_factory=BadNodes)
     checks: list[Check] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
-    lives: LifeData | None = None
+    ttf: LifeData | None = None
     outages: LifeData | None = None
     repairs: LifeData | None = None
     incidents: Incidents | None = None
-
-    # -------------------------------------------------------------------- period
 
     def take_period(self, period: str | tuple[Any, Any], rng: np.random.Generator) -> None:
         """Choose the part of the log."""
@@ -198,11 +199,9 @@ class _Work:
                 self.absent["period"] = "the log has several systems, whose periods differ; select one"
             else:
                 try:
-                    from relfit.screening import change_points
-
-                    result = change_points(log, rng=rng)
-                    stable = result.stable_period
-                    log, name, finding = log.between(stable.start, stable.end), stable.name, result.headline
+                    points = change_points(log, rng=rng)
+                    stable, finding = points.stable_period, points.headline
+                    log, name = log.between(stable.start, stable.end), stable.name
                 except RelfitError as error:
                     self.absent["period"] = str(error)
         window = log.window
@@ -216,21 +215,17 @@ class _Work:
             finding=finding,
         )
 
-    # ------------------------------------------------------------------ rates
-
     def take_incidents(self, window: Any, group: str | None) -> None:
         """Incidents, outages by node, and one repair for each incident."""
-        from relfit.screening import incidents
-
         self.incidents = incidents(self.part, window, group=group, level=self.level)
         repairs = times_to_repair(self.part)
         self.outages = repairs.lives
         self.repairs = repairs_of_incidents(self.outages, self.incidents.incident[repairs.begun])
 
-    def mtbf(self, exposure: str, whole: bool) -> Rates:
+    def mtbf(self, exposure: str, undated: bool) -> Rates:
         """Mean times between failures by scope."""
-        if whole or self.incidents is None:
-            found = rates_of_lives(self.part.ttf("node"), self.level)
+        if undated or self.incidents is None:
+            found = rates_of_durations(self.part.ttf("node"), self.level)
         else:
             found = rates_of_log(self.part, self.incidents, level=self.level, exposure=exposure, repairs=self.outages)
         self.absent |= found.absent
@@ -244,54 +239,47 @@ class _Work:
         """Mean time to repair, and those of quick and slow repairs."""
         names = [*(["mean"] if mean else []), *(["quick", "slow", "share_quick"] if kinds else [])]
         if self.repairs is None or not self.repairs.n_failures.sum():
-            why = (
-                "the log gives whole lives and no repairs"
-                if self.repairs is None
-                else "the log has no completed repair"
-            )
+            why = _NO_REPAIRS if self.repairs is None else "the log has no completed repair"
             self.absent |= {f"mttr.{name}": why for name in names}
             return
-        above = self.repairs
         found: dict[str, Any] = {}
         if mean:
-            found["mean"], check = mean_of_repairs(above, self.level)
+            found["mean"], check = mean_of_repairs(self.repairs, self.level)
             self.checks += [] if check is None else [check]
         if kinds:
-            parts, absent = kinds_of_repairs(above, self.level)
+            parts, absent = kinds_of_repairs(self.repairs, self.level)
             found |= parts
             self.absent |= absent
         self.mttr = Mttr(**found)
 
-    # --------------------------------------------------------------- families
-
-    def families(self, families: Sequence[str], exposure: str, whole: bool) -> None:
+    def families(self, families: Sequence[str], exposure: str, undated: bool) -> None:
         """Distributions of times to failure and to repair."""
-        lives = self._lives("repair" if exposure == "up" else "failure", whole)
-        self.failure, why = fitted_family(lives, families, self.level)
+        ttf = self._times_to_failure("repair" if exposure == "up" else "failure", undated)
+        self.failure, why = fitted_family(ttf, families, self.level)
         if self.failure is None:
             self.absent["failure"] = why
         else:
-            self._shape(lives)
+            self._shape(ttf)
         if self.repairs is None:
-            self.absent["repair"] = "the log gives whole lives and no repairs"
+            self.absent["repair"] = _NO_REPAIRS
             return
         self.repair, why = fitted_family(self.repairs, families, self.level)
         if self.repair is None:
             self.absent["repair"] = why
 
-    def _lives(self, origin: str, whole: bool) -> LifeData:
+    def _times_to_failure(self, origin: str, undated: bool) -> LifeData:
         """Times to failure by node; in a period, with what is known from before it."""
-        if self.lives is None:
-            if whole or self.part is self.log:
-                self.lives = self.part.ttf("node", origin=origin)
+        if self.ttf is None:
+            if undated or self.part is self.log:
+                self.ttf = self.part.ttf("node", origin=origin)
             else:
                 window = self.part.window
-                self.lives = self.log.ttf("node", origin=origin, since=window.start, until=window.end)
-        return self.lives
+                self.ttf = self.log.ttf("node", origin=origin, since=window.start, until=window.end)
+        return self.ttf
 
-    def _shape(self, lives: LifeData) -> None:
+    def _shape(self, ttf: LifeData) -> None:
         """Whether nodes fail at a constant rate, as most planners assume."""
-        found, _ = fitted_family(lives, ["weibull"], self.level)
+        found, _ = fitted_family(ttf, ["weibull"], self.level)
         if found is None or found.low is None or found.high is None:
             return
         shape, low, high = found.parameters["shape"], found.low["shape"], found.high["shape"]
@@ -300,12 +288,8 @@ class _Work:
         text += "node " + ("may be constant." if constant else "falls with age." if shape < 1.0 else "rises with age.")
         self.checks.append(Check(name="failures.exponential", concern=not constant, finding=text))
 
-    # -------------------------------------------------------------- bad nodes
-
     def bad_nodes(self, rng: np.random.Generator) -> None:
         """Nodes that fail more often, as a class."""
-        from relfit.screening import outlier_nodes
-
         names = ("fraction", "factor", "good_mtbf")
         why = None
         if len(self.part.systems) != 1:
@@ -316,7 +300,7 @@ class _Work:
             if status == "too_few":
                 why = "fewer than three nodes or ten failures"
             elif status == "one_class" or not p <= 0.05:
-                chance = f" (p = {p:.2g})" if np.isfinite(p) else ""
+                chance = f" ({p_value(p)})" if np.isfinite(p) else ""
                 why = f"one class of nodes explains the counts as well as two{chance}"
         if why is not None:
             self.absent |= {f"bad_nodes.{name}": why for name in names}
@@ -324,8 +308,8 @@ class _Work:
         about = {"level": self.level, "method": "mixture of two Poisson rates, profile likelihood"}
         rate = {end: float(row[f"rate{end}"]) for end in ("_low", "", "_high")}
         self.bad = BadNodes(
-            fraction=Share(**_ends(row, "fraction"), **about, events=int(row["nodes"])),
-            factor=Ratio(**_ends(row, "ratio"), **about, events=int(row["events"])),
+            fraction=Share(**_limits(*(float(row[f"fraction{end}"]) for end in rate)), **about, events=int(row["nodes"])),
+            factor=Ratio(**_limits(*(float(row[f"ratio{end}"]) for end in rate)), **about, events=int(row["events"])),
             good_mtbf=Duration(
                 **_limits(*(1.0 / rate[end] if rate[end] > 0.0 else np.inf for end in ("_high", "", "_low"))),
                 **about,
@@ -334,34 +318,28 @@ class _Work:
             p=p,
         )
 
-    # ------------------------------------------------------------ assumptions
-
-    def dependence(self, rng: np.random.Generator, whole: bool) -> None:
+    def dependence(self, rng: np.random.Generator, undated: bool) -> None:
         """Whether failures depend on each other."""
-        if whole:
-            self.absent["checks.dependence"] = "the log gives whole lives, without dates"
+        if undated:
+            self.absent["checks.dependence"] = _NO_DATES
             return
-        from relfit.independence import dependence
-
         try:
             found = dependence(self.part, rng=rng)
         except RelfitError as error:
             self.absent["checks.dependence"] = str(error)
             return
         for row in found.to_frame().itertuples():
+            name, finding = f"dependence.{row.part}", str(row.finding)
             if row.depends is None:
-                self.absent[f"checks.dependence.{row.part}"] = str(row.finding)
+                self.absent[f"checks.{name}"] = finding
             else:
-                check = Check(name=f"dependence.{row.part}", concern=bool(row.depends), finding=str(row.finding))
-                self.checks.append(check)
+                self.checks.append(Check(name=name, concern=bool(row.depends), finding=finding))
 
-    def trend(self, whole: bool) -> None:
+    def trend(self, undated: bool) -> None:
         """Whether the failure rate of the system changes."""
-        if whole:
-            self.absent["checks.trend"] = "the log gives whole lives, without dates"
+        if undated:
+            self.absent["checks.trend"] = _NO_DATES
             return
-        from relfit.recurrence import histories_of_log, trend_tests
-
         try:
             found = trend_tests(histories_of_log(self.part, "system"), tests=("lewis_robinson", "mann"))
         except RelfitError as error:
@@ -374,17 +352,15 @@ class _Work:
         concern = bool(found.p[made].min() * made.sum() < 0.05)
         self.checks.append(Check(name="trend", concern=concern, finding=found.headline))
 
-    # -------------------------------------------------------------- censoring
-
     def censoring(self) -> Censoring:
         """What was cut off, as far as it was looked at."""
-        lives, repairs, events = self.lives, self.outages, self.part.events
+        ttf, repairs, events = self.ttf, self.outages, self.part.events
         counts: dict[str, int] = {}
-        if lives is not None:
+        if ttf is not None:
             counts |= {
-                "lives": int(lives.n_lives.sum()),
-                "lives_censored": int(lives.n_censored.sum()),
-                "zero_lives": int(lives.n_zeros.sum()) + _counted(lives, "zero_gaps"),
+                "times_to_failure": int(ttf.n_lives.sum()),
+                "times_to_failure_censored": int(ttf.n_censored.sum()),
+                "zero_times_to_failure": int(ttf.n_zeros.sum()) + _counted(ttf, "zero_gaps"),
             }
         if repairs is not None:
             counts |= {
@@ -397,18 +373,14 @@ class _Work:
         return Censoring(**counts)
 
 
-def _counted(lives: LifeData, column: str) -> int:
-    return int(lives.counts[column].sum()) if lives.counts is not None and column in lives.counts else 0
-
-
-def _ends(row: pd.Series, name: str) -> dict[str, float]:
-    return _limits(*(float(row[f"{name}{end}"]) for end in ("_low", "", "_high")))
+def _counted(data: LifeData, column: str) -> int:
+    return int(data.counts[column].sum()) if data.counts is not None and column in data.counts else 0
 
 
 def _limits(low: float, value: float, high: float) -> dict[str, float]:
     """Value and those of its limits that are finite."""
-    given = {"low": low, "value": value, "high": high}
-    return {key: number for key, number in given.items() if np.isfinite(number)}
+    ends = {"low": low, "value": value, "high": high}
+    return {key: number for key, number in ends.items() if np.isfinite(number)}
 
 
 def _moment(stamp: pd.Timestamp) -> dt.datetime:
@@ -417,8 +389,6 @@ def _moment(stamp: pd.Timestamp) -> dt.datetime:
 
 
 def _provenance(log: FailureLog, rates: Rates) -> Provenance:
-    from pathlib import Path
-
     from relfit import __version__
 
     source = log.source

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import stats
 
 from relfit.calibration.quantities import Duration
 from relfit.calibration.schema import Check, Mtbf
+from relfit.failurelog import FailureLog
+from relfit.lifedata import LifeData
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import outages_of, watched_of
+from relfit.screening import Incidents
+from relfit.text import p_value
 from relfit.units import NANOSECONDS_PER_HOUR
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from relfit.failurelog import FailureLog
-    from relfit.lifedata import LifeData
-    from relfit.screening import Incidents
-
-__all__ = ["Rates", "duration_of_counts", "excess_scatter", "rates_of_lives", "rates_of_log"]
+__all__ = ["Rates", "duration_of_counts", "excess_scatter", "rates_of_durations", "rates_of_log"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -59,7 +57,7 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
     if events == 0:
         low = exposure / -float(np.log1p(-level))
         return Duration(
-            low=low, level=level, events=0, exposure=exposure, law="poisson", method="no event: one-sided limit"
+            low=low, level=level, events=0, exposure=exposure, distribution="poisson", method="no event: one-sided limit"
         )
     fewest, most = poisson_interval(events / dispersion, level)
     method = "exact Poisson" if dispersion == 1.0 else f"Poisson, widened for clustering {dispersion:.3g} times"
@@ -71,7 +69,7 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
         events=events,
         exposure=exposure,
         dispersion=None if dispersion == 1.0 else dispersion,
-        law="poisson",
+        distribution="poisson",
         method=method,
     )
 
@@ -85,7 +83,7 @@ def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left:
     Parameters
     ----------
     times : array_like of float
-        Hours since the beginning of observation.
+        Hours since the start of observation.
     span : float
         Hours of observation.
     entered, left : ndarray of float
@@ -158,8 +156,8 @@ def rates_of_log(log: FailureLog, found: Incidents, *, level: float, exposure: s
         if not watched > 0.0:
             absent[f"mtbf.{name}"] = why
             continue
-        people = (entered, left) if name in ("node", "any") and entered.size else wide
-        scatter, p = excess_scatter(times[mine], span, *people) if span > 0.0 else (1.0, 1.0)
+        spans = (entered, left) if name in ("node", "any") and entered.size else wide
+        scatter, p = excess_scatter(times[mine], span, *spans) if span > 0.0 else (1.0, 1.0)
         rates[name] = duration_of_counts(int(mine.sum()), watched, level, scatter)
         if scatter > 1.0:
             checks.append(_clustered(f"incidents of scope {name}", f"dispersion.{name}", scatter, p))
@@ -181,7 +179,7 @@ def _outage(
     found: Incidents,
     node_hours: float,
     span: float,
-    people: tuple[FloatArray, FloatArray],
+    spans: tuple[FloatArray, FloatArray],
     level: float,
     rates: dict[str, Duration],
     absent: dict[str, str],
@@ -193,29 +191,28 @@ def _outage(
         absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
         return
     times = (records.start[mine] - log.window.start.value) / NANOSECONDS_PER_HOUR
-    scatter, _ = excess_scatter(times, span, *people) if span > 0.0 and people[0].size else (1.0, 1.0)
+    scatter, _ = excess_scatter(times, span, *spans) if span > 0.0 and spans[0].size else (1.0, 1.0)
     # outages come in batches, one batch an incident: a compound Poisson count varies by the mean square batch
     batches = np.bincount(found.incident[records.row[mine]]).astype(np.float64)
     scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
     rates["outage"] = duration_of_counts(int(mine.sum()), node_hours, level, scatter)
 
 
-def rates_of_lives(lives: LifeData, level: float) -> Rates:
-    """The node's mean time between failures from whole lives, which have no dates and no places."""
+def rates_of_durations(ttf: LifeData, level: float) -> Rates:
+    """The node's mean time between failures from times to failure without dates or places."""
     absent = {
-        f"mtbf.{name}": "the log gives whole lives, without dates: what failed together is not known"
+        f"mtbf.{name}": "the log gives times to failure without dates: what failed together is not known"
         for name in ("rack", "group", "system", "any", "outage")
     }
-    hours = float(lives.total_time.sum())
+    hours = float(ttf.total_time.sum())
     if not hours > 0.0:
-        return Rates(Mtbf(), {"mtbf.node": "no hours of life are known", **absent})
-    return Rates(Mtbf(node=duration_of_counts(int(lives.n_failures.sum()), hours, level)), absent)
+        return Rates(Mtbf(), {"mtbf.node": "no hours are known", **absent})
+    return Rates(Mtbf(node=duration_of_counts(int(ttf.n_failures.sum()), hours, level)), absent)
 
 
 def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
-    chance = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
     text = (
-        f"The number of {what} scatters along time {scatter:.3g} times as much as Poisson ({chance}); intervals are "
+        f"The number of {what} scatters along time {scatter:.3g} times as much as Poisson ({p_value(p)}); intervals are "
         f"wider for it, and a plan made for a constant rate meets bursts."
     )
     return Check(name=name, concern=True, finding=text)

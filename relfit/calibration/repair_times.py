@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,10 @@ from scipy import special, stats
 
 from relfit.calibration.quantities import Duration, Share
 from relfit.calibration.schema import Check
-
-if TYPE_CHECKING:
-    from relfit.fitting import Fits
-    from relfit.lifedata import LifeData
+from relfit.fitting import Fits, fit
+from relfit.lifedata import LifeData
+from relfit.numeric.poisson import exponential_mean_interval
+from relfit.screening import repair_kinds
 
 __all__ = ["kinds_of_repairs", "mean_of_repairs", "repairs_of_incidents"]
 
@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 _LEAST_FITTED = 20  # repairs below which no family but the exponential is tried
-_DOUBT = 2.0  # AICc by which another family must be better than the exponential
+_BETTER = 2.0  # AICc by which another family must be better than the exponential
 _REJECTED = 0.10  # p-value of Anderson-Darling below which a family is not trusted with the mean
 
 
@@ -40,42 +40,39 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64]) -> 
 
     Examples
     --------
-    >>> from relfit.lifedata import LifeData
     >>> together = repairs_of_incidents(LifeData.from_array([5.0, 5.0, 8.0]), np.array([0, 0, 1]))
     >>> together.durations.tolist()
     [5.0, 8.0]
     """
-    from relfit.lifedata import LifeData as Lives
 
     used = (incident >= 0) & (outages.durations > 0.0)
     _, place = np.unique(incident[used], return_inverse=True)
     number = np.bincount(place)
     mean = np.bincount(place, outages.durations[used]) / np.maximum(number, 1)
     ended = np.bincount(place, outages.observed[used]) == number
-    return Lives(mean, ended, np.array([0, mean.size], dtype=np.int64), pd.Index(["all"], name="group"), "ttr")
+    return LifeData(mean, ended, np.array([0, mean.size], dtype=np.int64), pd.Index(["all"], name="group"), "ttr")
 
 
-def mean_of_repairs(lives: LifeData, level: float) -> tuple[Duration | None, Check | None]:
+def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Check | None]:
     """Mean of all repairs with an interval that holds for how they are distributed.
 
     Where the exponential describes them, the interval is exact. Where another core family does, it is that of the
     family's mean by profile likelihood. Elsewhere it allows for skewness, without a family, by Hall's transformation of
     Student's t (1992).
     """
-    from relfit.fitting import fit
 
-    n = int(lives.n_failures.sum())
-    total = float(lives.total_time.sum())
+    n = int(times.n_failures.sum())
+    total = float(times.total_time.sum())
     if n == 0 or not total > 0.0:
         return None, None
     if n < _LEAST_FITTED:
         return _exponential(n, total, level), None
-    fits = fit(lives, list(_FAMILIES), n_resamples=0)
+    fits = fit(times, list(_FAMILIES), n_resamples=0)
     aicc = {name: float(fits[name].aicc[0]) for name in fits.families}
     best = min((name for name in aicc if np.isfinite(aicc[name])), key=lambda name: aicc[name], default="exponential")
-    if best == "exponential" or not aicc[best] < aicc["exponential"] - _DOUBT:
+    if best == "exponential" or not aicc[best] < aicc["exponential"] - _BETTER:
         return _exponential(n, total, level), None
-    seen = lives.durations[lives.observed]
+    seen = times.durations[times.observed]
     spread = float(np.var(seen, ddof=1) / np.mean(seen) ** 2)
     check = Check(
         name="repairs.exponential",
@@ -83,29 +80,27 @@ def mean_of_repairs(lives: LifeData, level: float) -> tuple[Duration | None, Che
         finding=f"Repair times are not exponential (AICc of {best} is lower by {aicc['exponential'] - aicc[best]:.3g}; "
         f"their squared coefficient of variation is {spread:.3g}, not 1).",
     )
-    return _of_family(lives, fits, best, level) or _without_family(lives, level), check
+    return _of_family(times, fits, best, level) or _without_family(times, level), check
 
 
 def _exponential(n: int, total: float, level: float) -> Duration:
-    tail = 0.5 - level / 2.0
+    low, high = exponential_mean_interval(total, n, False, level)
     return Duration(
         value=total / n,
-        low=total / float(stats.gamma.isf(tail, n)),
-        high=total / float(stats.gamma.ppf(tail, n)),
+        low=float(low),
+        high=float(high),
         level=level,
         events=n,
         exposure=total,
-        law="exponential",
+        distribution="exponential",
         method="exact, repairs taken as exponential",
     )
 
 
-def _of_family(lives: LifeData, fits: Fits, best: str, level: float) -> Duration | None:
+def _of_family(times: LifeData, fits: Fits, best: str, level: float) -> Duration | None:
     """The mean under the best family, where the repairs do not speak against that family."""
-    from relfit.fitting import fit
-    from relfit.lifedata import LifeData as Lives
 
-    seen = Lives.from_array(lives.durations[lives.observed])
+    seen = LifeData.from_array(times.durations[times.observed])
     p = fit(seen, best, n_resamples=0)[best].goodness(("ad",), n_resamples=0).p[0, 0]
     if not p >= _REJECTED:
         return None
@@ -114,15 +109,15 @@ def _of_family(lives: LifeData, fits: Fits, best: str, level: float) -> Duration
     if not (found["status"] == "ok" and 0.0 < low <= value <= high < np.inf):
         return None
     return Duration(
-        value=value, low=low, high=high, level=level, events=int(lives.n_failures.sum()), law="lognormal",
+        value=value, low=low, high=high, level=level, events=int(times.n_failures.sum()), distribution="lognormal",
         method=f"mean of the {best} family, profile likelihood",
     )  # fmt: skip
 
 
-def _without_family(lives: LifeData, level: float) -> Duration:
-    seen = lives.durations[lives.observed]
+def _without_family(times: LifeData, level: float) -> Duration:
+    seen = times.durations[times.observed]
     n = seen.size
-    value = float(lives.total_time.sum()) / n
+    value = float(times.total_time.sum()) / n
     low, high = _hall(seen, level)
     centre = value / float(seen.mean())  # hours of repairs cut off belong to the mean as well
     return Duration(
@@ -131,7 +126,7 @@ def _without_family(lives: LifeData, level: float) -> Duration:
         high=max(high * centre, value),
         level=level,
         events=n,
-        law="lognormal",
+        distribution="lognormal",
         method="mean of repairs, Hall's interval for skewed samples",
     )
 
@@ -155,13 +150,13 @@ def _hall(values: FloatArray, level: float) -> tuple[float, float]:
     return max(float(low), 0.05 * mean), float(high)
 
 
-def _correlation(lives: LifeData, share: float, quick: float, slow: float) -> list[list[float]] | None:
+def _correlation(times: LifeData, share: float, quick: float, slow: float) -> list[list[float]] | None:
     """Correlation of the estimates of logit share, log quick and log slow mean, both kinds taken as exponential.
 
     The more the two kinds overlap, the more a larger share of quick repairs goes with longer ones of both kinds. From
     the scores of the single repairs.
     """
-    time, ended = lives.durations, lives.observed
+    time, ended = times.durations, times.observed
     logs = [np.log(w) - ended * np.log(mean) - time / mean for w, mean in ((share, quick), (1.0 - share, slow))]
     weight = special.expit(logs[0] - logs[1])
     scores = np.stack([weight - share, weight * (time / quick - ended), (1.0 - weight) * (time / slow - ended)])
@@ -175,12 +170,11 @@ def _correlation(lives: LifeData, share: float, quick: float, slow: float) -> li
     return [[float(value) for value in row] for row in 0.5 * (found + found.T)]
 
 
-def kinds_of_repairs(lives: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:
+def kinds_of_repairs(times: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:
     """Quick and slow repairs, where two kinds explain the times better than one."""
-    from relfit.screening import repair_kinds
 
     names = ("quick", "slow", "share_quick")
-    row = repair_kinds(lives, level=level).best().iloc[0]
+    row = repair_kinds(times, level=level).best().iloc[0]
     why = {
         "too_few": "fewer than ten repairs are known",
         "one_class": "one kind of repairs explains the times as well as two",
@@ -206,5 +200,5 @@ def kinds_of_repairs(lives: LifeData, level: float) -> tuple[dict[str, Any], dic
     if np.isfinite(row["split"]):
         parts["split"] = Duration(**ends("split"), **about)
     means = (float(row[name]) for name in ("share_quick", "mean_quick", "mean_slow"))
-    parts["correlation"] = _correlation(lives, *means)
+    parts["correlation"] = _correlation(times, *means)
     return parts, {}

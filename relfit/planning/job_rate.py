@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from relfit.arguments import FloatArray, durations, positive, whole
+from relfit.calibration import Draws, Parameters, draw_parameters
 from relfit.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from relfit.calibration import Draws, Parameters
 
 __all__ = ["JobRate", "is_parameters", "rate_of_job"]
 
@@ -56,7 +54,7 @@ class JobRate:
 
 def is_parameters(source: Any) -> bool:
     """Whether these are calibrated parameters."""
-    return hasattr(source, "draws") and hasattr(source, "require")
+    return isinstance(source, Parameters)
 
 
 def rate_of_job(
@@ -141,7 +139,7 @@ def _of_parameters(parameters: Parameters, nodes: Any, n_draws: int, rng: int | 
     drawn_node = drawn_wide = None
     certain = set(parameters.unknown_uncertainty)
     if any(name not in certain for name in (single, *wide)):
-        drawn: Draws = parameters.draws(int(whole("n_draws", n_draws, 2)), rng)
+        drawn: Draws = draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)
         drawn_node, drawn_wide = rates(drawn)
     names = [single, *(["mtbf.rack"] if racks else []), *wide]
     basis = f"parameters ({', '.join(names)})" + (f" of {parameters.name}" if parameters.name else "")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from relfit.calibration import Parameters
 from relfit.results import Result
-
-if TYPE_CHECKING:
-    from relfit.calibration import Parameters
 
 __all__ = ["Assumption", "Assumptions", "check_assumptions"]
 
@@ -100,7 +97,6 @@ def check_assumptions(parameters: Parameters) -> Assumptions:
 
     Examples
     --------
-    >>> from relfit.calibration import Parameters
     >>> found = check_assumptions(Parameters(mtbf="2000h", mttr={"quick": "1h", "slow": "48h", "share_quick": 0.7}))
     >>> found.headline
     '1 of 6 assumptions of the planner fail: one kind of repair.'

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import FloatArray, share, whole
+from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
 from relfit.planning.plan import Plan
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
@@ -17,9 +18,7 @@ from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_spari
 from relfit.planning.sparing.recovery import Recovery
 from relfit.results import json_ready
 from relfit.text import percent
-
-if TYPE_CHECKING:
-    from relfit.calibration import Parameters
+from relfit.units import hours
 
 __all__ = ["SparingPlan", "device_failures", "plan_sparing"]
 
@@ -28,7 +27,13 @@ _MOST_SPARES = 60  # numbers of spare blocks tried for each of them
 
 
 def device_failures(
-    parameters: Parameters, n_draws: int | None = None, rng: int | np.random.Generator | None = 0
+    parameters: Parameters,
+    n_draws: int | None = None,
+    rng: int | np.random.Generator | None = 0,
+    *,
+    mtbf_tray: Any = None,
+    mtbf_rack: Any = None,
+    mttr: Any = None,
 ) -> DeviceFailures:
     """What the sparing planner needs from calibrated parameters: the estimates, or draws of them.
 
@@ -39,6 +44,8 @@ def device_failures(
     n_draws : int, optional
         Draws; the estimates themselves when left out.
     rng : int or numpy.random.Generator
+    mtbf_tray, mtbf_rack, mttr : duration, optional
+        Instead of what the parameters say.
 
     Raises
     ------
@@ -47,19 +54,18 @@ def device_failures(
 
     Examples
     --------
-    >>> from relfit.calibration import Parameters
     >>> float(device_failures(Parameters(mtbf={"tray": "20000h", "rack": "10000h"}, mttr="24h")).mtbf_rack)
     10000.0
     """
-    from relfit.calibration import draw_parameters
-
-    tray, repair = parameters.require("mtbf.node", "mttr.mean")
-    rack = parameters.values().get("mtbf.rack", np.inf)
-    if n_draws is None:
-        return DeviceFailures(tray, rack, repair)
-    drawn = draw_parameters(parameters, n_draws, rng)
-    racks = drawn["mtbf.rack"] if "mtbf.rack" in drawn else np.full(n_draws, rack)
-    return DeviceFailures(drawn["mtbf.node"], racks, drawn["mttr.mean"])
+    names = {"mtbf_tray": "mtbf.node", "mtbf_rack": "mtbf.rack", "mttr": "mttr.mean"}
+    by_hand = {"mtbf_tray": mtbf_tray, "mtbf_rack": mtbf_rack, "mttr": mttr}
+    parameters.require(*(names[key] for key in ("mtbf_tray", "mttr") if by_hand[key] is None))
+    values: Any = parameters.values() if n_draws is None else draw_parameters(parameters, n_draws, rng)
+    means = {}
+    for key, value in by_hand.items():
+        known = values[names[key]] if value is None and names[key] in values else np.inf if value is None else value
+        means[key] = known if n_draws is None or np.ndim(known) else np.full(n_draws, hours(known))
+    return DeviceFailures(**means)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +191,6 @@ def plan_sparing(
 
     Examples
     --------
-    >>> from relfit.calibration import Parameters
     >>> params = Parameters(mtbf={"value": 2000, "low": 1500, "high": 2700, "level": 0.9}, mttr="24h")
     >>> plan = plan_sparing(Cluster(racks=64, trays=4, gpus=8), params, Recovery(save="1min", restart="5min"), rng=1)
     >>> spares = plan.intervals.set_index("quantity").loc["spare_blocks"]

@@ -21,7 +21,7 @@ from relfit.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["write_fta"]
+__all__ = ["to_fta"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -29,7 +29,7 @@ _BAD = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
 _PLACE = ("location", "rack", "frame", "cabinet", "row")
 
 
-def write_fta(log: FailureLog, folder: str | Path) -> Path:
+def to_fta(log: FailureLog, folder: str | Path) -> Path:
     """Write a log as a folder of the Failure Trace Archive.
 
     Times are whole seconds. Records that name no node are left out, as the format has no place for them; outages of a
@@ -56,7 +56,7 @@ def write_fta(log: FailureLog, folder: str | Path) -> Path:
     Examples
     --------
     >>> import relfit as rf
-    >>> written = write_fta(rf.datasets.load("white"), "white-fta")
+    >>> written = to_fta(rf.datasets.load("white"), "white-fta")
     >>> sorted(file.name for file in written.iterdir())
     ['component.tab', 'event_trace.tab', 'node.tab', 'platform.tab']
     >>> len(rf.read(written)) > 13000
