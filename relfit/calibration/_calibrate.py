@@ -308,7 +308,9 @@ class _Work:
         about = {"level": self.level, "method": "mixture of two Poisson rates, profile likelihood"}
         rate = {end: float(row[f"rate{end}"]) for end in ("_low", "", "_high")}
         self.bad = BadNodes(
-            fraction=Share(**_limits(*(float(row[f"fraction{end}"]) for end in rate)), **about, events=int(row["nodes"])),
+            fraction=Share(
+                **_limits(*(float(row[f"fraction{end}"]) for end in rate)), **about, events=int(row["nodes"])
+            ),
             factor=Ratio(**_limits(*(float(row[f"ratio{end}"]) for end in rate)), **about, events=int(row["events"])),
             good_mtbf=Duration(
                 **_limits(*(1.0 / rate[end] if rate[end] > 0.0 else np.inf for end in ("_high", "", "_low"))),

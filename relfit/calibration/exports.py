@@ -293,7 +293,9 @@ def to_scipy(parameters: Parameters, path: str | Path) -> Path:
             lines.append(f"{name} = stats.expon(scale={mean!r})")
     if not lines:
         raise ArgumentError("no time to failure or to repair is known", remedy="calibrate a log, or give mtbf")
-    head = '"""Distributions of times to failure and to repair, in hours, from relfit."""\n\nfrom scipy import stats\n\n'
+    head = (
+        '"""Distributions of times to failure and to repair, in hours, from relfit."""\n\nfrom scipy import stats\n\n'
+    )
     return _write(head + "\n".join(lines) + "\n", Path(path))
 
 

@@ -57,7 +57,12 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
     if events == 0:
         low = exposure / -float(np.log1p(-level))
         return Duration(
-            low=low, level=level, events=0, exposure=exposure, distribution="poisson", method="no event: one-sided limit"
+            low=low,
+            level=level,
+            events=0,
+            exposure=exposure,
+            distribution="poisson",
+            method="no event: one-sided limit",
         )
     fewest, most = poisson_interval(events / dispersion, level)
     method = "exact Poisson" if dispersion == 1.0 else f"Poisson, widened for clustering {dispersion:.3g} times"

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from relfit.arguments import FloatArray, durations, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.checkpointing.exponential_failures import best_waste
+from relfit.planning.checkpointing.exponential_failures import best_interval, best_waste
 from relfit.planning.job_rate import rate_of_job
+from relfit.planning.migration.prediction import (
+    Predictor,
+    best_predicted_interval,
+    break_even_recall,
+    predicted_waste,
+)
 from relfit.planning.migration.throughput import (
     JobMix,
     Scenario,
@@ -19,29 +26,22 @@ from relfit.planning.migration.throughput import (
     job_mix,
     spares_for_risk,
 )
-from relfit.planning.migration.prediction import (
-    Predictor,
-    benefit_of_prediction,
-    best_predicted_interval,
-    predicted_waste,
-)
-from relfit.planning.words import percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from relfit.planning.plan import Plan, limits
+from relfit.text import count, percent
 
 __all__ = ["MigrationPlan", "plan_migration", "spares_for_alarms"]
 
 
-@dataclass(frozen=True, eq=False)
-class MigrationPlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class MigrationPlan(Plan):
     """Checkpoints alone against migration on predictions with checkpoints, on a machine full of jobs.
+
+    `mtbf` is that of a node.
 
     Attributes
     ----------
     by_size : pandas.DataFrame
-        A row a size of job: ``nodes``, ``mtbf`` (hours, of the job), share of the machine ``nodes_share``,
+        One row per size of job: ``nodes``, ``mtbf`` (hours, of the job), share of the machine ``nodes_share``,
         ``checkpoint_interval``, ``checkpoint_yield``, ``migration_interval``, ``migration_yield`` (spares taken off),
         ``break_even_recall``.
     spares, spares_low, spares_high : float
@@ -57,11 +57,7 @@ class MigrationPlan:
     nodes : int
     predictor : Predictor
     scenario : Scenario
-    node_mtbf : float
-        Hours.
-    risk, level : float
-    words : str
-    draws : int
+    risk : float
     """
 
     by_size: pd.DataFrame
@@ -78,86 +74,42 @@ class MigrationPlan:
     nodes: int
     predictor: Predictor
     scenario: Scenario
-    node_mtbf: float
     risk: float
-    level: float
-    words: str
-    draws: int
+
+    _table: ClassVar[str] = "by_size"
 
     @property
-    def sentence(self) -> str:
-        """Whether migration pays, and how sure that is, in a sentence."""
+    def headline(self) -> str:
+        """Whether migration pays, and how certain that is."""
         less = self.gain <= 0.0
         text = (
-            f"Migration on predictions with {self.spares:.0f} spare{'s' if self.spares != 1 else ''}"
-            + (f" ({self.spares_low:.0f} to {self.spares_high:.0f})" if np.isfinite(self.spares_low) else "")
+            f"Migration on predictions with {count(int(self.spares), 'spare')}"
+            + (f" ({self.spares_low:.0f}-{self.spares_high:.0f})" if np.isfinite(self.spares_low) else "")
             + f" yields {percent(self.migration_yield)} of the nodes, "
             + f"checkpoints alone {percent(self.checkpoint_yield)}: "
             + ("do without migration" if less else "migration pays")
         )
         if np.isfinite(self.probability):
-            sure = 1.0 - self.probability if less else self.probability
-            text += f" (in {percent(sure)} of what the rate can be)"
+            text += f" (in {percent(1.0 - self.probability if less else self.probability)} of the draws of the rate)"
         return text + "."
 
     @property
-    def sentences(self) -> tuple[str, ...]:
-        """All findings."""
-        found = [self.sentence]
+    def remarks(self) -> tuple[str, ...]:
+        """For which jobs it pays, at which recall, and what perfect predictions would yield."""
+        remarks = []
         pays = self.by_size["migration_yield"] > self.by_size["checkpoint_yield"]
         if pays.any() and not pays.all():
-            first = self.by_size.loc[pays, "nodes"].min()
-            found.append(f"It pays for jobs of {int(first)} nodes and more.")
-        need = self.by_size["break_even_recall"]
-        if need.notna().any():
-            last = self.by_size.iloc[-1]
-            if np.isfinite(last["break_even_recall"]):
-                least = last["break_even_recall"]
-                words = f"from a recall of {least:.2g} on" if least >= 0.005 else "at any recall"
-                found.append(f"For jobs of {int(last['nodes'])} nodes it pays {words}.")
+            remarks.append(f"It pays for jobs of {int(self.by_size.loc[pays, 'nodes'].min()):,} nodes and more.")
+        last = self.by_size.iloc[-1]
+        least = last["break_even_recall"]
+        if np.isfinite(least):
+            where = f"from a recall of {least:.2g} on" if least >= 0.005 else "at any recall"
+            remarks.append(f"For jobs of {int(last['nodes']):,} nodes it pays {where}.")
         if not bool(self.scenario.worth_comparing):
-            found.append("A migration takes longer than to save, repair and restore: a node is its own best spare.")
-        perfect = self.perfect.sentence
-        found.append(f"If every failure were predicted in time: {perfect[:1].lower()}{perfect[1:]}")
-        return tuple(found)
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row a size of job."""
-        return self.by_size
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        names = ("spares", "spares_low", "spares_high", "checkpoint_yield", "migration_yield", "gain", "gain_low",
-                 "gain_high", "probability", "node_mtbf")  # fmt: skip
-        rows = self.by_size.to_dict("records")
-        return {
-            **{name: _plain(float(getattr(self, name))) for name in names},
-            "nodes": self.nodes,
-            "risk": self.risk,
-            "level": self.level,
-            "draws": self.draws,
-            "scenario": self.scenario.to_dict(),
-            "predictor": self.predictor.to_dict(),
-            "by_size": [{str(k): _plain(v) for k, v in row.items()} for row in rows],
-            "perfect_prediction": self.perfect.to_dict(),
-            "source": self.words,
-            "sentences": list(self.sentences),
-        }
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Yield by size of job (`relfit.plotting.migration.yield_by_size`)."""
-        from relfit.plotting.migration import yield_by_size
-
-        return yield_by_size(self, ax)
-
-    def __repr__(self) -> str:
-        return f"MigrationPlan: {self.sentence}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        lines = "".join(f"<p>{escape(text)}</p>" for text in self.sentences)
-        return lines + self.by_size.to_html(escape=True, index=False, float_format="{:.4g}".format)
+            remarks.append("A migration takes longer than to save, repair and restore: a node is its own best spare.")
+        perfect = self.perfect.headline
+        remarks.append(f"If every failure were predicted in time: {perfect[:1].lower()}{perfect[1:]}")
+        return tuple(remarks)
 
 
 def spares_for_alarms(
@@ -197,8 +149,8 @@ def plan_migration(
     mix: JobMix | None = None,
     share_sequential: float = 0.25,
     events: Any = None,
-    draws: int = 1000,
-    level: float = 0.9,
+    n_draws: int = 1000,
+    level: float = 0.95,
     rng: int | np.random.Generator | None = 0,
 ) -> MigrationPlan:
     """Compare checkpoints alone with migration on predictions, for a machine full of jobs.
@@ -216,12 +168,12 @@ def plan_migration(
     risk : float
         Probability to be short of a spare.
     spares : int, optional
-        So many, instead of those for the risk.
+        A number of spares, instead of that for the risk.
     sequential : bool
         Every node has a job of its own.
     mix, share_sequential
         Jobs by size, as in `job_mix`.
-    events, draws, level, rng
+    events, n_draws, level, rng
         As in `plan_checkpoints`.
 
     Raises
@@ -235,19 +187,18 @@ def plan_migration(
     >>> int(plan.spares), round(plan.checkpoint_yield, 3), round(plan.migration_yield, 3)
     (6, 0.138, 0.294)
     """
-    rate = rate_of_job(source, nodes, events=events, n_draws=draws, rng=rng)
-    count, mu, drawn = rate.nodes, rate.node_mtbf, rate.node_draws
-    wide_drawn = rate.wide_draws
-    if nodes is None and count == 1:
+    rate = rate_of_job(source, nodes, events=events, n_draws=n_draws, rng=rng)
+    size, mu = rate.nodes, np.asarray(rate.node_mtbf)
+    if nodes is None and size == 1:
         raise ArgumentError("how many nodes the machine has is not known", remedy="give nodes")
     scenario = Scenario("given", save, restore, downtime, migration)
     c, r, d, m = (float(x) for x in (scenario.save, scenario.restore, scenario.downtime, scenario.migration))
     predictor = Predictor(float(share("recall", recall)), float(share("precision", precision, zero=False)), lead)
     share("level", level, zero=False, one=False)
     if sequential:
-        jobs = JobMix(np.ones(1, dtype=np.int64), np.array([float(count)]))
+        jobs = JobMix(np.ones(1, dtype=np.int64), np.array([float(size)]))
     else:
-        jobs = job_mix(count, share_sequential) if mix is None else mix
+        jobs = job_mix(size, share_sequential) if mix is None else mix
     weight = jobs.node_shares
 
     def of_jobs(mean: FloatArray, wide: FloatArray) -> tuple[FloatArray, Predictor]:
@@ -259,59 +210,59 @@ def plan_migration(
     def outcome(mean: FloatArray, wide: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Spares, and yields of either strategy, for mean times of a node of any shape."""
         if spares is None:
-            spare = spares_for_alarms(count, mean, m, d, predictor, risk)
+            spare = spares_for_alarms(size, mean, m, d, predictor, risk)
         else:
             spare = np.broadcast_to(whole("spares", spares, 0), mean.shape)
         gap, some = of_jobs(mean, wide)
         alone = ((1.0 - best_waste(gap, c, r, d)) * weight).sum(axis=-1)
         best = best_predicted_interval(gap, c, r, d, m, some)
         with_it = ((1.0 - predicted_waste(gap, best, c, r, d, m, some)) * weight).sum(axis=-1)
-        return spare, alone, with_it * (1.0 - spare / count)
+        return spare, alone, with_it * (1.0 - spare / size)
 
-    spare, alone, with_it = (float(x) for x in outcome(np.asarray(mu), np.asarray(rate.wide_rate)))
-    if spare >= count:
-        raise ArgumentError(f"{spare:.0f} spares of {count} nodes leave nothing to work with", remedy="look at risk")
-    limits, probability = [np.nan] * 4, np.nan
-    half = 0.5 * level
-    if drawn is not None and wide_drawn is not None:
-        spares_drawn, alone_drawn, with_drawn = outcome(drawn, wide_drawn)
+    spare, alone, with_it = (float(x) for x in outcome(mu, np.asarray(rate.wide_rate)))
+    if spare >= size:
+        raise ArgumentError(f"{spare:.0f} spares of {size} nodes leave nothing to work with", remedy="look at risk")
+    spares_drawn = gains = None
+    if rate.node_draws is not None and rate.wide_draws is not None:
+        spares_drawn, alone_drawn, with_drawn = outcome(rate.node_draws, rate.wide_draws)
         gains = with_drawn - alone_drawn
-        ends = [0.5 - half, 0.5 + half]
-        limits = [*np.quantile(spares_drawn, ends, method="inverted_cdf"), *np.quantile(gains, ends)]
-        probability = float((gains > 0.0).mean())
-    gap, some = of_jobs(np.asarray(mu), np.asarray(rate.wide_rate))
-    found = benefit_of_prediction(gap, c, r, d, m, some, 1.0 - spare / count)
+    spare_limits, gain_limits = limits(spares_drawn, level, whole=True), limits(gains, level)
+    gap, some = of_jobs(mu, np.asarray(rate.wide_rate))
+    moving, working = best_predicted_interval(gap, c, r, d, m, some), 1.0 - spare / size
     # a recall of the failures of nodes alone
-    least = found.break_even_recall / (gap * jobs.sizes / mu)
-    least = np.where(least <= 1.0, least, np.nan)
-    perfect = compare_throughputs(
-        scenario, count, mu, risk, parallel=not sequential, mix=mix, share_sequential=share_sequential, spares=spares
-    )
-    import pandas as pd
-
+    least = break_even_recall(gap, c, r, d, m, some.precision, lead, working) / (gap * jobs.sizes / mu)
     by_size = pd.DataFrame(
         {
             "nodes": jobs.sizes,
             "mtbf": gap,
             "nodes_share": weight,
-            "checkpoint_interval": found.checkpoint_interval,
-            "checkpoint_yield": 1.0 - found.checkpoint_waste,
-            "migration_interval": found.combined_interval,
-            "migration_yield": found.working_share * (1.0 - found.combined_waste),
-            "break_even_recall": least,
+            "checkpoint_interval": best_interval(gap, c),
+            "checkpoint_yield": 1.0 - best_waste(gap, c, r, d),
+            "migration_interval": moving,
+            "migration_yield": working * (1.0 - predicted_waste(gap, moving, c, r, d, m, some)),
+            "break_even_recall": np.where(least <= 1.0, least, np.nan),
         }
     )
     return MigrationPlan(
-        by_size, spare, float(limits[0]), float(limits[1]), alone, with_it, with_it - alone, float(limits[2]),
-        float(limits[3]), probability, perfect, count, predictor, scenario, mu, risk, level, rate.source,
-        0 if drawn is None else drawn.size,
-    )  # fmt: skip
-
-
-# ---------------------------------------------------------------------- details
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return value
+        by_size=by_size,
+        spares=spare,
+        spares_low=spare_limits[0],
+        spares_high=spare_limits[1],
+        checkpoint_yield=alone,
+        migration_yield=with_it,
+        gain=with_it - alone,
+        gain_low=gain_limits[0],
+        gain_high=gain_limits[1],
+        probability=np.nan if gains is None else float((gains > 0.0).mean()),
+        perfect=compare_throughputs(
+            scenario, size, mu, risk, parallel=not sequential, mix=mix, share_sequential=share_sequential, spares=spares
+        ),
+        nodes=size,
+        predictor=predictor,
+        scenario=scenario,
+        risk=risk,
+        mtbf=float(mu),
+        source=rate.source,
+        level=level,
+        n_draws=0 if gains is None else gains.size,
+    )

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from relfit.arguments import FloatArray, cases, durations, whole
 from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
 from relfit.planning.migration.migration_plan import spares_for_alarms
 from relfit.planning.migration.prediction import Predictor, best_predicted_interval, predicted_waste
 from relfit.planning.replication.replicas import replicated_yield
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from relfit.results import Result
 
 __all__ = ["STRATEGIES", "StrategyMap", "compare_strategies"]
 
 STRATEGIES = ("checkpoints alone", "migration on predictions", "pairs, restarted at saves")
 
 
-@dataclass(frozen=True, eq=False)
-class StrategyMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class StrategyMap(Result):
     """Yields of the three strategies at their best intervals.
 
     Attributes
@@ -49,35 +47,18 @@ class StrategyMap:
         found = self.yields.argmax(axis=0)
         return np.asarray(np.where(self.yields.max(axis=0) < 0.01, -1, found))
 
-    def to_frame(self) -> pd.DataFrame:
-        """A row a case."""
-        import pandas as pd
-
-        mtbf, nodes = np.meshgrid(self.node_mtbf, self.nodes, indexing="ij")
-        table = {"node_mtbf": mtbf.ravel(), "nodes": nodes.ravel()}
-        table |= {name: values.ravel() for name, values in zip(STRATEGIES, self.yields, strict=True)}
-        names = np.array([*STRATEGIES, "none"])
-        return pd.DataFrame({**table, "best": names[self.winner.ravel()]})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "nodes": self.nodes.tolist(),
-            "node_mtbf_hours": self.node_mtbf.tolist(),
-            "strategies": list(STRATEGIES),
-            "yields": self.yields.tolist(),
-            "predictor": self.predictor.to_dict(),
-        }
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Map of the winners (`relfit.plotting.migration.strategy_map`)."""
-        from relfit.plotting.migration import strategy_map
-
-        return strategy_map(self, ax)
-
-    def __repr__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """In how many cases each strategy wins."""
         wins = [f"{name} in {int((self.winner == i).sum())}" for i, name in enumerate(STRATEGIES)]
-        return f"StrategyMap: of {self.winner.size} cases {', '.join(wins)}"
+        return f"Of {self.winner.size} cases the best are {', '.join(wins)}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per case."""
+        mtbf, nodes = np.meshgrid(self.node_mtbf, self.nodes, indexing="ij")
+        yields = {name: values.ravel() for name, values in zip(STRATEGIES, self.yields, strict=True)}
+        best = np.array([*STRATEGIES, "none"])[self.winner.ravel()]
+        return pd.DataFrame({"node_mtbf": mtbf.ravel(), "nodes": nodes.ravel(), **yields, "best": best})
 
 
 def compare_strategies(

@@ -9,43 +9,32 @@ without prediction.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import stats
 
 from relfit.arguments import FloatArray, cases, durations, share, whole
 from relfit.errors import ArgumentError
 from relfit.jobs._time_to_failure import time_to_failure
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
+from relfit.results import Result
+from relfit.text import count, percent
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from relfit.families import Family
-
-__all__ = [
-    "SCENARIOS",
-    "JobMix",
-    "Scenario",
-    "Throughputs",
-    "compare_throughputs",
-    "job_mix",
-    "spares_for_risk",
-    "spares_share",
-]
+__all__ = ["SCENARIOS", "JobMix", "Scenario", "Throughputs", "compare_throughputs", "job_mix", "spares_for_risk"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Scenario:
     """What saving, restoring, rebooting and migrating cost.
 
-    Parameters
+    Attributes
     ----------
     name : str
-    save, restore, downtime, migration : duration
-        C, R, D and M.
+    save, restore, downtime, migration : ndarray
+        C, R, D and M, hours; any durations are taken.
 
     Examples
     --------
@@ -68,35 +57,22 @@ class Scenario:
         """Whether a migration is shorter than save, repair and restore; else a node is its own best spare."""
         return np.asarray(self.migration < self.save + self.downtime + self.restore)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON, hours."""
-        fields = ("save", "restore", "downtime", "migration")
-        return {"name": self.name} | {f"{x}_hours": np.asarray(getattr(self, x)).tolist() for x in fields}
 
-    def __repr__(self) -> str:
-        inner = ", ".join(f"{x}={getattr(self, x)}" for x in ("save", "restore", "downtime", "migration"))
-        return f"Scenario({self.name!r}, {inner}, hours)"
-
-
-def _paper(name: str, save: float, downtime: float) -> Scenario:
-    minutes = [save, save, downtime, 1.0]
-    return Scenario(name, *(value / 60.0 for value in minutes))
-
-
-SCENARIOS: dict[str, Scenario] = {
-    "today": _paper("today", 25.0, 2.5),
-    "2011 HD": _paper("2011 HD", 7.5, 2.5),
-    "2011 SSD": _paper("2011 SSD", 5.0, 2.5),
-    "2011 Flash": _paper("2011 Flash", 1.5, 2.5),
-    "2011 Flash, faster reboot": _paper("2011 Flash, faster reboot", 1.5, 0.25),
-    "2015": _paper("2015", 0.05, 0.25),
+_MINUTES = {
+    "today": (25.0, 2.5),
+    "2011 HD": (7.5, 2.5),
+    "2011 SSD": (5.0, 2.5),
+    "2011 Flash": (1.5, 2.5),
+    "2011 Flash, faster reboot": (1.5, 0.25),
+    "2015": (0.05, 0.25),
+}
+SCENARIOS = {
+    name: Scenario(name, save / 60.0, save / 60.0, down / 60.0, 1.0 / 60.0) for name, (save, down) in _MINUTES.items()
 }
 """The paper's six scenarios, Tables 1 to 6."""
 
 
-def spares_for_risk(
-    nodes: Any, mtbf: Any, migration: Any, downtime: Any, risk: Any, method: str = "exact"
-) -> npt.NDArray[np.int64]:
+def spares_for_risk(nodes: Any, mtbf: Any, migration: Any, downtime: Any, risk: Any) -> npt.NDArray[np.int64]:
     """Fewest spare nodes for which the probability to be short of one is at most `risk`.
 
     Each of the N nodes is migrating or down with probability ``v = (M + D)/(mu + M + D)`` at any time; short are those
@@ -109,47 +85,26 @@ def spares_for_risk(
     mtbf, migration, downtime : array_like of durations
     risk : array_like of float
         Above 0, below 1.
-    method : {"exact", "poisson"}
-        The binomial law, or Poisson's approximation of it.
-
-    Returns
-    -------
-    ndarray of int
 
     Examples
     --------
     >>> spares_for_risk([2**14, 2**17, 2**20], "1 day", "1min", "2.5min", 1e-4).tolist()
     [65, 386, 2732]
     """
-    given = {
-        "nodes": whole("nodes", nodes).astype(np.float64), "mtbf": durations("mtbf", mtbf, zero=False),
-        "migration": durations("migration", migration), "downtime": durations("downtime", downtime),
-        "risk": share("risk", risk, zero=False, one=False),
-    }  # fmt: skip
-    n, mu, m, d, eps = cases(**given)
+    n, mu, m, d, eps = cases(
+        nodes=whole("nodes", nodes).astype(np.float64), mtbf=durations("mtbf", mtbf, zero=False),
+        migration=durations("migration", migration), downtime=durations("downtime", downtime),
+        risk=share("risk", risk, zero=False, one=False),
+    )  # fmt: skip
     away = (m + d) / (mu + m + d)
-    if method not in ("exact", "poisson"):
-        raise ArgumentError(f"method {method!r} is not known", remedy="use 'exact' or 'poisson'")
-
-    def short(k: FloatArray) -> FloatArray:
-        return np.asarray(stats.binom.sf(k, n, away) if method == "exact" else stats.poisson.sf(k, n * away))
-
-    found = stats.binom.isf(eps, n, away) if method == "exact" else stats.poisson.isf(eps, n * away)
-    found = np.maximum(np.asarray(found, dtype=np.float64), 0.0)
-    for _ in range(60):  # the quantile functions are off by one now and then
-        more, less = short(found) > eps, (found > 0.0) & (short(found - 1.0) <= eps)
+    found = np.maximum(np.asarray(stats.binom.isf(eps, n, away), dtype=np.float64), 0.0)
+    for _ in range(60):  # the quantile function is off by one now and then
+        more = stats.binom.sf(found, n, away) > eps
+        less = (found > 0.0) & (stats.binom.sf(found - 1.0, n, away) <= eps)
         if not (more.any() or less.any()):
             break
         found = found + more - (less & ~more)
     return np.minimum(found, n).astype(np.int64)
-
-
-def spares_share(nodes: Any, spares: Any) -> FloatArray:
-    """Share of the nodes left for work."""
-    n, m = cases(nodes=whole("nodes", nodes).astype(np.float64), spares=whole("spares", spares, 0).astype(np.float64))
-    if np.any(m > n):
-        raise ArgumentError("more spares than nodes")
-    return 1.0 - m / n
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,28 +158,25 @@ def job_mix(
     >>> mix.sizes.tolist(), float((mix.sizes * mix.jobs).sum().round(9))
     ([1, 2, 4, 8, 16], 16.0)
     """
-    count = int(whole("nodes", nodes))
+    total = int(whole("nodes", nodes))
     if sizes is None:
-        one = float(share("share_sequential", share_sequential))
-        most = int(np.log2(count))
+        one, most = float(share("share_sequential", share_sequential)), int(np.log2(total))
         size = 2 ** np.arange(most + 1)
-        part = np.concatenate([[one], np.full(most, (1.0 - one) / max(most, 1))])
-        if most == 0:
-            part = np.ones(1)
+        part = np.concatenate([[one], np.full(most, (1.0 - one) / max(most, 1))]) if most else np.ones(1)
     else:
         if shares is None:
             raise ArgumentError("sizes without shares", remedy="give the share of the jobs of each size")
         size, part = np.atleast_1d(whole("sizes", sizes)), np.atleast_1d(share("shares", shares))
         if size.shape != part.shape or size.ndim != 1:
             raise ArgumentError(f"{size.size} sizes but {part.size} shares")
-        if not part.sum() > 0.0 or size.max() > count:
+        if not part.sum() > 0.0 or size.max() > total:
             raise ArgumentError("jobs larger than the machine, or no jobs", remedy="look at sizes and shares")
         part = part / part.sum()
-    return JobMix(size.astype(np.int64), part * count / float((size * part).sum()))
+    return JobMix(size.astype(np.int64), part * total / float((size * part).sum()))
 
 
-@dataclass(frozen=True, eq=False)
-class Throughputs:
+@dataclass(frozen=True, eq=False, repr=False)
+class Throughputs(Result):
     """Nodes at work, of N, under each strategy; arrays are cases.
 
     Attributes
@@ -254,29 +206,19 @@ class Throughputs:
         return self.migrate / self.save_in_time - 1.0
 
     @property
-    def sentence(self) -> str:
-        """Which strategy does best (of the first case), in a sentence."""
+    def headline(self) -> str:
+        """Which strategy does best; of the first case."""
         n = float(np.ravel(self.nodes)[0])
-        yields = [("migration", self.migrate), ("saving in time", self.save_in_time),
-                  ("periodic checkpoints", self.periodic_exact)]  # fmt: skip
-        shown = sorted(((float(np.ravel(v)[0]) / n, name) for name, v in yields), reverse=True)
-        count = int(np.ravel(self.spares)[0])
-        parts = ", ".join(f"{name} {100 * value:.3g} %" for value, name in shown)
-        return f"Share of the nodes at work: {parts}; {count} spare{'s' if count != 1 else ''}."
+        yields = {"migration": self.migrate, "saving in time": self.save_in_time,
+                  "periodic checkpoints": self.periodic_exact}  # fmt: skip
+        shown = sorted(((float(np.ravel(v)[0]) / n, name) for name, v in yields.items()), reverse=True)
+        parts = ", ".join(f"{name} {percent(value)}" for value, name in shown)
+        return f"Share of the nodes at work: {parts}; {count(int(np.ravel(self.spares)[0]), 'spare')}."
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a case: nodes at work under each strategy."""
-        import pandas as pd
-
+        """One row per case: nodes at work under each strategy."""
         names = ("nodes", "spares", "save_in_time", "migrate", "improvement", "periodic", "periodic_exact", "nothing")
         return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {str(k): v for k, v in self.to_frame().to_dict("list").items()} | {"sentence": self.sentence}
-
-    def __repr__(self) -> str:
-        return f"Throughputs: {self.sentence}"
 
 
 def compare_throughputs(
@@ -289,8 +231,6 @@ def compare_throughputs(
     mix: JobMix | None = None,
     share_sequential: float = 0.25,
     spares: Any = None,
-    spares_twice: bool = False,
-    method: str = "exact",
 ) -> Throughputs:
     """Nodes at work when jobs save in time, migrate, or checkpoint periodically.
 
@@ -300,9 +240,9 @@ def compare_throughputs(
         The costs.
     nodes : array_like of int
         N, spares included.
-    mtbf : array_like of durations, or Family
-        Of one node. A family stands for nodes that are all new: a job of n nodes then has the mean of the least of n
-        lives between failures. (The paper's formula for Weibull lives, section 4.2, has a slip: the scale goes with
+    mtbf : array_like of durations, or Distribution
+        Of one node. A distribution stands for nodes that are all new: a job of n nodes then has the mean of the least
+        of n times to failure. (The paper's formula for Weibull times, section 4.2, has a slip: the scale goes with
         ``n**(-1/shape)``.)
     risk : array_like of float
         Probability to be short of a spare.
@@ -311,11 +251,7 @@ def compare_throughputs(
     mix : JobMix, optional
         Jobs by size; by `share_sequential`, as in `job_mix`, when left out.
     spares : array_like of int, optional
-        So many spares, instead of those for the risk.
-    spares_twice : bool
-        Take the spares off twice where jobs are sequential, as the paper's tables do.
-    method : str
-        As in `spares_for_risk`.
+        A number of spares, instead of that for the risk.
 
     Raises
     ------
@@ -328,54 +264,33 @@ def compare_throughputs(
     >>> int(found.spares), round(100 * float(found.improvement), 1)
     (65, 2081.5)
     """
-    family: Family | None = mtbf if hasattr(mtbf, "log_sf") else None
-    mu_given = (
-        np.asarray(family.mean(), dtype=np.float64) if family is not None else durations("mtbf", mtbf, zero=False)
-    )
+    family = mtbf if hasattr(mtbf, "log_sf") else None
+    mean = durations("mtbf", mtbf, zero=False) if family is None else np.asarray(family.mean(), dtype=np.float64)
     n, mu, eps, c, r, d, m = cases(
-        nodes=whole("nodes", nodes).astype(np.float64), mtbf=mu_given,
+        nodes=whole("nodes", nodes).astype(np.float64), mtbf=mean,
         risk=share("risk", risk, zero=False, one=False), save=scenario.save, restore=scenario.restore,
         downtime=scenario.downtime, migration=scenario.migration,
     )  # fmt: skip
-    counts = n.astype(np.int64)
-    if spares is None:
-        spare = spares_for_risk(counts, mu, m, d, eps, method)
-    else:
-        spare = np.broadcast_to(whole("spares", spares, 0), n.shape)
-    left = spares_share(counts, spare)
+    sizes = n.astype(np.int64)
+    spare = spares_for_risk(sizes, mu, m, d, eps) if spares is None else whole("spares", spares, 0)
+    spare = np.broadcast_to(spare, n.shape)
+    if np.any(spare > n):
+        raise ArgumentError("more spares than nodes")
     found = np.empty((5, n.size))
-    flat = [x.ravel() for x in (n, mu, c, r, d, m, left)]
-    mixes: dict[int, JobMix] = {}
-    means: dict[int, FloatArray] = {}
-    for i, (count, mean, save, restore, down, move, factor) in enumerate(zip(*flat, strict=True)):
-        whole_count = int(count)
+    for i, (total, one, save, restore, down, move) in enumerate(zip(*(x.ravel() for x in (n, mu, c, r, d, m)))):
         if not parallel:
-            chosen = JobMix(np.ones(1, dtype=np.int64), np.array([count]))
-        elif mix is not None:
-            chosen = mix
+            jobs = JobMix(np.ones(1, dtype=np.int64), np.array([total]))
         else:
-            chosen = mixes.setdefault(whole_count, job_mix(whole_count, share_sequential))
-        busy = chosen.node_shares * count
-        if family is not None and whole_count not in means:
-            means[whole_count] = _least_of(family, chosen.sizes)
-        gap = mean / chosen.sizes if family is None else means[whole_count]
-        waste = first_order_best_waste(gap, save, restore, down)
-        exact = best_waste(gap, save, restore, down)
-        factor = factor**2 if spares_twice and not parallel else factor
+            jobs = job_mix(int(total), share_sequential) if mix is None else mix
+        busy, gap = jobs.node_shares * total, one / jobs.sizes
+        if family is not None:
+            gap = np.array([time_to_failure(family, nodes=int(size)).mean() for size in jobs.sizes])
+        waste, exact = first_order_best_waste(gap, save, restore, down), best_waste(gap, save, restore, down)
         found[:, i] = (
             (busy * gap / (gap + save + down + restore)).sum(),
-            (busy * gap / (gap + move)).sum() * factor,
+            (busy * gap / (gap + move)).sum() * (1.0 - spare.ravel()[i] / total),
             (busy * (1.0 - waste)).sum(),
             (busy * (1.0 - exact)).sum(),
-            busy[waste >= 1.0].sum() / count,
+            busy[waste >= 1.0].sum() / total,
         )
-    shaped = found.reshape(5, *n.shape)
-    return Throughputs(counts, spare, shaped[0], shaped[1], shaped[2], shaped[3], shaped[4])
-
-
-# ---------------------------------------------------------------------- details
-
-
-def _least_of(family: Any, sizes: npt.NDArray[np.int64]) -> FloatArray:
-    """Mean of the least of n new lives, for each n."""
-    return np.array([time_to_failure(family, nodes=int(n)).mean() for n in sizes])
+    return Throughputs(sizes, spare, *found.reshape(5, *n.shape))

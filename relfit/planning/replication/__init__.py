@@ -1,1 +1,1 @@
-"""replication."""
+"""Whether to run every process twice or more: yields of copies, the break-even with checkpoints, the plan."""

@@ -1,5 +1,4 @@
-"""How many spares a training cluster should keep, of which kind, and what is then left of it.
-"""
+"""How many spares a training cluster should keep, of which kind, and what is then left of it."""
 
 from __future__ import annotations
 
