@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         system,
         validation,
     )
-    from relfit.calibration import Parameters, calibrate
+    from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
     from relfit.fitting import FamilyFit, Fits, fit
@@ -67,6 +67,7 @@ _HOME = {
     "outlier_nodes": "relfit.screening",
     "plot": "relfit.plotting",
     "read": "relfit.io",
+    "read_parameters": "relfit.calibration",
     "regress": "relfit.regression",
     "repair_kinds": "relfit.screening",
     "replay": "relfit.validation",
@@ -126,6 +127,7 @@ __all__ = [
     "plot",
     "plotting",
     "read",
+    "read_parameters",
     "recurrence",
     "regress",
     "regression",

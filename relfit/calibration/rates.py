@@ -217,8 +217,8 @@ def rates_of_durations(ttf: LifeData, level: float) -> Rates:
 
 def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
     text = (
-        f"The number of {what} scatters along time {scatter:.3g} times as much as Poisson ({p_value(p)}); intervals are "
-        f"wider for it, and a plan made for a constant rate meets bursts."
+        f"The number of {what} scatters along time {scatter:.3g} times as much as Poisson ({p_value(p)}); intervals "
+        f"are wider for it, and a plan made for a constant rate meets bursts."
     )
     return Check(name=name, concern=True, finding=text)
 

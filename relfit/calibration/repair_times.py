@@ -44,7 +44,6 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64]) -> 
     >>> together.durations.tolist()
     [5.0, 8.0]
     """
-
     used = (incident >= 0) & (outages.durations > 0.0)
     _, place = np.unique(incident[used], return_inverse=True)
     number = np.bincount(place)
@@ -60,7 +59,6 @@ def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Che
     family's mean by profile likelihood. Elsewhere it allows for skewness, without a family, by Hall's transformation of
     Student's t (1992).
     """
-
     n = int(times.n_failures.sum())
     total = float(times.total_time.sum())
     if n == 0 or not total > 0.0:
@@ -99,7 +97,6 @@ def _exponential(n: int, total: float, level: float) -> Duration:
 
 def _of_family(times: LifeData, fits: Fits, best: str, level: float) -> Duration | None:
     """The mean under the best family, where the repairs do not speak against that family."""
-
     seen = LifeData.from_array(times.durations[times.observed])
     p = fit(seen, best, n_resamples=0)[best].goodness(("ad",), n_resamples=0).p[0, 0]
     if not p >= _REJECTED:
@@ -172,7 +169,6 @@ def _correlation(times: LifeData, share: float, quick: float, slow: float) -> li
 
 def kinds_of_repairs(times: LifeData, level: float) -> tuple[dict[str, Any], dict[str, str]]:
     """Quick and slow repairs, where two kinds explain the times better than one."""
-
     names = ("quick", "slow", "share_quick")
     row = repair_kinds(times, level=level).best().iloc[0]
     why = {

@@ -286,7 +286,7 @@ class Parameters(Model):
                 yield name, found
 
     def values(self) -> dict[str, float]:
-        """Estimates by the names that `relfit.calibration.draw_parameters` uses; quantities with a limit only are left out.
+        """Estimates by the names that draws have; quantities with a limit only are left out.
 
         Examples
         --------

@@ -224,7 +224,7 @@ def sparing(
         strategies = table.strategies()
         steps.next()
         plan = planning.optimise_sparing(cluster, estimate, recovery, performance, strategies=strategies)
-        shown = Shown({}, [], [], [("hours", partial(rf.plot, plan))], {"plan": plan.to_frame()})
+        shown = Shown({}, [], [], [("hours", partial(rf.plot, plan))], {"plan": plan.ranking()})
         shown.add("plan", plan)
         if drawn is not None and table.spare_blocks is None:
             sure = planning.plan_sparing(
@@ -240,7 +240,7 @@ def sparing(
             for item in contradicted.failing:
                 shown.lines += [f"- {item.name}: {item.finding}", f"  What follows: {item.consequence}."]
         if blocking is not None:
-            best, evaluation = int(plan.best), plan.evaluation
+            best, evaluation = int(plan.best), plan
             needed = planning.spare_blocks_needed(
                 evaluation.block_mtbf[best], evaluation.failures.mttr, blocking, blocks=int(evaluation.blocks[best]),
                 zones=cluster.zones,
@@ -262,7 +262,7 @@ def _prices(plan: Any, file: PlanFile, required: float | None, shown: Shown) -> 
         if required is not None:
             raise ArgumentError("--required needs prices", remedy="write a table [prices] in the parameter file")
         return
-    evaluation, prices = plan.evaluation, file.prices.prices()
+    evaluation, prices = plan, file.prices.prices()
     costs = rf.planning.sparing_costs(evaluation, prices)
     costs = costs.sort_values("cost_per_useful_hour", kind="stable").reset_index(drop=True)
     shown.document["costs"] = costs
@@ -271,7 +271,6 @@ def _prices(plan: Any, file: PlanFile, required: float | None, shown: Shown) -> 
         cheapest = rf.planning.cheapest_sparing(
             evaluation.cluster, evaluation.failures, required, prices, evaluation.recovery, evaluation.performance,
             strategies=evaluation.strategies, racks=file.prices.racks,
-            services=[service.service() for service in file.prices.services] or None,
         )  # fmt: skip
         shown.add("cheapest", cheapest)
 
@@ -280,7 +279,7 @@ def _around(plan: Any, shown: Shown) -> None:
     """Sensitivity to MTBF and MTTR, and the map of strategies."""
     import numpy as np
 
-    evaluation = plan.evaluation
+    evaluation = plan
     failures = evaluation.failures
     if evaluation.strategies.spare_blocks is not None or np.isinf(failures.mtbf_tray) or not failures.mttr > 0.0:
         return
@@ -305,11 +304,11 @@ def _around(plan: Any, shown: Shown) -> None:
 
 def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: Draws, shown: Shown) -> None:
     """The best plan, event by event."""
-    evaluation, best = plan.evaluation, int(plan.best)
+    evaluation, best = plan, int(plan.best)
     one = evaluation.strategies.take(slice(best, best + 1))
     chosen = one.with_spare_blocks(evaluation.spare_blocks[best : best + 1])
     calibrated = file.parameters is not None and not any(devices.by_hand.values())
-    lives = rf.simulation.DeviceLives.of_parameters(file.parameters) if calibrated else evaluation.failures
+    lives = rf.simulation.DeviceTimes.of_parameters(file.parameters) if calibrated else evaluation.failures
     run = rf.simulation.simulate_sparing(
         evaluation.cluster, chosen, lives, evaluation.recovery, years=years, rng=draws.seed, level=draws.level,
         whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False,
@@ -335,10 +334,10 @@ def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output) -> No
     if to.json:
         output.print_json({"findings": [*shown.findings, *notes], **shown.document})
         return
-    failures = plan.evaluation.failures
+    failures = plan.failures
     rack = "never" if np.isinf(failures.mtbf_rack) else f"every {float(failures.mtbf_rack):.6g} h"
     head = (
-        f"Planned for {plan.evaluation.cluster.total_gpus:,} GPUs: a tray fails every "
+        f"Planned for {plan.cluster.total_gpus:,} GPUs: a tray fails every "
         f"{float(failures.mtbf_tray):.6g} h, a rack {rack}, a repair takes {float(failures.mttr):.6g} h."
     )
     empty = [name for name in _COLUMNS if name.endswith("_percent") and not table[name].abs().max() > 5e-4]

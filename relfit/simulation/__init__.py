@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import Any
 
 _HOME: dict[str, str] = {
-    "DeviceLives": "relfit.simulation.sparing_simulation",
+    "DeviceTimes": "relfit.simulation.sparing_simulation",
     "SparingSimulation": "relfit.simulation.sparing_simulation",
+    "simulate_log": "relfit.simulation.simulated_logs",
     "simulate_sparing": "relfit.simulation.sparing_simulation",
 }
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arguments import durations
+from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
-from relfit.units import NANOSECONDS_PER_HOUR, hours, instant
-
-if TYPE_CHECKING:
-    from relfit.calibration.schema import Parameters
-    from relfit.failurelog import FailureLog
+from relfit.failurelog import FailureLog, Source, Window
+from relfit.io.building import events_frame, population_frame
+from relfit.units import NANOSECONDS_PER_HOUR, instant
 
 __all__ = ["simulate_log"]
 
@@ -30,7 +31,7 @@ def simulate_log(
     nodes: int | None = None,
     racks: int | None = None,
     start: Any = "2020-01-01",
-    rng: int | np.random.Generator | None = None,
+    rng: int | np.random.Generator | None = 0,
 ) -> FailureLog:
     """A log of a cluster with these parameters.
 
@@ -50,7 +51,7 @@ def simulate_log(
         Those of ``parameters.fleet`` when left out; nodes fill racks in order.
     start : date or time
         UTC.
-    rng : int or numpy.random.Generator, optional
+    rng : int or numpy.random.Generator
 
     Returns
     -------
@@ -69,21 +70,17 @@ def simulate_log(
     >>> log.n_nodes, 350 < len(log) < 550
     (100, True)
     """
-    length = hours(span)
-    if not (np.isfinite(length) and length > 0.0):
-        raise ArgumentError(f"a span of {span!r} cannot be", remedy="give a duration above zero")
+    length = float(durations("span", span, zero=False))
     count = nodes if nodes is not None else parameters.fleet.nodes
     if count is None or count < 1:
         raise ArgumentError("the number of nodes is not known", remedy="give nodes=")
     shelves = racks if racks is not None else parameters.fleet.racks
     generator = np.random.default_rng(rng)
-    law = _lives(parameters, generator, count)
-    repair = _repairs(parameters, generator)
+    works, repair = _times_to_failure(parameters, generator, count), _times_to_repair(parameters, generator)
     _check_size(parameters, count, length)
-    who, begin, end = _own_failures(law, repair, count, length, generator)
+    who, begin, end = _own_failures(works, repair, count, length)
     rack = None if not shelves else np.arange(count) * shelves // count
-    kinds = np.zeros(who.size, dtype=np.int64)
-    for kind, name, members in ((1, "rack", rack), (2, "system", np.zeros(count, dtype=np.int64))):
+    for name, members in (("rack", rack), ("system", np.zeros(count, dtype=np.int64))):
         mean = getattr(parameters.mtbf, name)
         if mean is None or mean.value is None or members is None:
             continue
@@ -91,119 +88,92 @@ def simulate_log(
         number = generator.poisson(groups * length / mean.value)
         when = np.sort(generator.uniform(0.0, length, number))
         struck = generator.integers(groups, size=number)
-        taken = _shared_failures((who, begin, end, kinds), when, struck, repair(number), members, kind)
-        who, begin, end, kinds = taken
+        who, begin, end = _shared_failures((who, begin, end), when, struck, repair(number), members)
     return _log(parameters, (who, begin, end), rack, count, length, instant(start))
 
 
-# ------------------------------------------------------------------------ laws
-
-
-def _lives(parameters: Parameters, rng: np.random.Generator, count: int) -> Any:
-    """A function that draws one life for each of some nodes."""
+def _times_to_failure(parameters: Parameters, rng: np.random.Generator, count: int) -> Callable[[IntArray], FloatArray]:
+    """A function that draws one time to failure for each of some nodes."""
     if parameters.failure is not None:
         family = parameters.failure.distribution()
         return lambda who: family.sample(who.size, rng)
-    mean = next(
-        (
-            found.value
-            for found in (parameters.mtbf.node, parameters.mtbf.outage)
-            if found is not None and found.value is not None
-        ),
-        None,
-    )
+    known = parameters.values()
+    mean = known.get("mtbf.node", known.get("mtbf.outage"))
     means = np.full(count, np.inf if mean is None else mean)
-    bad = parameters.bad_nodes
-    share, factor = (None if q is None else q.value for q in (bad.fraction, bad.factor))
+    share, factor = known.get("bad_nodes.fraction"), known.get("bad_nodes.factor")
     if mean is not None and share is not None and factor is not None:
         good = mean * (1.0 + share * (factor - 1.0))  # so that the mean rate over all nodes is as given
         means = np.where(rng.permutation(count) < round(share * count), good / factor, good)
-    if not np.isfinite(means).any() and parameters.mtbf.rack is None and parameters.mtbf.system is None:
+    if mean is None and parameters.mtbf.rack is None and parameters.mtbf.system is None:
         raise ArgumentError("no mean time between failures is known", remedy='give mtbf, as in mtbf = "20000h"')
     return lambda who: means[who] * rng.standard_exponential(who.size)
 
 
-def _repairs(parameters: Parameters, rng: np.random.Generator) -> Any:
-    """A function that draws repair times."""
+def _times_to_repair(parameters: Parameters, rng: np.random.Generator) -> Callable[[int], FloatArray]:
+    """A function that draws times to repair."""
     if parameters.repair is not None:
         family = parameters.repair.distribution()
         return lambda count: family.sample(count, rng)
-    mttr = parameters.mttr
-    quick, slow, share = (None if q is None else q.value for q in (mttr.quick, mttr.slow, mttr.share_quick))
+    known = parameters.values()
+    quick, slow, share = (known.get(f"mttr.{name}") for name in ("quick", "slow", "share_quick"))
     if quick is not None and slow is not None and share is not None:
         return lambda count: np.where(rng.random(count) < share, quick, slow) * rng.standard_exponential(count)
-    mean = mttr.overall or 0.0
-    return lambda count: mean * rng.standard_exponential(count)
+    return lambda count: known.get("mttr.mean", 0.0) * rng.standard_exponential(count)
 
 
 def _check_size(parameters: Parameters, count: int, length: float) -> None:
-    cycle = np.inf
+    known = parameters.values()
+    cycle = known.get("mtbf.node", np.inf)
     if parameters.failure is not None:
         cycle = float(parameters.failure.distribution().mean())
-    elif parameters.mtbf.node is not None and parameters.mtbf.node.value is not None:
-        cycle = parameters.mtbf.node.value
-    cycle += parameters.mttr.overall or 0.0
+    cycle += known.get("mttr.mean", 0.0)
     if not count * length <= _MOST * cycle:
         raise ArgumentError(
             f"{count * length / cycle:.3g} outages are too many", remedy="take a shorter span or fewer nodes"
         )
 
 
-# -------------------------------------------------------------------- failures
-
-
 def _own_failures(
-    law: Any, repair: Any, count: int, length: float, rng: np.random.Generator
+    works: Callable[[IntArray], FloatArray], repair: Callable[[int], FloatArray], count: int, length: float
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Failures of nodes by themselves: who, and when the outage began and ended."""
-    who = np.arange(count)
-    clock = np.zeros(count)
+    who, clock = np.arange(count), np.zeros(count)
     parts: list[tuple[IntArray, FloatArray, FloatArray]] = []
     while who.size:
-        begin = clock + law(who)
+        begin = clock + works(who)
         inside = begin < length
         who, begin = who[inside], begin[inside]
         clock = begin + repair(who.size)
         parts.append((who, begin, clock))
         alive = clock < length
         who, clock = who[alive], clock[alive]
-    joined = [np.concatenate([part[i] for part in parts]) if parts else np.zeros(0) for i in range(3)]
-    return joined[0].astype(np.int64), joined[1], joined[2]
+    who, begin, end = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return who.astype(np.int64), begin, end
 
 
 def _shared_failures(
-    outages: tuple[IntArray, FloatArray, FloatArray, IntArray],
-    when: FloatArray,
-    struck: IntArray,
-    lasting: FloatArray,
+    outages: tuple[IntArray, FloatArray, FloatArray], when: FloatArray, struck: IntArray, lasting: FloatArray,
     members: IntArray,
-    kind: int,
-) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+) -> tuple[IntArray, FloatArray, FloatArray]:  # fmt: skip
     """Outages with those of racks or systems added: nodes that work are taken down, and do not fail meanwhile."""
-    who, begin, end, kinds = outages
-    by_group = [np.flatnonzero(members == group) for group in range(int(members.max()) + 1)]
-    sizes = np.array([mine.size for mine in by_group])
     if not when.size:
         return outages
+    by_group = [np.flatnonzero(members == group) for group in range(int(members.max()) + 1)]
     hit = np.concatenate([by_group[group] for group in struck])
-    place = np.repeat(np.arange(when.size), sizes[struck])
-    added = (hit, when[place], when[place] + lasting[place], np.full(hit.size, kind))
-    who, begin, end, kinds = (np.concatenate(pair) for pair in zip((who, begin, end, kinds), added, strict=True))
+    place = np.repeat(np.arange(when.size), [by_group[group].size for group in struck])
+    added = (hit, when[place], when[place] + lasting[place])
+    who, begin, end = (np.concatenate(pair) for pair in zip(outages, added, strict=True))
     # an outage that begins while its node is down does not happen
     order = np.lexsort((begin, who))
-    who, begin, end, kinds = who[order], begin[order], end[order], kinds[order]
+    who, begin, end = who[order], begin[order], end[order]
     kept = np.ones(who.size, dtype=np.bool_)
     while True:
         rows = np.flatnonzero(kept)
         inside = np.concatenate([[False], (who[rows][1:] == who[rows][:-1]) & (begin[rows][1:] < end[rows][:-1])])
         first = inside & ~np.concatenate([[False], inside[:-1]])
         if not first.any():
-            break
+            return who[kept], begin[kept], end[kept]
         kept[rows[first]] = False
-    return who[kept], begin[kept], end[kept], kinds[kept]
-
-
-# ------------------------------------------------------------------------- log
 
 
 def _log(
@@ -214,9 +184,6 @@ def _log(
     length: float,
     start: pd.Timestamp,
 ) -> FailureLog:
-    from relfit.failurelog import FailureLog, Source, Window
-    from relfit.io.building import events_frame, population_frame
-
     who, begin, end = outages
     order = np.lexsort((who, begin))
     who, begin, end = who[order], begin[order], end[order]

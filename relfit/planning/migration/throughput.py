@@ -276,8 +276,8 @@ def compare_throughputs(
     spare = np.broadcast_to(spare, n.shape)
     if np.any(spare > n):
         raise ArgumentError("more spares than nodes")
-    found = np.empty((5, n.size))
-    for i, (total, one, save, restore, down, move) in enumerate(zip(*(x.ravel() for x in (n, mu, c, r, d, m)))):
+    found, flat = np.empty((5, n.size)), zip(*(x.ravel() for x in (n, mu, c, r, d, m)), strict=True)
+    for i, (total, one, save, restore, down, move) in enumerate(flat):
         if not parallel:
             jobs = JobMix(np.ones(1, dtype=np.int64), np.array([total]))
         else:

@@ -8,6 +8,7 @@ saves: Benoit, Herault, Le Fevre and Robert (2019), SC '19.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -301,7 +302,7 @@ def _restart_progress(
         width = 1.0 / (n ** (1.0 / k) / mu + wide)
         edges = [np.zeros_like(end), *(np.minimum(end, many * width) for many in (1.0, 4.0, 40.0)), end]
         total = np.zeros(end.shape)
-        for low, high in zip(edges, edges[1:], strict=False):
+        for low, high in pairwise(edges):
             half = 0.5 * (high - low)
             x = (low + half)[..., None] + half[..., None] * _NODES
             log_sf = _log_sf(x / mu[..., None], n[..., None], k[..., None]) - wide[..., None] * x

@@ -1,4 +1,4 @@
-"""`plan_sparing`: the best spares, how certain they are, and the plan that is best over all that the parameters can be."""
+"""`plan_sparing`: the best spares, how certain they are, and the plan that is best over all draws of the parameters."""
 
 from __future__ import annotations
 

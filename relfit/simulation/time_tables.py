@@ -1,6 +1,6 @@
-"""Lives and repair times as tables that compiled loops draw from: log of time by log of the cumulative hazard.
+"""Times to failure and to repair as tables that compiled loops draw from: log of time by log of cumulative hazard.
 
-A Weibull life is a straight line there, so it (and the exponential) are drawn exactly; other families to about 1e-5.
+A Weibull time is a straight line there, so it (and the exponential) are drawn exactly; other families to about 1e-5.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution
 
-__all__ = ["LOW", "STEP", "life_table", "remaining_table"]
+__all__ = ["LOW", "STEP", "remaining_table", "time_table"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,7 +25,7 @@ def _hazards() -> FloatArray:
     return np.asarray(np.exp(LOW + STEP * np.arange(_KNOTS)))
 
 
-def life_table(name: str, family: Distribution) -> FloatArray:
+def time_table(name: str, family: Distribution) -> FloatArray:
     """Logs of the times at which the cumulative hazard reaches the knots.
 
     Raises
@@ -36,7 +36,7 @@ def life_table(name: str, family: Distribution) -> FloatArray:
     Examples
     --------
     >>> from relfit.families import Weibull
-    >>> bool(np.ptp(np.diff(life_table("tray", Weibull(0.7, 100.0)))) < 1e-10)
+    >>> bool(np.ptp(np.diff(time_table("tray", Weibull(0.7, 100.0)))) < 1e-10)
     True
     """
     if family.batch_shape:
@@ -44,20 +44,20 @@ def life_table(name: str, family: Distribution) -> FloatArray:
     with np.errstate(divide="ignore"):
         logs = np.log(family.inverse_cumulative_hazard(_hazards()))
     if not np.all(logs < np.inf):
-        raise ArgumentError(f"{name}: {type(family).__name__} has lives that never end or are unknown")
+        raise ArgumentError(f"{name}: {type(family).__name__} has times that never end or are unknown")
     return np.maximum(logs, _LEAST)
 
 
 def remaining_table(table: FloatArray) -> FloatArray:
-    """The table of what is left of a life that is watched from a random instant on (equilibrium renewal).
+    """The table of what remains of a time that is watched from a random instant on (equilibrium renewal).
 
-    Its density is the reliability over the mean life.
+    Its density is the reliability over the mean.
 
     Examples
     --------
     >>> from relfit.families import Exponential
-    >>> lives = life_table("tray", Exponential(0.02))
-    >>> bool(np.abs(remaining_table(lives) - lives)[:4000].max() < 1e-3)
+    >>> times = time_table("tray", Exponential(0.02))
+    >>> bool(np.abs(remaining_table(times) - times)[:4000].max() < 1e-3)
     True
     """
     alive = np.exp(-_hazards())

@@ -1,7 +1,7 @@
 """Compiled simulation of one cluster with spares, event by event; arrays in, arrays out.
 
 Components are trays, racks (or, when racks fail block by block, a copy of the rack for every block) and block repairs.
-An indexed heap holds the next event of each. Checkpoints are no events: what a stretch of running is worth follows from
+An indexed heap holds the next event of each. Checkpoints are no events: what a span of running is worth follows from
 how long it lasted.
 """
 
@@ -122,10 +122,16 @@ def _block_up(
 
 
 @njit(cache=True, nogil=True)
+def _book_recovery(account: np.ndarray, spent: float, detection: float) -> None:
+    account[_DETECTION] += min(spent, detection)
+    account[_RESTART] += max(spent - detection, 0.0)
+
+
+@njit(cache=True, nogil=True)
 def simulate(
     rng: Any,
     zones: int, blocks: int, size: int, rack_trays: int, spare_trays: int, spare_blocks: int,
-    tables: np.ndarray, low: float, step: float, tray_life: int, rack_life: int, tray_first: int, rack_first: int,
+    tables: np.ndarray, low: float, step: float, tray_time: int, rack_time: int, tray_first: int, rack_first: int,
     repair_kinds: np.ndarray, repair_shares: np.ndarray, rack_kinds: np.ndarray, rack_shares: np.ndarray,
     whole_block: bool, own_racks: bool, repeat: bool,
     period: float, save: float, detection: float, restart: float, limit: int, unit: int, exchange: float,
@@ -135,13 +141,13 @@ def simulate(
 
     `whole_block`: one repair restores all trays of a block (the paper's chain); else every tray is repaired by itself.
     `own_racks`: every block has a rack of its own (blocks fail independently); else racks take all their blocks.
-    `repeat`: a failure during recovery starts it again. `rack_life` below 0: racks do not fail.
+    `repeat`: a failure during recovery starts it again. `rack_time` below 0: racks do not fail.
     `down_hours[n]`: hours in which n blocks of a zone were down, over all zones.
     """
     n_blocks = zones * blocks
     n_trays = n_blocks * size
     per_rack = 1 if own_racks else rack_trays // size  # blocks a rack
-    n_racks = n_blocks // per_rack if rack_life >= 0 else 0
+    n_racks = n_blocks // per_rack if rack_time >= 0 else 0
     repairs_at = n_trays + n_racks
     count = repairs_at + (n_blocks if whole_block else 0)
     working = blocks - spare_blocks
@@ -197,15 +203,15 @@ def simulate(
         at_job = ready if mode == _RECOVERING else (ring[head] if mode == _RUNNING and away > 0 else np.inf)
         at_stop = end if warmed else warm
         then = min(at_event, at_job, at_stop)
-        stretch = then - now
+        span = then - now
         if mode == _RUNNING:
             share = 1.0 - min((missing + unit * away) / job, 1.0)
             before = min(elapsed, period)
-            turns = math.floor((elapsed + stretch) / cycle) if cycle < np.inf else 0.0
-            left = elapsed + stretch - turns * cycle if turns > 0.0 else elapsed + stretch
+            turns = math.floor((elapsed + span) / cycle) if cycle < np.inf else 0.0
+            left = elapsed + span - turns * cycle if turns > 0.0 else elapsed + span
             after = min(left, period)
             work = (turns * period if turns > 0.0 else 0.0) + after - before
-            account[_SAVES] += stretch - work
+            account[_SAVES] += span - work
             account[_REDUCED] += (1.0 - share) * work
             if turns > 0.0:
                 account[_USEFUL] += pending + share * (turns * period - before)
@@ -214,13 +220,11 @@ def simulate(
                 pending += share * work
             elapsed = left
         elif mode == _STUCK:
-            account[_BLOCKED] += stretch
+            account[_BLOCKED] += span
         now = then
         if at_stop <= at_event and at_stop <= at_job:
             if mode == _RECOVERING:
-                spent = now - begun
-                account[_DETECTION] += min(spent, detection)
-                account[_RESTART] += max(spent - detection, 0.0)
+                _book_recovery(account, now - begun, detection)
             for zone in range(zones):
                 if warmed:
                     down_hours[n_down[zone]] += now - since[zone]
@@ -233,9 +237,7 @@ def simulate(
             continue
         if at_job <= at_event:
             if mode == _RECOVERING:
-                spent = now - begun
-                account[_DETECTION] += min(spent, detection)
-                account[_RESTART] += max(spent - detection, 0.0)
+                _book_recovery(account, now - begun, detection)
                 mode, ready, elapsed, pending = _RUNNING, np.inf, 0.0, 0.0
             else:
                 away -= 1
@@ -277,24 +279,24 @@ def simulate(
                 failed[item] = False
                 n_failed[block] -= 1
                 reckoned[item] = outage[domain]
-                life = _draw(rng, tables, tray_life, low, step)
+                next_time = _draw(rng, tables, tray_time, low, step)
                 powered = n_racks == 0 or rack_up[block // per_rack]
                 if not powered:
                     # the outage that is going on was booked whole when it began; its rest still counts
-                    life += max(key[n_trays + block // per_rack] - now, 0.0)
-                _set(heap, place, key, item, now + life)
+                    next_time += max(key[n_trays + block // per_rack] - now, 0.0)
+                _set(heap, place, key, item, now + next_time)
                 if n_failed[block] == spare_trays and powered:
                     first, last, change = block, block + 1, 1
         elif item < repairs_at:
             rack = item - n_trays
             if whole_block and not up[rack]:  # the block is in repair: its rack does not age
-                _set(heap, place, key, item, key[repairs_at + rack] + _draw(rng, tables, rack_life, low, step))
+                _set(heap, place, key, item, key[repairs_at + rack] + _draw(rng, tables, rack_time, low, step))
             elif rack_up[rack]:
                 time = _draw_repair(rng, tables, rack_kinds, rack_shares, low, step)
                 if whole_block:
                     outage[rack] += time
                     _set(heap, place, key, repairs_at + rack, now + time)
-                    _set(heap, place, key, item, now + time + _draw(rng, tables, rack_life, low, step))
+                    _set(heap, place, key, item, now + time + _draw(rng, tables, rack_time, low, step))
                 else:
                     rack_up[rack] = False
                     outage[rack] += time
@@ -302,7 +304,7 @@ def simulate(
                 first, last, change = rack * per_rack, (rack + 1) * per_rack, -1
             else:
                 rack_up[rack] = True
-                _set(heap, place, key, item, now + _draw(rng, tables, rack_life, low, step))
+                _set(heap, place, key, item, now + _draw(rng, tables, rack_time, low, step))
                 first, last, change = rack * per_rack, (rack + 1) * per_rack, 1
         else:  # a block as a whole is repaired
             block = item - repairs_at
@@ -312,32 +314,26 @@ def simulate(
                 if failed[tray]:
                     failed[tray] = False
                     reckoned[tray] = outage[block]
-                    _set(heap, place, key, tray, now + _draw(rng, tables, tray_life, low, step))
+                    _set(heap, place, key, tray, now + _draw(rng, tables, tray_time, low, step))
             if not up[block]:
                 first, last, change = block, block + 1, 1
 
         for block in range(first, last):
-            if change < 0 and up[block]:
-                zone = block // blocks
-                if warmed:
-                    down_hours[n_down[zone]] += now - since[zone]
-                since[zone] = now
-                n_down[zone] += 1
-                up[block] = False
+            if up[block] == (change > 0) or (change > 0 and n_failed[block] > spare_trays):
+                continue
+            zone = block // blocks
+            if warmed:
+                down_hours[n_down[zone]] += now - since[zone]
+            since[zone] = now
+            n_down[zone] -= change
+            up[block] = change > 0
+            if change < 0:
                 hit = hit or used[block]
-                gone = _block_down(block, zone, blocks, used, idle, n_idle, where)
-                short[zone] += gone
-                missing += gone
-            elif change > 0 and not up[block] and n_failed[block] <= spare_trays:
-                zone = block // blocks
-                if warmed:
-                    down_hours[n_down[zone]] += now - since[zone]
-                since[zone] = now
-                n_down[zone] -= 1
-                up[block] = True
-                back = _block_up(block, zone, blocks, short, used, idle, n_idle, where)
-                short[zone] -= back
-                missing -= back
+                lost = _block_down(block, zone, blocks, used, idle, n_idle, where)
+            else:
+                lost = -_block_up(block, zone, blocks, short, used, idle, n_idle, where)
+            short[zone] += lost
+            missing += lost
 
         # ------------------------------------------------ what it is to the job
         if hit:
@@ -355,15 +351,11 @@ def simulate(
                     pending -= again
                     account[_REWORK] += again
             elif mode == _RECOVERING and repeat:
-                spent = now - begun
-                account[_DETECTION] += min(spent, detection)
-                account[_RESTART] += max(spent - detection, 0.0)
+                _book_recovery(account, now - begun, detection)
                 begun, ready = now, now + downtime
         if missing > limit and mode != _STUCK:
             if mode == _RECOVERING:
-                spent = now - begun
-                account[_DETECTION] += min(spent, detection)
-                account[_RESTART] += max(spent - detection, 0.0)
+                _book_recovery(account, now - begun, detection)
             else:
                 account[_REWORK] += pending
                 pending, away = 0.0, 0
