@@ -9,9 +9,9 @@ import numpy as np
 from relfit.planning.migration.migration_plan import MigrationPlan
 from relfit.planning.migration.strategies import StrategyMap
 from relfit.planning.replication.replication_plan import ReplicationPlan
-from relfit.planning.words import percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
+from relfit.text import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     most = int(plan.strategies["replicas"].max())
     for replicas in range(1, most + 1):
         found = replicated_yield(
-            plan.node_mtbf, nodes, save, restore, downtime, replicas=replicas,
+            plan.mtbf, nodes, save, restore, downtime, replicas=replicas,
             overhead=plan.overhead if replicas > 1 else 0.0, wide_rate=plan.wide_rate,
         )  # fmt: skip
         names = {1: "checkpoints alone", 2: "pairs", 3: "triples"}

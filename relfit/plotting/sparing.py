@@ -8,8 +8,7 @@ import numpy as np
 
 from relfit.planning.sparing.evaluation import SparingEvaluation
 from relfit.planning.sparing.maps import SparingMap, SparingSensitivity
-from relfit.planning.sparing.planner import SparingPlan
-from relfit.planning.sparing.robust import RobustSparing
+from relfit.planning.sparing.sparing_plan import SparingPlan
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.simulation.sparing_simulation import SparingSimulation
@@ -30,7 +29,6 @@ _COLOURS = {
     "rework": style.ORANGE,
     "detection": style.PURPLE,
     "restart": style.GREY,
-    "other": "#5B5B5B",
 }
 _ROWS = 10
 _SEEN = 0.0005  # share from which a part is in the legend
@@ -71,7 +69,7 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
     message = (
         f"blocks of {labels[best]} GPUs do most: {100 * evaluation.cett[best].mean():.1f} % of GPU hours are useful"
     )
-    style.finish(ax, message, "share of GPU hours [%]", "GPUs a block/working: goodput")
+    style.finish(ax, message, "share of GPU hours [%]", "GPUs/working GPUs per block: goodput")
     style.title(ax, message, room=0.75)
     whole: Any = ax.get_figure(root=True)
     height = ax.get_position().height * whole.get_size_inches()[1]
@@ -137,7 +135,7 @@ def decision_map(found: SparingMap, ax: Axes | None = None) -> Axes:
         "MTTR [h]",
     )
     ax.legend(
-        handles=patches, title="GPUs a block/working", loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False
+        handles=patches, title="GPUs/working GPUs per block", loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False
     )
     return ax
 
@@ -190,19 +188,19 @@ def sensitivity(found: SparingSensitivity, ax: Axes | None = None, *, by: str = 
         f"factor on the {by.upper()}",
         "goodput [GPUs]",
         legend=True,
-        title="GPUs a block/working",
+        title="GPUs/working GPUs per block",
         loc="center left",
         bbox_to_anchor=(1.01, 0.5),
     )
 
 
-@plot.register(RobustSparing)
-def uncertain_spares(found: RobustSparing, ax: Axes | None = None) -> Axes:
+@plot.register(SparingPlan)
+def uncertain_spares(found: SparingPlan, ax: Axes | None = None) -> Axes:
     """How often each number of spare blocks is the best one over the draws.
 
     Parameters
     ----------
-    found : RobustSparing
+    found : SparingPlan
     ax : matplotlib Axes, optional
 
     Returns
@@ -217,19 +215,19 @@ def uncertain_spares(found: RobustSparing, ax: Axes | None = None) -> Axes:
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-    row = {name: float(found.intervals[name]["spare_blocks"]) for name in ("estimate", "low", "high")}
+    row = found.intervals.set_index("quantity").loc["spare_blocks"]
     ax.set_xlim(float(values.min()) - step - 0.5, float(values.max()) + step + 0.5)
     ax.set_ylim(0.0, 130.0 * counts.max() / spare.size)  # room for the legend
     ax.axvspan(row["low"] - 0.5 * step, row["high"] + 0.5 * step, color=style.PALE, zorder=0)
     ax.axvline(row["estimate"], color=style.VERMILION, label=f"best for the estimates: {row['estimate']:.0f}")
     ax.axvline(
-        float(found.robust.spare_blocks[0].flat[0]), color=style.INK, linestyle=(0, (3, 2)),
-        label=f"robust: {int(found.robust.spare_blocks[0].flat[0])} ({found.robust.labels[0]})",
+        float(found.robust.spare_blocks.flat[0]), color=style.INK, linestyle=(0, (3, 2)),
+        label=f"robust: {int(found.robust.spare_blocks.flat[0])} ({found.robust.labels[0]})",
     )  # fmt: skip
     return style.finish(
         ax,
-        f"{row['estimate']:.0f} spare blocks a zone; {row['low']:.0f} to {row['high']:.0f} given these data",
-        f"best number of spare blocks a zone ({found.over_draws.labels[0]})",
+        f"{row['estimate']:.0f} spare blocks per zone ({row['low']:.0f}-{row['high']:.0f})",
+        f"best number of spare blocks per zone ({found.over_draws.labels[0]})",
         "share of draws [%]",
         legend=True,
     )
@@ -268,8 +266,3 @@ def simulated_hours(found: SparingSimulation, ax: Axes | None = None) -> Axes:
         legend=True,
         loc="lower right",
     )
-
-
-@plot.register(SparingPlan)
-def _of_plan(planned: SparingPlan, ax: Axes | None = None) -> Axes:
-    return gpu_hours(planned.evaluation, ax)
