@@ -10,16 +10,16 @@ import pytest
 from scipy import optimize, stats
 
 from relfit.errors import ArgumentError
-from relfit.planning.sparing.block import block_mtbf, time_to_exhaust
-from relfit.planning.sparing.blocking import (
+from relfit.planning.checkpointing.exponential_failures import best_interval
+from relfit.planning.sparing.blocks import (
+    block_mtbf,
     blocking_probability,
     job_blocked,
-    log_blocking_probability,
-    poisson_blocking,
     spare_blocks_needed,
+    time_to_exhaust,
     unavailability,
 )
-from relfit.planning.sparing.recovery import Recovery, SemiSynchronous, Situation, best_period, synchronous
+from relfit.planning.sparing.recovery import Recovery, losses, reduced_size
 
 
 @pytest.mark.parametrize(("trays", "spares"), [(4, 0), (6, 1), (9, 3), (36, 4)])
@@ -63,23 +63,13 @@ def test_blocking_is_the_stationary_law_of_the_birth_and_death_chain() -> None:
         assert found == pytest.approx(weights[spare + 1 :].sum(), rel=1e-10)
 
 
-def test_blocking_agrees_with_scipy_and_mpmath_however_small() -> None:
+def test_blocking_agrees_with_scipy_however_small() -> None:
     rng = np.random.default_rng(3)
     blocks = rng.integers(1, 9000, 400)
     spare = (blocks * rng.uniform(0, 1, 400) ** 3).astype(int)
     q = 10 ** rng.uniform(-6, -0.2, 400)
     found = blocking_probability(blocks, spare, q)
     assert found == pytest.approx(stats.binom.sf(spare, blocks, q), rel=1e-8, abs=1e-290)
-    mpmath.mp.dps = 40
-    for n, k, p in [(9216, 4000, 1e-3), (1024, 400, 1e-5), (256, 255, 1e-9)]:
-        tail = mpmath.nsum(
-            lambda j, n=n, p=p: (
-                mpmath.binomial(n, int(j)) * mpmath.mpf(p) ** int(j) * (1 - mpmath.mpf(p)) ** (n - int(j))
-            ),
-            [k + 1, min(k + 60, n)],
-        )
-        assert float(log_blocking_probability(n, k, p)) == pytest.approx(float(mpmath.log(tail)), rel=1e-10)
-    assert float(log_blocking_probability(10, 3, 0.2)) == pytest.approx(stats.binom.logsf(3, 10, 0.2))
 
 
 def test_job_blocked_over_zones() -> None:
@@ -88,9 +78,11 @@ def test_job_blocked_over_zones() -> None:
     assert job_blocked(1.0, 2) == 1.0
 
 
-def test_poisson_comes_near_the_binomial_for_many_blocks() -> None:
-    exact = blocking_probability(5000, 30, unavailability(5000.0, 24.0))
-    assert poisson_blocking(5000, 30, 5000.0, 24.0) == pytest.approx(exact, rel=0.08)
+def test_poisson_spares_come_near_the_binomial_for_many_blocks() -> None:
+    found = spare_blocks_needed(5000.0, 24.0, 1e-4, blocks=5000)
+    mean = 5000 * 24 / 5000
+    assert int(found.poisson) == int(stats.poisson.isf(1e-4, mean))
+    assert abs(int(found.poisson) - int(found.spare_blocks)) <= 1
 
 
 @pytest.mark.parametrize("on_top", [False, True])
@@ -116,6 +108,11 @@ def test_spares_needed_are_the_smallest_that_are_enough(on_top: bool) -> None:
     assert np.all(found.one_less[enough] > limit[enough])
 
 
+def best(rate: float, save: float, down: float) -> float:
+    """Work between checkpoints, in the sparing paper's form."""
+    return float(best_interval(1 / rate if rate else np.inf, save, down, exposed=()))
+
+
 def test_best_period_is_the_minimum_found_by_search() -> None:
     rng = np.random.default_rng(2)
     for _ in range(60):
@@ -126,9 +123,9 @@ def test_best_period_is_the_minimum_found_by_search() -> None:
             return float(np.log(np.expm1(rate * period) * (1 / rate + down) + save) - log_period)
 
         search = optimize.minimize_scalar(lost, bounds=(-14, 12), method="bounded", options={"xatol": 1e-10})
-        assert best_period(rate, save, down) == pytest.approx(np.exp(search.x), rel=2e-4)
-    assert best_period(0.0, 1.0, 1.0) == np.inf
-    assert best_period(1.0, 0.0, 1.0) == 0.0
+        assert best(rate, save, down) == pytest.approx(np.exp(search.x), rel=2e-4)
+    assert best(0.0, 1.0, 1.0) == np.inf
+    assert best(1.0, 0.0, 1.0) == 0.0
 
 
 def test_best_period_keeps_its_digits_at_the_branch_point() -> None:
@@ -137,88 +134,70 @@ def test_best_period_keeps_its_digits_at_the_branch_point() -> None:
         rate, down = mpmath.mpf("1.7"), mpmath.mpf("0.12")
         ratio = mpmath.mpf(save) / (1 / rate + down)
         exact = (1 + mpmath.lambertw((ratio - 1) / mpmath.e).real) / rate
-        assert best_period(1.7, save, 0.12) == pytest.approx(float(exact), rel=1e-11)
+        assert best(1.7, save, 0.12) == pytest.approx(float(exact), rel=1e-11)
 
 
-def situation(**changes: object) -> Situation:
-    given: dict[str, object] = {
-        "blocks": np.asarray(64.0), "spare_blocks": np.asarray(3.0), "zones": 2, "share_down": np.asarray(0.03),
-        "mttr": np.asarray(24.0), "block_failure_rate": np.asarray(1 / 900.0), "save": 0.01, "detection": 0.02,
-        "restart": 0.1, "period": np.asarray(0.7),
-    }  # fmt: skip
-    return Situation(**{**given, **changes})  # type: ignore[arg-type]
+RATE = 122 / 900
+
+
+def lost(**changes: object) -> dict[str, float]:
+    """Losses of 2 zones of 64 blocks with 3 spares each."""
+    recovery = Recovery(**{"checkpoint_every": 0.7, "save": 0.01, "detection": 0.02, "restart": 0.1, **changes})  # type: ignore[arg-type]
+    found = losses(recovery, np.asarray(64.0), np.asarray(3.0), 2, np.asarray(0.03), np.asarray(1 / 900.0))[1]
+    return {name: float(value) for name, value in found.items()}
 
 
 def test_synchronous_losses_are_the_formula() -> None:
-    s = situation()
-    lost = synchronous(s)
-    rate = 122 / 900
     beta = 1 - stats.binom.cdf(3, 64, 0.03) ** 2
-    efficiency = 0.7 / (np.expm1(rate * 0.7) * (1 / rate + 0.12) + 0.01)
-    assert 1 - sum(float(v) for v in lost.values()) == pytest.approx((1 - beta) * efficiency, rel=1e-12)
+    efficiency = 0.7 / (np.expm1(RATE * 0.7) * (1 / RATE + 0.12) + 0.01)
+    assert 1 - sum(lost().values()) == pytest.approx((1 - beta) * efficiency, rel=1e-12)
+    assert lost()["blocked"] == pytest.approx(beta, rel=1e-12)
+    assert lost()["reduced"] == 0.0
 
 
-def test_semi_synchronous_without_a_limit_is_synchronous() -> None:
-    ours, paper = SemiSynchronous(0)(situation()), synchronous(situation())
-    for name, value in paper.items():
-        assert float(ours[name]) == pytest.approx(float(value), rel=1e-12)
-    assert float(ours["reduced"]) == 0.0
-
-
-def test_semi_synchronous_states_by_enumeration() -> None:
-    """Missing blocks of two zones and Poisson units, all states written out."""
-    scheme = SemiSynchronous(limit=5, unit=2)
-    s = situation()
-    q, rate = 0.03, 122 / 900
-    pmf = stats.binom.pmf(np.arange(65), 64, q)
-    missing_law = np.zeros(9)
+def test_reduced_size_by_enumeration() -> None:
+    """Missing blocks of two zones and Poisson units, all states written out; half an exchange is lost per drop."""
+    pmf = stats.binom.pmf(np.arange(65), 64, 0.03)
+    of_missing = np.zeros(9)
     for a in range(65):
         for b in range(65):
             m = max(a - 3, 0) + max(b - 3, 0)
             if m < 9:
-                missing_law[m] += pmf[a] * pmf[b]
-    units = stats.poisson.pmf(np.arange(4), rate * 0.12)
+                of_missing[m] += pmf[a] * pmf[b]
+    units = stats.poisson.pmf(np.arange(4), RATE * 0.12)
     running = missing = beyond = 0.0
     for m in range(6):
         for u in range(3):
             if m + 2 * u <= 5:
-                p = missing_law[m] * units[u]
+                p = of_missing[m] * units[u]
                 running, missing = running + p, missing + p * (m + 2 * u)
                 beyond += p if m + 2 * (u + 1) > 5 else 0.0
-    blocked, mean_missing, stops, drops = scheme._states(s)
-    assert float(blocked) == pytest.approx(1 - missing_law[:6].sum(), rel=1e-9)
+    recovery = Recovery(0.7, 0.01, 0.02, 0.1, loss_limit=5, unit=2)
+    blocked, mean_missing, stops, drops = reduced_size(recovery, 64.0, 3.0, 2, 0.03, np.asarray(RATE))
+    assert float(blocked) == pytest.approx(1 - of_missing[:6].sum(), rel=1e-9)
     assert float(mean_missing) == pytest.approx(missing / running, rel=1e-9)
-    assert float(stops) == pytest.approx(rate * beyond / running, rel=1e-9)
-    assert float(stops + drops) == pytest.approx(rate)
+    assert float(stops) == pytest.approx(RATE * beyond / running, rel=1e-9)
+    assert float(stops + drops) == pytest.approx(RATE)
+    # shares of GPU hours: each drop costs its two blocks half of the time since the last exchange
+    without, found = (lost(loss_limit=5, unit=2, exchange=exchange) for exchange in (0.0, 0.4))
+    useful = 1 - sum(without.values())
+    assert without["reduced"] == pytest.approx((useful + without["reduced"]) * missing / running / 122, rel=1e-9)
+    assert found["rework"] - without["rework"] == pytest.approx(useful * float(drops) * 2 * 0.2 / 122, rel=1e-9)
 
 
 def test_standing_losses_pays_off() -> None:
-    lost = [sum(float(v) for v in SemiSynchronous(limit)(situation()).values()) for limit in (0, 4, 12)]
-    assert lost[0] > lost[1] > lost[2]
-
-
-def test_own_scheme_and_its_period() -> None:
-    def young(s: Situation) -> dict[str, np.ndarray]:
-        return {"saves": s.save / s.period, "rework": s.failure_rate * s.period / 2}
-
-    periods = Recovery(save=0.01, scheme=young).periods(situation())
-    assert periods == pytest.approx(np.sqrt(2 * 0.01 * 900 / 122), rel=1e-5)
-    with pytest.raises(ArgumentError, match="luck"):
-        Recovery(scheme=lambda s: {"luck": 0.1}).losses(situation())
-    with pytest.raises(ArgumentError, match="below zero"):
-        Recovery(scheme=lambda s: {"saves": -0.5}).losses(situation())
-    lost = Recovery(scheme=lambda s: {"saves": 1.5, "rework": 0.5}).losses(situation())
-    assert [float(v) for v in lost.values()] == pytest.approx([0.75, 0.25])
+    totals = [sum(lost(loss_limit=limit).values()) for limit in (0, 4, 12)]
+    assert totals[0] > totals[1] > totals[2]
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Recovery(period="1s", save="2s"), "save of 2 s takes longer than the period of 1 s"),
-        (lambda: Recovery(period=0), "period"),
+        (lambda: Recovery(checkpoint_every="1s", save="2s"), "save of 2 s takes longer than the 1 s between"),
+        (lambda: Recovery(checkpoint_every=0), "checkpoint_every"),
         (lambda: Recovery(restart=-1), "restart"),
-        (lambda: Recovery(scheme="fast"), "scheme"),
-        (lambda: SemiSynchronous(-1), "limit"),
+        (lambda: Recovery(loss_limit=-1), "loss_limit"),
+        (lambda: Recovery(unit=0), "unit"),
         (lambda: spare_blocks_needed(100, 10, 0.1), "blocks or working"),
         (lambda: spare_blocks_needed(0, 10, 0.1, blocks=4), "mtbf"),
         (lambda: spare_blocks_needed(100, 10, 0.0, blocks=4), "limit"),

@@ -12,13 +12,19 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
-from relfit.planning.sparing.maps import sparing_map, sparing_sensitivity
-from relfit.planning.sparing.planner import evaluate_sparing, optimise_sparing
-from relfit.planning.sparing.recovery import Recovery
-from relfit.planning.sparing.robust import plan_sparing
-from relfit.plotting.sparing import sensitivity
-from relfit.simulation.sparing_simulation import simulate_sparing
+import relfit as rf
+from relfit.planning.sparing import (
+    Cluster,
+    DeviceFailures,
+    Recovery,
+    Strategies,
+    evaluate_sparing,
+    optimise_sparing,
+    plan_sparing,
+    sparing_map,
+    sparing_sensitivity,
+)
+from relfit.simulation import simulate_sparing
 
 CLUSTER, FAILURES = Cluster(2, 32, 8, 4), DeviceFailures(5000, 40_000, 24)
 RECOVERY = Recovery("10min", "20s", "1min", "5min")
@@ -36,7 +42,7 @@ def test_gpu_hours_reach_a_hundred_percent() -> None:
         evaluate_sparing(CLUSTER, STRATEGIES, FAILURES, RECOVERY),
         optimise_sparing(CLUSTER, FAILURES, RECOVERY),
     ):
-        ax = found.plot()
+        ax = rf.plot(found)
         widths: dict[float, float] = {}
         for bar in ax.patches:
             widths[round(bar.get_y(), 3)] = widths.get(round(bar.get_y(), 3), 0.0) + bar.get_width()
@@ -46,7 +52,7 @@ def test_gpu_hours_reach_a_hundred_percent() -> None:
 
 def test_map_shows_every_winner_and_its_boundaries() -> None:
     found = sparing_map(CLUSTER, STRATEGIES, np.geomspace(200, 1e5, 20), np.geomspace(1, 200, 20), RECOVERY)
-    ax = found.plot()
+    ax = rf.plot(found)
     winners = {found.evaluation.labels[i] for i in np.unique(found.winner)}
     shown = {text.get_text().split(" ")[0] for text in ax.get_legend().get_texts()}
     assert winners == shown
@@ -55,24 +61,24 @@ def test_map_shows_every_winner_and_its_boundaries() -> None:
     ax.figure.canvas.draw()
 
 
-def test_sensitivity_has_a_line_a_strategy() -> None:
+def test_sensitivity_has_one_line_per_strategy() -> None:
     found = sparing_sensitivity(CLUSTER, STRATEGIES, FAILURES, RECOVERY)
-    ax = found.plot()
+    ax = rf.plot(found)
     assert len(ax.lines) == 3
     assert ax.lines[0].get_ydata() == pytest.approx(found.goodput["mtbf"].max(axis=0), rel=0.2)
-    assert "MTTR" in sensitivity(found, by="mttr").get_xlabel()
+    assert "MTTR" in rf.plot(found, by="mttr").get_xlabel()
 
 
 def test_uncertain_spares_and_simulation() -> None:
     rng = np.random.default_rng(0)
     draws = DeviceFailures(5000 * np.exp(0.3 * rng.normal(size=300)), 40_000.0, 24.0)
     sure = plan_sparing(CLUSTER, (FAILURES, draws), RECOVERY, strategies=Strategies(8, 0))
-    ax = sure.plot()
+    ax = rf.plot(sure)
     assert sum(bar.get_height() for bar in ax.patches if bar.get_height() < 100.5 and bar.get_width() < 1) == (
         pytest.approx(100.0, abs=0.1)
     )
-    assert "given these data" in ax.get_title(loc="left").replace("\n", " ")
-    run = simulate_sparing(CLUSTER, Strategies(8, 0), FAILURES, replace(RECOVERY), years=1, replications=2, rng=0)
-    ax = run.plot()
+    assert "spare blocks per zone (" in ax.get_title(loc="left").replace("\n", " ")
+    run = simulate_sparing(CLUSTER, Strategies(8, 0), FAILURES, replace(RECOVERY), years=1, n_resamples=2, rng=0)
+    ax = rf.plot(run)
     assert "useful" in [label.get_text() for label in ax.get_yticklabels()]
     ax.figure.canvas.draw()

@@ -11,11 +11,10 @@ from scipy import stats
 
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Gamma, Lognormal, Weibull
-from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Strategies
+from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
 from relfit.planning.sparing.evaluation import SHARES
-from relfit.planning.sparing.recovery import Recovery, SemiSynchronous
-from relfit.simulation.sparing_simulation import DeviceLives, SparingSimulation, simulate_sparing
-from relfit.simulation.sparing_tables import LOW, STEP, life_table, remaining_table
+from relfit.simulation import DeviceTimes, SparingSimulation, simulate_sparing
+from relfit.simulation.time_tables import LOW, STEP, remaining_table, time_table
 
 RECOVERY = Recovery("15min", "10s", "60s", "6min")
 SMALL = Cluster(zones=2, racks=32, trays=8, gpus=8)
@@ -23,7 +22,7 @@ DROPPED = {"whole_block_repairs": False, "separate_racks": False, "undisturbed_r
 
 
 def run(strategy: Strategies, devices: object, recovery: Recovery = RECOVERY, **more: object) -> SparingSimulation:
-    given = {"years": 10, "replications": 8, "rng": 3, **more}
+    given = {"years": 10, "n_resamples": 8, "rng": 3, **more}
     return simulate_sparing(SMALL, strategy, devices, recovery, **given)  # type: ignore[arg-type]
 
 
@@ -125,7 +124,7 @@ def test_repeated_recovery_takes_longer() -> None:
 
 @pytest.mark.parametrize("limit", [0, 2])
 def test_disturbed_recovery_has_a_closed_form_too(limit: int) -> None:
-    recovery = Recovery("15min", "10s", "2min", "15min", SemiSynchronous(limit), disturbed=True)
+    recovery = Recovery("15min", "10s", "2min", "15min", loss_limit=limit, disturbed=True)
     found = run(Strategies(8, 0, 6), DeviceFailures(2000, 10_000, 4), recovery, years=5)
     assert found.assumptions["undisturbed_recovery"] is True
     low, high = found.cett_interval
@@ -135,7 +134,7 @@ def test_disturbed_recovery_has_a_closed_form_too(limit: int) -> None:
 
 
 def test_semi_synchronous_closed_form() -> None:
-    recovery = Recovery("15min", "10s", "60s", "6min", SemiSynchronous(limit=3, exchange="2min"))
+    recovery = Recovery("15min", "10s", "60s", "6min", loss_limit=3, exchange="2min")
     found = run(Strategies(8, 0, 2), DeviceFailures(6000, 20_000, 24), recovery, years=20)
     low, high = found.cett_interval
     assert abs(found.error) < 0.01 + (high - low) / (2 * found.cett)
@@ -145,7 +144,7 @@ def test_semi_synchronous_closed_form() -> None:
 
 def test_mixed_repairs_leave_the_mean_alone_without_spare_trays() -> None:
     """Figure 6: two kinds of repair, one quick and one slow, the same mean."""
-    mixed = DeviceLives(
+    mixed = DeviceTimes(
         Exponential(1 / 6000), [(0.6, Exponential(1 / 2.0)), (0.4, Exponential(1 / 57.0))], Exponential(1 / 20_000)
     )
     assert float(mixed.means().mttr) == pytest.approx(24.0)
@@ -156,7 +155,7 @@ def test_mixed_repairs_leave_the_mean_alone_without_spare_trays() -> None:
 
 
 def test_other_families_keep_the_long_run_rates() -> None:
-    lives = DeviceLives(Weibull(0.7, 4740.0), Lognormal(2.5, 1.1), Gamma(2.0, 10_000.0))
+    lives = DeviceTimes(Weibull(0.7, 4740.0), Lognormal(2.5, 1.1), Gamma(2.0, 10_000.0))
     found = run(Strategies(8, 0, 4), lives, years=20, **DROPPED)
     means = lives.means()
     down = float(means.mttr) / (float(means.mttr) + float(means.mtbf_tray))
@@ -173,7 +172,7 @@ def test_lives_of_calibrated_parameters() -> None:
         mttr={"mean": "24h", "quick": "2h", "slow": "60h", "share_quick": 0.6},
         failure={"family": "weibull", "parameters": {"shape": 0.7, "scale": 1000.0}},
     )
-    lives = DeviceLives.of_parameters(known)
+    lives = DeviceTimes.of_parameters(known)
     means = lives.means()
     assert [float(a) for a in (means.mtbf_tray, means.mtbf_rack, means.mttr)] == pytest.approx([6000, 20_000, 24])
     assert float(lives.tray.sf(500.0)) == pytest.approx(float(Weibull(0.7, 6000 / 1.2658).sf(500.0)), rel=1e-3)
@@ -185,7 +184,7 @@ def test_lives_of_calibrated_parameters() -> None:
 @pytest.mark.parametrize("family", [Exponential(0.01), Weibull(0.6, 200.0), Weibull(2.5, 300.0), Lognormal(4.0, 1.2)])
 def test_tables_hold_the_distribution(family: object) -> None:
     hazards = np.exp(LOW + STEP * np.arange(4096))
-    lives = np.exp(life_table("tray", family))  # type: ignore[arg-type]
+    lives = np.exp(time_table("tray", family))  # type: ignore[arg-type]
     assert lives == pytest.approx(family.inverse_cumulative_hazard(hazards), rel=1e-12)  # type: ignore[attr-defined]
     rest = np.exp(remaining_table(np.log(lives)))
     middle = (hazards > 1e-3) & (hazards < 12)
@@ -198,14 +197,13 @@ def test_tables_hold_the_distribution(family: object) -> None:
         assert passed / mean == pytest.approx(-np.expm1(-h), rel=3e-3, abs=1e-6)
 
 
-def test_precision_adds_replications() -> None:
-    loose = run(Strategies(8, 0, 4), DeviceFailures(6000, 20_000, 24), years=1, replications=2)
-    tight = run(Strategies(8, 0, 4), DeviceFailures(6000, 20_000, 24), years=1, replications=2, precision=0.01)
-    low, high = tight.cett_interval
-    assert len(tight.replications) > len(loose.replications)
-    assert (high - low) / 2 <= 0.01 * tight.cett
-    assert "closed form" in tight.sentence
-    json.dumps(tight.to_dict())
+def test_interval_is_students() -> None:
+    found = run(Strategies(8, 0, 4), DeviceFailures(6000, 20_000, 24), years=1, n_resamples=5, level=0.9)
+    useful = found.replications["useful"]
+    assert found.cett_interval == pytest.approx(stats.t.interval(0.9, 4, useful.mean(), stats.sem(useful)))
+    assert found.cett == pytest.approx(useful.mean())
+    assert "closed form" in found.headline
+    json.dumps(found.to_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -217,9 +215,8 @@ def test_precision_adds_replications() -> None:
         (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 24), years=0), "years"),
         (lambda: run(Strategies(8), DeviceFailures(10, 1000, 24), years=100_000), "events"),
         (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 0)), "mttr"),
-        (lambda: run(Strategies(8), DeviceFailures(1000, 1000, 24), Recovery(scheme=lambda s: {})), "simulated"),
-        (lambda: DeviceLives(Exponential(1.0), [(0.5, Exponential(1.0))]), "do not add to 1"),
-        (lambda: run(Strategies(8), DeviceLives(Exponential(np.ones(3)), Exponential(1.0))), "batch"),
+        (lambda: DeviceTimes(Exponential(1.0), [(0.5, Exponential(1.0))]), "do not add to 1"),
+        (lambda: run(Strategies(8), DeviceTimes(Exponential(np.ones(3)), Exponential(1.0))), "batch"),
     ],
 )
 def test_bad_input_is_one_clear_line(make: object, said: str) -> None:
