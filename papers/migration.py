@@ -32,7 +32,7 @@ def cells() -> pd.DataFrame:
     return pd.DataFrame([*_tables_1_to_6(), *_table_7()])
 
 
-def spares_as_printed(nodes: int, mtbf: float, migration: float, downtime: float, risk: float) -> int:
+def spares_as_printed(nodes: int, mtbf: float, migration: float, restart: float, risk: float) -> int:
     """Spares by Poisson's approximation.
 
     Examples
@@ -42,7 +42,7 @@ def spares_as_printed(nodes: int, mtbf: float, migration: float, downtime: float
     """
     from scipy import stats
 
-    away = migration + downtime
+    away = migration + restart
     return int(stats.poisson.isf(risk, nodes * away / (mtbf + away)))
 
 
@@ -60,7 +60,7 @@ def _tables_1_to_6() -> list[dict[str, object]]:
         mean, right_mean = 24.0 * PRINTED_DAYS[row["mtbf"]], 24.0 * _DAYS[row["mtbf"]]
         for text in ("1e-4", "1e-6"):
             risk = float(text)
-            spares = spares_as_printed(nodes, mean, float(scenario.migration), float(scenario.downtime), risk)
+            spares = spares_as_printed(nodes, mean, float(scenario.migration), float(scenario.restart), risk)
             for jobs in ("sequential", "parallel"):
                 parallel = jobs == "parallel"
                 same = compare_throughputs(scenario, nodes, mean, risk, parallel=parallel, spares=spares)

@@ -33,9 +33,8 @@ def main(names: list[str]) -> int:
             print(f"{row.table:<6}{row.cell:<{width + 2}}{row.printed:>12}{row.ours:>14.7g}{row.right:>14.7g}{mark}")
         failed = int((table["required"] & ~table["agrees"]).sum())
         wrong += failed
-        print(
-            f"\n{int(table['agrees'].sum())} of {len(table)} cells agree to the last digit; {failed} that must do not\n"
-        )
+        agree = int(table["agrees"].sum())
+        print(f"\n{agree} of {len(table)} cells agree to the last digit; {failed} that must agree do not\n")
     return 1 if wrong else 0
 
 

@@ -173,8 +173,8 @@ def migration(
     move = needed("--migration", migration)
     source = failing.source()
     plan = rf.planning.plan_migration(
-        source, save, restore, restart, move, recall=recall, precision=precision, lead=lead, risk=risk,
-        spares=spares, sequential=sequential, share_sequential=share_sequential, nodes=failing.nodes,
+        source, rf.jobs.Checkpoint(save=save, restore=restore), move, restart, recall=recall, precision=precision,
+        lead=lead, risk=risk, spares=spares, sequential=sequential, share_sequential=share_sequential, nodes=failing.nodes,
         events=failing.events, **draws.common,
     )  # fmt: skip
 
@@ -182,7 +182,7 @@ def migration(
         import numpy as np
 
         sizes = np.unique(np.round(np.geomspace(64, max(16.0 * plan.nodes, 1e5), 50)).astype(np.int64))
-        means = plan.node_mtbf * np.geomspace(0.03, 30.0, 50)
+        means = plan.mtbf * np.geomspace(0.03, 30.0, 50)
         compared = rf.planning.compare_strategies(sizes, means, save, restore, restart, move, plan.predictor, risk=risk)
         return rf.plot(compared, ax)
 
@@ -204,9 +204,10 @@ def replication(
     --out writes one row per strategy.
     """
     output.check_output(to)
-    source = failing.source()
+    source, (save, restore, restart) = failing.source(), failing.costs
     plan = rf.planning.plan_replication(
-        source, *failing.costs, most_replicas=replicas, overhead=overhead, nodes=failing.nodes, events=failing.events,
+        source, rf.jobs.Checkpoint(save=save, restore=restore), restart, most_replicas=replicas, overhead=overhead,
+        nodes=failing.nodes, events=failing.events,
         **draws.common,
     )  # fmt: skip
     _show(plan, "Strategies", [("yield", partial(rf.plot, plan))], to, _notes(source))

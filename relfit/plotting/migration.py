@@ -85,11 +85,11 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     low, high = min(middle, plan.nodes) / 60.0, max(middle, plan.nodes) * 60.0
     low = max(low, 8.0)
     nodes = np.unique(np.round(np.geomspace(low, high, 90)).astype(np.int64))
-    save, restore, downtime = plan.costs["save"], plan.costs["restore"], plan.costs["downtime"]
+    save, restore, restart = plan.costs["save"], plan.costs["restore"], plan.costs["restart"]
     most = int(plan.strategies["replicas"].max())
     for replicas in range(1, most + 1):
         found = replicated_yield(
-            plan.mtbf, nodes, save, restore, downtime, replicas=replicas,
+            plan.mtbf, nodes, save, restore, restart, replicas=replicas,
             overhead=plan.overhead if replicas > 1 else 0.0, wide_rate=plan.wide_rate,
         )  # fmt: skip
         names = {1: "checkpoints alone", 2: "pairs", 3: "triples"}

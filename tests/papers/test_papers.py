@@ -48,23 +48,21 @@ def test_sequential_cells_of_migration_by_hand() -> None:
     days = {"day": 1, "week": 7, "month": 210, "year": 2520}
     for row in printed_table("migration-tables-1-6").itertuples():
         scenario = list(SCENARIOS.values())[int(row.table) - 1]
-        save, restore, downtime, move = (
-            float(x) for x in (scenario.save, scenario.restore, scenario.downtime, scenario.migration)
+        save, restore, restart, move = (
+            float(x) for x in (scenario.save, scenario.restore, scenario.restart, scenario.migration)
         )
         mean, nodes = 24.0 * days[row.mtbf], 2 ** int(row.log2_nodes)
-        spares = int(stats.binom.isf(1e-4, nodes, (move + downtime) / (mean + move + downtime)))
+        spares = int(stats.binom.isf(1e-4, nodes, (move + restart) / (mean + move + restart)))
         where = f"1 {row.mtbf}, 2^{row.log2_nodes} nodes"
         found = cells.loc[(row.table, f"{where}, spares, risk 1e-4")]
         assert int(found["printed"]) == int(found["ours"]) == spares
-        gain = (mean + save + downtime + restore) / (mean + move) * (1 - spares / nodes) ** 2 - 1
+        gain = (mean + save + restart + restore) / (mean + move) * (1 - spares / nodes) ** 2 - 1
         found = cells.loc[(row.table, f"{where}, sequential, risk 1e-4")]
         assert 100 * gain == pytest.approx(float(found["printed"]), abs=0.005 + 1e-9)
         assert found["ours"] == pytest.approx(100 * gain, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("module", "count", "agree"), [(sparing, 48, 48), (migration, 442, 397), (allocation, 41, 41)]
-)
+@pytest.mark.parametrize(("module", "count", "agree"), [(sparing, 48, 48), (migration, 442, 397), (allocation, 41, 41)])
 def test_cells_of_each_paper(module: object, count: int, agree: int) -> None:
     cells = module.cells()  # type: ignore[attr-defined]
     assert (len(cells), int(cells["agrees"].sum())) == (count, agree)
@@ -103,7 +101,7 @@ def test_what_moves_the_parallel_cells() -> None:
         scenario, nodes = list(SCENARIOS.values())[int(row["table"]) - 1], 2 ** int(row["log2_nodes"])
         mix, mu = job_mix(nodes), 24.0 * migration.PRINTED_DAYS[row["mtbf"]]
         u = mu / (mu + mix.sizes * float(scenario.migration))
-        other = float(2 * scenario.save + scenario.downtime)
+        other = float(2 * scenario.save + scenario.restart)
         saved = (mix.jobs * mix.sizes * mu / (mu + mix.sizes * other)).sum()
         for risk in ("1e-4", "1e-6"):
             left = (mix.jobs * (mix.sizes * u - 0.46 * u * (1 - u) ** 2)).sum() * (

@@ -11,6 +11,7 @@ from scipy import stats
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Weibull
+from relfit.jobs import Checkpoint
 from relfit.planning import Predictor, Scenario, plan_migration
 from relfit.planning.checkpointing.exponential_failures import best_interval, best_waste, waste
 from relfit.planning.migration.prediction import (
@@ -71,11 +72,11 @@ def test_weibull_times_have_the_right_scale() -> None:
 
 # ---------------------------------------------------------- imperfect prediction
 
-COSTS = (0.2, 0.3, 0.1, 0.25)  # save, restore, downtime, migration
+COSTS = (0.2, 0.3, 0.1, 0.25)  # save, restore, restart, migration
 
 
 def followed(
-    mtbf: float, work: float, save: float, restore: float, downtime: float, move: float, predictor: Predictor,
+    mtbf: float, work: float, save: float, restore: float, restart: float, move: float, predictor: Predictor,
     rng: np.random.Generator, runs: int = 20, periods: int = 400,
 ) -> np.ndarray:  # fmt: skip
     """Waste of jobs that go from save to save; times to the next strike and alarm have no memory."""
@@ -100,7 +101,7 @@ def followed(
                 kept += not restoring
                 left, restoring = work + save, False
                 continue
-            clock, left, restoring = clock + strike + downtime, restore, True
+            clock, left, restoring = clock + strike + restart, restore, True
         wastes[run] = 1.0 - kept * work / clock
     return wastes
 
@@ -172,9 +173,11 @@ def test_what_a_predictor_cannot_be() -> None:
 
 # ---------------------------------------------------------------------- the plan
 
+FIVE = Checkpoint(save="5min", restore="5min")
+
 
 def test_plan_of_a_machine() -> None:
-    plan = plan_migration(8760, "5min", "5min", "2.5min", "1min", nodes=2**12, recall=0.7, precision=0.6, events=30)
+    plan = plan_migration(8760, FIVE, "1min", "2.5min", nodes=2**12, recall=0.7, precision=0.6, events=30)
     table = plan.by_size
     weight = table["nodes_share"]
     assert weight.sum() == pytest.approx(1.0)
@@ -184,25 +187,25 @@ def test_plan_of_a_machine() -> None:
     assert plan.spares_low <= plan.spares <= plan.spares_high
     assert 0.0 <= plan.probability <= 1.0
     json.dumps(plan.to_dict(), allow_nan=False)
-    single = plan_migration(8760, 1, 1, 0.1, 3.0, nodes=100, sequential=True)
+    single = plan_migration(8760, Checkpoint(None, 1, 1), 3.0, 0.1, nodes=100, sequential=True)
     assert len(single.by_size) == 1
     assert any("own best spare" in text for text in single.findings)
 
 
 def test_plan_takes_parameters() -> None:
     known = Parameters(mtbf={"node": {"value": 8760, "low": 6000, "high": 12000}}, fleet={"nodes": 512})
-    plan = plan_migration(known, "5min", "5min", "2min", "1min", recall=0.5)
+    plan = plan_migration(known, FIVE, "1min", "2min", recall=0.5)
     assert plan.nodes == 512
     assert plan.n_draws == 1000
     with pytest.raises(ArgumentError, match="leave nothing to work with"):
-        plan_migration(1.0, 1, 1, 50.0, 1, nodes=4, risk=1e-9)
+        plan_migration(1.0, Checkpoint(None, 1, 1), 1, 50.0, nodes=4, risk=1e-9)
     with pytest.raises(ArgumentError, match=r"recall is 1\.5"):
-        plan_migration(known, 1, 1, 1, 1, recall=1.5)
+        plan_migration(known, FIVE, 1, recall=1.5)
 
 
 def test_failures_of_whole_systems_are_not_predicted() -> None:
     known = Parameters(mtbf={"node": 1e9, "system": "50h"}, fleet={"nodes": 64})
-    plan = plan_migration(known, "10min", "10min", 0, "1min", spares=0)
+    plan = plan_migration(known, Checkpoint(None, "10min", "10min"), "1min", spares=0)
     alone = 1 - float(best_waste(50.0, 1 / 6, 1 / 6))
     assert plan.migration_yield == pytest.approx(alone, rel=1e-4)
     assert plan.by_size["mtbf"].to_numpy() == pytest.approx(50.0, rel=1e-4)

@@ -10,6 +10,7 @@ from scipy import integrate, optimize, special
 
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
+from relfit.jobs import Checkpoint
 from relfit.planning import plan_replication
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
 from relfit.planning.checkpointing.renewal_failures import renewal_waste
@@ -21,6 +22,8 @@ from relfit.planning.replication.replicas import (
     replicated_yield,
     restart_at_saves_waste,
 )
+
+TEN = Checkpoint(save="10min", restore="10min")
 
 
 def counted(processes: int, replicas: int, runs: int = 4000) -> np.ndarray:
@@ -74,22 +77,24 @@ def test_hazard_and_draws_of_copies(wide: float) -> None:
 
 @pytest.mark.parametrize(("processes", "replicas", "interval"), [(50, 2, 20.0), (20, 3, 60.0)])
 def test_waste_against_jobs_followed(processes: int, replicas: int, interval: float) -> None:
-    save, restore, downtime, rng = 1.0, 2.0, 0.5, np.random.default_rng(3)
+    save, restore, restart, rng = 1.0, 2.0, 0.5, np.random.default_rng(3)
     stops = rng.exponential(1000.0, (40_000, processes, replicas)).max(axis=2).min(axis=1)
     # restarted at saves: every period begins with all copies, whatever ended the one before
     clock, kept, restoring = np.zeros(200), np.zeros(200), np.zeros(200, dtype=bool)
     for stop in stops.reshape(-1, 200):
         need = interval + save + restore * restoring
         failed = stop < need
-        clock += np.where(failed, stop + downtime, need)
+        clock += np.where(failed, stop + restart, need)
         kept += np.where(failed, 0.0, interval)
         restoring = failed
-    expected = float(restart_at_saves_waste(1000.0, processes, interval, save, restore, downtime, replicas))
+    expected = float(restart_at_saves_waste(1000.0, processes, interval, save, restore, restart, replicas))
     assert_near(kept, clock, expected)
     # restarted at interruptions: whole periods until all copies of a process are gone
     whole = np.maximum(np.floor((stops - restore) / (interval + save)), 0.0) * interval
-    expected = float(renewal_waste(replicated(1000.0, processes, replicas), interval, save, restore, downtime))
-    assert_near(whole, stops + downtime, expected)
+    expected = float(
+        renewal_waste(replicated(1000.0, processes, replicas), Checkpoint(interval, save, restore), restart)
+    )
+    assert_near(whole, stops + restart, expected)
 
 
 def assert_near(kept: np.ndarray, time: np.ndarray, waste: float) -> None:
@@ -118,10 +123,10 @@ def test_best_interval_of_restarts() -> None:
 
 def test_break_even() -> None:
     for restart in ("saves", "interruption"):
-        nodes = float(break_even_nodes(43_800, "10min", "10min", restart=restart))
+        nodes = float(break_even_nodes(43_800, "10min", "10min", restart_at=restart))
 
         def gain(n: float, restart: str = restart) -> float:
-            own = replicated_yield(43_800, int(n), "10min", "10min", restart=restart)
+            own = replicated_yield(43_800, int(n), "10min", "10min", restart_at=restart)
             return float(own - replicated_yield(43_800, int(n), "10min", "10min", replicas=1))
 
         assert gain(nodes) > 0.0 >= gain(nodes - 2)
@@ -145,32 +150,32 @@ def test_failures_that_hit_everything() -> None:
     assert both.mean() == pytest.approx(both.draw(100_000, np.random.default_rng(0)).mean(), rel=0.015)
     assert restart_at_saves_waste(1000, 50, 5, 0.5, wide_rate=0.01) > restart_at_saves_waste(1000, 50, 5, 0.5)
     known = Parameters(mtbf={"node": "43800h", "system": "50h"}, fleet={"nodes": 100_000})
-    plan = plan_replication(known, "10min", "10min")
+    plan = plan_replication(known, TEN)
     pairs = plan.strategies.set_index("strategy").loc["pairs, restarted at saves"]
     assert pairs["yield"] < 0.5 * (1 - float(best_waste(50.0, 1 / 6, 1 / 6))) + 1e-9
     assert pairs["mtti"] < 50.0
 
 
 def test_plan() -> None:
-    plan = plan_replication(43_800, "10min", "10min", nodes=100_000, events=40, n_draws=60)
+    plan = plan_replication(43_800, TEN, nodes=100_000, events=40, n_draws=60)
     assert plan.best == "pairs, restarted at saves"
     assert plan.break_even_low < plan.break_even < plan.break_even_high
     assert plan.probability == 1.0
     assert (plan.strategies["yield_low"] <= plan.strategies["yield"]).all()
     json.dumps(plan.to_dict(), allow_nan=False)
-    hopeless = plan_replication(1e-3, 1, 1, nodes=100)
+    hopeless = plan_replication(1e-3, Checkpoint(None, 1, 1), nodes=100)
     assert "no strategy makes progress" in hopeless.headline
-    small = plan_replication(43_800, "10min", "10min", nodes=1000)
+    small = plan_replication(43_800, TEN, nodes=1000)
     assert small.best == "checkpoints alone"
     known = Parameters(mtbf="43800h", fleet={"nodes": 2000})
-    assert plan_replication(known, "1min", "1min").nodes == 2000
+    assert plan_replication(known, Checkpoint(None, "1min", "1min")).nodes == 2000
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"source": 0}, "mtbf is 0 hours"),
-        ({"save": 0}, "save is 0 hours"),
+        ({"checkpoint": Checkpoint()}, "save is 0 hours"),
         ({"nodes": 1}, "at least two nodes"),
         ({"most_replicas": 1}, "most_replicas is 1"),
         ({"overhead": 1.0}, "overhead is 1"),
@@ -179,4 +184,4 @@ def test_plan() -> None:
 )
 def test_what_cannot_be(change: dict[str, object], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        plan_replication(**({"source": 100, "save": "5min", "nodes": 10} | change))  # type: ignore[arg-type]
+        plan_replication(**({"source": 100, "checkpoint": TEN, "nodes": 10} | change))  # type: ignore[arg-type]

@@ -214,9 +214,7 @@ def test_boundaries_lie_where_two_strategies_are_equal() -> None:
 
 
 def test_sensitivity_is_the_evaluation_at_other_means() -> None:
-    found = sparing_sensitivity(
-        paper.CLUSTER, paper.STRATEGIES, paper.FAILURES, paper.RECOVERY, factors=[0.5, 2]
-    )
+    found = sparing_sensitivity(paper.CLUSTER, paper.STRATEGIES, paper.FAILURES, paper.RECOVERY, factors=[0.5, 2])
     direct = evaluate_sparing(paper.CLUSTER, paper.STRATEGIES, DeviceFailures(1e4, 5e3, 24), paper.RECOVERY)
     assert found.goodput["mtbf"][:, 0] == pytest.approx(direct.goodput)
     assert "MTBF" in found.headline

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import FloatArray, durations, share, whole
+from relfit.calibration import draw_parameters
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint, TimeToFailure, expected_time, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
@@ -291,7 +292,7 @@ def _model(
         fitted = source.failure
         drawn = []
         if fitted.covariance is not None:
-            several = source.draws(min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng).family("failure")
+            several = draw_parameters(source, min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng).family("failure")
             drawn = [time_to_failure(several[i], ages, size) for i in range(several.batch_shape[0])]
         life = time_to_failure(fitted.distribution(), ages, size)
         return RenewalWaste(life, drawn, plan, restart), f"{fitted.family} times to failure of the parameters"

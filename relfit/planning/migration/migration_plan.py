@@ -10,6 +10,7 @@ import pandas as pd
 
 from relfit.arguments import FloatArray, durations, share, whole
 from relfit.errors import ArgumentError
+from relfit.jobs import Checkpoint
 from relfit.planning.checkpointing.exponential_failures import best_interval, best_waste
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.migration.prediction import (
@@ -42,7 +43,7 @@ class MigrationPlan(Plan):
     ----------
     by_size : pandas.DataFrame
         One row per size of job: ``nodes``, ``mtbf`` (hours, of the job), share of the machine ``nodes_share``,
-        ``checkpoint_interval``, ``checkpoint_yield``, ``migration_interval``, ``migration_yield`` (spares taken off),
+        ``checkpoint_every`` (hours of work between saves), ``checkpoint_yield``, ``migration_every``, ``migration_yield`` (spares taken off),
         ``break_even_recall``.
     spares, spares_low, spares_high : float
         Spare nodes for the risk, and limits by the draws (NaN where nothing is known of the uncertainty).
@@ -113,11 +114,11 @@ class MigrationPlan(Plan):
 
 
 def spares_for_alarms(
-    nodes: Any, mtbf: Any, migration: Any, downtime: Any, predictor: Predictor, risk: float
+    nodes: Any, mtbf: Any, migration: Any, restart: Any, predictor: Predictor, risk: float
 ) -> FloatArray:
     """Spares for a risk when nodes are left on true alarms (for M + D) and false ones (for M).
 
-    Nodes whose failure was not predicted come back to their own job after the downtime and need no spare.
+    Nodes whose failure was not predicted come back to their own job after the restart and need no spare.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def spares_for_alarms(
     >>> spares_for_alarms(2**14, 24, "1min", "2.5min", Predictor(0.8, 0.5), 1e-4).tolist()
     67
     """
-    mu, m, d = durations("mtbf", mtbf, zero=False), durations("migration", migration), durations("downtime", downtime)
+    mu, m, d = durations("mtbf", mtbf, zero=False), durations("migration", migration), durations("restart", restart)
     _, avoided, false = predictor.rates(mu, m)
     away = avoided * (m + d) + false * m  # mean hours away for an hour at work
     return np.asarray(spares_for_risk(nodes, 1.0, away, 0.0, risk))
@@ -134,10 +135,9 @@ def spares_for_alarms(
 
 def plan_migration(
     source: Any,
-    save: Any,
-    restore: Any,
-    downtime: Any,
+    checkpoint: Checkpoint,
     migration: Any,
+    restart: Any = 0.0,
     *,
     nodes: Any = None,
     recall: float = 1.0,
@@ -160,7 +160,11 @@ def plan_migration(
     source : duration or Parameters
         Mean time between the failures of one node, or calibrated parameters. Failures that hit whole systems are not
         predicted, and strike every job.
-    save, restore, downtime, migration : duration
+    checkpoint : Checkpoint
+        What saves and restores cost.
+    migration : duration
+    restart : duration
+        From a failure to the restore, without failures.
     nodes : int, optional
         Of the machine, spares included; of the fleet, where the parameters know it.
     recall, precision, lead
@@ -183,7 +187,9 @@ def plan_migration(
 
     Examples
     --------
-    >>> plan = plan_migration("365 days", "5min", "5min", "2.5min", "1min", nodes=2**17, recall=0.7, precision=0.6)
+    >>> plan = plan_migration(
+    ...     "365 days", Checkpoint(save="5min", restore="5min"), "1min", "2.5min", nodes=2**17, recall=0.7, precision=0.6
+    ... )
     >>> int(plan.spares), round(plan.checkpoint_yield, 3), round(plan.migration_yield, 3)
     (6, 0.138, 0.294)
     """
@@ -191,8 +197,8 @@ def plan_migration(
     size, mu = rate.nodes, np.asarray(rate.node_mtbf)
     if nodes is None and size == 1:
         raise ArgumentError("how many nodes the machine has is not known", remedy="give nodes")
-    scenario = Scenario("given", save, restore, downtime, migration)
-    c, r, d, m = (float(x) for x in (scenario.save, scenario.restore, scenario.downtime, scenario.migration))
+    scenario = Scenario("given", checkpoint.save, checkpoint.restore, restart, migration)
+    c, r, d, m = (float(x) for x in (scenario.save, scenario.restore, scenario.restart, scenario.migration))
     predictor = Predictor(float(share("recall", recall)), float(share("precision", precision, zero=False)), lead)
     share("level", level, zero=False, one=False)
     if sequential:
@@ -236,9 +242,9 @@ def plan_migration(
             "nodes": jobs.sizes,
             "mtbf": gap,
             "nodes_share": weight,
-            "checkpoint_interval": best_interval(gap, c),
+            "checkpoint_every": best_interval(gap, c),
             "checkpoint_yield": 1.0 - best_waste(gap, c, r, d),
-            "migration_interval": moving,
+            "migration_every": moving,
             "migration_yield": working * (1.0 - predicted_waste(gap, moving, c, r, d, m, some)),
             "break_even_recall": np.where(least <= 1.0, least, np.nan),
         }

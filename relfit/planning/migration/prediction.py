@@ -72,7 +72,7 @@ class Predictor:
 
 
 def predicted_waste(
-    mtbf: Any, interval: Any, save: Any, restore: Any, downtime: Any, migration: Any, predictor: Predictor
+    mtbf: Any, interval: Any, save: Any, restore: Any, restart: Any, migration: Any, predictor: Predictor
 ) -> FloatArray:
     """Long-run waste when a job migrates on every alarm and saves at a fixed interval; arrays are cases.
 
@@ -83,7 +83,7 @@ def predicted_waste(
 
     Parameters
     ----------
-    mtbf, interval, save, restore, downtime, migration : array_like of durations
+    mtbf, interval, save, restore, restart, migration : array_like of durations
         Of the job: mean time between all its failures, predicted or not. An infinite interval never saves.
     predictor : Predictor
 
@@ -95,7 +95,7 @@ def predicted_waste(
     (0.0507, 0.0874)
     """
     work = durations("interval", interval, infinite=True)
-    mu, c, r, d, m, w = _cases(mtbf, save, restore, downtime, migration, predictor, interval=work)
+    mu, c, r, d, m, w = _cases(mtbf, save, restore, restart, migration, predictor, interval=work)
     kill, pace = _clock(mu, m, predictor)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         cost = (pace / kill + d) * np.exp(kill * r)
@@ -107,7 +107,7 @@ def predicted_waste(
 
 
 def best_predicted_interval(
-    mtbf: Any, save: Any, restore: Any, downtime: Any, migration: Any, predictor: Predictor
+    mtbf: Any, save: Any, restore: Any, restart: Any, migration: Any, predictor: Predictor
 ) -> FloatArray:
     """Interval with the least `predicted_waste`, hours; infinite where every failure is avoided.
 
@@ -116,7 +116,7 @@ def best_predicted_interval(
     >>> best_predicted_interval(24, "5min", 0, 0, "1min", Predictor([0.0, 0.75, 1.0])).round(3).tolist()
     [1.945, 3.944, inf]
     """
-    mu, c, _, _, m = _cases(mtbf, save, restore, downtime, migration, predictor)
+    mu, c, _, _, m = _cases(mtbf, save, restore, restart, migration, predictor)
     kill, _ = _clock(mu, m, predictor)
     with np.errstate(divide="ignore"):
         gap = 1.0 / kill
@@ -127,7 +127,7 @@ def break_even_recall(
     mtbf: Any,
     save: Any,
     restore: Any,
-    downtime: Any,
+    restart: Any,
     migration: Any,
     precision: Any = 1.0,
     lead: Any = None,
@@ -137,7 +137,7 @@ def break_even_recall(
 
     Parameters
     ----------
-    mtbf, save, restore, downtime, migration : array_like of durations
+    mtbf, save, restore, restart, migration : array_like of durations
         Of the job.
     precision, lead
         As in `Predictor`.
@@ -156,7 +156,7 @@ def break_even_recall(
     """
     worker, alarms = share("working_share", working_share, zero=False), Predictor(1.0, precision, lead)
     mu, c, r, d, m, worker, p = _cases(
-        mtbf, save, restore, downtime, migration, alarms, working_share=worker, precision=alarms.precision
+        mtbf, save, restore, restart, migration, alarms, working_share=worker, precision=alarms.precision
     )
     alone = 1.0 - best_waste(mu, c, r, d)
 
@@ -181,12 +181,12 @@ def break_even_recall(
 
 
 def _cases(
-    mtbf: Any, save: Any, restore: Any, downtime: Any, migration: Any, predictor: Predictor, **more: FloatArray
+    mtbf: Any, save: Any, restore: Any, restart: Any, migration: Any, predictor: Predictor, **more: FloatArray
 ) -> tuple[FloatArray, ...]:
     """Mean time, costs and `more`, checked and broadcast with each other and with the predictor's shares."""
     broadcast = cases(
         mtbf=durations("mtbf", mtbf, zero=False), save=durations("save", save), restore=durations("restore", restore),
-        downtime=durations("downtime", downtime), migration=durations("migration", migration), **more,
+        restart=durations("restart", restart), migration=durations("migration", migration), **more,
         recall=predictor.recall, predictor_precision=predictor.precision,
     )  # fmt: skip
     return broadcast[:-2]

@@ -66,7 +66,7 @@ def compare_strategies(
     node_mtbf: Any,
     save: Any,
     restore: Any = 0.0,
-    downtime: Any = 0.0,
+    restart: Any = 0.0,
     migration: Any = "1min",
     predictor: Predictor | None = None,
     *,
@@ -81,7 +81,7 @@ def compare_strategies(
         Sizes.
     node_mtbf : array_like of durations
         Mean times between the failures of a node.
-    save, restore, downtime, migration : duration
+    save, restore, restart, migration : duration
     predictor : Predictor, optional
         A recall of 0.7 and a precision of 0.7 when left out.
     risk : float
@@ -96,10 +96,10 @@ def compare_strategies(
     [[1, 2, 2], [1, 1, 2]]
     """
     chosen = Predictor(0.7, 0.7) if predictor is None else predictor
-    c, r, d = costs_of(save, restore, downtime)
+    c, r, d = costs_of(save, restore, restart)
     size, mean = np.atleast_1d(whole("nodes", nodes, 2)), np.atleast_1d(durations("node_mtbf", node_mtbf, zero=False))
     mu, n, c, r, d, m = cases(
-        node_mtbf=mean[:, None], nodes=size[None, :].astype(np.float64), save=c, restore=r, downtime=d,
+        node_mtbf=mean[:, None], nodes=size[None, :].astype(np.float64), save=c, restore=r, restart=d,
         migration=durations("migration", migration),
     )  # fmt: skip
     gap = mu / n

@@ -18,7 +18,7 @@ from scipy import stats
 
 from relfit.arguments import FloatArray, cases, durations, share, whole
 from relfit.errors import ArgumentError
-from relfit.jobs._time_to_failure import time_to_failure
+from relfit.jobs import time_to_failure
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
 from relfit.results import Result
 from relfit.text import count, percent
@@ -33,7 +33,7 @@ class Scenario:
     Attributes
     ----------
     name : str
-    save, restore, downtime, migration : ndarray
+    save, restore, restart, migration : ndarray
         C, R, D and M, hours; any durations are taken.
 
     Examples
@@ -45,17 +45,17 @@ class Scenario:
     name: str
     save: Any
     restore: Any
-    downtime: Any
+    restart: Any
     migration: Any
 
     def __post_init__(self) -> None:
-        for field in ("save", "restore", "downtime", "migration"):
+        for field in ("save", "restore", "restart", "migration"):
             object.__setattr__(self, field, durations(field, getattr(self, field)))
 
     @property
     def worth_comparing(self) -> npt.NDArray[np.bool_]:
         """Whether a migration is shorter than save, repair and restore; else a node is its own best spare."""
-        return np.asarray(self.migration < self.save + self.downtime + self.restore)
+        return np.asarray(self.migration < self.save + self.restart + self.restore)
 
 
 _MINUTES = {
@@ -72,7 +72,7 @@ SCENARIOS = {
 """The paper's six scenarios, Tables 1 to 6."""
 
 
-def spares_for_risk(nodes: Any, mtbf: Any, migration: Any, downtime: Any, risk: Any) -> npt.NDArray[np.int64]:
+def spares_for_risk(nodes: Any, mtbf: Any, migration: Any, restart: Any, risk: Any) -> npt.NDArray[np.int64]:
     """Fewest spare nodes for which the probability to be short of one is at most `risk`.
 
     Each of the N nodes is migrating or down with probability ``v = (M + D)/(mu + M + D)`` at any time; short are those
@@ -82,7 +82,7 @@ def spares_for_risk(nodes: Any, mtbf: Any, migration: Any, downtime: Any, risk: 
     ----------
     nodes : array_like of int
         N, spares included.
-    mtbf, migration, downtime : array_like of durations
+    mtbf, migration, restart : array_like of durations
     risk : array_like of float
         Above 0, below 1.
 
@@ -93,7 +93,7 @@ def spares_for_risk(nodes: Any, mtbf: Any, migration: Any, downtime: Any, risk: 
     """
     n, mu, m, d, eps = cases(
         nodes=whole("nodes", nodes).astype(np.float64), mtbf=durations("mtbf", mtbf, zero=False),
-        migration=durations("migration", migration), downtime=durations("downtime", downtime),
+        migration=durations("migration", migration), restart=durations("restart", restart),
         risk=share("risk", risk, zero=False, one=False),
     )  # fmt: skip
     away = (m + d) / (mu + m + d)
@@ -269,7 +269,7 @@ def compare_throughputs(
     n, mu, eps, c, r, d, m = cases(
         nodes=whole("nodes", nodes).astype(np.float64), mtbf=mean,
         risk=share("risk", risk, zero=False, one=False), save=scenario.save, restore=scenario.restore,
-        downtime=scenario.downtime, migration=scenario.migration,
+        restart=scenario.restart, migration=scenario.migration,
     )  # fmt: skip
     sizes = n.astype(np.int64)
     spare = spares_for_risk(sizes, mu, m, d, eps) if spares is None else whole("spares", spares, 0)

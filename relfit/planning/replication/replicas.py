@@ -18,9 +18,9 @@ from scipy import special
 from relfit.arguments import FloatArray, cases, durations, positive, share, whole
 from relfit.errors import ArgumentError
 from relfit.families.distribution import log_one_minus_exp
-from relfit.jobs._time_to_failure import TimeToFailure
+from relfit.jobs import Checkpoint, TimeToFailure
 from relfit.numeric.quadrature import gauss_legendre
-from relfit.planning.checkpointing.exponential_failures import Costs, best_waste
+from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval
 
 __all__ = [
@@ -104,7 +104,7 @@ def restart_at_saves_waste(
     interval: Any,
     save: Any,
     restore: Any = 0.0,
-    downtime: Any = 0.0,
+    restart: Any = 0.0,
     replicas: Any = 2,
     wide_rate: Any = 0.0,
 ) -> FloatArray:
@@ -115,7 +115,7 @@ def restart_at_saves_waste(
 
     Parameters
     ----------
-    mtbf, interval, save, restore, downtime : array_like of durations
+    mtbf, interval, save, restore, restart : array_like of durations
         `mtbf` of a node; the save includes the restart of copies.
     processes, replicas : array_like of int
     wide_rate : array_like of float
@@ -126,7 +126,7 @@ def restart_at_saves_waste(
     >>> restart_at_saves_waste(43_800, 100_000, [2, 8, 32], "1min", "1min").round(4).tolist()
     [0.0084, 0.0043, 0.0356]
     """
-    known = _cases(mtbf, processes, save, restore, downtime, replicas, wide_rate)
+    known = _cases(mtbf, processes, save, restore, restart, replicas, wide_rate)
     w, *rest = cases(interval=durations("interval", interval, zero=False), **known)
     return 1.0 - _restart_progress(w, *rest)
 
@@ -136,7 +136,7 @@ def best_restart_interval(
     processes: Any,
     save: Any,
     restore: Any = 0.0,
-    downtime: Any = 0.0,
+    restart: Any = 0.0,
     replicas: Any = 2,
     wide_rate: Any = 0.0,
 ) -> FloatArray:
@@ -147,7 +147,7 @@ def best_restart_interval(
     >>> best_restart_interval(43_800, 100_000, "1min", "1min").round(2).tolist()
     6.2
     """
-    known = _cases(mtbf, processes, durations("save", save, zero=False), restore, downtime, replicas, wide_rate)
+    known = _cases(mtbf, processes, durations("save", save, zero=False), restore, restart, replicas, wide_rate)
     rest = [x[..., None] for x in cases(**known)]
     mu, n, c, _, _, k, wide = rest
     # to first order: what fails of a period w is n (w/mu)**r, and costs r/(r + 1) of it
@@ -170,10 +170,10 @@ def replicated_yield(
     nodes: Any,
     save: Any,
     restore: Any = 0.0,
-    downtime: Any = 0.0,
+    restart: Any = 0.0,
     *,
     replicas: int = 2,
-    restart: str = "saves",
+    restart_at: str = "saves",
     overhead: Any = 0.0,
     wide_rate: Any = 0.0,
 ) -> FloatArray:
@@ -181,11 +181,11 @@ def replicated_yield(
 
     Parameters
     ----------
-    mtbf, save, restore, downtime : array_like of durations
+    mtbf, save, restore, restart : array_like of durations
         `mtbf` of a node.
     nodes : array_like of int
         N; the job has ``N // replicas`` processes. With one replica, checkpoints alone.
-    restart : {"saves", "interruption"}
+    restart_at : {"saves", "interruption"}
         When failed copies are restarted.
     overhead : array_like of float
         Share of speed that copies lose to keep in step.
@@ -199,20 +199,23 @@ def replicated_yield(
     >>> replicated_yield(43_800, [10_000, 1_000_000], "10min", "10min").round(3).tolist()
     [0.497, 0.484]
     """
-    if restart not in ("saves", "interruption"):
-        raise ArgumentError(f"restart={restart!r} is not known", remedy="use 'saves' or 'interruption'")
+    if restart_at not in ("saves", "interruption"):
+        raise ArgumentError(f"restart_at={restart_at!r} is not known", remedy="use 'saves' or 'interruption'")
     copies = int(whole("replicas", replicas))
-    known = _cases(mtbf, whole("nodes", nodes, copies), save, restore, downtime, copies, wide_rate)
+    known = _cases(mtbf, whole("nodes", nodes, copies), save, restore, restart, copies, wide_rate)
     slow, mu, n, c, r, d, _, wide = cases(overhead=share("overhead", overhead), **known)
     processes = np.floor(n / copies)
     if copies == 1:
         return np.asarray(1.0 - best_waste(1.0 / (n / mu + wide), c, r, d))
-    if restart == "saves":
+    if restart_at == "saves":
         best = best_restart_interval(mu, processes, c, r, d, copies, wide)
         kept = 1.0 - restart_at_saves_waste(mu, processes, best, c, r, d, copies, wide)
     else:
         flat = zip(*(x.ravel().tolist() for x in (mu, processes, wide, c, r, d)), strict=True)
-        wastes = [best_fixed_interval(replicated(m, int(p), copies, w), *costs).waste for m, p, w, *costs in flat]
+        wastes = [
+            best_fixed_interval(replicated(m, int(p), copies, v), Checkpoint(save=a, restore=b), e).waste
+            for m, p, v, a, b, e in flat
+        ]
         kept = 1.0 - np.array(wastes).reshape(n.shape)
         kept = np.where(kept > LEAST_PROGRESS, kept, 0.0)
     return np.asarray(kept * (1.0 - slow) * processes / n)
@@ -222,10 +225,10 @@ def break_even_nodes(
     mtbf: Any,
     save: Any,
     restore: Any = 0.0,
-    downtime: Any = 0.0,
+    restart: Any = 0.0,
     *,
     replicas: int = 2,
-    restart: str = "saves",
+    restart_at: str = "saves",
     overhead: float = 0.0,
     wide_rate: Any = 0.0,
 ) -> FloatArray:
@@ -242,8 +245,8 @@ def break_even_nodes(
     [350194.0, 35472.0]
     """
     copies = int(whole("replicas", replicas, 2))
-    mu, _, c, r, d, _, wide = cases(**_cases(mtbf, 1, save, restore, downtime, copies, wide_rate))
-    how: dict[str, Any] = {"replicas": copies, "restart": restart, "overhead": overhead, "wide_rate": wide}
+    mu, _, c, r, d, _, wide = cases(**_cases(mtbf, 1, save, restore, restart, copies, wide_rate))
+    how: dict[str, Any] = {"replicas": copies, "restart_at": restart_at, "overhead": overhead, "wide_rate": wide}
 
     def better(processes: FloatArray) -> npt.NDArray[np.bool_]:
         nodes = processes * copies
@@ -269,16 +272,16 @@ def break_even_nodes(
 
 
 def _cases(
-    mtbf: Any, processes: Any, save: Any, restore: Any, downtime: Any, replicas: Any, wide_rate: Any
+    mtbf: Any, processes: Any, save: Any, restore: Any, restart: Any, replicas: Any, wide_rate: Any
 ) -> dict[str, FloatArray]:
     """The arguments by name, checked, in the order of the engine below."""
-    cost = Costs.of(save, restore, downtime)
+    cost = costs_of(save, restore, restart)
     return {
         "mtbf": durations("mtbf", mtbf, zero=False),
         "processes": whole("processes", processes).astype(np.float64),
         "save": cost.save,
         "restore": cost.restore,
-        "downtime": cost.downtime,
+        "restart": cost.restart,
         "replicas": whole("replicas", replicas).astype(np.float64),
         "wide_rate": positive("wide_rate", wide_rate, zero=True),
     }

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import FloatArray, share, whole
+from relfit.arguments import FloatArray, durations, share, whole
 from relfit.errors import ArgumentError
-from relfit.planning.checkpointing.exponential_failures import Costs, best_interval
+from relfit.jobs import Checkpoint
+from relfit.planning.checkpointing.exponential_failures import best_interval
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.plan import Plan, limits
@@ -33,8 +34,8 @@ class ReplicationPlan(Plan):
     Attributes
     ----------
     strategies : pandas.DataFrame
-        One row per strategy: ``strategy``, ``replicas``, ``restart`` of failed copies, ``processes``, ``failures``
-        (mean number to an interruption), ``mtti`` (mean hours to it), ``interval`` (best hours between saves),
+        One row per strategy: ``strategy``, ``replicas``, ``restarted_at`` (when failed copies are), ``processes``, ``failures``
+        (mean number to an interruption), ``mtti`` (mean hours to it), ``checkpoint_every`` (best hours of work between saves),
         ``yield`` (share of all nodes that does kept work), ``yield_low``, ``yield_high``, ``break_even`` (nodes from
         which on it beats checkpoints alone).
     best : str
@@ -47,7 +48,7 @@ class ReplicationPlan(Plan):
     wide_rate : float
         Failures per hour that hit a whole system.
     costs : dict
-        ``save``, ``restore`` and ``downtime`` in hours.
+        ``save``, ``restore`` and ``restart`` in hours.
     overhead : float
     """
 
@@ -94,9 +95,8 @@ class ReplicationPlan(Plan):
 
 def plan_replication(
     source: Any,
-    save: Any,
-    restore: Any = 0.0,
-    downtime: Any = 0.0,
+    checkpoint: Checkpoint,
+    restart: Any = 0.0,
     *,
     nodes: Any = None,
     most_replicas: int = 3,
@@ -113,8 +113,10 @@ def plan_replication(
     source : duration or Parameters
         Mean time between the failures of one node, or calibrated parameters. Failures that hit whole systems stop a job
         with or without copies.
-    save, restore, downtime : duration
-        The save holds the restart of failed copies, where they are restarted at saves.
+    checkpoint : Checkpoint
+        What saves and restores cost; a save holds the restart of failed copies, where they are restarted at saves.
+    restart : duration
+        From a failure to the restore, without failures.
     nodes : int, optional
         Of the job, copies included.
     most_replicas : int
@@ -131,7 +133,7 @@ def plan_replication(
 
     Examples
     --------
-    >>> plan = plan_replication(43_800, "10min", "10min", nodes=100_000)
+    >>> plan = plan_replication(43_800, Checkpoint(save="10min", restore="10min"), nodes=100_000)
     >>> plan.best, int(plan.break_even)
     ('pairs, restarted at saves', 35472)
     """
@@ -140,40 +142,39 @@ def plan_replication(
     if size < 2:
         raise ArgumentError("replication needs at least two nodes", remedy="give nodes")
     most = min(int(whole("most_replicas", most_replicas, 2)), size)
-    cost = Costs.of(save, restore, downtime)
-    c, r, d = (float(x) for x in (cost.save, cost.restore, cost.downtime))
+    c, r, d = checkpoint.save, checkpoint.restore, float(durations("restart", restart))
     if c <= 0.0:
         raise ArgumentError("save is 0 hours", remedy="give one above zero")
     slow = float(share("overhead", overhead, one=False))
     share("level", level, zero=False, one=False)
     rows: list[dict[str, Any]] = []
     yields: list[FloatArray] = []
-    for replicas, restart in [(1, "saves"), *((k, "saves") for k in range(2, most + 1)), (2, "interruption")]:
+    for replicas, at in [(1, "saves"), *((k, "saves") for k in range(2, most + 1)), (2, "interruption")]:
         processes = size // replicas
-        how: dict[str, Any] = {"replicas": replicas, "restart": restart, "overhead": slow if replicas > 1 else 0.0}
+        how: dict[str, Any] = {"replicas": replicas, "restart_at": at, "overhead": slow if replicas > 1 else 0.0}
         stopped = replicated(mu, processes, replicas, wide_rate=wide)
         if replicas == 1:
             best = float(best_interval(rate.mtbf, c))
-        elif restart == "saves":
+        elif at == "saves":
             best = float(best_restart_interval(mu, processes, c, r, d, replicas, wide))
         else:
-            best = best_fixed_interval(stopped, c, r, d).interval
+            best = best_fixed_interval(stopped, checkpoint, d).every
         low = high = np.nan
         if drawn is not None and wide_drawn is not None:
             # without restarts each case is a search of its own: fewer of them do
-            every = 1 if restart == "saves" else max(1, drawn.size // 60)
+            every = 1 if at == "saves" else max(1, drawn.size // 60)
             of_draws = replicated_yield(drawn[::every], size, c, r, d, wide_rate=wide_drawn[::every], **how)
             low, high = limits(of_draws, level)
-            yields += [of_draws] if restart == "saves" else []
+            yields += [of_draws] if at == "saves" else []
         rows.append(
             {
-                "strategy": _name(replicas, restart),
+                "strategy": _name(replicas, at),
                 "replicas": replicas,
-                "restart": restart if replicas > 1 else "-",
+                "restarted_at": at if replicas > 1 else "-",
                 "processes": processes,
                 "failures": float(failures_to_interruption(processes, replicas)),
                 "mtti": stopped.mean(),
-                "interval": best,
+                "checkpoint_every": best,
                 "yield": float(replicated_yield(mu, size, c, r, d, wide_rate=wide, **how)),
                 "yield_low": low,
                 "yield_high": high,
@@ -198,7 +199,7 @@ def plan_replication(
         break_even_high=high,
         nodes=size,
         wide_rate=wide,
-        costs={"save": c, "restore": r, "downtime": d},
+        costs={"save": c, "restore": r, "restart": d},
         overhead=slow,
         mtbf=mu,
         source=rate.source,
@@ -207,8 +208,8 @@ def plan_replication(
     )
 
 
-def _name(replicas: int, restart: str) -> str:
+def _name(replicas: int, at: str) -> str:
     if replicas == 1:
         return "checkpoints alone"
     word = {2: "pairs", 3: "triples"}.get(replicas, f"{replicas} copies")
-    return f"{word}, restarted at {'saves' if restart == 'saves' else 'interruptions'}"
+    return f"{word}, restarted at {'saves' if at == 'saves' else 'interruptions'}"
