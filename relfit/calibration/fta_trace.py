@@ -66,7 +66,7 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     if target.exists():
         raise ArgumentError(f"{target} is there already", remedy="name a new folder")
     if log.lifetimes is not None and not len(log.events):
-        raise DataError("this log gives whole lives, without dates, and cannot be a trace")
+        raise DataError("this log gives times to failure without dates, and cannot be a trace")
     people = log.population
     if not len(people):
         raise DataError("this log knows no node, and a trace is one of nodes")

@@ -10,11 +10,12 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.calibration import PARTS, Parameters
+from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, text_of_parameters
+from relfit.calibration.fitted_families import fitted_family
 from relfit.calibration.rates import excess_scatter
 from relfit.calibration.repair_times import _hall, mean_of_repairs
 from relfit.errors import ArgumentError
-from relfit.simulation.simulated_logs import simulate_log
+from relfit.simulation import simulate_log
 from tests.factories import make_log
 
 QUICK = ("mtbf", "mttr")
@@ -73,7 +74,7 @@ def test_what_the_log_does_not_say_is_absent_with_a_reason() -> None:
     assert found.absent["bad_nodes.fraction"] == "fewer than three nodes or ten failures"
     assert found.mttr.mean is None
     assert found.failure is None
-    assert Parameters.of_text(found.to_text()) == found
+    assert parameters_of_text(text_of_parameters(found)) == found
 
 
 def test_no_failure_gives_a_one_sided_limit() -> None:
@@ -136,9 +137,8 @@ def test_all_of_white() -> None:
     assert {check.name for check in found.checks} >= {"failures.exponential", "dependence.cofailure", "trend"}
     assert found.warnings
     for kind in ("toml", "json"):
-        assert Parameters.of_text(found.to_text(kind), kind) == found
+        assert parameters_of_text(text_of_parameters(found, kind), kind) == found
     assert found.to_frame()["value"].notna().all()
-    assert "<table" in found._repr_html_()
 
 
 def test_the_same_seed_gives_the_same() -> None:
@@ -154,16 +154,41 @@ def test_what_cannot_be_asked_for() -> None:
         ({"parts": ("mtbf", "x")}, "part 'x' is not known"),
         ({"period": "best"}, "period 'best' is not known"),
         ({"exposure": "down"}, "exposure 'down' is not known"),
-        ({"level": 95}, "level 95 is not between 0 and 1"),
+        ({"level": 95}, "level is 95"),
         ({"families": ()}, "no family was given"),
         ({"families": ("weibul",)}, "unknown family 'weibul'"),
-        ({"window": "-1h"}, "cannot be"),
+        ({"window": "-1h"}, "-1"),
     ]:
         with pytest.raises(ArgumentError, match=message):
             rf.calibrate(log, **options)
 
 
 # ------------------------------------------------------------------ statistics
+
+
+def test_covariance_is_widened_for_dependence() -> None:
+    """Each node has a rate of its own: the robust variance by hand, and limits as wide as it says."""
+    rng = np.random.default_rng(6)
+    means = 100.0 * np.exp(rng.normal(0.0, 1.0, 60))
+    times = [rng.exponential(mean, 25) for mean in means]
+    data = rf.LifeData.from_groups(times)
+    found, _ = fitted_family(data, ["exponential"], 0.95)
+    assert found is not None
+    assert found.covariance is not None
+    total = np.array([t.sum() for t in times])
+    rate = 1500 / total.sum()
+    # the robust variance of the log of the rate, by hand: between nodes, over the squared number of failures
+    scores = 25 - rate * total
+    robust = (scores**2).sum() * 60 / 59 / 1500**2
+    factor = robust / (1 / 1500)
+    assert factor > 10
+    assert found.dispersion == pytest.approx(factor, rel=1e-3)
+    assert found.covariance[0][0] == pytest.approx(rate**2 * robust, rel=1e-3)
+    assert found.low is not None
+    assert found.low["rate"] == pytest.approx(rate * np.exp(-1.959964 * np.sqrt(robust)), rel=1e-3)
+    few, _ = fitted_family(rf.LifeData.from_groups(times[:10]), ["exponential"], 0.95)
+    assert few is not None
+    assert few.dispersion is None  # too few nodes to see it
 
 
 def test_scatter_is_that_of_a_compound_process() -> None:
@@ -177,11 +202,11 @@ def test_scatter_is_that_of_a_compound_process() -> None:
     assert excess_scatter(rng.uniform(0, 5_000, 400), 10_000.0, *late)[0] == 1.0
 
 
-def test_the_law_of_repairs_follows_the_repairs() -> None:
+def test_the_distribution_of_repairs_follows_the_repairs() -> None:
     rng = np.random.default_rng(4)
     exponential, check = mean_of_repairs(rf.LifeData.from_array(rng.exponential(5.0, 200), measure="ttr"), 0.95)
     assert exponential is not None
-    assert (exponential.law, check) == ("exponential", None)
+    assert (exponential.distribution, check) == ("exponential", None)
     lognormal, check = mean_of_repairs(rf.LifeData.from_array(rng.lognormal(1.0, 1.4, 200), measure="ttr"), 0.95)
     assert lognormal is not None
     assert lognormal.method == "mean of the lognormal family, profile likelihood"
@@ -208,7 +233,7 @@ def test_intervals_contain_the_truth_of_simulated_logs() -> None:
         warnings.simplefilter("error")
         for seed in range(60):
             log = simulate_log(truth, 6000.0, nodes=128, racks=8, rng=seed)
-            drawn = rf.calibrate(log, parts=QUICK).draws(500, seed)
+            drawn = draw_parameters(rf.calibrate(log, parts=QUICK), 500, seed)
             for name in hits:
                 low, high = drawn.interval(name, 0.9)
                 hits[name] += low <= truth.values()[name] <= high
@@ -222,7 +247,7 @@ def test_families_of_simulated_logs() -> None:
     found = rf.calibrate(log, parts=("families",)).failure
     assert found is not None
     assert found.family == "weibull"
-    drawn = Parameters(failure=found).draws(2000, 1)
+    drawn = draw_parameters(Parameters(failure=found), 2000, 1)
     for name, value in (("shape", 0.7), ("scale", 500.0)):
         low, high = drawn.interval(f"failure.{name}", 0.99)
         assert low < value < high
@@ -272,7 +297,7 @@ def test_lanl_systems(shared: Path) -> None:
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
     for system in (2, 13, 17, 21):
         found = rf.calibrate(log.where(system=system), parts=("period", *QUICK))
-        assert Parameters.of_text(found.to_text()) == found
+        assert parameters_of_text(text_of_parameters(found)) == found
         assert found.name == str(system)
     whole = rf.calibrate(log.where(system=2), period="all", parts=("mtbf",), exposure="observed", window="10min")
     rates = rf.incidents(log.where(system=2), "10min").rates().set_index("scope")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import relfit as rf
-from relfit.calibration import write_scipy
+from relfit.calibration import to_scipy
 from relfit.cli.main import main
 
 FAST = ("--parts", "mtbf,mttr,families", "--period", "all")
@@ -24,14 +24,14 @@ def test_a_log_becomes_parameters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "white", *FAST, "-o", "p.toml"]) == 0
     said = capsys.readouterr().out
     assert "mtbf.node" in said
-    assert "What speaks against the assumptions of planners" in said
-    known = rf.Parameters.read("p.toml")
+    assert "What contradicts the assumptions of planners" in said
+    known = rf.read_parameters("p.toml")
     assert known.name == "white"
     assert known.mtbf.node is not None
     assert known.mtbf.node.events == 9076
     assert main(["calibrate", "p.toml", "-o", "p.json", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mtbf"]["node"]["events"] == 9076
-    assert rf.Parameters.read("p.json") == known
+    assert rf.read_parameters("p.json") == known
 
 
 def test_dates_choose_the_part_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,8 +55,9 @@ def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
 def test_exports_take_the_job_and_the_pools(capsys: pytest.CaptureFixture[str]) -> None:
     Path("spec.toml").write_text('mtbf = "500h"\nmttr = "5h"\n', encoding="utf-8")
     given = ("--airesim", "job_size=256", "--airesim", "recovery_time=12.5", "--airesim", "adaptive_replications=true")
-    assert main(["calibrate", "spec.toml", "--export", "airesim.yaml", *given, "--export", "scipy=laws.py"]) == 0
-    assert "written to laws.py" in capsys.readouterr().out
+    exports = ("--export", "airesim.yaml", "--export", "scipy=distributions.py")
+    assert main(["calibrate", "spec.toml", *given, *exports]) == 0
+    assert "written to distributions.py" in capsys.readouterr().out
     values = dict(line.split(": ") for line in Path("airesim.yaml").read_text().splitlines() if line[0] != "#")
     assert values["job_size"] == "256"
     assert values["recovery_time"] == "12.5"
@@ -67,7 +68,7 @@ def test_exports_take_the_job_and_the_pools(capsys: pytest.CaptureFixture[str]) 
 def test_scipy_module_has_the_fitted_laws() -> None:
     known = rf.calibrate(rf.datasets.load("white"), period="all", parts=("mtbf", "mttr", "families"))
     names: dict[str, Any] = {}
-    exec(write_scipy(known, "laws.py").read_text(encoding="utf-8"), names)
+    exec(to_scipy(known, "distributions.py").read_text(encoding="utf-8"), names)
     assert known.failure is not None
     assert known.repair is not None
     at = [1.0, 100.0, 2000.0]
@@ -84,12 +85,12 @@ def test_scipy_module_has_the_fitted_laws() -> None:
         (("white", "--export", "airesim="), "names no file"),
         (("white", "--airesim", "job_size=3"), "--airesim goes with --export airesim"),
         (("white", "--export", "airesim.yaml", "--airesim", "jobsize=3"), "did you mean job_size?"),
-        (("white", "--export", "airesim.yaml", "--airesim", "job_size"), "is not NAME=VALUE"),
+        (("white", "--export", "airesim.yaml", "--airesim", "job_size"), "write --airesim NAME=VALUE"),
         (("white", "--export", "airesim.yaml", "--airesim", "job_size=-3"), "is not a number from 0 on"),
         (("white", "--parts", "all"), "part 'all' is not known"),
         (("white", "--level", "95"), "did you mean 0.95?"),
         (("white", "--families", "weibul"), "unknown family 'weibul'"),
-        (("bad.toml",), "bad.toml, line 2: mttr.unit: unknown unit of time 'moons'"),
+        (("bad.toml",), "bad.toml: mttr.unit: unknown unit of time 'moons'"),
         (("none.toml",), "none.toml: cannot read parameters"),
         (("spec.toml", "--export", "batsim"), "the number of nodes is not known"),
     ],

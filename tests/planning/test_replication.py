@@ -92,7 +92,7 @@ def test_waste_against_jobs_followed(processes: int, replicas: int, interval: fl
     # restarted at interruptions: whole periods until all copies of a process are gone
     whole = np.maximum(np.floor((stops - restore) / (interval + save)), 0.0) * interval
     expected = float(
-        renewal_waste(replicated(1000.0, processes, replicas), Checkpoint(interval, save, restore), restart)
+        renewal_waste(replicated(1000.0, processes, replicas), interval, Checkpoint(None, save, restore), restart)
     )
     assert_near(whole, stops + restart, expected)
 
