@@ -135,7 +135,11 @@ def decision_map(found: SparingMap, ax: Axes | None = None) -> Axes:
         "MTTR [h]",
     )
     ax.legend(
-        handles=patches, title="GPUs/working GPUs per block", loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False
+        handles=patches,
+        title="GPUs/working GPUs per block",
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        frameon=False,
     )
     return ax
 
