@@ -117,7 +117,7 @@ def _period_table(m: ReportData, periods: dict[Any, Any]) -> Table:
     if m.several_systems:
         names = {"system": "system", **names}
     return Table(
-        "change_points", "Periods of the failure rate", pd.concat(parts, ignore_index=True), names,
+        "periods", "Periods of the failure rate", pd.concat(parts, ignore_index=True), names,
         note=f"Low and high: {level} limits of the rate, and of the day on which the period began.", shown=20,
     )  # fmt: skip
 
