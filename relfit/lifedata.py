@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,18 +11,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
+from relfit.lifechecks import FURTHER, checked
+from relfit.results import Result, key_columns
 
-__all__ = ["LifeData", "key_columns"]
+__all__ = ["LifeData"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
-_FURTHER = ("upper", "entry", "exit", "weights", "limit")
 
 
-@dataclass(frozen=True, eq=False)
-class LifeData:
-    """Lives of many groups (nodes, systems, causes), kept flat with offsets.
+@dataclass(frozen=True, eq=False, repr=False)
+class LifeData(Result):
+    """Durations of many groups (nodes, systems, causes), kept flat with offsets; one duration is called a life.
 
     Group ``j`` owns ``durations[offsets[j]:offsets[j + 1]]``. The order within a group is the order in time where
     the lives come from a log, and is kept. What most lives do not need (intervals, truncation, weights) is None.
@@ -37,11 +38,11 @@ class LifeData:
     offsets : ndarray of int, shape (groups + 1,)
         Where each group begins; the last entry is ``n``.
     groups : pandas.Index
-        One label a group; a `pandas.MultiIndex` such as (system, node) is usual.
+        One label per group; a `pandas.MultiIndex` such as (system, node) is usual.
     measure : str
         ``"ttf"`` (time to failure), ``"ttr"`` (time to repair) or ``"life"``.
     counts : pandas.DataFrame, optional
-        One row a group, same order: what was left out of `durations` while it was made from a log and why
+        One row per group, in the same order: what was left out of `durations` while it was made from a log and why
         (``zero_gaps``, ``overlapping``, ...).
     notes : tuple of str
         Rules that were applied, in words a report can print.
@@ -88,100 +89,19 @@ class LifeData:
     limit: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        durations = np.ascontiguousarray(self.durations, dtype=np.float64)
-        observed = np.ascontiguousarray(self.observed, dtype=np.bool_)
-        offsets = np.ascontiguousarray(self.offsets, dtype=np.int64)
-        object.__setattr__(self, "durations", durations)
-        object.__setattr__(self, "observed", observed)
-        object.__setattr__(self, "offsets", offsets)
-        if durations.ndim != 1 or observed.shape != durations.shape:
-            raise DataError(
-                f"durations and observed must be flat and of one length, not {durations.shape} and {observed.shape}"
-            )
-        if (
-            offsets.size != len(self.groups) + 1
-            or offsets[0] != 0
-            or offsets[-1] != durations.size
-            or np.any(np.diff(offsets) < 0)
-        ):
-            raise DataError("offsets must run from 0 to the number of lives, one step a group, without going back")
-        self._reject(
-            ~(durations >= 0.0) | np.isinf(durations),
-            lambda row: f"duration {durations[row]}",
-            "is not a finite number of hours that is zero or more",
-        )
-        self._check_further()
-
-    def _check_further(self) -> None:
-        """Check and tidy upper ends, truncation and weights, where they are given."""
-        for name in _FURTHER:
-            value = getattr(self, name)
-            if value is None:
+        object.__setattr__(self, "offsets", np.ascontiguousarray(self.offsets, dtype=np.int64))
+        for name in ("durations", "observed", *FURTHER):
+            if getattr(self, name) is None:
                 continue
-            array = np.ascontiguousarray(value, dtype=np.float64)
-            if array.shape != self.durations.shape:
-                raise DataError(f"{name} has shape {array.shape}, the durations have {self.durations.shape}")
+            array = np.ascontiguousarray(getattr(self, name), dtype=np.bool_ if name == "observed" else np.float64)
+            if array.ndim != 1 or array.shape != np.shape(self.durations):
+                raise DataError(f"{name} has shape {array.shape}, the durations have {np.shape(self.durations)}")
             object.__setattr__(self, name, array)
-        durations = self.durations
-        ends = np.where(self.observed, durations, np.inf)
-        if self.upper is not None:
-            given = self.upper
-            ends = np.where(self.observed, durations, given)
-            self._reject(
-                ~(ends >= durations),
-                lambda row: f"interval from {durations[row]} to {given[row]}",
-                "has its ends exchanged or one missing",
-            )
-            object.__setattr__(self, "observed", self.observed | (ends == durations))
-            object.__setattr__(self, "upper", ends if np.any(~self.observed & (ends < np.inf)) else None)
-        if self.entry is not None:
-            entry = self.entry
-            self._reject(
-                ~(entry >= 0.0) | (entry > durations),
-                lambda row: f"left truncation at {entry[row]}",
-                "is negative, missing or after the end of its life",
-                remedy="an entry is the age at which the life came under observation, not after its end",
-            )
-            object.__setattr__(self, "entry", entry if np.any(entry > 0.0) else None)
-        if self.exit is not None:
-            leave = self.exit
-            self._reject(
-                ~(leave >= ends) | ~(leave > 0.0),
-                lambda row: f"right truncation at {leave[row]}",
-                "is before the end of its life, or its life has no end",
-                remedy="a life that is here only because it ended by then has a failure time or an interval up to then",
-            )
-            object.__setattr__(self, "exit", leave if np.any(leave < np.inf) else None)
-        if self.limit is not None:
-            limit = self.limit
-            self._reject(
-                ~(limit >= durations),
-                lambda row: f"limit of observation {limit[row]}",
-                "is missing or before the end of its life",
-            )
-            censored = ~self.observed & np.isinf(ends)
-            object.__setattr__(self, "limit", np.where(censored, durations, limit))
-        if self.weights is not None:
-            weights: FloatArray = np.asarray(self.weights, dtype=np.float64)
-            self._reject(
-                ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53),
-                lambda row: f"weight {weights[row]:g}",
-                "is not a whole number that is zero or more",
-            )
-            object.__setattr__(self, "weights", weights.astype(np.int64) if np.any(weights != 1.0) else None)
-
-    def _reject(self, bad: BoolArray, what: Callable[[int], str], why: str, remedy: str | None = None) -> None:
-        if not bad.any():
-            return
-        row = int(np.flatnonzero(bad)[0])
-        group = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        raise DataError(
-            f"{what(row)} in group {self.groups[group]!r}, row {row - int(self.offsets[group])}, "
-            f"{why} ({int(bad.sum())} such in all)",
-            remedy=remedy or "leave such rows out or correct them before fitting",
-        )
-
-    # ------------------------------------------------------------------ making
+        sizes, ends = np.diff(self.offsets), (self.offsets[0], self.offsets[-1])
+        if sizes.size != len(self.groups) or ends != (0, self.durations.size) or np.any(sizes < 0):
+            raise DataError("offsets must run from 0 to the number of lives, one step per group, without going back")
+        for name, value in checked(self).items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_groups(
@@ -192,7 +112,7 @@ class LifeData:
         measure: str = "life",
         **further: Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike] | None,
     ) -> LifeData:
-        """Lives from one array a group.
+        """Lives from one array per group.
 
         Parameters
         ----------
@@ -205,23 +125,22 @@ class LifeData:
         **further : same shape, optional
             ``upper``, ``entry``, ``exit``, ``weights`` and ``limit``; see the class.
         """
-        labels: list[Any] = list(durations) if isinstance(durations, Mapping) else list(range(len(durations)))
-        parts = _parts("durations", durations, labels, isinstance(durations, Mapping))
-        sizes = [part.size for part in parts]
-        flat = np.concatenate([*parts, np.empty(0)])
+        labelled = isinstance(durations, Mapping)
+        labels: list[Any] = list(durations) if labelled else list(range(len(durations)))
+        parts = _parts("durations", durations, labels, labelled)
         columns: dict[str, Any] = {}
-        for name, values in {"observed": observed, **further}.items():
-            if name not in ("observed", *_FURTHER):
-                raise ArgumentError(f"no argument {name!r}", remedy=f"use one of {', '.join(_FURTHER)}")
+        for name, values in {"observed": observed, **_known(further)}.items():
             if values is None:
                 continue
-            arrays = _parts(name, values, labels, isinstance(durations, Mapping))
-            if [array.size for array in arrays] != sizes:
+            arrays = _parts(name, values, labels, labelled)
+            if [array.size for array in arrays] != [part.size for part in parts]:
                 raise DataError(f"{name} must have one entry for every duration, group by group")
             columns[name] = np.concatenate([*arrays, np.empty(0)])
-        seen = columns.pop("observed", np.ones(flat.size)).astype(np.bool_)
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return cls(flat, seen, offsets, _index(labels), measure, **columns)
+        flat = np.concatenate([*parts, np.empty(0)])
+        columns.setdefault("observed", np.ones(flat.size))
+        tuples = bool(labels) and all(isinstance(label, tuple) for label in labels)
+        groups: Any = pd.MultiIndex.from_tuples(labels) if tuples else pd.Index(labels, name="group")
+        return cls(flat, offsets=_offsets([part.size for part in parts]), groups=groups, measure=measure, **columns)
 
     @classmethod
     def from_array(
@@ -230,15 +149,11 @@ class LifeData:
         observed: npt.ArrayLike | None = None,
         *,
         measure: str = "life",
-        upper: npt.ArrayLike | None = None,
-        entry: npt.ArrayLike | None = None,
-        exit: npt.ArrayLike | None = None,
-        weights: npt.ArrayLike | None = None,
-        limit: npt.ArrayLike | None = None,
+        **further: npt.ArrayLike | None,
     ) -> LifeData:
-        """Lives from one sample (one dimension) or from equally long samples (two: a row a group).
+        """Lives from one sample (one dimension) or from equally long samples (two: one row per group).
 
-        The further arguments, described with the class, broadcast against `durations`.
+        `observed` and the further arguments, those of `from_groups`, broadcast against `durations`.
 
         Examples
         --------
@@ -248,32 +163,18 @@ class LifeData:
         values = np.atleast_1d(np.asarray(durations, dtype=np.float64))
         if values.ndim > 2:
             raise DataError(f"durations must have one or two dimensions, not {values.ndim}")
-        rows = values.reshape(1, -1) if values.ndim == 1 else values
-
-        def spread(name: str, given: npt.ArrayLike | None) -> Any:
-            if given is None:
-                return None
-            array = np.asarray(given)
+        rows = np.atleast_2d(values)
+        columns: dict[str, Any] = {"observed": True if observed is None else observed, **_known(further)}
+        for name, value in columns.items():
+            array = np.asarray(value)
             if array.ndim == 0 or (array.ndim == 1 and values.ndim == 2 and array.size == rows.shape[1]):
                 array = np.broadcast_to(array, rows.shape)
             if array.size != rows.size:
                 raise DataError(f"{name} has {array.size} entries for {rows.size} durations")
-            return array.ravel()
-
-        flags = spread("observed", observed)
-        offsets = np.arange(rows.shape[0] + 1, dtype=np.int64) * rows.shape[1]
-        return cls(
-            rows.ravel(),
-            np.ones(rows.size, np.bool_) if flags is None else flags.astype(np.bool_),
-            offsets,
-            pd.RangeIndex(rows.shape[0], name="group"),
-            measure,
-            upper=spread("upper", upper),
-            entry=spread("entry", entry),
-            exit=spread("exit", exit),
-            weights=spread("weights", weights),
-            limit=spread("limit", limit),
-        )
+            columns[name] = None if value is None else array.ravel()
+        offsets = _offsets([rows.shape[1]] * rows.shape[0])
+        groups = pd.RangeIndex(rows.shape[0], name="group")
+        return cls(rows.ravel(), offsets=offsets, groups=groups, measure=measure, **columns)
 
     @classmethod
     def from_intervals(
@@ -282,9 +183,7 @@ class LifeData:
         upper: npt.ArrayLike,
         *,
         measure: str = "life",
-        entry: npt.ArrayLike | None = None,
-        exit: npt.ArrayLike | None = None,
-        weights: npt.ArrayLike | None = None,
+        **further: npt.ArrayLike | None,
     ) -> LifeData:
         """Lives known to have ended in ``(lower, upper]``, as inspections give them; one or two dimensions.
 
@@ -293,10 +192,8 @@ class LifeData:
         lower, upper : array_like of float
             Hours. Equal ends are an exact failure time, an infinite (or missing) `upper` is right censoring, a `lower`
             of zero (or missing) is left censoring.
-        measure : str
-            See the class.
-        entry, exit, weights : array_like, optional
-            See the class.
+        measure, **further
+            As for `from_array`.
 
         Examples
         --------
@@ -309,7 +206,7 @@ class LifeData:
             raise DataError(f"lower has shape {low.shape}, upper has {high.shape}")
         low = np.where(np.isnan(low), 0.0, low)
         high = np.where(np.isnan(high), np.inf, high)
-        return cls.from_array(low, low == high, measure=measure, upper=high, entry=entry, exit=exit, weights=weights)
+        return cls.from_array(low, low == high, measure=measure, upper=high, **further)
 
     @classmethod
     def from_frame(
@@ -320,13 +217,9 @@ class LifeData:
         by: str | Sequence[str] = (),
         *,
         measure: str = "life",
-        upper: str | None = None,
-        entry: str | None = None,
-        exit: str | None = None,
-        weights: str | None = None,
-        limit: str | None = None,
+        **further: str | None,
     ) -> LifeData:
-        """Lives from a table, a row a life.
+        """Lives from a table, one row each.
 
         Parameters
         ----------
@@ -339,9 +232,9 @@ class LifeData:
             Columns that name the group; one group when empty.
         measure : str
             See the class.
-        upper, entry, exit, weights, limit : str, optional
-            Columns of what the class describes under these names. With `upper` and without `observed`, a life is
-            observed where both ends are equal.
+        **further : str, optional
+            Columns of ``upper``, ``entry``, ``exit``, ``weights`` and ``limit``. With `upper` and without `observed`, a
+            life is observed where both ends are equal.
 
         Examples
         --------
@@ -350,18 +243,16 @@ class LifeData:
         [4.0, 6.0, 5.0]
         """
         keys = [by] if isinstance(by, str) else list(by)
-        given = {"upper": upper, "entry": entry, "exit": exit, "weights": weights, "limit": limit}
-        for column in [duration, observed, *keys, *given.values()]:
+        named = {name: column for name, column in _known(further).items() if column is not None}
+        for column in [duration, observed, *keys, *named.values()]:
             if column is not None and column not in frame.columns:
-                raise ArgumentError(
-                    f"no column {column!r} in the table",
-                    remedy=f"it has {', '.join(map(str, frame.columns))}",
-                )
+                there = ", ".join(map(str, frame.columns))
+                raise ArgumentError(f"no column {column!r} in the table", remedy=f"it has {there}")
         values = frame[duration].to_numpy(dtype=np.float64)
-        columns: dict[str, Any] = {k: frame[c].to_numpy(dtype=np.float64) for k, c in given.items() if c is not None}
+        columns: dict[str, Any] = {k: frame[c].to_numpy(dtype=np.float64) for k, c in named.items()}
         if observed is not None:
             flags = frame[observed].to_numpy(dtype=np.bool_)
-        elif upper is not None:
+        elif "upper" in columns:
             columns["upper"] = np.where(np.isnan(columns["upper"]), np.inf, columns["upper"])
             flags = columns["upper"] == values
         else:
@@ -369,15 +260,10 @@ class LifeData:
         if not keys:
             return cls.from_array(values, flags, measure=measure, **columns)
         grouper = frame.groupby(keys if len(keys) > 1 else keys[0], observed=True, sort=True, dropna=False)
-        codes = grouper.ngroup().to_numpy()
-        order = np.argsort(codes, kind="stable")
+        order = np.argsort(grouper.ngroup().to_numpy(), kind="stable")
         sizes = grouper.size()
-        offsets = np.concatenate([[0], np.cumsum(sizes.to_numpy())]).astype(np.int64)
-        return cls(
-            values[order], flags[order], offsets, sizes.index, measure, **{k: v[order] for k, v in columns.items()}
-        )
-
-    # ----------------------------------------------------------------- reading
+        columns = {name: column[order] for name, column in columns.items()}
+        return cls(values[order], flags[order], _offsets(sizes), sizes.index, measure, **columns)
 
     @property
     def n_groups(self) -> int:
@@ -420,7 +306,7 @@ class LifeData:
     def total_time(self) -> FloatArray:
         """Hours that the lives of each group are known to have lasted under observation, shape (groups,)."""
         hours = self.durations if self.entry is None else self.durations - self.entry
-        return self._sum(hours if self.weights is None else hours * self.weights).astype(np.float64)
+        return self._sum(hours if self.weights is None else hours * self.weights)
 
     @property
     def plain(self) -> bool:
@@ -433,16 +319,10 @@ class LifeData:
         return np.where(self.observed, self.durations, np.inf) if self.upper is None else self.upper
 
     def _count(self, chosen: BoolArray) -> IntArray:
-        values = chosen.astype(np.int64)
-        return self._sum(values if self.weights is None else values * self.weights).astype(np.int64)
+        return self._sum(chosen if self.weights is None else chosen * self.weights).astype(np.int64)
 
-    def _sum(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if self.n_groups == 0 or values.size == 0:
-            return np.zeros(self.n_groups, values.dtype)
-        padded = np.append(values, values.dtype.type(0))
-        total = np.add.reduceat(padded, self.offsets[:-1])
-        total[self.sizes == 0] = 0
-        return total
+    def _sum(self, values: npt.NDArray[Any]) -> FloatArray:
+        return np.bincount(self.group_codes(), values, self.n_groups).astype(np.float64)
 
     def group_codes(self) -> IntArray:
         """Number of the group that each life belongs to, shape (n,)."""
@@ -479,40 +359,26 @@ class LifeData:
         chosen = np.asarray(list(positions), dtype=np.int64)
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.n_groups):
             raise ArgumentError(f"group positions must lie in 0..{self.n_groups - 1}")
-        offsets = np.concatenate([[0], np.cumsum(self.sizes[chosen])]).astype(np.int64)
-        rows = self.rows_of(chosen)
         counts = None if self.counts is None else self.counts.iloc[chosen]
-        return LifeData(
-            self.durations[rows],
-            self.observed[rows],
-            offsets,
-            self.groups[chosen],
-            self.measure,
-            counts,
-            self.notes,
-            **{name: values[rows] for name, values in self.further().items()},
-        )
-
-    def further(self) -> dict[str, Any]:
-        """Those of ``upper``, ``entry``, ``exit``, ``weights`` and ``limit`` that are given, by name."""
-        named = {name: getattr(self, name) for name in _FURTHER}
-        return {name: values for name, values in named.items() if values is not None}
+        return self._part(self.rows_of(chosen), self.sizes[chosen], self.groups[chosen], counts)
 
     def pooled(self) -> LifeData:
         """All lives as one sample, whatever group they came from."""
-        return LifeData(
-            self.durations,
-            self.observed,
-            np.array([0, self.durations.size], dtype=np.int64),
-            pd.Index(["all"], name="group"),
-            self.measure,
-            None if self.counts is None else self.counts.sum().to_frame("all").T,
-            self.notes,
-            **self.further(),
-        )
+        counts = None if self.counts is None else self.counts.sum().to_frame("all").T
+        return self._part(slice(None), [self.durations.size], pd.Index(["all"], name="group"), counts)
+
+    def _part(self, rows: Any, sizes: npt.ArrayLike, groups: pd.Index, counts: pd.DataFrame | None) -> LifeData:
+        columns = {name: values[rows] for name, values in self.further().items()}
+        lengths, observed = self.durations[rows], self.observed[rows]
+        return LifeData(lengths, observed, _offsets(sizes), groups, self.measure, counts, self.notes, **columns)
+
+    def further(self) -> dict[str, Any]:
+        """Those of ``upper``, ``entry``, ``exit``, ``weights`` and ``limit`` that are given, by name."""
+        named = {name: getattr(self, name) for name in FURTHER}
+        return {name: values for name, values in named.items() if values is not None}
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a life: the group's keys, ``duration_hours``, ``observed``, and what `further` gives."""
+        """One row per life: the group's keys, ``duration_hours``, ``observed``, and what `further` gives."""
         frame = key_columns(self.groups).iloc[self.group_codes()].reset_index(drop=True)
         frame["duration_hours"] = self.durations
         frame["observed"] = self.observed
@@ -539,33 +405,35 @@ class LifeData:
     def __len__(self) -> int:
         return self.n_groups
 
-    def __repr__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """How many lives there are, and of which kinds."""
         total = self.to_dict()
         between = f"{total['intervals']} in intervals, " if total["intervals"] else ""
-        cut = [
-            f"{total[f'{side}_truncated']} {side}-truncated" for side in ("left", "right") if total[f"{side}_truncated"]
-        ]
+        cut = "".join(
+            f", {total[f'{side}_truncated']} {side}-truncated"
+            for side in ("left", "right")
+            if total[f"{side}_truncated"]
+        )
         return (
-            f"LifeData: {total['lives']} lives in {self.n_groups} groups ({total['observed']} observed, {between}"
-            f"{total['censored']} censored, {total['zeros']} of length zero"
-            f"{''.join(', ' + part for part in cut)}), measure {self.measure}"
+            f"{total['lives']} lives in {self.n_groups} groups ({total['observed']} observed, {between}"
+            f"{total['censored']} censored, {total['zeros']} of length zero{cut}), measure {self.measure}"
         )
 
-    def _repr_html_(self) -> str:
-        table = pd.DataFrame(
-            {
-                "lives": self.n_lives,
-                "failures": self.n_failures,
-                "censored": self.n_censored,
-                "hours": self.total_time,
-            },
-            index=self.groups,
-        )
-        return f"<p>{self!r}</p>{table.to_html(max_rows=10)}"
+
+def _known(further: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = [name for name in further if name not in FURTHER]
+    if unknown:
+        raise ArgumentError(f"no argument {unknown[0]!r}", remedy=f"use one of {', '.join(FURTHER)}")
+    return further
+
+
+def _offsets(sizes: npt.ArrayLike) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _parts(name: str, values: Any, labels: list[Any], by_label: bool) -> list[FloatArray]:
-    """One flat array a group."""
+    """One flat array per group."""
     if isinstance(values, Mapping) != by_label:
         raise ArgumentError(f"durations {'by label' if by_label else 'in sequence'} need {name} given alike")
     if by_label:
@@ -576,26 +444,3 @@ def _parts(name: str, values: Any, labels: list[Any], by_label: bool) -> list[Fl
     if len(values) != len(labels):
         raise DataError(f"{name} has {len(values)} groups, the durations have {len(labels)}")
     return [np.asarray(part, dtype=np.float64).ravel() for part in values]
-
-
-def _index(labels: list[Any]) -> pd.Index:
-    if labels and all(isinstance(label, tuple) for label in labels):
-        keys: pd.Index = pd.MultiIndex.from_tuples(labels)
-        return keys
-    return pd.Index(labels, name="group")
-
-
-def key_columns(groups: pd.Index) -> pd.DataFrame:
-    """The keys of groups as columns; keys without a name are called ``group``, or ``key_0``, ``key_1``, ...
-
-    Examples
-    --------
-    >>> list(key_columns(pd.MultiIndex.from_tuples([("a", 1)], names=["system", "node"])))
-    ['system', 'node']
-    """
-    frame = groups.to_frame(index=False)
-    single = groups.nlevels == 1
-    frame.columns = pd.Index(
-        [str(name) if name is not None else "group" if single else f"key_{i}" for i, name in enumerate(groups.names)]
-    )
-    return frame

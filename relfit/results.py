@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-__all__ = ["Interval", "Result", "json_ready", "records"]
+__all__ = ["Interval", "Result", "json_ready", "key_columns", "records"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -94,7 +94,8 @@ class Interval(Result):
         of += f" of {self.family}" if self.family else ""
         limits = f"{100 * self.level:g} % limits by {self.kind}"
         if self.estimate.size != 1:
-            return f"{self.quantity}{of}: {self.estimate.size:,} values ({int((self.status == 'ok').sum()):,} ok), {limits}"
+            good = int((self.status == "ok").sum())
+            return f"{self.quantity}{of}: {self.estimate.size:,} values ({good:,} ok), {limits}"
         value, low, high = (float(np.ravel(v)[0]) for v in (self.estimate, self.low, self.high))
         return f"{self.quantity}{of}: {value:.6g} ({low:.6g}-{high:.6g}), {limits}"
 
@@ -162,3 +163,19 @@ def records(table: pd.DataFrame | pd.Series) -> list[dict[str, Any]]:
         {str(name): json_ready(value) for name, value in zip(frame.columns, row, strict=True)}
         for row in zip(*columns, strict=True)
     ]
+
+
+def key_columns(groups: pd.Index) -> pd.DataFrame:
+    """The keys of groups as columns; keys without a name are called ``group``, or ``key_0``, ``key_1``, ...
+
+    Examples
+    --------
+    >>> list(key_columns(pd.MultiIndex.from_tuples([("a", 1)], names=["system", "node"])))
+    ['system', 'node']
+    """
+    frame = groups.to_frame(index=False)
+    single = groups.nlevels == 1
+    frame.columns = pd.Index(
+        [str(name) if name is not None else "group" if single else f"key_{i}" for i, name in enumerate(groups.names)]
+    )
+    return frame

@@ -17,8 +17,9 @@ from relfit.errors import ArgumentError
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import Estimates, FamilyEstimates
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.lifedata import LifeData, key_columns
+from relfit.lifedata import LifeData
 from relfit.numeric.false_discovery import adjusted_p
+from relfit.results import key_columns
 
 __all__ = ["NESTED", "comparison", "describe", "likelihood_ratio", "ranking", "vuong", "weights"]
 

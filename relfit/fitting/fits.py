@@ -20,9 +20,9 @@ from relfit.fitting.goodness_of_fit import Goodness
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.fitting.quantities import QUANTITIES
 from relfit.goodness import DISTANCES
-from relfit.lifedata import LifeData, key_columns
+from relfit.lifedata import LifeData
 from relfit.numeric.false_discovery import adjusted_p
-from relfit.results import Result, json_ready
+from relfit.results import Result, json_ready, key_columns
 
 __all__ = ["Fits"]
 

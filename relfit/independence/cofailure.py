@@ -18,11 +18,10 @@ from relfit.errors import ArgumentError
 from relfit.independence.chance import chance_within, expected_within
 from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_TOGETHER
-from relfit.lifedata import key_columns
 from relfit.numeric.counting import counting_order
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.ordering import order_in_groups
-from relfit.results import Result
+from relfit.results import Result, key_columns
 from relfit.text import duration, number, p_value
 from relfit.units import NANOSECONDS_PER_HOUR, hours
 

@@ -22,9 +22,9 @@ from relfit.independence.pair_products import PreparedSeries, coefficients, prep
 from relfit.independence.rank_nulls import null_of
 from relfit.independence.series import complete_series
 from relfit.independence.thresholds import ALPHA, CORRELATION_CLASSES
-from relfit.lifedata import LifeData, key_columns
+from relfit.lifedata import LifeData
 from relfit.numeric.false_discovery import adjusted_p
-from relfit.results import Result, json_ready
+from relfit.results import Result, json_ready, key_columns
 from relfit.text import count, p_value, percent
 
 __all__ = ["Correlations", "correlations"]

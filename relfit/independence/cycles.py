@@ -12,7 +12,6 @@ import pandas as pd
 from relfit.errors import DataError
 from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION
-from relfit.numeric.ordering import unique_sorted
 from relfit.results import Result
 from relfit.screening.tallies import WEEKDAYS
 from relfit.text import p_value, percent
@@ -148,7 +147,7 @@ def cycles(log: FailureLog, failures: Failures | None = None) -> Cycles:
     zero = log.window.start.as_unit("ns").value
     if not every.span > 0:
         raise DataError("this log was observed for no time at all")
-    instants = np.concatenate([unique_sorted(every.times), [0, every.span]]) + zero
+    instants = np.concatenate([np.unique(every.times), [0, every.span]]) + zero
     clock = pd.DatetimeIndex(pd.to_datetime(instants, utc=True)).tz_convert(zone).tz_localize(None)
     # hours since a Monday's midnight, long ago, on the local clock
     local = clock.as_unit("ns").astype("int64").to_numpy() / NANOSECONDS_PER_HOUR + 72.0

@@ -24,10 +24,10 @@ from relfit.independence.durbin_watson import durbin_watson_p
 from relfit.independence.runs import runs_above_median
 from relfit.independence.series import complete_series
 from relfit.independence.thresholds import ALPHA, LEAST_REJECTED, LEAST_SHARE
-from relfit.lifedata import LifeData, key_columns
+from relfit.lifedata import LifeData
 from relfit.numeric.batches import over_groups
 from relfit.numeric.false_discovery import adjusted_p
-from relfit.results import Result, json_ready
+from relfit.results import Result, json_ready, key_columns
 from relfit.text import p_value, percent
 
 __all__ = ["SerialTests", "serial_tests"]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-__all__ = ["natural_key", "natural_order", "order_in_groups", "unique_sorted"]
+__all__ = ["natural_key", "natural_order", "order_in_groups"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -62,20 +62,6 @@ def order_in_groups(code: IntArray, at: npt.NDArray[Any], *ties: npt.NDArray[Any
             rows = order[places]
             order[places] = rows[np.lexsort((*(tie[rows] for tie in reversed(ties)), run))]
     return order
-
-
-def unique_sorted(values: IntArray) -> IntArray:
-    """The different values, rising; faster than hashing where there are millions of them.
-
-    Examples
-    --------
-    >>> unique_sorted(np.array([3, 1, 3])).tolist()
-    [1, 3]
-    """
-    ordered = np.sort(values)
-    fresh = np.ones(ordered.size, dtype=np.bool_)
-    fresh[1:] = ordered[1:] != ordered[:-1]
-    return np.asarray(ordered[fresh], dtype=np.int64)
 
 
 def natural_key(text: str) -> tuple[int, float, str]:

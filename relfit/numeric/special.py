@@ -11,6 +11,8 @@ import math
 import numba
 import numpy as np
 
+from relfit.numeric.quadrature import gauss_legendre
+
 __all__ = [
     "BLOCK",
     "gamma_cdf",
@@ -26,7 +28,7 @@ __all__ = [
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _SQRT_TWO_PI = 2.5066282746310002
 _SQRT_HALF = 0.7071067811865476
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+_NODES, _WEIGHTS = gauss_legendre(40)
 BLOCK = 64  # arguments that the series sums side by side
 _SERIES_LIMIT = 1.0e5  # largest shape for which the power series is summed
 

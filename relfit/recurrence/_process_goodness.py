@@ -15,12 +15,11 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.goodness import tabulated_p
-from relfit.lifedata import key_columns
 from relfit.numeric.grouped import per_group
 from relfit.recurrence.histories import EventHistories, FloatArray, IntArray
 from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw
 from relfit.recurrence.processes import ProcessFit, fit_process
-from relfit.results import Result
+from relfit.results import Result, key_columns
 from relfit.text import p_value
 
 __all__ = ["GOODNESS_STATUS", "ProcessGoodness", "process_goodness"]

@@ -10,10 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
-from relfit.lifedata import key_columns
 from relfit.recurrence.histories import EventHistories, FloatArray
 from relfit.recurrence.processes import MODELS, ProcessFit, fit_process
-from relfit.results import Result
+from relfit.results import Result, key_columns
 
 __all__ = ["ProcessComparison", "compare_processes"]
 

@@ -11,9 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
-from relfit.lifedata import key_columns
 from relfit.outages import outages_of
-from relfit.results import Result
+from relfit.results import Result, key_columns
 from relfit.text import count as counted
 from relfit.units import NANOSECONDS_PER_HOUR
 

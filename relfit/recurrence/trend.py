@@ -14,11 +14,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
-from relfit.lifedata import key_columns
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping
 from relfit.recurrence.trend_statistics import CountedEvents, Gaps, handbook, laplace, lewis_robinson, mann
-from relfit.results import Result
+from relfit.results import Result, key_columns
 from relfit.text import p_value
 
 __all__ = ["TESTS", "TEST_NAMES", "TREND_STATUS", "TrendTests", "trend_tests"]

@@ -10,11 +10,11 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.families import FAMILIES
-from relfit.lifedata import key_columns
 from relfit.plotting.nodes import group_name, node_name
 from relfit.reporting.components import NOTHING, Figure, Section, Table
 from relfit.reporting.drawing import draw, draw_grid
 from relfit.reporting.report_data import ReportData
+from relfit.results import key_columns
 from relfit.text import count, number
 
 __all__ = ["chosen", "comparison", "distributions", "means"]

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 
 from relfit import plotting
-from relfit.lifedata import key_columns
 from relfit.plotting.nodes import group_name
 from relfit.plotting.recurrence import TEST_NAMES
 from relfit.reporting.components import Figure, Section, Table
 from relfit.reporting.drawing import draw
 from relfit.reporting.report_data import ReportData
+from relfit.results import key_columns
 from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["availability_section", "period_verdict", "repairs_section", "steady"]

@@ -17,9 +17,9 @@ from scipy import special
 
 from relfit.errors import ArgumentError
 from relfit.fitting import fit
-from relfit.lifedata import LifeData, key_columns
+from relfit.lifedata import LifeData
 from relfit.numeric.newton import derivatives, maximise
-from relfit.results import Result
+from relfit.results import Result, key_columns
 from relfit.text import duration, percent
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relfit.numeric.ordering import order_in_groups, unique_sorted
+from relfit.numeric.ordering import order_in_groups
 
 
 @pytest.mark.parametrize("size", [0, 1, 50, 150_000])
@@ -19,9 +19,3 @@ def test_order_in_groups_is_lexsort(size: int, in_order: bool) -> None:
     flag, last = rng.random(size) < 0.5, rng.integers(0, 3, size)
     assert np.array_equal(order_in_groups(code, at), np.lexsort((at, code)))
     assert np.array_equal(order_in_groups(code, at, flag, last), np.lexsort((last, flag, at, code)))
-
-
-def test_unique_sorted_is_unique() -> None:
-    values = np.random.default_rng(1).integers(0, 40, 500)
-    assert np.array_equal(unique_sorted(values), np.unique(values))
-    assert unique_sorted(values[:0]).size == 0

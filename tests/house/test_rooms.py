@@ -19,6 +19,7 @@ ORDER = (
     "writing",
     "numeric",
     "tables",
+    "lifechecks",
     "lifedata",
     "outages",
     "durations",

@@ -1,0 +1,89 @@
+"""What durations, truncation and weights can be: the checks that every `LifeData` passes."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import DataError
+
+__all__ = ["FURTHER", "checked"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+FURTHER = ("upper", "entry", "exit", "weights", "limit")
+_REMEDY = "leave such rows out or correct them before fitting"
+
+
+class Lives(Protocol):
+    """What is checked: the arrays of a `LifeData`."""
+
+    durations: FloatArray
+    observed: BoolArray
+    offsets: IntArray
+    groups: pd.Index
+    upper: FloatArray | None
+    entry: FloatArray | None
+    exit: FloatArray | None
+    weights: Any
+    limit: FloatArray | None
+
+
+def checked(lives: Lives) -> dict[str, Any]:
+    """The arrays without what says nothing: None for entries of zero, for weights of one, ...
+
+    Raises
+    ------
+    DataError
+        As `LifeData` describes.
+    """
+    lengths, entry, leave, limit = lives.durations, lives.entry, lives.exit, lives.limit
+
+    def reject(bad: BoolArray, what: str, values: tuple[FloatArray, ...], why: str, remedy: str = _REMEDY) -> None:
+        if not bad.any():
+            return
+        row = int(np.flatnonzero(bad)[0])
+        group = int(np.searchsorted(lives.offsets, row, side="right")) - 1
+        named = what.format(*(float(value[row]) for value in values))
+        where = f"group {lives.groups[group]!r}, row {row - int(lives.offsets[group])}"
+        raise DataError(f"{named} in {where}, {why} ({int(bad.sum())} such in all)", remedy=remedy)
+
+    reject(
+        ~(lengths >= 0.0) | np.isinf(lengths), "duration {}", (lengths,),
+        "is not a finite number of hours that is zero or more",
+    )  # fmt: skip
+    ends = np.where(lives.observed, lengths, np.inf if lives.upper is None else lives.upper)
+    reject(~(ends >= lengths), "interval from {} to {}", (lengths, ends), "has its ends exchanged or one missing")
+    observed = lives.observed | (ends == lengths)
+    found: dict[str, Any] = {"observed": observed}
+    found["upper"] = ends if np.any(~observed & (ends < np.inf)) else None
+    if entry is not None:
+        reject(
+            ~(entry >= 0.0) | (entry > lengths), "left truncation at {}", (entry,),
+            "is negative, missing or after the end of its life",
+            "an entry is the age at which the life came under observation, not after its end",
+        )  # fmt: skip
+        found["entry"] = entry if np.any(entry > 0.0) else None
+    if leave is not None:
+        reject(
+            ~(leave >= ends) | ~(leave > 0.0), "right truncation at {}", (leave,),
+            "is before the end of its life, or its life has no end",
+            "a life that is here only because it ended by then has a failure time or an interval up to then",
+        )  # fmt: skip
+        found["exit"] = leave if np.any(leave < np.inf) else None
+    if limit is not None:
+        reject(~(limit >= lengths), "limit of observation {}", (limit,), "is missing or before the end of its life")
+        found["limit"] = np.where(~observed & np.isinf(ends), lengths, limit)
+    if lives.weights is not None:
+        weights: FloatArray = np.asarray(lives.weights, dtype=np.float64)
+        reject(
+            ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53), "weight {:g}", (weights,),
+            "is not a whole number that is zero or more",
+        )  # fmt: skip
+        found["weights"] = weights.astype(np.int64) if np.any(weights != 1.0) else None
+    return found
