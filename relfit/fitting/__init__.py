@@ -1,7 +1,6 @@
 """Estimation for whole batches: estimates, intervals, tests of fit, comparison of families, pooling, mean times."""
 
 from relfit.fitting._fit import fit
-from relfit.fitting.comparison import NESTED
 from relfit.fitting.competing import CompetingFit
 from relfit.fitting.estimators import moments, rank_regression
 from relfit.fitting.family_fit import FamilyFit
@@ -9,20 +8,18 @@ from relfit.fitting.fits import Fits
 from relfit.fitting.goodness_of_fit import Goodness
 from relfit.fitting.intervals import KINDS as INTERVAL_KINDS
 from relfit.fitting.means import mean_time
-from relfit.fitting.methods import ShapeCorrection, bias_corrected_shape
+from relfit.fitting.methods import bias_corrected_shape
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.fitting.status import MEANING as STATUS_MEANING
 
 __all__ = [
     "INTERVAL_KINDS",
-    "NESTED",
     "STATUS_MEANING",
     "CompetingFit",
     "FamilyFit",
     "Fits",
     "Goodness",
     "PooledFit",
-    "ShapeCorrection",
     "bias_corrected_shape",
     "fit",
     "mean_time",

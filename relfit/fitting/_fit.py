@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
@@ -22,30 +21,7 @@ from relfit.fitting.partitions import fit_partitions, is_dask
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import sort_lives
 
-if TYPE_CHECKING:
-    from dask.dataframe import DataFrame as DaskFrame
-
 __all__ = ["fit"]
-
-
-@overload
-def fit(
-    data: LifeData | FailureLog | Mapping[Any, npt.ArrayLike] | pd.DataFrame | npt.ArrayLike,
-    families: Sequence[str] | str = ...,
-    *,
-    method: str = ...,
-    bias_correction: bool | str = ...,
-    level: float = ...,
-    n_resamples: int | str = ...,
-    rng: int | np.random.Generator | None = ...,
-    workers: int | None = ...,
-    progress: Callable[[str], None] | None = ...,
-    **columns: Any,
-) -> Fits: ...
-
-
-@overload
-def fit(data: DaskFrame, families: Sequence[str] | str = ..., **options: Any) -> DaskFrame: ...
 
 
 def fit(
@@ -60,7 +36,7 @@ def fit(
     workers: int | None = None,
     progress: Callable[[str], None] | None = None,
     **columns: Any,
-) -> Any:
+) -> Fits:
     """Fit families to every group.
 
     Whether an estimate exists is decided before the search where it can be: the exponential needs one failure; the
@@ -118,7 +94,7 @@ def fit(
     0.5661
     """
     if is_dask(data):
-        return fit_partitions(
+        return fit_partitions(  # type: ignore[return-value]
             data, _summary, families=families, method=method, bias_correction=bias_correction, level=level, rng=rng,
             n_resamples=0 if n_resamples == "auto" else n_resamples, workers=workers or 1, **{"by": (), **columns},
         )  # fmt: skip

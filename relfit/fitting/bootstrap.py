@@ -8,7 +8,7 @@ that failed the limit is unknown; it is drawn from the Kaplan-Meier estimate of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numba
@@ -22,7 +22,7 @@ from relfit.fitting.estimates import Estimates, Estimator
 from relfit.fitting.maximum_likelihood import maximum_likelihood
 from relfit.lifedata import LifeData
 
-__all__ = ["Replicates", "each_block", "parametric_lives", "replicate", "resampled_lives"]
+__all__ = ["Replicates", "replicate", "spread_out"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -61,36 +61,13 @@ def spread_out(lives: LifeData) -> LifeData:
     )
 
 
-def each_block(
-    lives: LifeData, chosen: IntArray, n_resamples: int, rng: np.random.Generator
-) -> Iterator[tuple[IntArray, LifeData, np.random.Generator]]:
-    """Blocks of groups, few enough for the memory when repeated, each with its own stream of random numbers."""
-    size = lives.sizes[chosen] * n_resamples
-    block = np.cumsum(size) // _LIVES_AT_ONCE
-    cuts = np.flatnonzero(np.diff(block, prepend=-1) > 0)
-    parts = np.split(chosen, cuts[1:]) if chosen.size else []
-    for part, stream in zip(parts, rng.spawn(len(parts)), strict=True):
-        yield part, spread_out(lives.take(part.tolist())), stream
-
-
-def parametric_lives(
+def _parametric(
     family: type[Family], parameters: FloatArray, lives: LifeData, n_resamples: int, rng: np.random.Generator
 ) -> LifeData:
-    """Replicates drawn from fitted distributions, ``n_resamples`` groups for each of the given ones, in its order.
-
-    Parameters
-    ----------
-    family : type
-    parameters : ndarray, shape (groups, k)
-    lives : LifeData
-        Observed or right-censored, without weights; truncation on the left is kept.
-    n_resamples : int
-    rng : numpy.random.Generator
-    """
+    """Replicates drawn from fitted distributions, ``n_resamples`` groups for each of the given ones, in its order."""
     shape = (n_resamples, lives.durations.size)
-    rows = parameters[lives.group_codes()]
-    distribution = family.unchecked(*(rows[:, i] for i in range(rows.shape[1])))
-    age = None if lives.entry is None else lives.entry
+    distribution = family.unchecked(*parameters[lives.group_codes()].T)
+    age = lives.entry
     with np.errstate(all="ignore"):
         drawn = distribution.sample(shape[0], rng) if age is None else distribution.excess_sample(age, shape[0], rng)
         drawn = drawn if age is None else drawn + age
@@ -103,7 +80,7 @@ def parametric_lives(
     return _stacked(lives, drawn, observed, None if age is None else np.broadcast_to(age, shape), n_resamples)
 
 
-def resampled_lives(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> LifeData:
+def _resampled(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> LifeData:
     """Replicates that draw each group's lives, of whatever kind, with replacement."""
     codes = lives.group_codes()
     size = lives.sizes[codes]
@@ -237,11 +214,15 @@ def replicate(
         np.full((lives.n_groups, n_resamples), -1, dtype=np.int8), np.full((lives.n_groups, n_resamples, k), np.nan)
     )
     chosen = np.flatnonzero(fitted & (lives.sizes > 0))
-    for part, own, stream in each_block(lives, chosen, n_resamples, np.random.default_rng(rng)):
+    # blocks of groups, few enough for the memory when repeated, each with its own stream of random numbers
+    block = np.cumsum(lives.sizes[chosen] * n_resamples) // _LIVES_AT_ONCE
+    parts = np.split(chosen, np.flatnonzero(np.diff(block)) + 1) if chosen.size else []
+    for part, stream in zip(parts, np.random.default_rng(rng).spawn(len(parts)), strict=True):
+        own = spread_out(lives.take(part.tolist()))
         if resample:
-            drawn = resampled_lives(own, n_resamples, stream)
+            drawn = _resampled(own, n_resamples, stream)
         else:
-            drawn = parametric_lives(family, parameters[part], own, n_resamples, stream)
+            drawn = _parametric(family, parameters[part], own, n_resamples, stream)
         found = estimator(family, drawn, workers)
         out.codes[part] = found.codes.reshape(part.size, n_resamples)
         out.parameters[part] = found.parameters.reshape(part.size, n_resamples, k)

@@ -14,7 +14,7 @@ from relfit.fitting.estimates import FamilyEstimates
 from relfit.results import Result
 from relfit.units import hours
 
-__all__ = ["CompetingFit", "competing"]
+__all__ = ["CompetingFit", "causes_in_series"]
 
 FloatArray = npt.NDArray[np.float64]
 _NEVER = 690.0  # log hours of a cause that never struck: longer than any life
@@ -93,7 +93,7 @@ class CompetingFit(Result):
         return f"{self.family}, {len(self.groups)} groups, failures by cause: {counts}"
 
 
-def competing(fit: FamilyEstimates) -> CompetingFit:
+def causes_in_series(fit: FamilyEstimates) -> CompetingFit:
     """Put the causes of each group in series; `Fits.competing` documents it.
 
     Raises

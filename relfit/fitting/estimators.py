@@ -54,7 +54,7 @@ def _groups_with(lives: LifeData, rows: BoolArray) -> BoolArray:
 
 
 def beyond_ranks(lives: LifeData) -> BoolArray:
-    """Groups with intervals or truncation, which ranks and spacings have no answer to, shape (groups,)."""
+    """Groups with intervals or truncation, which ranks have no answer to, shape (groups,)."""
     rows = np.zeros(lives.durations.size, dtype=bool)
     if lives.upper is not None:
         rows |= ~lives.observed & (lives.upper < np.inf)
@@ -183,18 +183,17 @@ def weibull_shape_of(square: FloatArray) -> FloatArray:
     wanted = np.log(np.log1p(square))
     # e = 1/shape; the left side is e**2 pi**2/6 for small e and 2 e log 2 for large
     x = np.maximum(0.5 * (wanted - np.log(np.pi**2 / 6.0)), wanted - np.log(2.0 * np.log(2.0)))
-    root = elementwise.find_root(lambda at, goal: _log_variation(at) - goal, (x - 5.0, x + 5.0), args=(wanted,))
+    root = elementwise.find_root(_beyond, (x - 5.0, x + 5.0), args=(wanted,))  # type: ignore[arg-type]
     return np.asarray(np.exp(-root.x))
 
 
-def _log_variation(x: FloatArray) -> FloatArray:
-    """Log of ``log gamma(1 + 2 e) - 2 log gamma(1 + e)`` at ``e = exp(x)``."""
+def _beyond(x: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Log of ``log gamma(1 + 2 e) - 2 log gamma(1 + e)`` at ``e = exp(x)``, less what is wanted."""
     e = np.exp(x)
     small = np.minimum(e, _SMALL)
     series = small**2 * np.polynomial.polynomial.polyval(small, _SERIES)
-    return np.asarray(
-        np.log(np.where(e <= _SMALL, series, special.gammaln(1.0 + 2.0 * e) - 2.0 * special.gammaln(1.0 + e)))
-    )
+    direct = special.gammaln(1.0 + 2.0 * e) - 2.0 * special.gammaln(1.0 + e)
+    return np.asarray(np.log(np.where(e <= _SMALL, series, direct)) - wanted)
 
 
 # ------------------------------------------------------------- rank regression
@@ -249,7 +248,7 @@ def rank_regression(
     parameters = np.full((lives.n_groups, len(chosen.parameter_names())), np.nan)
     good = codes == status.OK
     points = plotting_positions(part, positions)
-    owner = points._rows()
+    owner = np.repeat(np.arange(lives.n_groups), np.diff(points.offsets))
     used = good[owner]
     owner, times, share = owner[used], points.times[used], points.position[used]
     groups = lives.n_groups

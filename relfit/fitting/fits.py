@@ -14,12 +14,10 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.families import family_named
 from relfit.fitting import comparison
-from relfit.fitting.competing import CompetingFit, competing
+from relfit.fitting.competing import CompetingFit, causes_in_series
 from relfit.fitting.family_fit import FamilyFit
-from relfit.fitting.goodness_of_fit import Goodness
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.fitting.quantities import QUANTITIES
-from relfit.goodness import DISTANCES
 from relfit.lifedata import LifeData
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result, json_ready, key_columns
@@ -120,7 +118,7 @@ class Fits(Result):
         """
         distance = np.stack([result.ks for result in self.results.values()])
         p = np.stack([result.ks_p_textbook for result in self.results.values()])
-        return comparison.comparison(self.results, distance, p, alpha)
+        return comparison.compare(self.results, distance, p, alpha)
 
     def describe(self, family: str = "weibull") -> pd.DataFrame:
         """Spread of parameters and mean life over the groups (reliability-aware allocation, Table 3.5).
@@ -185,60 +183,6 @@ class Fits(Result):
         """
         return comparison.ranking(self.results, self.groups, by)
 
-    def likelihood_ratio(
-        self, special: str, general: str, *, n_resamples: int = 0, rng: int | np.random.Generator | None = 0
-    ) -> pd.DataFrame:
-        """Test whether `general` fits better than `special`, a family that it contains.
-
-        Parameters
-        ----------
-        special, general : str
-            Fitted families. Without a bootstrap they must be nested as in `relfit.fitting.NESTED`.
-        n_resamples : int
-            Replicates from the special family, 0 to use the chi-square distribution (halved where the special case
-            lies on the border of the general one).
-        rng : int or numpy.random.Generator, optional
-            Of the bootstrap.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Indexed by group: ``statistic``, ``degrees``, ``p``, ``p_adjusted`` (false-discovery rate over the groups),
-            ``source``, ``n_resamples``.
-        """
-        return comparison.likelihood_ratio(self[special], self[general], n_resamples, rng)
-
-    def vuong(self, first: str, second: str, correction: str = "bic") -> pd.DataFrame:
-        """Vuong's test of two families that are not nested: which is closer to the truth (Vuong 1989).
-
-        Parameters
-        ----------
-        first, second : str
-            Fitted families.
-        correction : {"bic", "aic", "none"}
-            What a further parameter costs. The test is rough below some fifty lives.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Indexed by group: ``z`` (positive in favour of the first), ``p``, ``p_adjusted``, ``favours``, ``lives``.
-        """
-        return comparison.vuong(self[first], self[second], correction)
-
-    def goodness(
-        self,
-        tests: tuple[str, ...] = DISTANCES,
-        *,
-        n_resamples: int | str = "auto",
-        rng: int | np.random.Generator | None = 0,
-        workers: int | None = None,
-    ) -> dict[str, Goodness]:
-        """`FamilyFit.goodness` of every family, by name."""
-        return {
-            name: result.goodness(tests, n_resamples=n_resamples, rng=rng, workers=workers)
-            for name, result in self.results.items()
-        }
-
     def rejected(self, test: str = "ad", alpha: float = 0.05, method: str = "bh") -> pd.DataFrame:
         """How many groups reject each family, by calibrated p-values, with and without regard to their number.
 
@@ -258,27 +202,18 @@ class Fits(Result):
         """
         if not 0.0 < alpha < 1.0:
             raise ArgumentError(f"alpha {alpha} is not between 0 and 1")
-        rows = {}
-        for name, result in self.results.items():
-            place = result.tests.tests.index(test) if test in result.tests.tests else -1
-            if place < 0:
+        rows = []
+        for result in self.results.values():
+            if test not in result.tests.tests:
                 raise ArgumentError(f"no test {test!r}", remedy=f"use one of {', '.join(result.tests.tests)}")
-            p = result.tests.p[:, place]
-            known = np.isfinite(p)
-            adjusted = adjusted_p(p, method)
-            rows[name] = {
-                "tested": int(known.sum()),
-                "rejected": int((p[known] < alpha).sum()),
-                "expected": float(alpha * known.sum()),
-                "rejected_adjusted": int((adjusted[known] < alpha).sum()),
-                "not_computed": int((result.tests.source[:, place] == "not computed").sum()),
-            }
-        return (
-            pd.DataFrame(rows)
-            .T.rename_axis("family")
-            .astype({"expected": float})
-            .astype(dict.fromkeys(("tested", "rejected", "rejected_adjusted", "not_computed"), int))
-        )
+            place = result.tests.tests.index(test)
+            p, source = result.tests.p[:, place], result.tests.source[:, place]
+            tested = int(np.isfinite(p).sum())
+            with np.errstate(invalid="ignore"):
+                alone, together = (int((values < alpha).sum()) for values in (p, adjusted_p(p, method)))
+            rows.append((tested, alone, alpha * tested, together, int((source == "not computed").sum())))
+        names = ["tested", "rejected", "expected", "rejected_adjusted", "not_computed"]
+        return pd.DataFrame(rows, index=pd.Index(self.families, name="family"), columns=names)
 
     def interval(
         self,
@@ -360,7 +295,7 @@ class Fits(Result):
         >>> {name: round(float(value), 3) for name, value in within.iloc[0, :3].items()}
         {'facilities': 0.033, 'hardware': 0.735, 'human error': 0.039}
         """
-        return competing(self[family])
+        return causes_in_series(self[family])
 
     def pool(self, family: str = "weibull", level: float | None = None) -> PooledFit:
         """Every group drawn towards the fleet as far as its own failures leave open (empirical Bayes).

@@ -1,9 +1,9 @@
 """The normal distribution of a fleet's free coordinates: its marginal likelihood, maximum and uncertainty.
 
-A node's own likelihood times the law is integrated around its maximum by Gauss-Hermite quadrature, for all nodes at
-once; the derivative by the law's parameters follows from the posterior moments (Fisher's identity). A weak prior, the
-root of the determinant of the covariance, keeps the covariance off the border where few failures say little about it
-(Chung and others 2013). What is left of doubt about the law is carried into each node by cubature.
+A node's own likelihood times that distribution is integrated around its maximum by Gauss-Hermite quadrature, for all
+nodes at once; the derivative by its parameters follows from the posterior moments (Fisher's identity). A weak prior,
+the root of the determinant of the covariance, keeps the covariance off the border where few failures say little of it
+(Chung and others 2013). What is uncertain about it is carried into each node by cubature.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ __all__ = ["Fleet", "fit_fleet"]
 FloatArray = npt.NDArray[np.float64]
 _NODES = {1: 15, 2: 9, 3: 5}  # of the quadrature in each coordinate, by the number of coordinates; else 3
 _LEAST, _MOST = np.log(1e-3), np.log(30.0)  # log standard deviations over the fleet
-_FAR = 1.5  # how far a log standard deviation is moved to allow for doubt about it
+_FAR = 1.5  # how far a log standard deviation is moved to allow for its uncertainty
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """The law of a fleet, and every node's posterior in free coordinates.
+    """The distribution over a fleet, and every node's posterior in free coordinates.
 
     Attributes
     ----------
     mean, covariance : ndarray, shape (k,) and (k, k)
-        Of the law.
+        Of the distribution over the fleet.
     free, posterior : ndarray, shape (groups, k) and (groups, k, k)
-        Mean and covariance of every node's posterior, doubt about the law included.
+        Mean and covariance of every node's posterior, the uncertainty of that distribution included.
     share : ndarray, shape (groups, k, k)
-        Of the law's mean in that of each posterior, the law taken as known.
+        Of the fleet's mean in that of each posterior, the distribution over the fleet taken as known.
     converged : bool
     """
 
@@ -51,7 +51,7 @@ class Fleet:
 
 
 class _Marginal:
-    """Marginal log-likelihood of a law given as its mean and the rows of a Cholesky factor."""
+    """Marginal log-likelihood of a normal distribution given as its mean and the rows of a Cholesky factor."""
 
     def __init__(self, family: type[Family], lives: LifeData, mode: FloatArray) -> None:
         self.family, self.lives, self.mode = family, lives, mode
@@ -62,7 +62,7 @@ class _Marginal:
         self.grid = grid
         self.log_weight = np.log(heavy).sum(axis=1) + 0.5 * (grid**2).sum(axis=1)
 
-    def law(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def normal(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean, and the factor L of the covariance L L': each row in units of its diagonal, that in logs."""
         k = self.k
         scale = np.exp(np.clip(theta[k : 2 * k], _LEAST, _MOST))
@@ -72,11 +72,11 @@ class _Marginal:
 
     def moments(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Log marginal likelihood, mean and covariance of every node's posterior."""
-        mean, factor = self.law(theta)
+        mean, factor = self.normal(theta)
         precision = np.linalg.inv(factor @ factor.T)
         likelihood = LogLikelihood(self.family, self.lives, mean, np.asarray(precision, dtype=np.float64))
         best = maximise(likelihood, self.mode, tolerance=1e-8)
-        if not best.found.all():  # some nodes were led astray by a law far from the last one
+        if not best.found.all():  # some nodes were led astray by a distribution far from the last one
             again = maximise(likelihood, np.where(best.found[:, None], best.free, mean), tolerance=1e-8)
             best = again if again.found.sum() >= best.found.sum() else best
         mode = np.where(best.found[:, None], best.free, mean)
@@ -98,7 +98,7 @@ class _Marginal:
         """Minus the penalised value, and its gradient."""
         k = self.k
         value, free, posterior = self.moments(theta)
-        mean, factor = self.law(theta)
+        mean, factor = self.normal(theta)
         precision = np.linalg.inv(factor @ factor.T)
         away = free - mean
         scatter = posterior.sum(axis=0) + away.T @ away
@@ -114,7 +114,7 @@ class _Marginal:
 def fit_fleet(
     family: type[Family], lives: LifeData, mode: FloatArray, mean: FloatArray, deviation: FloatArray
 ) -> Fleet:
-    """The law of a fleet by maximum marginal likelihood.
+    """The distribution over a fleet by maximum marginal likelihood.
 
     Parameters
     ----------
@@ -124,20 +124,20 @@ def fit_fleet(
     mode : ndarray, shape (groups, k)
         Free coordinates from which the search in each group starts.
     mean, deviation : ndarray, shape (k,)
-        Of the law, to start from.
+        Of the distribution over the fleet, to start from.
     """
     k = mode.shape[1]
     marginal = _Marginal(family, lives, mode)
     start = np.concatenate([mean, np.log(deviation), np.zeros(k * (k - 1) // 2)])
     found = optimize.minimize(marginal, start, jac=True, method="BFGS", options={"gtol": 1e-4, "maxiter": 200})
     theta = np.asarray(found.x, dtype=np.float64)
-    doubt, gain = _doubt(marginal, theta)
-    mean, factor = marginal.law(theta)
+    root, gain = _uncertainty(marginal, theta)
+    mean, factor = marginal.normal(theta)
     covariance = factor @ factor.T
     _, _, alone = marginal.moments(theta)
     share = np.einsum("gij,jk->gik", alone, np.linalg.inv(covariance))
-    # cubature of third degree over the law's parameters
-    sides = np.sqrt(theta.size) * np.concatenate([doubt.T, -doubt.T])
+    # cubature of third degree over its parameters
+    sides = np.sqrt(theta.size) * np.concatenate([root.T, -root.T])
     sides[:, k : 2 * k] = np.clip(sides[:, k : 2 * k], -_FAR, _FAR)
     draws = [marginal.moments(theta + side)[1:] for side in sides]
     free = np.mean([middle for middle, _ in draws], axis=0)
@@ -147,8 +147,8 @@ def fit_fleet(
     return Fleet(mean, covariance, free, posterior, share, bool(gain < 1e-2))
 
 
-def _doubt(marginal: _Marginal, theta: FloatArray) -> tuple[FloatArray, float]:
-    """Root of the covariance of the law's parameters, and what a further Newton step would gain."""
+def _uncertainty(marginal: _Marginal, theta: FloatArray) -> tuple[FloatArray, float]:
+    """Root of the covariance of the parameters, and what a further Newton step would gain."""
     size = theta.size
     hessian = np.empty((size, size))
     step = 1e-3

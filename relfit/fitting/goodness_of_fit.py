@@ -17,7 +17,6 @@ from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, Estimates, FamilyEstima
 from relfit.goodness import DISTANCES, STATISTICS, chi_square_of_hazards, distances, distances_of_hazards, tabulated_p
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives, sort_lives
-from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result
 
 __all__ = ["SOURCES", "TESTS", "Goodness", "distances_of", "goodness_of"]
@@ -69,10 +68,6 @@ class Goodness(Result):
             known = np.isfinite(self.p[:, i])
             parts.append(f"{test} below 0.05 in {int((self.p[known, i] < 0.05).sum())} of {int(known.sum())}")
         return f"{self.family}, {len(self.groups)} groups: {'; '.join(parts)}"
-
-    def adjusted(self, test: str, method: str = "bh") -> FloatArray:
-        """P-values of one test adjusted for the number of groups; see `relfit.numeric.false_discovery.adjusted_p`."""
-        return adjusted_p(self.p[:, self.tests.index(test)], method)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: statistic, p-value and source of each test, and the replicates."""

@@ -195,11 +195,8 @@ def fit_lognormal(
         s2 = square / (unit * unit)
         converged = False
         value = -np.inf
-        step_theta = 0.0
-        step_eta = 0.0
-        h_tt = 0.0
-        h_te = 0.0
-        h_ee = 0.0
+        step_theta = step_eta = 0.0
+        h_tt = h_te = h_ee = 0.0
         for _ in range(_STEPS):
             trial = failures * math.log(eta) - 0.5 * (eta * eta * s2 + failures * theta * theta)
             g_t = -failures * theta
@@ -389,9 +386,6 @@ def fit_gamma(
             )
             converged = False
             damping = 0.0
-            h_aa = 0.0
-            h_am = 0.0
-            h_mm = 0.0
             for _ in range(_STEPS):
                 g_a, g_m, h_aa, h_am, h_mm = out[0], out[1], out[2], out[3], out[4]
                 accepted = False

@@ -35,7 +35,6 @@ class _Term:
     """One kind of life: the rows of that kind, their groups, and how they count."""
 
     value: Callable[[Family], FloatArray]
-    rows: IntArray
     codes: IntArray
     weights: FloatArray | None
     starts: IntArray
@@ -102,15 +101,6 @@ class LogLikelihood:
         total[~np.isfinite(total) | ~np.isfinite(free).all(axis=-1)] = -np.inf
         return total
 
-    def by_row(self, parameters: FloatArray) -> FloatArray:
-        """What each row adds at ``parameters``, shape (groups, k) to (rows,)."""
-        total = np.zeros(self.lives.durations.size)
-        with np.errstate(all="ignore"):
-            for term in self._terms:
-                value = term.value(self.family.unchecked(*parameters[term.codes].T))
-                total[term.rows] += value if term.weights is None else value * term.weights
-        return total
-
 
 def _terms(lives: LifeData) -> list[_Term]:
     codes = lives.group_codes()
@@ -138,7 +128,7 @@ def _terms(lives: LifeData) -> list[_Term]:
         count = None if weights is None else weights[rows] * sign
         if count is None and sign < 0.0:
             count = np.full(rows.size, sign)
-        terms.append(_Term(lambda distribution: value(distribution, rows), rows, owner, count, starts, owner[starts]))
+        terms.append(_Term(lambda distribution: value(distribution, rows), owner, count, starts, owner[starts]))
 
     # a life that ended as it was first seen adds its log hazard, whose parts would cancel far in the tail
     at_once = late & (durations == entry) & ~between

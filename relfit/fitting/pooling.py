@@ -2,8 +2,8 @@
 
 The free coordinates of the nodes (logs of parameters, mostly) are taken as normal over the fleet. Its mean and
 covariance maximise the marginal likelihood (`relfit.fitting.fleet`), in which every node's own likelihood, not a normal
-one in its place, is integrated over that law. Nodes with a failure or two, or none, take part like any other (Morris
-1983; Carlin and Louis 2000).
+one in its place, is integrated over that distribution. Nodes with a failure or two, or none, take part like any other
+(Morris 1983; Carlin and Louis 2000).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PooledFit(Result):
         Of the normal over the fleet.
     level : float
     converged : bool
-        Whether the search for the fleet's law settled.
+        Whether the search for the distribution over the fleet settled.
     """
 
     family: type[Family]
@@ -79,7 +79,7 @@ class PooledFit(Result):
     @property
     def distribution(self) -> Family:
         """The pooled distributions, as a batch."""
-        return self.family.unchecked(*(self.parameter_array[:, i] for i in range(self.parameter_array.shape[1])))
+        return self.family.unchecked(*self.parameter_array.T)
 
     @property
     def fleet(self) -> Family:

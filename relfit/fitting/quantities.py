@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from relfit.errors import ArgumentError
 from relfit.families import Family
@@ -18,22 +19,6 @@ __all__ = ["QUANTITIES", "Quantity", "quantity_named"]
 FloatArray = npt.NDArray[np.float64]
 
 QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
-
-
-def _identity(value: FloatArray) -> FloatArray:
-    return value
-
-
-def _logit(value: FloatArray) -> FloatArray:
-    return np.asarray(np.log(value) - np.log1p(-value))
-
-
-def _expit(value: FloatArray) -> FloatArray:
-    return np.asarray(1.0 / (1.0 + np.exp(-value)))
-
-
-def _log_spent(value: FloatArray) -> FloatArray:
-    return np.asarray(np.log(-value))
 
 
 @dataclass(frozen=True)
@@ -95,8 +80,8 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> Q
         if domain == "positive":
             return Quantity(name, None, lambda d: np.log(parameter(d)), np.exp, True, (0.0, np.inf))
         if domain == "fraction":
-            return Quantity(name, None, lambda d: _logit(parameter(d)), _expit, True, (0.0, 1.0))
-        return Quantity(name, None, parameter, _identity, True, (-np.inf, np.inf))
+            return Quantity(name, None, lambda d: special.logit(parameter(d)), special.expit, True, (0.0, 1.0))
+        return Quantity(name, None, parameter, np.asarray, True, (-np.inf, np.inf))
     if name == "mean":
         _without(name, at)
         return Quantity(name, None, lambda d: np.log(d.mean()), np.exp, True, (0.0, np.inf))
@@ -119,7 +104,7 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> Q
             raise ArgumentError(f"{name} at {time:g} hours has no meaning", remedy="give a time above zero")
         if name == "reliability":
             return Quantity(
-                name, time, lambda d: _log_spent(d.log_sf(time)), lambda x: np.exp(-np.exp(x)), False, (0.0, 1.0)
+                name, time, lambda d: np.log(-d.log_sf(time)), lambda x: np.exp(-np.exp(x)), False, (0.0, 1.0)
             )
         return Quantity(name, time, lambda d: d.log_hazard(time), np.exp, True, (0.0, np.inf))
     near = get_close_matches(str(name), [*QUANTITIES, *names], n=1)

@@ -53,19 +53,13 @@ def test_renewals_in_a_window(family):
         assert 3.0 < rejected(found, test) < 6.6, test
 
 
-@pytest.mark.parametrize("family", list(TRUTH))
-def test_chi_square(family):
-    found = rf.fit(complete(family, 2000, 50, seed=57), family)[family].goodness(("chi2",), n_resamples=59, rng=1)
+def test_chi_square():
+    found = rf.fit(complete("weibull", 2000, 50, seed=57), "weibull")["weibull"].goodness(
+        ("chi2",), n_resamples=59, rng=1
+    )
     assert set(found.source.ravel()) == {"bootstrap"}
     assert uniform_p(found, "chi2", np.random.default_rng(2)) > 0.001
     assert 3.4 < rejected(found, "chi2") < 6.6
-
-
-def test_chi_square_at_500_lives():
-    found = rf.fit(complete("weibull", 500, 500, seed=58), "weibull")["weibull"].goodness(
-        ("chi2",), n_resamples=99, rng=1
-    )
-    assert uniform_p(found, "chi2", np.random.default_rng(2)) > 0.001
 
 
 def test_known_limits_make_p_values_of_ten_lives_more_exact():
