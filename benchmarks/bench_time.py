@@ -79,11 +79,11 @@ def steps(log: rf.FailureLog) -> dict[str, Callable[[], Any]]:
     return {
         "dependence": lambda: dependence(log),
         "incidents": lambda: incidents(log),
-        "periods of records": lambda: change_points(log, of="records"),
+        "change points of records": lambda: change_points(log, of="records"),
         "stable_period": lambda: rf.stable_period(log),
         "outlier_nodes": bad_nodes,
         "rate_classes": lambda: rate_classes(held["nodes"]["events"], held["nodes"]["hours"]),
-        "repairs": lambda: repair_kinds(log),
+        "repair_kinds": lambda: repair_kinds(log),
         "histories_of_log": histories,
         "mean_cumulative, every node": lambda: mean_cumulative(held["histories"]),
         "trend_tests, every node": lambda: trend_tests(held["histories"]),

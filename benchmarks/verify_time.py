@@ -81,33 +81,31 @@ def between_nodes(n: int, rng: np.random.Generator) -> Rows:
             yield f"correlations, {method}, {size} TTFs, exponential", correlations(lives, method).p
     whole = np.empty((n, 2))
     for i in range(n):
-        found = correlations(rf.LifeData.from_array(rng.weibull(0.8, (8, 12))), permutations=39, rng=rng)
+        found = correlations(rf.LifeData.from_array(rng.weibull(0.8, (8, 12))), n_resamples=39, rng=rng)
         whole[i] = found.mean_r_p, found.mean_square_p
     yield "correlations as a whole, mean r", whole[:, 0]
     yield "correlations as a whole, mean square", whole[:, 1]
     times = [rng.uniform(0, 1000, rng.poisson(15)) for _ in range(5 * n)]
     known = failures(times, 1000.0, np.repeat(np.arange(n), 5))
     log = log_of(np.array([1.0]), np.zeros(1, np.int64), 1, 10.0)
-    for method in ("shift", "gaps"):
-        table = cofailures(log, 12, failures=known, shuffles=39, method=method, rng=rng).table
-        if method == "shift":
-            yield "cofailures, Poisson mid-p", table["p"].to_numpy()
-        yield f"cofailures, random logs ({method})", table["p_shuffled"].to_numpy()
+    table = cofailures(log, 12, failures=known, n_resamples=39, rng=rng).table
+    yield "cofailures, Poisson mid-p", table["p"].to_numpy()
+    yield "cofailures, random logs", table["p_shuffled"].to_numpy()
 
 
 def along_time(n: int, rng: np.random.Generator) -> Rows:
     for shape in (1.0, 0.6):
         for size in (10, 50, 220):
-            found = serial_tests(rf.LifeData.from_array(rng.weibull(shape, (n, size))), shuffles=999, rng=rng)
+            found = serial_tests(rf.LifeData.from_array(rng.weibull(shape, (n, size))), n_resamples=999, rng=rng)
             of = f"{size} TTFs of Weibull shape {shape}"
             yield f"Durbin-Watson, {of}", found.durbin_watson_p
             yield f"Ljung-Box, {of}", found.ljung_box_p
     sizes = rng.integers(30, 90, n)
     lives = rf.LifeData.from_groups([rng.exponential(1.0, k) for k in sizes])
-    yield "runs, 30 to 89 TTFs", serial_tests(lives, shuffles=0).runs_p
+    yield "runs, 30 to 89 TTFs", serial_tests(lives, n_resamples=0).runs_p
     for size in (20, 50, 100):
         lives = rf.LifeData.from_array(rng.exponential(1.0, (n, size)))
-        yield f"(lattice) runs, {size} TTFs", serial_tests(lives, shuffles=0).runs_p
+        yield f"(lattice) runs, {size} TTFs", serial_tests(lives, n_resamples=0).runs_p
     yield (
         "Durbin-Watson, pooled series of nodes",
         np.array([pooled_tests(failures([np.cumsum(rng.weibull(0.8, 100))], 1e4), [1]).p[0] for _ in range(n)]),
@@ -146,13 +144,13 @@ def repairable(n: int, rng: np.random.Generator) -> Rows:
 
 
 def incidents_and_periods(n: int, rng: np.random.Generator) -> Rows:
-    gaps = (rng.exponential(9.0, (n, 400)) * NANOSECONDS_PER_HOUR).astype(np.int64)
-    yield "(bound) window of incidents, excess of short gaps", np.array([choose_window(row).p for row in gaps])
+    between = (rng.exponential(9.0, (n, 400)) * NANOSECONDS_PER_HOUR).astype(np.int64)
+    yield "(bound) window of incidents, excess of short times", np.array([choose_window(row).p for row in between])
     p = np.empty(n)
     for i in range(n):
         at = rng.uniform(0.0, 17280.0, rng.poisson(288))
         log = log_of(at, np.zeros(at.size, np.int64), 1, 17280.0)
-        p[i] = change_points(log, of="records", bin_width="12D", replications=99, rng=i).p
+        p[i] = change_points(log, of="records", bin_width="12D", n_resamples=99, rng=i).p
     yield "clearest change of periods", p
     group = np.repeat(np.arange(n), 60)
     table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, n_resamples=19, rng=1)
@@ -173,7 +171,7 @@ def planted(n: int, rng: np.random.Generator) -> Rows:
     for i in range(n):
         shock = rng.lognormal(0.0, 0.5, 20)
         lives = rf.LifeData.from_array(rng.lognormal(0.0, 1.0, (20, 20)) * shock)
-        p[i] = correlations(lives, permutations=39, rng=rng).mean_r_p
+        p[i] = correlations(lives, n_resamples=39, rng=rng).mean_r_p
     yield "shared shock (a fifth of the variance), mean r of 20 nodes", p
     log = log_of(np.array([1.0]), np.zeros(1, np.int64), 1, 10.0)
     times = []
@@ -185,7 +183,7 @@ def planted(n: int, rng: np.random.Generator) -> Rows:
     noise = rng.normal(size=(n, 110))
     for t in range(1, 110):
         noise[:, t] += 0.6 * noise[:, t - 1]
-    found = serial_tests(rf.LifeData.from_array(np.exp(0.7 * noise[:, 50:])), shuffles=999, rng=rng)
+    found = serial_tests(rf.LifeData.from_array(np.exp(0.7 * noise[:, 50:])), n_resamples=999, rng=rng)
     yield "autoregressive series (0.6), 60 TTFs: Durbin-Watson", found.durbin_watson_p
     yield "autoregressive series (0.6), 60 TTFs: Ljung-Box", found.ljung_box_p
     yield "autoregressive series (0.6), 60 TTFs: runs", found.runs_p
@@ -201,7 +199,7 @@ def planted(n: int, rng: np.random.Generator) -> Rows:
     for i in range(logs):
         when = np.concatenate([rng.uniform(0, 9600, rng.poisson(200)), rng.uniform(9600, 19200, rng.poisson(400))])
         p[i] = change_points(
-            log_of(when, np.zeros(when.size, np.int64), 1, 19200.0), of="records", bin_width="12D", replications=99
+            log_of(when, np.zeros(when.size, np.int64), 1, 19200.0), of="records", bin_width="12D", n_resamples=99
         ).p
     yield f"a rate that doubles, 600 events: periods ({logs} logs)", p
 

@@ -29,7 +29,7 @@ def durbin_watson_p(statistic: npt.ArrayLike, sizes: npt.ArrayLike, fourth: npt.
     Examples
     --------
     >>> durbin_watson_p([2.0, 0.6], [12, 12], [0.2, 0.2]).round(4).tolist()
-    [1.0, 0.0042]
+    [1.0, 0.0031]
     """
     d, n = np.broadcast_arrays(np.asarray(statistic, np.float64), np.asarray(sizes, np.int64))
     edge = 2.0 * np.cos(np.pi / n)
