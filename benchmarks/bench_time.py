@@ -1,6 +1,6 @@
-"""All of dependence, recurrence, incidents, periods, outlier nodes and repairs in one process: LANL system 18, a simulated fleet.
+"""All of dependence, recurrence and screening in one process: LANL system 18, a simulated fleet.
 
-The issue asks for under 10 s on LANL system 18 (1024 nodes) and under 2 minutes on 100 000 nodes with 5 million events.
+The goal is under 10 s on LANL system 18 (1024 nodes) and under 2 minutes on 100 000 nodes with 5 million events.
 
 Run: python benchmarks/bench_time.py [--events 5000000] [--nodes 100000] [--only lanl|simulated] [--profile STEP]
 """

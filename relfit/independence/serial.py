@@ -110,8 +110,8 @@ class SerialTests(Result):
     @property
     def _counts(self) -> tuple[int, int, int]:
         """Nodes that Durbin-Watson tests, rejects at 5 %, and rejects after adjustment for their number."""
-        tested, rejected, _, adjusted = self.rejected().loc["durbin_watson"].astype(int).tolist()
-        return tested, rejected, adjusted
+        row = self.rejected().to_dict("index")["durbin_watson"]
+        return int(row["tested"]), int(row["rejected"]), int(row["rejected_adjusted"])
 
     @property
     def depends(self) -> bool | None:

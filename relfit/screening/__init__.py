@@ -7,7 +7,6 @@ from relfit.screening._repair_kinds import RepairKinds, repair_kinds
 from relfit.screening.incident_results import Incidents
 from relfit.screening.incident_window import IncidentWindow, choose_window
 from relfit.screening.periods import ChangePoints, Period
-from relfit.screening.segmentation import segments
 
 __all__ = [
     "ChangePoints",
@@ -21,6 +20,5 @@ __all__ = [
     "incidents",
     "outlier_nodes",
     "repair_kinds",
-    "segments",
     "stable_period",
 ]

@@ -107,7 +107,7 @@ class Incidents(Result):
             table = table.groupby("scope", sort=False).sum(min_count=1).reindex(scopes)
             table[["incidents", "records"]] = table[["incidents", "records"]].fillna(0).astype(np.int64)
         table = table.reset_index()
-        table.insert(table.columns.get_loc("hours"), "unit", table["scope"].map(units))
+        table.insert(table.columns.size - 1, "unit", table["scope"].map(units))
         low, high = poisson_interval(table["incidents"], self.level)
         watched = table["hours"].where(table["hours"] > 0)
         rates = {"": table["incidents"] / watched, "_low": low / watched, "_high": high / watched}

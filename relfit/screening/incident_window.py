@@ -158,7 +158,7 @@ def choose_window(between: npt.ArrayLike, window: float | None = None, longest: 
     names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
     if positive.size < _FEWEST:
         table = pd.DataFrame(columns=names, dtype=np.float64)
-        unknown = {"by_chance": np.nan, "p": np.nan, "p_above": np.nan}
+        unknown: dict[str, Any] = {"by_chance": np.nan, "p": np.nan, "p_above": np.nan}
         return IncidentWindow(window or 0.0, table=table, status="too_few", **unknown, **about)
     runs = _Runs(times)
     steps = _classes(positive, resolution, longest)

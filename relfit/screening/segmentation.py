@@ -12,8 +12,6 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from relfit.errors import ArgumentError
-
 __all__ = ["excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,6 +29,7 @@ def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, sho
     Parameters
     ----------
     counts, exposure : array_like, shape (bins,)
+        No counts without exposure.
     penalty : float
     shortest : int
         Least number of bins in a segment.
@@ -40,27 +39,13 @@ def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, sho
     ndarray of int, shape (segments + 1,)
         Bins at which segments begin, and the number of bins.
 
-    Raises
-    ------
-    ArgumentError
-        For arrays of different length, fewer bins than `shortest`, or negative numbers.
-
     Examples
     --------
     >>> segments([2, 1, 2, 9, 8, 9], [1.0] * 6, penalty=3.0).tolist()
     [0, 3, 6]
     """
-    number = np.asarray(counts, dtype=np.float64)
-    watched = np.asarray(exposure, dtype=np.float64)
-    if number.ndim != 1 or number.shape != watched.shape or not 1 <= shortest <= max(number.size, 1) or not number.size:
-        raise ArgumentError("counts and exposure need one length, of at least the shortest segment")
-    if np.any(number < 0) or np.any(watched < 0) or not np.isfinite(number + watched).all() or not penalty >= 0.0:
-        raise ArgumentError("counts, exposure and penalty cannot be negative or infinite")
-    if np.any((number > 0) & (watched == 0)):
-        raise ArgumentError("there are counts without exposure")
-    running = np.concatenate([[0.0], np.cumsum(number)])
-    time = np.concatenate([[0.0], np.cumsum(watched)])
-    return np.asarray(_best_cuts(running, time, float(penalty), int(shortest)), dtype=np.int64)
+    running, time = (np.append(0.0, np.cumsum(np.asarray(values, dtype=np.float64))) for values in (counts, exposure))
+    return np.asarray(_best_cuts(running, time, penalty, shortest), dtype=np.int64)
 
 
 def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least_change: float) -> IntArray:

@@ -147,7 +147,7 @@ def test_the_answer_or_the_error(name: str, kind: str) -> None:
 
 
 def test_every_public_function_is_tried() -> None:
-    tried = {name.split(",")[0] for name in FUNCTIONS} | {"segments"}
+    tried = {name.split(",")[0] for name in FUNCTIONS}
     rooms = (relfit.independence, relfit.screening)
     assert {name for room in rooms for name in room.__all__ if inspect.isfunction(getattr(room, name))} <= tried
 
