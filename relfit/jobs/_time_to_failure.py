@@ -91,12 +91,12 @@ class TimeToFailure:
         edges, beyond = self.panels
         flat = np.minimum(begin.ravel(), edges[-1])
         panel = np.minimum(np.searchsorted(edges, flat, side="right"), edges.size - 1)
-        found = np.empty(flat.shape)
+        area = np.empty(flat.shape)
         step = max(1, _CHUNK // (_NODES.size * max(self.nodes, 1)))
         for i in range(0, flat.size, step):
             part = slice(i, i + step)
-            found[part] = self._areas(flat[part], edges[panel[part]]) + beyond[panel[part]]
-        return found.reshape(begin.shape)
+            area[part] = self._areas(flat[part], edges[panel[part]]) + beyond[panel[part]]
+        return area.reshape(begin.shape)
 
     def mean(self) -> float:
         """Mean hours to the next failure.
@@ -106,13 +106,13 @@ class TimeToFailure:
         DataError
             When it is infinite: then there is no share of time to speak of in the long run.
         """
-        found = float(self.area_from(0.0))
-        if not found < 1e200 or (np.isnan(self.constant) and self.panels[0][-1] >= 1e280):
+        mean = float(self.area_from(0.0))
+        if not mean < 1e200 or (np.isnan(self.constant) and self.panels[0][-1] >= 1e280):
             raise DataError(
                 "the mean time to the next failure is infinite, so the long run never comes",
                 remedy="plan with a family whose mean is finite",
             )
-        return found
+        return mean
 
 
 def time_to_failure(source: Any, ages: Any = 0.0, nodes: int = 1) -> TimeToFailure:
@@ -168,7 +168,7 @@ def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailu
     shape = np.broadcast_shapes(family.batch_shape, ages.shape)
     size = int(np.prod(shape)) if shape else 1
     if size > 1 and nodes not in (1, size):
-        raise ArgumentError(f"nodes={nodes} but {size} nodes are given", remedy="leave nodes out")
+        raise ArgumentError(f"nodes={nodes} but there are {size} ages or distributions", remedy="leave nodes out")
     times = nodes if size == 1 else 1
     past = np.broadcast_to(ages, shape).ravel()
     whole = family if size == 1 else _flat(family, shape)
@@ -193,12 +193,12 @@ def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailu
             # the first of n failures has n times the hazard: a drawn hazard is shared among them
             spent = rng.standard_exponential(count) / times
             return np.asarray(whole.inverse_cumulative_hazard(spent - before) - first).reshape(count)
-        found = np.empty(count)
+        first_failure = np.empty(count)
         chunk = max(1, _CHUNK // size)
         for i in range(0, count, chunk):
             part = min(chunk, count - i)
-            found[i : i + part] = whole.excess_sample(past, part, rng).reshape(part, size).min(axis=1)
-        return found
+            first_failure[i : i + part] = whole.excess_sample(past, part, rng).reshape(part, size).min(axis=1)
+        return first_failure
 
     name = getattr(family, "name", "")
     constant = float(np.sum(np.broadcast_to(family.hazard(1.0), shape))) * times if name == "exponential" else np.nan

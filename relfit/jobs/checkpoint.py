@@ -166,5 +166,5 @@ def expected_exponential(
         return np.asarray(np.where(rest > 0.0, whole + last, 0.0))
 
 
-def _segments(work: Hours, every: FloatArray) -> FloatArray:
+def _segments(work: Hours, every: Hours) -> FloatArray:
     return np.asarray(np.maximum(np.ceil(np.asarray(work) / every * (1.0 - 1e-12)), 1.0))

@@ -323,11 +323,11 @@ def _groups_of(system: System, groups: pd.Index) -> IntArray:
     for position, label in enumerate(groups):
         for key in (label, label[-1], str(label[-1])):
             lookup[key] = -2 if key in lookup and lookup[key] != position else position
-    found = np.array([lookup.get(name, lookup.get(str(name), -1)) for name in system.names], dtype=np.int64)
-    if (found < 0).any():
-        name = system.names[int(np.flatnonzero(found < 0)[0])]
-        what = "is not in this log" if found[found < 0][0] == -1 else "names more than one node of this log"
+    places = np.array([lookup.get(name, lookup.get(str(name), -1)) for name in system.names], dtype=np.int64)
+    if (places < 0).any():
+        name = system.names[int(np.flatnonzero(places < 0)[0])]
+        what = "is not in this log" if places[places < 0][0] == -1 else "names more than one node of this log"
         raise ArgumentError(f"node {name!r} {what}", remedy="name the nodes of the system as those of the log")
-    if np.unique(found).size < found.size:
+    if np.unique(places).size < places.size:
         raise ArgumentError("two nodes of the system are one of the log")
-    return found
+    return places

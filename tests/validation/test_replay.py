@@ -184,7 +184,7 @@ def test_calibration_curve_against_numbers_by_hand() -> None:
 
 
 def test_bad_input(log: rf.FailureLog) -> None:
-    with pytest.raises(ArgumentError, match="split is 1.5; it must lie between 0 and 1"):
+    with pytest.raises(ArgumentError, match=r"split is 1\.5; it must lie between 0 and 1"):
         rf.replay(log, 1.5)
     with pytest.raises(ArgumentError, match="outside the log"):
         rf.replay(log, "2030-01-01")
@@ -204,7 +204,7 @@ def test_bad_input(log: rf.FailureLog) -> None:
         rf.replay(make_log(lifetimes=[{"node": "a", "duration": 3.0, "observed": True}]))
     with pytest.raises(ArgumentError, match="one family only"):
         rf.replay(log, families="weibull", jobs=20).compare()
-    with pytest.raises(ArgumentError, match="predicted is 1.2; it must lie between 0 and 1"):
+    with pytest.raises(ArgumentError, match=r"predicted is 1\.2; it must lie between 0 and 1"):
         calibration_curve([1.2], [True])
     with pytest.raises(ArgumentError, match="leave predictions out"):
         calibration_curve([0.2], [True], bins=[0.5, 1.0])

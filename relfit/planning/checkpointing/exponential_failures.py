@@ -134,7 +134,8 @@ def slowdown(
     """
     c, r, d = costs_of(save, restore, restart)
     mu, w = durations("mtbf", mtbf, zero=False, infinite=True), durations("every", every, infinite=True)
-    return slowdown_exponential(*cases(mtbf=mu, every=w, save=c, restore=r, restart=d), exposed)
+    mu, w, c, r, d = cases(mtbf=mu, every=w, save=c, restore=r, restart=d)
+    return slowdown_exponential(mu, w, c, r, d, exposed)
 
 
 def waste(mtbf: Any, every: Any, save: Any, restore: Any = 0.0, restart: Any = 0.0, **how: Any) -> FloatArray:
