@@ -83,6 +83,17 @@ def test_rules_and_ties() -> None:
     assert same.order.tolist() == [0, 1, 2, 3, 4]
 
 
+def test_nodes_are_added_while_the_time_does_not_grow() -> None:
+    from relfit.jobs._best_size import _Settings
+
+    first, least = (_Settings(None, rule, "exact", "same") for rule in ("first", "least"))
+    curve = np.log([5.0, 3.0, 3.0, 2.0, 4.0, 1.0])
+    assert first.choose(curve) == 3
+    assert least.choose(curve) == 5
+    assert least.choose(np.log([3.0, 2.0, 2.0])) == 1
+    assert first.choose(np.array([5.0, np.nan, 4.0, np.nan, 6.0])) == 2
+
+
 def brute_force(b, a, t, law, work, restart) -> tuple[float, tuple[int, ...]]:
     """Every set, by Gauss-Legendre on dyadic panels: no code of the package but the speed-up."""
     n = b.size

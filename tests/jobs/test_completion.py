@@ -117,6 +117,31 @@ def test_distribution_by_hand_and_in_the_tail(restart: float) -> None:
         assert law.quantile(law.cdf([60.0, 200.0, 900.0])) == pytest.approx([60.0, 200.0, 900.0], rel=1e-3)
 
 
+@pytest.mark.parametrize("length", [100.0, 220.0])
+def test_mean_of_the_distribution_where_most_attempts_fail(length: float) -> None:
+    life = time_to_failure(Weibull(1.0, 50.0))
+    law = RestartDistribution(life, life, length, 4.0)
+    expected = 54.0 * np.expm1(length / 50.0)
+    t = np.linspace(length, length + 40.0 * expected, 400_001)
+    assert length + np.trapezoid(law.sf(t), t) == pytest.approx(expected, rel=2e-4)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_limits_are_reflected_but_for_pooled_nodes(pooled: bool) -> None:
+    import relfit as rf
+    from relfit.fitting import pool
+    from relfit.jobs.completion_intervals import limits_of_draws
+
+    times = rf.LifeData.from_array(Weibull(0.8, 1000.0).sample((4, 50), rng=3))
+    fits = pool(Weibull, times) if pooled else rf.fit(times, "weibull")
+    system = (getattr(rf, "system_from_fits", None) or System.from_fits)(fits)
+    # what failures add is drawn from 1 to 16 hours around 2, evenly on the log scale
+    add = np.exp(np.linspace(np.log(1.0), np.log(16.0), 10_001))
+    low, high = limits_of_draws(system, np.log([12.0]), np.log(10.0 + add)[:, None], np.log([10.0]), 0.5)
+    wanted = (10.0 + 2.0, 10.0 + 8.0) if pooled else (10.0 + 4.0 / 8.0, 10.0 + 4.0 / 2.0)
+    assert (low[0], high[0]) == pytest.approx(wanted, rel=1e-3)
+
+
 def test_quantiles_far_out_follow_the_number_of_attempts() -> None:
     # almost no attempt succeeds: the completion time is as good as exponential
     done = completion_time(System(Exponential([0.3])), Job(100.0, None, 1.0))
@@ -160,6 +185,15 @@ def test_first_stretch_has_the_ages_of_now() -> None:
     # a single attempt is enough: then the first life alone counts
     sure = expected_time(Weibull(0.5, 24.0), 50, plan, ages=1e12, later=Weibull(0.5, 5.0))
     assert sure == pytest.approx(50 + 24 * 0.1, rel=1e-3)
+
+
+def test_later_attempts_meet_another_rate() -> None:
+    first, later, work, restart = 24.0, 8.0, 10.0, 0.5
+    failure = -np.expm1(-work / first)
+    again = (later + restart) * np.expm1(work / later)
+    expected = first * failure + failure * (restart + again)
+    assert expected_time(first, work, None, restart, later=later) == pytest.approx(expected, rel=1e-9)
+    assert expected_time(first, work, Checkpoint(work), restart, later=later) == pytest.approx(expected, rel=1e-9)
 
 
 def test_long_jobs_go_on_with_the_slope() -> None:

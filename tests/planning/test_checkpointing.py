@@ -20,6 +20,7 @@ from relfit.planning.checkpointing.schedules import schedule_by_hazard
 from relfit.planning.checkpointing.two_level import best_two_levels, two_level_waste
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job
+from relfit.planning.plan import limits
 from tests.planning.followed_jobs import follow
 
 EXPOSED = [("save", "restore"), (), ("save",), ("restore",)]
@@ -321,6 +322,12 @@ def test_limits_of_a_count() -> None:
     assert wide > 3 * (narrow - 1) + 1
     wider = plan_checkpoints(100.0, costs("5min"), events=5, level=0.99)
     assert wider.every_limits[0] < few.every_limits[0] < few.every_limits[1] < wider.every_limits[1]
+
+
+def test_limits_are_central_quantiles() -> None:
+    assert limits(np.arange(101.0), 0.9) == pytest.approx((5.0, 95.0))
+    assert limits(np.arange(11), 0.5, whole=True) == (2.0, 8.0)
+    assert np.isnan(limits(None, 0.9)).all()
 
 
 def test_plan_by_the_fitted_family() -> None:
