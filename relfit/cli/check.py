@@ -192,7 +192,7 @@ def trend(
 
 def _change_points(answers: Answers, log: rf.FailureLog, alpha: float, level: float, seed: int) -> None:
     title = "Is the failure rate steady: periods, and the one that a fit should use"
-    with answers.asking("change_points", title) as answer:
+    with answers.asking("periods", title) as answer:
         result = rf.change_points(log, alpha=alpha, level=level, rng=seed)
         answer.text = result.headline
         if len(log.systems) > 1:
