@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import relfit as rf
 from relfit.cli.main import main
 from tests.cli.conftest import relfit
 
@@ -172,7 +173,7 @@ def test_report_by_a_column_without_censored_lives_and_of_one_node(log_file: Pat
 
 
 def test_version_help_and_nothing() -> None:
-    assert relfit("--version").out == "relfit 0.1.0\n"
+    assert relfit("--version").out == f"relfit {rf.__version__}\n"
     helped = relfit("--help")
     assert helped.code == 0
     assert all(command in helped.out for command in ("info", "fit", "report", "data"))
@@ -214,7 +215,7 @@ def test_ctrl_c_ends_quietly(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("relfit.fitting.fit", interrupted)
+    monkeypatch.setattr("relfit.fit", interrupted)
     assert main(["fit", str(log_file), "--out", "fits.csv"]) == 130
     caught = capsys.readouterr()
     assert (caught.out, caught.err) == ("", "")

@@ -26,7 +26,7 @@ def test_answer(capsys, tmp_path) -> None:
 def test_json_with_a_measured_table_and_checkpoints(capsys, tmp_path) -> None:
     table = tmp_path / "times.csv"
     table.write_text("nodes,time\n1,500h\n16,40h\n32,45h\n")
-    more = ["--table", str(table), "--checkpoint", "4h", "--save", "5min", "--restart", "10min", "--json"]
+    more = ["--table", str(table), "--checkpoint-every", "4h", "--save", "5min", "--restart", "10min", "--json"]
     assert main([*JOB[:-2], *more]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["best"] == 16
@@ -39,12 +39,12 @@ def test_json_with_a_measured_table_and_checkpoints(capsys, tmp_path) -> None:
     [
         ([], "--parallel-fraction"),
         (["--parallel-fraction", "89.5"], "did you mean 0.895"),
-        (["--law", "moore"], "--law 'moore'"),
+        (["--speedup", "moore"], "--speedup 'moore'"),
         (["--parallel-fraction", "0.9", "--restart", "soon"], "--restart 'soon'"),
-        (["--parallel-fraction", "0.9", "--save", "5min"], "--checkpoint"),
+        (["--parallel-fraction", "0.9", "--save", "5min"], "--checkpoint-every"),
         (["--parallel-fraction", "0.9", "--rule", "last"], "--rule 'last'"),
         (["--parallel-fraction", "0.9", "--k-max", "9999"], "--k-max 9999"),
-        (["--law", "table"], "--table FILE"),
+        (["--speedup", "table"], "--table FILE"),
     ],
 )
 def test_mistakes_are_one_line(capsys, more, text) -> None:

@@ -15,6 +15,7 @@ import pytest
 import relfit as rf
 from relfit.cli import output
 from relfit.cli.progress import Steps
+from relfit.results import json_ready
 
 
 def test_json_says_null_for_what_it_cannot_say() -> None:
@@ -26,7 +27,7 @@ def test_json_says_null_for_what_it_cannot_say() -> None:
         "e": pd.Timestamp("2003-04-01", tz="UTC"),
         5: Path("x"),
     }
-    assert json.loads(json.dumps(output.plain(value), allow_nan=False)) == {
+    assert json.loads(json.dumps(json_ready(value), allow_nan=False)) == {
         "a": None,
         "b": None,
         "c": [3, True, None, None, None],

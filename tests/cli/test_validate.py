@@ -42,9 +42,9 @@ def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
         parameters="fleet",
     )
     assert document["jobs"] == 200
-    assert document["sentence"] == found.sentence
+    assert document["findings"][0] == found.headline
     assert document["scores"][0]["brier"] == pytest.approx(found.scores.loc["weibull", "brier"])
-    assert document["comparisons"] == []
+    assert document["comparisons"] == {}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
         (["--split", "never"], "is not a date"),
         (["--split", "2030"], "is outside the log"),
         (["--size", "100000"], "a job of 100000 nodes on 512 nodes"),
-        (["--size", "0"], "not numbers of nodes"),
+        (["--size", "0"], "give a whole number from 1 on"),
         (["--length", "long"], "is not a duration"),
         (["--length", "9000h"], "too short for jobs"),
         (["--families", "nonsense"], "nonsense"),
