@@ -15,7 +15,7 @@ import pandas as pd
 import relfit as rf
 from relfit.families import Weibull
 from relfit.fitting import pool
-from relfit.system import System, interval_of
+from relfit.system import System, system_from_fits
 from relfit.validation import chi_square, validate
 
 ASKED = [("reliability", 24.0), ("hazard", 24.0), ("quantile", 0.1), ("mttf", None)]
@@ -28,17 +28,17 @@ def lives_of(truth: Weibull, replications: int, size: int, censored: float, rng:
     return rf.LifeData.from_array(np.minimum(drawn, limit), drawn <= limit)
 
 
-def inside(system: System, truth: System, kind: str, seed: int) -> list[bool]:
+def inside(system: System, truth: System, seed: int) -> list[bool]:
     """Whether each quantity of the true system lies within the interval of the fitted one."""
     found = []
     for quantity, argument in ASKED:
-        limits = interval_of(system, quantity, argument, kind=kind, draws=399, rng=seed)
+        limits = system.interval(quantity, argument, n_draws=399, rng=seed)
         value = getattr(truth, quantity)(*(() if argument is None else (argument,)))
         found.append(bool(limits.low <= value <= limits.high))
     return found
 
 
-def shared(shape: float, size: int, censored: float, replications: int, kind: str) -> np.ndarray:
+def shared(shape: float, size: int, censored: float, replications: int) -> np.ndarray:
     """Eight nodes that share one fit."""
     rng = np.random.default_rng(1)
     truth = Weibull(shape, 1000.0)
@@ -46,13 +46,13 @@ def shared(shape: float, size: int, censored: float, replications: int, kind: st
     ages = np.linspace(0.0, 2000.0, 8)
     right = System(Weibull(np.full(8, shape), np.full(8, 1000.0)), ages)
     rows = [
-        inside(System.from_fits(fit, nodes=[int(r)] * 8, ages=ages), right, kind, int(r))
+        inside(system_from_fits(fit, nodes=[int(r)] * 8, ages=ages), right, int(r))
         for r in np.flatnonzero(fit.ok)
     ]
     return np.array(rows)
 
 
-def separate(shape: float, size: int, censored: float, replications: int, kind: str) -> np.ndarray:
+def separate(shape: float, size: int, censored: float, replications: int) -> np.ndarray:
     """Eight nodes, each with a fit of its own."""
     rng = np.random.default_rng(2)
     truth = Weibull(shape, 1000.0)
@@ -63,11 +63,11 @@ def separate(shape: float, size: int, censored: float, replications: int, kind: 
     for r in range(replications):
         groups = np.arange(8 * r, 8 * r + 8)
         if fit.ok[groups].all():
-            rows.append(inside(System.from_fits(fit, nodes=groups.tolist(), ages=ages), right, kind, r))
+            rows.append(inside(system_from_fits(fit, nodes=groups.tolist(), ages=ages), right, r))
     return np.array(rows)
 
 
-def pooled(replications: int, kind: str) -> np.ndarray:
+def pooled(replications: int) -> np.ndarray:
     """Forty nodes of a fleet, five lives each, pooled; the truth differs from node to node."""
     rows = []
     for r in range(replications):
@@ -78,23 +78,20 @@ def pooled(replications: int, kind: str) -> np.ndarray:
         limit = rng.uniform(500.0, 4000.0, drawn.shape)
         fit = pool(Weibull, rf.LifeData.from_array(np.minimum(drawn, limit), drawn <= limit))
         ages = rng.uniform(0.0, 1000.0, 40)
-        system = System.from_fits(fit, ages=ages)
-        rows.append(inside(system, System(fleet, ages), kind, r))
+        system = system_from_fits(fit, ages=ages)
+        rows.append(inside(system, System(fleet, ages), r))
     return np.array(rows)
 
 
 def coverage(replications: int) -> Iterator[str]:
     """Share of 95 % intervals that hold the truth."""
     yield "Coverage of 95 % intervals (percent; standard error in brackets)"
-    yield f"{'case':46s} {'kind':10s} " + " ".join(f"{name:>13s}" for name, _ in ASKED)
+    yield f"{'case':46s} " + " ".join(f"{name:>13s}" for name, _ in ASKED)
     for name, case in (("eight nodes, one fit", shared), ("eight nodes, eight fits", separate)):
         for shape, size, censored in ((0.8, 30, 0.3), (0.8, 100, 0.3), (2.0, 50, 0.3)):
-            for kind in ("delta", "draws", "bootstrap"):
-                some = replications if kind == "delta" else max(replications // 5, 40)
-                found = case(shape, size, censored, some, kind)
-                yield row(f"{name}, shape {shape}, {size} lives, 30 % cut", kind, found)
-    for kind in ("delta", "draws"):
-        yield row("40 nodes pooled, 5 lives each", kind, pooled(max(replications // 10, 20), kind))
+            found = case(shape, size, censored, max(replications // 5, 40))
+            yield row(f"{name}, shape {shape}, {size} lives, 30 % cut", found)
+    yield row("40 nodes pooled, 5 lives each", pooled(max(replications // 10, 20)))
 
 
 def simulated_log(fleet: Weibull, hours: float, repair: float, rng: np.random.Generator) -> rf.FailureLog:
@@ -174,11 +171,11 @@ def replays(replications: int) -> Iterator[str]:
         )
 
 
-def row(name: str, kind: str, found: np.ndarray) -> str:
+def row(name: str, found: np.ndarray) -> str:
     """One line of the table."""
     share = 100.0 * found.mean(axis=0)
     error = np.sqrt(share * (100.0 - share) / len(found))
-    return f"{name:46s} {kind:10s} " + " ".join(f"{s:6.1f} ({e:3.1f})" for s, e in zip(share, error, strict=True))
+    return f"{name:46s} " + " ".join(f"{s:6.1f} ({e:3.1f})" for s, e in zip(share, error, strict=True))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from relfit.reporting import report
     from relfit.results import Interval, Result
     from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
-    from relfit.system import System
+    from relfit.system import System, system_from_fits, system_from_log
     from relfit.validation import replay
 
 __version__ = "0.2.0"
@@ -73,6 +73,8 @@ _HOME = {
     "replay": "relfit.validation",
     "report": "relfit.reporting",
     "stable_period": "relfit.screening",
+    "system_from_fits": "relfit.system",
+    "system_from_log": "relfit.system",
     "write": "relfit.io",
 }
 _ROOMS = (
@@ -138,6 +140,8 @@ __all__ = [
     "simulation",
     "stable_period",
     "system",
+    "system_from_fits",
+    "system_from_log",
     "validation",
     "write",
 ]

@@ -56,9 +56,9 @@ class Fleet:
         """The system of these nodes, from a file of fits or from a log."""
         if self.missing is not None:
             opt.choice("--missing", self.missing, ("error", "drop", "pool"))
-        ages = self._ages()
-        from relfit.system.fits_file import is_fits_file
+        from relfit.cli.fits_file import is_fits_file
 
+        ages = self._ages()
         if is_fits_file(reading.log):
             return self._of_fits(reading, names, ages, steps)
         families = None if self.families is None else opt.family_names(self.families)
@@ -83,8 +83,10 @@ class Fleet:
         for option, value in unfit.items():
             if value:
                 raise ArgumentError(f"{option} does not go with a file of fits", remedy="give the log itself")
+        from relfit.cli.fits_file import system_from_file
+
         steps.next()
-        return rf.System.from_file(
+        return system_from_file(
             reading.log, names, 0.0 if ages is None else ages, family=self.family, missing=self.missing or "error"
         )
 

@@ -76,11 +76,6 @@ class BirnbaumSaunders(Family):
         """Mean life in hours."""
         return np.asarray(self.scale * (1.0 + 0.5 * self.shape**2))
 
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by shape and scale."""
-        by_shape = self.shape / (1.0 + 0.5 * self.shape**2)
-        return np.stack(np.broadcast_arrays(by_shape, 1.0 / self.scale), axis=-1)
-
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
         """Parameters for which the log of life has about this mean and standard deviation."""

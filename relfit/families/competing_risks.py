@@ -87,6 +87,11 @@ class CompetingRisks(Distribution):
         # where failure is this rare, two causes at once are beyond the last digit
         return np.where(total < -40.0, total, super().log_cdf(time))
 
+    def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """``H(age + time) - H(age)``: the sum over the causes."""
+        parts = [cause.conditional_cumulative_hazard(time, age) for cause in self._causes.values()]
+        return np.asarray(sum(parts), dtype=np.float64)
+
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`: the rates of the causes add up."""
         return log_sum([cause.log_hazard(time) for cause in self._causes.values()])

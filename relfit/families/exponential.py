@@ -55,13 +55,18 @@ class Exponential(Family):
         """Time at which the cumulative hazard reaches `hazard`."""
         return np.asarray(np.asarray(hazard, dtype=np.float64) / self.rate)
 
+    def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """``H(age + time) - H(age)``, whatever the age."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(self.rate * np.asarray(time, dtype=np.float64) + 0.0 * np.asarray(age))
+
+    def inverse_conditional_cumulative_hazard(self, hazard: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """Hours after which `conditional_cumulative_hazard` reaches `hazard`, whatever the age."""
+        return np.asarray(np.asarray(hazard, dtype=np.float64) / self.rate + 0.0 * np.asarray(age))
+
     def mean(self) -> FloatArray:
         """Mean life in hours."""
         return np.asarray(1.0 / self.rate)
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by the rate."""
-        return np.asarray(-1.0 / self.rate)[..., None]
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:

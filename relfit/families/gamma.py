@@ -99,10 +99,6 @@ class Gamma(Family):
         """Mean life in hours."""
         return np.asarray(self.shape * self.scale)
 
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by shape and scale."""
-        return np.stack(np.broadcast_arrays(1.0 / self.shape, 1.0 / self.scale), axis=-1)
-
     @classmethod
     def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:
         """Log of the shape and log of the mean, which a sample tells apart better than shape and scale."""

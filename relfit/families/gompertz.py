@@ -75,6 +75,12 @@ class Gompertz(Family):
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
 
+    def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """``H(age + time) - H(age)``: that of a new node whose rate at age 0 is the rate at `age`."""
+        with np.errstate(over="ignore"):
+            grown = Gompertz.unchecked(self.rate * np.exp(self.growth * np.asarray(age, dtype=np.float64)), self.growth)
+        return -grown.log_sf(time)
+
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
         """Time at which the cumulative hazard reaches `hazard`."""
         h = np.asarray(hazard, dtype=np.float64)
@@ -94,15 +100,6 @@ class Gompertz(Family):
                 fraction = k**2 / (x + 2.0 * k + 1.0 - fraction)
             scaled = np.where(x < 2.0, np.exp(x) * special.exp1(x), 1.0 / (x + 1.0 - fraction))
         return np.asarray(scaled / self.growth)
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by rate and growth."""
-        x = self.rate / self.growth
-        # the mean is g(x) / growth with g' = g - 1/x
-        with np.errstate(all="ignore"):
-            scaled = self.mean() * self.growth
-            slope = 1.0 - 1.0 / (x * scaled)
-        return np.stack(np.broadcast_arrays(slope / self.growth, (-1.0 - slope * x) / self.growth), axis=-1)
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:

@@ -12,12 +12,13 @@ from scipy import special
 from relfit.families.base import Domain, Family, FloatArray, log_moments
 from relfit.families.distribution import log_one_minus_exp, log_sum
 from relfit.families.moments import spread_table
+from relfit.numeric.quadrature import gauss_legendre
 
 __all__ = ["InverseGaussian"]
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _TWO_OVER_ROOT_PI = 1.1283791670955126
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+_NODES, _WEIGHTS = gauss_legendre(10)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,10 +88,6 @@ class InverseGaussian(Family):
     def mean(self) -> FloatArray:
         """Mean life in hours."""
         return self.mean_life + 0.0 * self.shape
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by both parameters."""
-        return np.stack(np.broadcast_arrays(1.0 / self.mean_life, 0.0 * self.shape), axis=-1)
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:

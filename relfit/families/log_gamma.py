@@ -13,12 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.numeric.quadrature import gauss_legendre
+
 __all__ = ["excess_exponential", "log_gamma_constant", "log_gamma_tail"]
 
 FloatArray = npt.NDArray[np.float64]
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+_NODES, _WEIGHTS = gauss_legendre(40)
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _DROP = 42.0  # the integrand is followed until it has fallen by exp(-42)
+_SERIES_LIMIT = 60.0  # largest shape for which series and continued fraction are summed
 _PLAIN_LIMIT = 1e4  # largest shape for which SciPy's functions of x serve
 _SMALLEST = 1e-280
 
@@ -111,11 +114,36 @@ def _far_tail(a: float, s: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
+def _small_shape(a: float, s: float) -> tuple[float, bool]:
+    """Log of one tail beyond ``a exp(s)`` for a shape up to `_SERIES_LIMIT`, and whether it is the upper one."""
+    x = a * math.exp(s)
+    height = a * (math.log(a) + s) - x - math.lgamma(a)
+    if x <= max(a + 1.0, 2.5):  # power series of the lower tail (Abramowitz and Stegun 6.5.29)
+        term, total, k = 1.0, 1.0, 1.0
+        while term > 1e-17 * total:
+            term *= x / (a + k)
+            total += term
+            k += 1.0
+        return height - math.log(a) + math.log(total), False
+    # continued fraction of the upper tail, from its end (6.5.31)
+    count = int(110.0 / x + a) + 4 if a <= 8.0 else int(4.0 * a) + 40
+    b = x + 2.0 * count + 1.0 - a
+    value = b
+    for i in range(count, 0, -1):
+        b -= 2.0
+        value = b - i * (i - a) / value
+    return height - math.log(value), True
+
+
+@numba.njit(cache=True, nogil=True)
 def _each_tail(a: np.ndarray, s: np.ndarray, upper: np.ndarray, out: np.ndarray) -> None:
     for i in range(a.size):
-        near = _far_tail(a[i], s[i])
-        if (s[i] > 0.0) == upper[i]:
-            out[i] = near
+        if a[i] <= _SERIES_LIMIT and s[i] < 600.0:
+            near, above = _small_shape(a[i], s[i])
+        else:
+            near, above = _far_tail(a[i], s[i]), s[i] > 0.0
+        if above == upper[i]:
+            out[i] = min(near, 0.0)
         else:
             out[i] = math.log1p(-math.exp(near)) if near < 0.0 else -math.inf
 
@@ -138,18 +166,23 @@ def log_gamma_tail(a: npt.ArrayLike, s: npt.ArrayLike, upper: npt.ArrayLike) -> 
     [-242582607.9307, -5005.3575]
     """
     shape, place, above = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(s, np.float64), upper)
-    with np.errstate(all="ignore"):
-        x = shape * np.exp(place)
-        p, q = special.gammainc(shape, x), special.gammaincc(shape, x)
-        wanted, other = np.where(above, q, p), np.where(above, p, q)
-        out = np.asarray(np.where(wanted < 0.5, np.log(wanted), np.log1p(-other)))
+    whole = shape.shape
+    shape, place, above = shape.reshape(-1), place.reshape(-1), above.reshape(-1)
     known = (shape > 0.0) & (shape < np.inf)
     ends = np.isinf(place)
-    own = known & ~ends & ((shape > _PLAIN_LIMIT) | (wanted < _SMALLEST) | (other < _SMALLEST))
+    own = known & ~ends & ((shape <= _SERIES_LIMIT) | (shape > _PLAIN_LIMIT))
+    rest = known & ~ends & ~own
+    out = np.full(shape.shape, np.nan)
+    if rest.any():
+        with np.errstate(all="ignore"):
+            a_rest, x, up = shape[rest], shape[rest] * np.exp(place[rest]), above[rest]
+            low = x < a_rest
+            tail = np.where(low, special.gammainc(a_rest, x), special.gammaincc(a_rest, x))
+            out[rest] = np.where(low == up, np.log1p(-tail), np.log(tail))
+        own[rest] = tail < _SMALLEST
     if own.any():
         part = np.empty(int(np.count_nonzero(own)))
         _each_tail(shape[own], place[own], above[own].astype(np.bool_), part)
         out[own] = part
     out[ends & known] = np.where((place > 0.0) == above, -np.inf, 0.0)[ends & known]
-    out[~known | np.isnan(place)] = np.nan
-    return out
+    return out.reshape(whole)

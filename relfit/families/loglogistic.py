@@ -76,16 +76,6 @@ class Loglogistic(Family):
             value = self.scale / np.sinc(x)
         return np.where(x >= 1.0, np.inf * self.scale, value)
 
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by shape and scale; NaN by the shape where the mean is infinite."""
-        x = 1.0 / self.shape
-        with np.errstate(all="ignore"):
-            angle = np.pi * x
-            # 1/x - pi cot(pi x), by its series where x is small
-            slope = np.where(x < 1e-3, np.pi * angle * (1 / 3 + angle**2 / 45), 1.0 / x - np.pi / np.tan(angle))
-            by_shape = np.where(x >= 1.0, np.nan, -slope * x**2)
-        return np.stack(np.broadcast_arrays(by_shape, 1.0 / self.scale), axis=-1)
-
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
         """Parameters for which the log of life has this mean and standard deviation."""

@@ -71,10 +71,6 @@ class Lognormal(Family):
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(self.meanlog + 0.5 * self.sdlog**2))
 
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by meanlog and sdlog."""
-        return np.stack(np.broadcast_arrays(1.0 + 0.0 * self.meanlog, self.sdlog), axis=-1)
-
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
         """Parameters for which the log of life has this mean and standard deviation: these themselves."""

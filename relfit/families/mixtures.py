@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.families.base import EULER, LOG_WEIBULL_SD, Domain, Family, FloatArray, log_moments
-from relfit.families.distribution import log_one_minus_exp, log_sum
+from relfit.families.distribution import log_one_minus_exp, log_sum, mixed_cumulative_hazard
 from relfit.families.exponential import Exponential
 from relfit.families.weibull import Weibull
 
@@ -46,15 +46,14 @@ class Mixture(Family):
         """Log of the density at `time`, per hour."""
         return log_sum([weight + phase.log_pdf(time) for weight, phase in self.phases()])
 
-    def mean_residual_life(self, age: npt.ArrayLike) -> FloatArray:
-        """Mean of the life left at `age`, in hours: that of the phases, weighted by how likely each is at this age."""
-        whole = self.log_sf(age)
-        with np.errstate(over="ignore", invalid="ignore"):
-            parts = [
-                np.exp(weight + phase.log_sf(age) - whole) * phase.mean_residual_life(age)
-                for weight, phase in self.phases()
-            ]
-        return np.asarray(sum(parts))
+    def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """``H(age + time) - H(age)``, from the hazards of the phases and how likely each is at this age."""
+        logs = [weight + phase.log_sf(age) for weight, phase in self.phases()]
+        with np.errstate(invalid="ignore"):
+            logs = [log - whole for whole in [log_sum(logs)] for log in logs]
+        return mixed_cumulative_hazard(
+            logs, [phase.conditional_cumulative_hazard(time, age) for _, phase in self.phases()]
+        )
 
     def mean(self) -> FloatArray:
         """Mean life in hours."""
@@ -102,13 +101,6 @@ class Hyperexponential2(Mixture):
         with np.errstate(divide="ignore", invalid="ignore"):
             first, second = np.log(self.weight_1), np.log1p(-self.weight_1)
         return [(first, Exponential.unchecked(self.rate_1)), (second, Exponential.unchecked(self.rate_2))]
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by weight and rates."""
-        weight, mean = self.weight_1, self.mean()
-        by_weight = (1.0 / self.rate_1 - 1.0 / self.rate_2) / mean
-        by_rates = (-weight / self.rate_1**2 / mean, -(1.0 - weight) / self.rate_2**2 / mean)
-        return np.stack(np.broadcast_arrays(by_weight, *by_rates), axis=-1)
 
     @classmethod
     def from_free(cls, free: npt.ArrayLike) -> FloatArray:
@@ -165,14 +157,6 @@ class Hyperexponential3(Mixture):
             logs = (np.log(self.weight_1), np.log(self.weight_2), np.log1p(-self.weight_1 - self.weight_2))
         rates = (self.rate_1, self.rate_2, self.rate_3)
         return [(log, Exponential.unchecked(rate)) for log, rate in zip(logs, rates, strict=True)]
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by weights and rates."""
-        mean, last = self.mean(), 1.0 / self.rate_3
-        by = [(1.0 / self.rate_1 - last) / mean, (1.0 / self.rate_2 - last) / mean]
-        weights = (self.weight_1, self.weight_2, 1.0 - self.weight_1 - self.weight_2)
-        by += [-w / rate**2 / mean for w, rate in zip(weights, (self.rate_1, self.rate_2, self.rate_3), strict=True)]
-        return np.stack(np.broadcast_arrays(*by), axis=-1)
 
     @classmethod
     def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:
@@ -243,17 +227,6 @@ class WeibullMixture(Mixture):
             (first, Weibull.unchecked(self.shape_1, self.scale_1)),
             (second, Weibull.unchecked(self.shape_2, self.scale_2)),
         ]
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by weight, shapes and scales."""
-        mean = self.mean()
-        (_, first), (_, second) = self.phases()
-        parts = (self.weight * first.mean() / mean, (1.0 - self.weight) * second.mean() / mean)
-        inner = [
-            phase.log_mean_gradient() * part[..., None] for phase, part in zip((first, second), parts, strict=True)
-        ]
-        by_weight = (first.mean() - second.mean()) / mean
-        return np.stack(np.broadcast_arrays(by_weight, *(g[..., i] for g in inner for i in (0, 1))), axis=-1)
 
     @classmethod
     def from_free(cls, free: npt.ArrayLike) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.families.base import Domain, Family, FloatArray
-from relfit.families.distribution import log_one_minus_exp, log_sum
+from relfit.families.distribution import log_one_minus_exp, log_sum, mixed_cumulative_hazard
 from relfit.families.weibull import Weibull
 
 __all__ = ["LimitedFailure", "ZeroInflated"]
@@ -74,14 +74,17 @@ class LimitedFailure(Family):
             value = self._failing.inverse_cumulative_hazard(np.maximum(np.where(left > 0.0, inner, np.inf), 0.0))
         return np.where(np.isnan(self.fraction), np.nan, value)
 
+    def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """``H(age + time) - H(age)``, with the share that can fail at this age."""
+        failing, whole = self._failing, self.log_sf(age)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = [np.log(self.fraction) + failing.log_sf(age) - whole, np.log1p(-self.fraction) - whole]
+            return mixed_cumulative_hazard(logs, [failing.conditional_cumulative_hazard(time, age), np.zeros(())])
+
     def mean(self) -> FloatArray:
         """Mean life: infinite."""
         with np.errstate(invalid="ignore"):
             return np.where(np.isnan(self.fraction + self.shape + self.scale), np.nan, np.inf)
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Zero: the mean is infinite whatever the parameters."""
-        return np.stack(np.broadcast_arrays(0.0 * self.fraction, 0.0 * self.shape, 0.0 * self.scale), axis=-1)
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
@@ -147,6 +150,18 @@ class ZeroInflated(Family):
             value = np.log1p(-self.zero_fraction) + self._others.log_pdf(t)
             return np.where(t == 0.0, np.log(self.zero_fraction) + 0.0 * (self.shape + self.scale), value)
 
+    def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the failure rate at `time` of a node that works."""
+        return self._others.log_hazard(time)
+
+    def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """``H(age + time) - H(age)`` of a node that works: it is none of the zeros, whatever its age."""
+        return self._others.conditional_cumulative_hazard(time, age)
+
+    def inverse_conditional_cumulative_hazard(self, hazard: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """Hours after which `conditional_cumulative_hazard` reaches `hazard`."""
+        return self._others.inverse_conditional_cumulative_hazard(hazard, age)
+
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
         """Time at which the cumulative hazard reaches `hazard`; zero up to the hazard that the zeros spend."""
         h = np.asarray(hazard, dtype=np.float64)
@@ -157,12 +172,6 @@ class ZeroInflated(Family):
     def mean(self) -> FloatArray:
         """Mean life in hours, zeros included."""
         return np.asarray((1.0 - self.zero_fraction) * self._others.mean())
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by fraction, shape and scale."""
-        inner = self._others.log_mean_gradient()
-        by_fraction = -1.0 / (1.0 - self.zero_fraction)
-        return np.stack(np.broadcast_arrays(by_fraction, inner[..., 0], inner[..., 1]), axis=-1)
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:

@@ -14,6 +14,8 @@ from relfit.families.distribution import log_cdf_of_hazard
 
 __all__ = ["Weibull"]
 
+_SMALL = 1e-200  # hazard before an age that is as good as none
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Weibull(Family):
@@ -68,15 +70,29 @@ class Weibull(Family):
         with np.errstate(over="ignore"):
             return np.asarray(self.scale * np.asarray(hazard, dtype=np.float64) ** (1.0 / self.shape))
 
+    def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """``H(age + time) - H(age)``, as ``H(age) ((1 + time / age)**shape - 1)``."""
+        x, t = np.asarray(time, dtype=np.float64), np.asarray(age, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            before = (t / self.scale) ** self.shape
+            value = before * np.expm1(self.shape * np.log1p(x / t))
+            early = ~(before > _SMALL)
+            if early.any():
+                value = np.where(early, (np.maximum(t + x, 0.0) / self.scale) ** self.shape, value)
+            return np.asarray(value)
+
+    def inverse_conditional_cumulative_hazard(self, hazard: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """Hours after which `conditional_cumulative_hazard` reaches `hazard`."""
+        h, t = np.asarray(hazard, dtype=np.float64), np.asarray(age, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            before = (t / self.scale) ** self.shape
+            aged = t * np.expm1(np.log1p(h / before) / self.shape)
+            return np.where(before > _SMALL, aged, self.scale * (before + h) ** (1.0 / self.shape) - t)
+
     def mean(self) -> FloatArray:
         """Mean life in hours; infinite where it exceeds the largest float."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(np.log(self.scale) + special.gammaln(1.0 + 1.0 / self.shape)))
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by shape and scale."""
-        by_shape = -special.digamma(1.0 + 1.0 / self.shape) / self.shape**2
-        return np.stack(np.broadcast_arrays(by_shape, 1.0 / self.scale), axis=-1)
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:

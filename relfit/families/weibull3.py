@@ -67,16 +67,23 @@ class Weibull3(Family):
         """Time at which the cumulative hazard reaches `hazard`; the threshold for a hazard of zero."""
         return np.asarray(self.threshold + self._beyond.inverse_cumulative_hazard(hazard))
 
+    def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """``H(age + time) - H(age)``: that of a Weibull life after the wait for the threshold."""
+        x, t = np.asarray(time, dtype=np.float64), np.asarray(age, dtype=np.float64)
+        wait = np.maximum(self.threshold - t, 0.0)
+        return self._beyond.conditional_cumulative_hazard(
+            np.maximum(x - wait, 0.0), np.maximum(t - self.threshold, 0.0)
+        )
+
+    def inverse_conditional_cumulative_hazard(self, hazard: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
+        """Hours after which `conditional_cumulative_hazard` reaches `hazard`."""
+        t = np.asarray(age, dtype=np.float64)
+        inner = self._beyond.inverse_conditional_cumulative_hazard(hazard, np.maximum(t - self.threshold, 0.0))
+        return np.asarray(np.maximum(self.threshold - t, 0.0) + inner)
+
     def mean(self) -> FloatArray:
         """Mean life in hours."""
         return np.asarray(self.threshold + self._beyond.mean())
-
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by shape, scale and threshold."""
-        beyond = self._beyond
-        part = np.asarray(beyond.mean() / self.mean())
-        inner = beyond.log_mean_gradient() * part[..., None]
-        return np.stack(np.broadcast_arrays(inner[..., 0], inner[..., 1], 1.0 / self.mean()), axis=-1)
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike, earliest: npt.ArrayLike | None = None) -> FloatArray:

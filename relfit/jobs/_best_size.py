@@ -18,11 +18,11 @@ from relfit.jobs.completion import CompletionTime, Job, check_names, completion_
 from relfit.jobs.completion_intervals import limits_of_draws
 from relfit.jobs.hazard_tables import HazardTable, table_by_size
 from relfit.results import Result
-from relfit.system.hazards import node_cumulative_hazards
+from relfit.system.first_k import node_cumulative_hazards
 from relfit.text import count, number, percent
 
 if TYPE_CHECKING:
-    from relfit.system.system import System
+    from relfit.system import System
 
 __all__ = ["BestSize", "best_size", "most_reliable_first", "ra_opt"]
 
@@ -438,15 +438,13 @@ def _missing(*_: Any) -> Any:
 def _with_limits(
     best: BestSize, settings: _Settings, level: float, n_draws: int, rng: int | np.random.Generator | None
 ) -> BestSize:
-    from relfit.system.uncertainty import drawn_systems
-
     places = np.arange(best.sizes.size)
     if best.sizes.size > _MOST_DRAWN:
         near = np.clip(best.place + np.arange(-6, 7), 0, places[-1])
         net = np.geomspace(1, best.sizes.size, _MOST_DRAWN - near.size).round().astype(int) - 1
         places = np.unique(np.concatenate([net, near]))
     sizes, lengths = best.sizes[places], best.lengths[places]
-    drawn = drawn_systems(best.system, n_draws, rng)
+    drawn = best.system.drawn(n_draws, rng)
     logs = np.array([settings.expected(one, best.order, sizes, lengths)[0] for one in drawn])
     low, high = limits_of_draws(best.system, best.log_expected[places], logs, np.log(lengths), level)
     share_best = np.bincount(np.nanargmin(logs, axis=1), minlength=sizes.size) / logs.shape[0]

@@ -20,11 +20,11 @@ from relfit.errors import ArgumentError
 from relfit.jobs._best_size import ra_opt
 from relfit.jobs.completion import CompletionTime, Job, check_names, completion_time
 from relfit.results import Result
-from relfit.system.hazards import node_cumulative_hazards
+from relfit.system.first_k import node_cumulative_hazards
 from relfit.text import duration
 
 if TYPE_CHECKING:
-    from relfit.system.system import System
+    from relfit.system import System
 
 __all__ = [
     "POLICIES",

@@ -27,7 +27,7 @@ from relfit.text import count, interval, number, percent
 from relfit.units import hours
 
 if TYPE_CHECKING:
-    from relfit.system.system import System
+    from relfit.system import System
 
 __all__ = ["AFTER_FAILURE", "CONVENTIONS", "CompletionTime", "Job", "completion_time", "job_of"]
 
@@ -361,9 +361,7 @@ def expected_paper(mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint,
 
 
 def _drawn(system: System, n_draws: int, rng: int | np.random.Generator | None) -> Any:
-    from relfit.system.uncertainty import drawn_systems
-
-    return drawn_systems(system, n_draws, rng)
+    return system.drawn(n_draws, rng)
 
 
 def _lives(system: System, after_failure: str) -> tuple[TimeToFailure, TimeToFailure]:

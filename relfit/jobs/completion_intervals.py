@@ -10,7 +10,7 @@ from relfit.arguments import FloatArray
 from relfit.fitting import PooledFit
 
 if TYPE_CHECKING:
-    from relfit.system.system import System
+    from relfit.system import System
 
 __all__ = ["limits_of_draws"]
 

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from relfit.arguments import FloatArray
 from relfit.numeric.batches import over_groups
-from relfit.system.hazards import node_cumulative_hazards, total_cumulative_hazard
 
 if TYPE_CHECKING:
-    from relfit.system.system import System
+    from relfit.system import System
 
 __all__ = ["HazardTable", "table_by_size", "table_of"]
 
@@ -66,16 +65,9 @@ def table_by_size(system: System, order: IntArray, shortest: float, longest: flo
     A rack comes in with the first of its nodes; common causes are there for all.
     """
     first, times = _grid(shortest, longest)
-    part = system.take(order)
-    hazard = node_cumulative_hazards(part.components, part.ages, times)
-    if part.racks is not None:
-        _, begins = np.unique(part.racks.of_node, return_index=True)
-        hazard[begins] += node_cumulative_hazards(part.racks.components, part.racks.ages, times)
-    np.cumsum(hazard, axis=0, out=hazard)
-    if part.common is not None:
-        hazard += total_cumulative_hazard(part.common.components, part.common.ages, times)
+    hazard = system.take(order).quantity_by_size("cumulative_hazard", times)
     with np.errstate(divide="ignore"):
-        return HazardTable(first, np.log(hazard, out=hazard))
+        return HazardTable(first, np.log(hazard))
 
 
 def _grid(shortest: float, longest: float) -> tuple[float, FloatArray]:

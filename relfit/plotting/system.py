@@ -11,8 +11,8 @@ import numpy.typing as npt
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.system.system import System
-from relfit.system.uncertainty import SystemInterval
+from relfit.results import Interval
+from relfit.system import System
 from relfit.text import p_value
 from relfit.validation._calibration_curve import CalibrationCurve
 from relfit.validation._validate import Validation
@@ -38,6 +38,7 @@ _NAMES = {
     "truncated_mean": "mean time to failure or horizon (hours)",
 }
 _POINTS = 80
+_DRAWS = 399
 
 
 def reliability_curve(
@@ -46,7 +47,6 @@ def reliability_curve(
     ax: Axes | None = None,
     *,
     level: float | None = 0.95,
-    kind: str | None = None,
     label: str | None = None,
     colour: str = style.BLUE,
 ) -> Axes:
@@ -60,8 +60,6 @@ def reliability_curve(
     ax : matplotlib Axes, optional
     level : float or None
         Of the band; None draws none.
-    kind : str, optional
-        Of the interval; see `relfit.system.uncertainty.interval_of`.
     label : str, optional
         For the legend.
     colour : str
@@ -89,10 +87,10 @@ def reliability_curve(
     ax.plot(x, value, color=colour, linewidth=1.8, label=style.plain(label or f"{system.n_nodes} nodes"))
     message = f"a job of {style.figures(last)} h on {system.n_nodes:,} nodes survives with {style.percent(value[-1])}"
     if level is not None and system.origin is not None:
-        found = system.reliability(x, level) if kind is None else _interval(system, x, level, kind)
+        found = system.interval("reliability", x, level, n_draws=_DRAWS)
         ax.fill_between(
             x, found.low, found.high, color=colour, alpha=0.18, linewidth=0,
-            label=f"{100 * level:g} % limits ({found.kind})",
+            label=f"{100 * level:g} % limits",
         )  # fmt: skip
         message += f" ({100 * level:g} % limits {style.percent(found.low[-1])} to {style.percent(found.high[-1])})"
     ax.set_ylim(0.0, 1.02)
@@ -100,19 +98,13 @@ def reliability_curve(
     return style.finish(ax, message, "length of the job (hours)", "reliability", True)
 
 
-def _interval(system: System, x: FloatArray, level: float, kind: str) -> SystemInterval:
-    from relfit.system.uncertainty import interval_of
-
-    return interval_of(system, "reliability", x, level, kind=kind)
-
-
-@plot.register(SystemInterval)
-def interval_band(result: SystemInterval, ax: Axes | None = None, *, colour: str = style.BLUE) -> Axes:
+@plot.register(Interval)
+def interval_band(result: Interval, ax: Axes | None = None, *, colour: str = style.BLUE) -> Axes:
     """A quantity of a system with its limits: over its argument, or over the number of nodes.
 
     Parameters
     ----------
-    result : SystemInterval
+    result : Interval
         By size with one argument at most, or over an argument of one dimension.
     ax : matplotlib Axes, optional
     colour : str
@@ -122,15 +114,15 @@ def interval_band(result: SystemInterval, ax: Axes | None = None, *, colour: str
     >>> import relfit as rf
     >>> from matplotlib.figure import Figure
     >>> fits = rf.fit(rf.LifeData.from_array(rf.families.Weibull(0.8, 1000.0).sample(60, rng=1)), "weibull")
-    >>> found = rf.System.from_fits(fits, nodes=4).hazard([1.0, 24.0, 72.0], interval=0.95)
+    >>> found = rf.system_from_fits(fits, nodes=4).interval("hazard", [1.0, 24.0, 72.0])
     >>> interval_band(found, ax=Figure().add_subplot()).get_ylabel()
     'failure rate (per hour)'
     """
-    if result.sizes is not None and result.estimate.size != result.sizes.size:
+    if "nodes" in result.labels.names and result.labels.nlevels > 1:
         raise ArgumentError("by size, a plot shows one horizon", remedy="ask for one")
     ax = style.axes(ax)
-    if result.sizes is not None:
-        x, where = result.sizes.astype(np.float64), "nodes"
+    if result.labels.name == "nodes":
+        x, where = result.labels.to_numpy(dtype=np.float64), "nodes"
     elif result.at is not None and result.at.size > 1:
         x = result.at.ravel()
         where = "probability of failure" if result.quantity == "quantile" else "time from now (hours)"
@@ -140,8 +132,8 @@ def interval_band(result: SystemInterval, ax: Axes | None = None, *, colour: str
     x = x[order]
     value, low, high = (np.ravel(v)[order] for v in (result.estimate, result.low, result.high))
     shown = np.isfinite(value)
-    name = _NAMES[result.quantity]
-    limits = f"{100 * result.level:g} % limits ({result.kind})"
+    name = _NAMES.get(result.quantity, result.quantity)
+    limits = f"{100 * result.level:g} % limits"
     if x.size == 1:
         ax.errorbar([0.0], value, yerr=[value - low, high - value], fmt="o", color=colour, capsize=4, label=limits)
         ax.set_xticks([])

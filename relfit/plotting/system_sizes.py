@@ -9,13 +9,14 @@ import numpy as np
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.system.by_size import SystemsBySize
+from relfit.system import SystemsBySize
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["by_size"]
 
+_DRAWS = 199
 _NAMES = {
     "reliability": "reliability",
     "hazard": "failure rate (per hour)",
@@ -69,21 +70,17 @@ def by_size(
     table = getattr(result, quantity).reshape(k.size, -1)
     horizons = result.horizon.reshape(-1) if quantity != "mttf" else np.zeros(1)
     shown = np.unique(np.geomspace(1, k.size, 400).round().astype(np.int64)) - 1 if k.size > 400 else np.arange(k.size)
-    band = level is not None and result.system.origin is not None and not result.system.tolerance
+    band = level is not None and result.system.origin is not None
+    limits = result.interval(quantity, float(level or 0.95), n_draws=_DRAWS) if band else None
     for i, horizon in enumerate(horizons):
         colour = style.PALETTE[i % len(style.PALETTE)]
         label = None if quantity == "mttf" else f"after {style.figures(float(horizon))} h"
         ax.plot(k[shown], table[shown, i], **{"color": colour, "linewidth": 1.8, "label": label, **line})
-        if band:
-            from relfit.system.uncertainty import interval_of
-
-            found = interval_of(
-                result.system, quantity, None if quantity == "mttf" else float(horizon), float(level or 0.95),
-                by_size=True, order=result.order,
-            )  # fmt: skip
+        if limits is not None:
+            low, high = (end.reshape(k.size, -1)[shown, i] for end in (limits.low, limits.high))
             ax.fill_between(
-                k[shown], found.low[shown], found.high[shown], color=colour, alpha=0.18, linewidth=0,
-                label=f"{100 * found.level:g} % limits" if i == 0 else None,
+                k[shown], low, high, color=colour, alpha=0.18, linewidth=0,
+                label=f"{100 * limits.level:g} % limits" if i == 0 else None,
             )  # fmt: skip
     if k.size > 1000:
         ax.set_xscale("log")

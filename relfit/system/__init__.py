@@ -1,13 +1,14 @@
-"""Systems of many nodes: reliability, failure rate and mean time to failure of a job on k nodes of given ages."""
+"""Systems of many nodes: reliability, failure rate and mean time to failure of a job on k nodes of given ages.
 
-from relfit.system.building import ages_of_log
-from relfit.system.by_size import SystemsBySize
+Data runs from fits and ages (`building`) or given distributions into `System`; its quantities come from one engine for
+the first k nodes (`first_k`), random times from `sampling`, limits from draws of the parameters (`uncertainty`).
+"""
+
+from relfit.system._model import System, SystemsBySize
+from relfit.system.building import ages_of_log, system_from_fits, system_from_log
 from relfit.system.common_cause import CommonCause, Racks
 from relfit.system.components import Component
-from relfit.system.sequences import Sequences
-from relfit.system.sets import SystemSets
-from relfit.system.system import System
-from relfit.system.uncertainty import SystemInterval, interval_of
+from relfit.system.sampling import Sequences
 
 __all__ = [
     "CommonCause",
@@ -15,9 +16,8 @@ __all__ = [
     "Racks",
     "Sequences",
     "System",
-    "SystemInterval",
-    "SystemSets",
     "SystemsBySize",
     "ages_of_log",
-    "interval_of",
+    "system_from_fits",
+    "system_from_log",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +12,15 @@ import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
 from relfit.families import CompetingRisks, Distribution, Family
-from relfit.system.excess import Life
 from relfit.units import hours, unit_in_hours
 
-__all__ = ["LONGEST_AGE", "Component", "ages_in_hours", "components_of", "duration_array", "node_label"]
+__all__ = ["LONGEST_AGE", "Component", "Life", "ages_in_hours", "components_of", "duration_array", "node_label"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+Life: TypeAlias = Family | CompetingRisks
+"""What the time to failure of a node can be: a batch of it can be indexed."""
 
 _REMEDY = "use a family of the toolkit"
 LONGEST_AGE = 100.0 * 365.25 * 24.0  # hours; an age above it is taken for one in other units
@@ -203,7 +205,7 @@ def ages_in_hours(
     size: int,
     names: pd.Index | None,
     unit: str = "hours",
-    longest: float | None = LONGEST_AGE,
+    longest: Any = LONGEST_AGE,
     what: str = "node",
 ) -> FloatArray:
     """Ages of the nodes in hours, checked.
@@ -226,8 +228,8 @@ def ages_in_hours(
             f"{node_label(names, place, what)} has the age {found[place]:g} h",
             remedy="an age is the time since the node's last failure, at or above zero",
         )
-    if longest is not None and (found > longest).any():
-        place = int(np.flatnonzero(found > longest)[0])
+    if longest is not None and (found > duration_array(longest)).any():
+        place = int(np.flatnonzero(found > duration_array(longest))[0])
         raise DataError(
             f"{node_label(names, place, what)} has an age of {found[place] / 8766.0:.4g} years",
             remedy="ages are hours: give unit='seconds', text such as '30 days', or longest_age=None to allow it",

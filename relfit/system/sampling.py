@@ -1,66 +1,285 @@
-"""Random times to failure of a job: the lives left of its nodes, and which of them ends it."""
+"""Random times to failure of a job, and random sequences of failures of its nodes.
+
+In a sequence a node that fails starts anew, and the others go on ageing: the failures of the system are those of the
+nodes' renewal processes, put in order (reliability-aware allocation, Figure 4.1).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from relfit.errors import ArgumentError
-from relfit.system.components import Component
-from relfit.system.excess import excess_inverse
+from relfit.families import Distribution
+from relfit.results import Result
+from relfit.system.components import Component, duration_array
+from relfit.system.first_k import CELLS, FailureRule
+from relfit.text import count
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from relfit.system.system import System
-
-__all__ = ["lives_left", "sample"]
+__all__ = ["Sequences", "sample", "sequences", "times_left"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_CHUNK = 2_000_000
+_MOST = 200_000_000  # failures that are held
+_ROUNDS = 100_000
 
 
-def lives_left(
+def times_left(
     components: Sequence[Component], ages: FloatArray, size: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Random lives left, shape (size, nodes)."""
+    """Random times to failure of the nodes, shape (size, nodes)."""
     out = np.empty((size, ages.size))
     for component in components:
         where = component.positions
-        out[:, where] = excess_inverse(
-            component.family, ages[where], generator.standard_exponential((size, where.size))
-        )
+        spent = generator.standard_exponential((size, where.size))
+        out[:, where] = component.family.inverse_conditional_cumulative_hazard(spent, ages[where])
     return out
 
 
-def sample(system: System, size: int, rng: int | np.random.Generator | None) -> FloatArray:
-    """Random times to failure; `System.sample` documents the arguments."""
+def sample(
+    components: Sequence[Component], ages: FloatArray, rule: FailureRule, size: int, rng: Any
+) -> FloatArray:  # fmt: skip
+    """Random times to failure of the job, shape (size,); `System.sample` documents the arguments."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
         raise ArgumentError(f"size={size!r}", remedy="give the number of times to draw")
     generator = np.random.default_rng(rng)
-    out = np.empty(int(size))
-    step = max(1, _CHUNK // system.n_nodes)
-    for first in range(0, int(size), step):
-        count = min(step, int(size) - first)
-        out[first : first + count] = _times(system, count, generator)
-    return out
+    step = max(1, CELLS // ages.size)
+    parts = [_times(components, ages, rule, min(step, size - first), generator) for first in range(0, int(size), step)]
+    return np.concatenate([np.empty(0), *parts])
 
 
-def _times(system: System, size: int, generator: np.random.Generator) -> FloatArray:
-    left = lives_left(system.components, system.ages, size, generator)
+def _times(
+    components: Sequence[Component], ages: FloatArray, rule: FailureRule, size: int, generator: np.random.Generator
+) -> FloatArray:
+    left = times_left(components, ages, size, generator)
     ends = np.full(size, np.inf)
-    if system.common is not None:
-        ends = lives_left(system.common.components, system.common.ages, size, generator).min(axis=1)
-    if system.racks is not None:
-        racks = lives_left(system.racks.components, system.racks.ages, size, generator)
-        if system.tolerance == 0 or system.rack_events == "job":
-            ends = np.minimum(ends, racks[:, np.unique(system.racks.of_node)].min(axis=1))
+    if rule.common is not None:
+        ends = times_left(rule.common.components, rule.common.ages, size, generator).min(axis=1)
+    if rule.racks is not None:
+        racks = times_left(rule.racks.components, rule.racks.ages, size, generator)
+        if rule.racks_count:
+            left = np.minimum(left, racks[:, rule.racks.of_node])
         else:
-            left = np.minimum(left, racks[:, system.racks.of_node])
-    if system.tolerance:
-        return np.minimum(ends, np.partition(left, system.tolerance, axis=1)[:, system.tolerance])
-    return np.minimum(ends, left.min(axis=1))
+            ends = np.minimum(ends, racks[:, np.unique(rule.racks.of_node)].min(axis=1))
+    return np.minimum(ends, np.partition(left, rule.tolerance, axis=1)[:, rule.tolerance])
+
+
+# ------------------------------------------------------------------- sequences
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sequences(Result):
+    """Failures of a system in order of time, one sequence after the other.
+
+    Attributes
+    ----------
+    times : ndarray, shape (n,)
+        Hours from the start of the sequence.
+    nodes : ndarray of int, shape (n,)
+        Position of the node that failed.
+    worked : ndarray, shape (n,)
+        Hours that the node had worked since its last failure or repair; for its first failure its age counts.
+    offsets : ndarray of int, shape (sequences + 1,)
+        Where each sequence begins.
+    names : pandas.Index
+        Of the nodes.
+    until : float
+        End of observation in hours; infinite where the number of failures ends a sequence.
+    """
+
+    times: FloatArray
+    nodes: IntArray
+    worked: FloatArray
+    offsets: IntArray
+    names: pd.Index
+    until: float
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences."""
+        return int(self.offsets.size - 1)
+
+    @property
+    def counts(self) -> IntArray:
+        """Failures in each sequence."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return int(self.times.size)
+
+    def times_between(self) -> FloatArray:
+        """Times to failure of the system: from each failure, or the start, to the next; hours, shape (n,)."""
+        between = np.diff(self.times, prepend=0.0)
+        first = self.offsets[:-1][self.counts > 0]
+        between[first] = self.times[first]
+        return between
+
+    @property
+    def headline(self) -> str:
+        """How many failures there are."""
+        end = f" until {self.until:g} h" if np.isfinite(self.until) else ""
+        runs = count(self.n_sequences, "sequence")
+        return f"{count(len(self), 'failure')} of {count(len(self.names), 'node')} in {runs}{end}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per failure: sequence, time in hours, node, its position, and the hours that it had worked."""
+        return pd.DataFrame(
+            {
+                "sequence": np.repeat(np.arange(self.n_sequences), self.counts),
+                "time": self.times,
+                "node": self.names[self.nodes],
+                "position": self.nodes,
+                "worked": self.worked,
+            }
+        )
+
+
+def sequences(
+    components: Sequence[Component],
+    ages: FloatArray,
+    names: pd.Index,
+    until: Any,
+    failures: int | None,
+    size: int,
+    rng: Any,
+    repair: Any,
+) -> Sequences:
+    """Random failures; `System.sequences` documents the arguments.
+
+    Raises
+    ------
+    ArgumentError
+        Where neither an end nor a number of failures is given, or both, or a number that cannot be.
+    """
+    if (until is None) == (failures is None):
+        raise ArgumentError("give either until= or failures=", remedy="an end, or how many failures")
+    for name, value in (("size", size), ("failures", failures)):
+        if value is not None and value < 1:
+            raise ArgumentError(f"{name}={value!r}", remedy="give one or more")
+    end = np.inf if until is None else float(duration_array(until))
+    if not end > 0.0:
+        raise ArgumentError(f"until={end:g} h", remedy="give a time above zero")
+    down = _repair(repair)
+    generator = np.random.default_rng(rng)
+    step = max(1, CELLS // ages.size)
+    parts: list[tuple[IntArray, FloatArray, IntArray, FloatArray]] = []
+    for first in range(0, size, step):
+        renewals = _Renewals(components, ages, min(step, size - first), generator, down)
+        rows, *rest = renewals.until(end) if failures is None else renewals.first(failures)
+        parts.append((rows + first, *rest))  # type: ignore[arg-type]
+    rows, times, nodes, worked = (np.concatenate(p) for p in zip(*parts, strict=True))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=size))]).astype(np.int64)
+    return Sequences(times, nodes, worked, offsets, names, end)
+
+
+def _repair(repair: Any) -> Distribution | float:
+    if repair is None:
+        return 0.0
+    if isinstance(repair, Distribution):
+        if repair.batch_shape not in ((), (1,)):
+            raise ArgumentError(f"a batch of shape {repair.batch_shape} of repairs", remedy="give one distribution")
+        return repair
+    fixed = float(duration_array(repair))
+    if not fixed >= 0.0 or np.isinf(fixed):
+        raise ArgumentError(f"a repair of {fixed:g} h", remedy="give a time at or above zero")
+    return fixed
+
+
+class _Renewals:
+    """The next failure of every node in every sequence, and what has come before."""
+
+    def __init__(
+        self,
+        components: Sequence[Component],
+        ages: FloatArray,
+        count: int,
+        generator: np.random.Generator,
+        repair: Distribution | float,
+    ) -> None:
+        self.count, self.nodes, self.generator, self.repair = count, ages.size, generator, repair
+        self.components = components
+        self.kind, self.place = np.empty((2, ages.size), dtype=np.int64)
+        for number, component in enumerate(components):
+            self.kind[component.positions] = number
+            self.place[component.positions] = np.arange(component.positions.size)
+        left = times_left(components, ages, count, generator)
+        self.life = (left + ages).ravel()
+        self.next = left.ravel()
+        self.seen: list[tuple[IntArray, FloatArray, FloatArray]] = []
+
+    def _run(self, end: FloatArray) -> None:
+        """Record all failures up to the end of each sequence."""
+        total = sum(part[0].size for part in self.seen)
+        due = np.flatnonzero(self.next <= np.repeat(end, self.nodes))
+        for _ in range(_ROUNDS):
+            if not due.size:
+                return
+            total += due.size
+            if total > _MOST:
+                raise ArgumentError(f"more than {_MOST} failures", remedy="ask for less time, or fewer sequences")
+            self.seen.append((due, self.next[due], self.life[due]))
+            fresh = self._as_new(due % self.nodes)
+            down = self.repair
+            if isinstance(down, Distribution):
+                down = np.ravel(down.sample(due.size, self.generator))
+            self.life[due] = fresh
+            self.next[due] += down + fresh
+            due = due[self.next[due] <= end[due // self.nodes]]
+        raise ArgumentError("a node fails without end", remedy="its lives are too short beside the horizon")
+
+    def _as_new(self, nodes: IntArray) -> FloatArray:
+        """Lives of new nodes."""
+        out = np.empty(nodes.size)
+        spent = self.generator.standard_exponential(nodes.size)
+        for number, component in enumerate(self.components):
+            mine = self.kind[nodes] == number
+            if mine.any():
+                out[mine] = component.family[self.place[nodes[mine]]].inverse_cumulative_hazard(spent[mine])
+        return out
+
+    def until(self, end: float) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+        """All failures up to `end`: sequence, time, node, hours worked."""
+        self._run(np.full(self.count, end))
+        return self._ordered()
+
+    def first(self, failures: int) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+        """The first failures of every sequence."""
+        ahead = self.next.reshape(self.count, self.nodes)
+        # a sequence that has a failure of each of the m nodes that come first has as many
+        most = min(failures, self.nodes) - 1
+        end = np.partition(ahead, most, axis=1)[:, most]
+        short = np.ones(self.count, dtype=np.bool_)
+        for _ in range(_ROUNDS):
+            if np.isinf(end[short]).any():
+                raise ArgumentError(
+                    f"fewer than {failures} failures ever come", remedy="some nodes never fail: give until= instead"
+                )
+            self._run(end)
+            have = np.zeros(self.count, dtype=np.int64)
+            for rows, _, _ in self.seen:
+                have += np.bincount(rows // self.nodes, minlength=self.count)
+            short = have < failures
+            if not short.any():
+                break
+            coming = self.next.reshape(self.count, self.nodes).min(axis=1)
+            grown = np.maximum(end * np.clip(1.2 * failures / np.maximum(have, 1), 1.2, 4.0), coming)
+            end = np.where(short, grown, end)
+        rows, times, nodes, worked = self._ordered()
+        begin = np.searchsorted(rows, np.arange(self.count))
+        kept = np.arange(rows.size) - begin[rows] < failures
+        return rows[kept], times[kept], nodes[kept], worked[kept]
+
+    def _ordered(self) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+        if not self.seen:
+            none = np.empty(0)
+            return none.astype(np.int64), none, none.astype(np.int64), none
+        cells, times, worked = (np.concatenate(part) for part in zip(*self.seen, strict=True))
+        rows, nodes = cells // self.nodes, cells % self.nodes
+        order = np.lexsort((nodes, times, rows))
+        return rows[order], times[order], nodes[order], worked[order]

@@ -21,12 +21,11 @@ from relfit.goodness import kolmogorov_p
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import outages_of
 from relfit.results import Result
-from relfit.system.excess import excess_hazard
 from relfit.text import count, number, p_value, percent
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
-    from relfit.system.system import System
+    from relfit.system import System
 
 __all__ = ["Validation", "anderson_darling_p", "checked_times", "validate"]
 
@@ -229,7 +228,7 @@ def _hazard(system: System, ages: FloatArray, times: FloatArray) -> FloatArray:
     total = np.zeros(ages.shape[0])
     for component in system.components:
         places = component.positions
-        total += np.asarray(excess_hazard(component.family, ages[:, places], times[:, places])).sum(axis=1)
+        total += component.family.conditional_cumulative_hazard(times[:, places], ages[:, places]).sum(axis=1)
     return total
 
 

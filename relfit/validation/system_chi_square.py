@@ -17,7 +17,7 @@ from relfit.text import p_value
 from relfit.validation._validate import checked_times
 
 if TYPE_CHECKING:
-    from relfit.system.system import System
+    from relfit.system import System
 
 __all__ = ["SystemChiSquare", "chi_square"]
 

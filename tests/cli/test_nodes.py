@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import relfit as rf
+from relfit.cli.fits_file import system_from_file
 from relfit.cli.main import main
 from relfit.jobs import Amdahl, best_size
 
@@ -70,5 +70,5 @@ def test_a_file_of_fits_with_ages(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "have no estimate" in capsys.readouterr().err
     assert main([*command, "--missing", "drop", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    system = rf.System.from_file(fits, None, 240.0, missing="drop")
+    system = system_from_file(fits, None, 240.0, missing="drop")
     assert found["best"] == best_size(system, "2000h", Amdahl(0.999)).best

@@ -105,20 +105,6 @@ def test_mean_and_sample(family):
     assert family.excess_sf(age, age) == pytest.approx(float(family.sf(2 * age) / family.sf(age)), rel=1e-9)
 
 
-@pytest.mark.parametrize("family", EACH, ids=IDS)
-def test_gradient_of_the_log_mean(family):
-    if np.isinf(family.mean()):
-        return
-    exact, differences = family.log_mean_gradient(), Family.log_mean_gradient(family)
-    scale = np.array(
-        [
-            abs(float(v)) if d != "real" else 1.0
-            for v, d in zip(family.parameters().values(), family.domains, strict=True)
-        ]
-    )
-    np.testing.assert_allclose(exact * scale, differences * scale, rtol=1e-7, atol=1e-8)
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 def test_free_coordinates_go_there_and_back(name):
     values = np.array(PARAMETERS[name])
@@ -185,7 +171,7 @@ def test_no_time_and_no_parameter_gives_nan(name):
     hazards = np.array([0.0, 1e-300, 1e-9, 0.4, 30.0, 1e5, np.inf])
     found = family.inverse_cumulative_hazard(hazards)
     assert not np.isnan(found).any()
-    assert (found[:, 1:] >= found[:, :-1]).all()
+    assert (found[:, 1:] >= found[:, :-1] * (1.0 - 1e-10)).all()
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -226,7 +226,7 @@ def test_interval_holds_the_estimate() -> None:
     import relfit as rf
 
     lives = Weibull([[0.8]], 1000.0).sample((60,), rng=3).reshape(1, -1)
-    system = System.from_fits(rf.fit(lives, "weibull"), nodes=10, ages=50.0)
+    system = rf.system_from_fits(rf.fit(lives, "weibull"), nodes=10, ages=50.0)
     done = completion_time(system, "500h", level=0.9, n_draws=99, rng=1)
     assert done.low < done.expected < done.high
     assert done.low > done.length

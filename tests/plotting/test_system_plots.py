@@ -12,7 +12,7 @@ from relfit.errors import ArgumentError
 from relfit.families import Weibull
 from relfit.plotting import system as plots
 from relfit.plotting.system_sizes import by_size
-from relfit.system import System, interval_of
+from relfit.system import System, system_from_fits
 from relfit.validation import calibration_curve, chi_square, validate
 
 
@@ -24,7 +24,7 @@ def ax() -> Axes:
 @pytest.fixture(scope="module")
 def fitted() -> System:
     fits = rf.fit(rf.LifeData.from_array(Weibull(0.8606, 1542.0).sample(60, rng=1)), "weibull")
-    return System.from_fits(fits, nodes=20, ages=np.linspace(0.0, 900.0, 20))
+    return system_from_fits(fits, nodes=20, ages=np.linspace(0.0, 900.0, 20))
 
 
 def corners(ax: Axes) -> np.ndarray:
@@ -41,7 +41,7 @@ def test_reliability_with_its_band(fitted: System, ax: Axes) -> None:
     assert (x[0], x[-1]) == (0.0, 720.0)
     assert y == pytest.approx(fitted.reliability(x))
     band = corners(ax)
-    last = fitted.reliability(720.0, interval=0.95)
+    last = fitted.interval("reliability", 720.0, n_draws=399)
     assert band[-1] == pytest.approx([720.0, last.low, last.high])
     assert "20 nodes" in ax.get_title(loc="left")
     with pytest.raises(ArgumentError, match="a curve until"):
@@ -61,7 +61,7 @@ def test_by_size_figures_4_8_and_4_9(fitted: System, quantity: str, ax: Axes) ->
     k, y = ax.lines[0].get_data()
     assert k.tolist() == list(range(1, 21))
     assert y == pytest.approx(getattr(found, quantity))
-    limits = interval_of(fitted, quantity, None if quantity == "mttf" else "24h", by_size=True)
+    limits = fitted.by_size("24h").interval(quantity)
     assert corners(ax)[:, 1] == pytest.approx(limits.low)
     assert corners(ax)[:, 2] == pytest.approx(limits.high)
 
@@ -73,19 +73,20 @@ def test_by_size_of_unknown_quantities(fitted: System, ax: Axes) -> None:
 
 def test_interval_over_time_over_size_and_alone(fitted: System) -> None:
     for found, wanted in (
-        (fitted.hazard([72.0, 1.0, 24.0], interval=0.95), "time from now (hours)"),
-        (fitted.quantile([0.1, 0.5], interval=0.9), "probability of failure"),
-        (interval_of(fitted, "mttf", by_size=True), "nodes"),
-        (fitted.mttf(interval=0.95), ""),
+        (fitted.interval("hazard", [72.0, 1.0, 24.0]), "time from now (hours)"),
+        (fitted.interval("quantile", [0.1, 0.5], 0.9), "probability of failure"),
+        (fitted.by_size().interval("mttf"), "nodes"),
+        (fitted.interval("mttf"), ""),
     ):
-        ax = found.plot(ax=Figure().add_subplot())
+        ax = plots.interval_band(found, ax=Figure().add_subplot())
         assert ax.get_xlabel() == wanted
         assert f"{100 * found.level:g} % limits" in ax.get_legend_handles_labels()[1][0]
-    x, y = fitted.hazard([72.0, 1.0], interval=0.95).plot(ax=Figure().add_subplot()).lines[0].get_data()
+    ax = plots.interval_band(fitted.interval("hazard", [72.0, 1.0]), ax=Figure().add_subplot())
+    x, y = ax.lines[0].get_data()
     assert x.tolist() == [1.0, 72.0]
     assert y == pytest.approx(fitted.hazard([1.0, 72.0]))
     with pytest.raises(ArgumentError, match="one horizon"):
-        interval_of(fitted, "hazard", [1.0, 2.0], by_size=True).plot(ax=Figure().add_subplot())
+        plots.interval_band(fitted.by_size([1.0, 2.0]).interval("hazard"))
 
 
 def test_calibration(ax: Axes) -> None:

@@ -34,7 +34,8 @@ def test_every_gap_is_that_of_the_system_as_it_then_stood():
     found = system.sequences(failures=6, size=60, rng=4)
     spent = []
     for number in range(found.n_sequences):
-        times, nodes = found.of_sequence(number)
+        part = slice(found.offsets[number], found.offsets[number + 1])
+        times, nodes = found.times[part], found.nodes[part]
         ages, before = system.ages.copy(), 0.0
         for time, node in zip(times, nodes, strict=True):
             spent.append(float(system.at_age(ages).cumulative_hazard(time - before)))
@@ -48,7 +49,7 @@ def test_numbers_of_failures_are_those_of_renewal_theory():
     found = system.sequences(until=500.0, size=2000, rng=1)
     assert stats.ttest_1samp(found.counts, 500.0 * np.linspace(0.001, 0.01, 10).sum()).pvalue > 1e-3
     assert found.times.max() <= 500.0
-    assert (found.gaps() >= 0.0).all()
+    assert (found.times_between() >= 0.0).all()
     # with repairs of a fixed length the rate in the long run is 1 / (mean + repair)
     long = System(Exponential(0.01), ages=[0.0] * 5).sequences(until=20_000.0, size=40, rng=2, repair="100h")
     assert long.counts.mean() == pytest.approx(5 * 20_000.0 / 200.0, rel=0.02)
@@ -66,7 +67,7 @@ def test_nodes_that_do_not_fail_go_on_ageing():
     assert (both[:, 0] != both[:, 1]).all()
     assert (both < 2).mean() > 0.999
     frame = found.to_frame()
-    assert (frame["life"] > 800.0).all()
+    assert (frame["worked"] > 800.0).all()
 
 
 def test_the_same_seed_gives_the_same_failures():
@@ -92,8 +93,8 @@ def test_shapes_from_one_end_to_the_other():
 
 def test_zeros_are_failures_at_once():
     found = System(ZeroInflated(0.4, 1.0, 100.0)).sequences(until=5000.0, size=20, rng=1)
-    lives = found.lives
-    assert (lives[found.gaps() == 0.0] == 0.0).all()
+    lives = found.worked
+    assert (lives[found.times_between() == 0.0] == 0.0).all()
     assert 0.3 < (lives == 0.0).mean() < 0.5
 
 

@@ -7,46 +7,57 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["time_of_log_hazard"]
+__all__ = ["time_at_level"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
-_LOWEST, _HIGHEST = -745.0, 709.0
-_CLOSE = 1e-15
+_LOWEST, _HIGHEST = -745.0, 709.0  # logs of times that a float can hold
+_CLOSE = 1e-14
 
 
-def time_of_log_hazard(
-    log_hazard: Callable[[IntArray, FloatArray], FloatArray], wanted: FloatArray, guess: npt.ArrayLike = 1.0
+def time_at_level(
+    log_curve: Callable[[IntArray, FloatArray], FloatArray], log_level: FloatArray, guess: npt.ArrayLike = 1.0
 ) -> FloatArray:
-    """Time at which the log of a cumulative hazard reaches `wanted`; infinite where it never does.
+    """Time at which the log of a cumulative hazard, or of another rising curve, reaches `log_level`.
 
     Parameters
     ----------
-    log_hazard : callable
-        Takes rows and a time for each, gives the log of the cumulative hazard; must not fall with time.
-    wanted : ndarray, shape (rows,)
+    log_curve : callable
+        Takes rows and a time for each, gives the log of the curve; must not fall with time.
+    log_level : ndarray, shape (rows,)
     guess : float or ndarray, shape (rows,)
         Hours, near the answer.
+
+    Returns
+    -------
+    ndarray, shape (rows,)
+        Hours; zero where the curve begins above the level, infinite where it never gets there, NaN where the level or
+        the curve is.
 
     Notes
     -----
     On the log scale of time, where a Weibull curve is a straight line: brackets by doubling steps, then the
     Anderson-Bjoerck variant of regula falsi, with halving where that is slow.
+
+    Examples
+    --------
+    >>> time_at_level(lambda rows, time: 0.8 * np.log(time / 1000.0), np.log([1.0, 2.0])).round(1).tolist()
+    [1000.0, 2378.4]
     """
-    rows = np.flatnonzero(np.isfinite(wanted))
-    out = np.where(np.isneginf(wanted), 0.0, np.where(np.isposinf(wanted), np.inf, np.nan))
-    y = np.clip(np.log(np.broadcast_to(np.asarray(guess, dtype=np.float64), wanted.shape)), -700.0, 700.0)
+    rows = np.flatnonzero(np.isfinite(log_level))
+    out = np.where(np.isneginf(log_level), 0.0, np.where(np.isposinf(log_level), np.inf, np.nan))
+    y = np.clip(np.log(np.broadcast_to(np.asarray(guess, dtype=np.float64), log_level.shape)), -700.0, 700.0)
 
     def gap(some: IntArray, at: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
-            return np.clip(log_hazard(some, np.exp(at)) - wanted[some], -1e4, 1e4)
+            return np.clip(log_curve(some, np.exp(at)) - log_level[some], -1e4, 1e4)
 
-    low, high = np.full(wanted.shape, np.nan), np.full(wanted.shape, np.nan)
-    f_low, f_high = np.full(wanted.shape, -np.inf), np.full(wanted.shape, np.inf)
-    now, value, step = y.copy(), np.full(wanted.shape, np.nan), 0.25
+    low, high = np.full(out.shape, np.nan), np.full(out.shape, np.nan)
+    f_low, f_high = np.full(out.shape, -np.inf), np.full(out.shape, np.inf)
+    now, value, step = y.copy(), np.full(out.shape, np.nan), 0.25
     value[rows] = gap(rows, now[rows])
-    todo = rows
+    todo = rows = rows[~np.isnan(value[rows])]
     while todo.size:
         up = value[todo] < 0.0
         low[todo[up]], f_low[todo[up]] = now[todo[up]], value[todo[up]]
@@ -59,9 +70,9 @@ def time_of_log_hazard(
         stuck = ((now[todo] >= _HIGHEST) & (value[todo] < 0.0)) | ((now[todo] <= _LOWEST) & (value[todo] >= 0.0))
         out[todo[stuck]] = np.where(now[todo[stuck]] > 0.0, np.inf, 0.0)
         todo, step = todo[~stuck], step * 2.0
-    todo = rows[~np.isnan(low[rows]) & ~np.isnan(high[rows])]
-    found = np.where(f_high == 0.0, high, low)
-    before = np.full(wanted.shape, np.inf)
+    todo = bracketed = rows[~np.isnan(low[rows]) & ~np.isnan(high[rows])]
+    root = np.where(f_high == 0.0, high, low)
+    before = np.full(out.shape, np.inf)
     for turn in range(200):
         if not todo.size:
             break
@@ -81,10 +92,8 @@ def time_of_log_hazard(
         f_high[todo] = np.where(below, fb * np.where(share_high > 0.0, share_high, 0.5), f)
         f_low[todo] = np.where(below, f, fa * np.where(share_low > 0.0, share_low, 0.5))
         low[todo], high[todo] = np.where(below, cut, a), np.where(below, b, cut)
-        found[todo] = cut
-        done = (np.abs(f) <= _CLOSE * np.maximum(1.0, np.abs(wanted[todo]))) | (
-            high[todo] - low[todo] <= 4e-16 * np.maximum(1.0, np.abs(cut))
-        )
-        todo = todo[~done]
-    solved = ~np.isnan(low) & ~np.isnan(high)
-    return np.where(solved, np.exp(np.where(solved, found, 0.0)), out)
+        root[todo] = cut
+        small = _CLOSE * np.maximum(1.0, np.abs(cut))
+        todo = todo[(np.abs(f) > _CLOSE * np.maximum(1.0, np.abs(log_level[todo]))) & (high[todo] - low[todo] > small)]
+    out[bracketed] = np.exp(root[bracketed])
+    return out

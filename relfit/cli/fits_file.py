@@ -12,10 +12,11 @@ import pandas as pd
 
 from relfit.errors import ArgumentError, DataError, ReadError
 from relfit.families import FAMILIES, family_named
-from relfit.system.building import ChosenNodes, positions_of
-from relfit.system.components import Component
+from relfit.system import Component, System
+from relfit.system.building import positions_of
+from relfit.system.components import ages_in_hours, duration_array
 
-__all__ = ["is_fits_file", "nodes_of_file", "read_fits_table"]
+__all__ = ["is_fits_file", "read_fits_table", "system_from_file"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -116,17 +117,27 @@ def _numbers(column: pd.Series, name: str, path: Path, ending: str) -> FloatArra
     return found
 
 
-def nodes_of_file(
-    path: str | Path, nodes: Any = None, family: str = "best", by: str = "aicc", missing: str = "error"
-) -> ChosenNodes:
-    """The distribution of every node in a file of fits; `System.from_file` documents the arguments.
+def system_from_file(
+    path: str | Path,
+    nodes: Any = None,
+    ages: Any = 0.0,
+    *,
+    family: str = "best",
+    by: str = "aicc",
+    missing: str = "error",
+) -> System:
+    """A system from a file that ``relfit fit --out`` or ``relfit fit --json`` wrote (.csv, .json, .parquet).
+
+    Parameters are those of `relfit.system_from_fits`, but nodes without an estimate can only be rejected or dropped,
+    and there is no uncertainty to carry on, since a file of fits does not hold the times to failure.
 
     Raises
     ------
     ReadError
-        Where a row says ``ok`` but its parameters are missing or impossible; with line and column.
+        For a file that does not hold fits, or a row that says ``ok`` but has missing or impossible parameters; with
+        line and column.
     DataError
-        Where a node has no fit.
+        Where a node has no fit, or an impossible age.
     """
     place = Path(path)
     table = read_fits_table(place)
@@ -193,4 +204,8 @@ def nodes_of_file(
             assert column is not None
             columns.append(column)
         components.append(Component(kind.unchecked(*columns), where))
-    return ChosenNodes(tuple(components), names, np.full(rows.size, -1, dtype=np.int64), kept.astype(np.int64))
+    hours = duration_array(ages, "age")
+    if hours.ndim and hours.size > kept.max():
+        hours = hours[kept]
+    checked = ages_in_hours(hours, names.size, names)
+    return System.of_components(tuple(components), checked, names=names, sources=None, origin=None)

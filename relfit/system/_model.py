@@ -1,0 +1,414 @@
+"""`System`: the nodes that a job runs on, with the time until one too many of them has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.numeric.quadrature import integrate_reliability
+from relfit.results import Interval, Result, json_ready
+from relfit.system import sampling, uncertainty
+from relfit.system.components import duration_array
+from relfit.system.first_k import CELLS, FailureRule, node_hazards, node_tails
+from relfit.system.nodes import Nodes
+from relfit.system.quantities import Quantities, finite_hours
+from relfit.text import number
+
+__all__ = ["System", "SystemsBySize"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class System(Nodes, Quantities):
+    """Nodes of any families, parameters and ages, and what else can end a job on them.
+
+    Parameters
+    ----------
+    nodes : Distribution, or sequence of Distribution
+        A batch of a family (one entry per node), one distribution for all nodes, or a list with one for each node.
+    ages : float, duration, or array of these
+        Time since each node's last failure, in hours unless it says otherwise ("30 days", Timedelta).
+    names : sequence, optional
+        What the nodes are called in errors and tables; their positions from 0 when left out.
+    sources : array_like of int, optional
+        From which fitted group each node has its parameters, so that shared ones are known to be shared.
+    tolerance : int
+        How many nodes may fail before the job ends: hot spares, or replicas. Failed nodes are not replaced. With 0 the
+        first failure ends the job.
+    common : Distribution, list or dict of these, optional
+        Events that end the job whatever its nodes do (power, cooling, file system). A pair ``(distribution, age)``
+        gives the time since the last such event.
+    racks, rack_lives, rack_ages : optional
+        Label of each node's rack; the time to an event that takes all its nodes down (one distribution, or one for each
+        label); its age. Only racks with nodes in the system count.
+    rack_events : {"nodes", "job"}
+        With a tolerance: whether an event of a rack counts as the failure of all its nodes in the system, or ends the
+        job. Without one it always ends the job.
+    unit : str
+        Unit of ages that are plain numbers.
+    longest_age : float or duration, optional
+        An age above it, a hundred years if left out, is rejected as one in other units; None allows any.
+
+    Raises
+    ------
+    DataError
+        For an impossible age or parameter; the error names the node.
+    ArgumentError
+        For a system of no nodes, or arguments that do not fit together.
+
+    Notes
+    -----
+    All is computed from cumulative hazards, so 100 000 nodes do not underflow. ``R(x) = prod S_i(t_i + x) / S_i(t_i)``
+    (reliability-aware allocation, chapter 4).
+
+    Examples
+    --------
+    Three nodes of one family, 200 hours after their last failures (reliability-aware allocation, chapter 4):
+
+    >>> import relfit as rf
+    >>> system = rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0)
+    >>> system.reliability(350.0).round(4).tolist(), system.mttf().round(4).tolist()
+    (0.4877, 522.4005)
+
+    With one of them to spare:
+
+    >>> rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0, tolerance=1).mttf().round(1).tolist()
+    1399.4
+    """
+
+    # ------------------------------------------------------------ what is asked
+
+    @cached_property
+    def _rule(self) -> FailureRule:
+        return FailureRule(self.tolerance, self.common, self.racks, self.rack_events)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return ()
+
+    def _combined(self, x: FloatArray, *, rates: bool, every: bool = False, count: int | None = None) -> FloatArray:
+        """Log reliabilities, or failure rates, of all nodes (m, 1), or of the first 1, 2, ... `count` (m, count)."""
+        if self.tolerance and rates:
+            x = np.maximum(x, 1e-100)  # the limit at zero
+        size = self.n_nodes if count is None else count
+        out = np.empty((x.size, size if every else 1))
+        step = max(1, CELLS // size) if not every else x.size
+        for first in range(0, x.size, step):
+            part = x[first : first + step]
+            spent = node_hazards(self.components, self.ages, part, count=count)
+            rate = node_hazards(self.components, self.ages, part, rates=True, count=count) if rates else None
+            out[first : first + step] = self._rule.combine(part, spent, rate, every=every)[int(rates)]
+        return out
+
+    def _log_reliability(self, x: FloatArray) -> FloatArray:
+        return self._combined(x[:, 0], rates=False)
+
+    def _rate(self, x: FloatArray) -> FloatArray:
+        return self._combined(x[:, 0], rates=True)
+
+    def _finite(self) -> BoolArray:
+        return self._rule.means_are_finite(node_tails(self.components, self.n_nodes)).reshape(1)
+
+    def node_cumulative_hazards(self, horizon: Any) -> FloatArray:
+        """Conditional cumulative hazard of each node until `horizon`, shape (n_nodes,) and that of the horizon."""
+        x = duration_array(horizon, "horizon")
+        return np.ascontiguousarray(node_hazards(self.components, self.ages, x.reshape(-1)).T).reshape(-1, *x.shape)
+
+    def sample(self, size: int = 1, rng: Any = 0) -> FloatArray:
+        """Random times to failure of the job in hours, shape (size,); infinite where it never fails.
+
+        Parameters
+        ----------
+        size : int
+        rng : int or numpy.random.Generator
+        """
+        return sampling.sample(self.components, self.ages, self._rule, size, rng)
+
+    def sequences(
+        self, until: Any = None, failures: int | None = None, size: int = 1, rng: Any = 0, *, repair: Any = None
+    ) -> sampling.Sequences:
+        """Random sequences of failures: a node that fails starts anew, the others go on ageing.
+
+        Parameters
+        ----------
+        until : float or duration, optional
+            End of each sequence.
+        failures : int, optional
+            Number of failures in each sequence; one of the two is needed.
+        size : int
+            Number of sequences.
+        rng : int or numpy.random.Generator
+        repair : Distribution or duration, optional
+            Time that a failed node is down, before it starts anew; none when left out.
+
+        Returns
+        -------
+        Sequences
+            Failures in order of time, with their nodes.
+
+        Notes
+        -----
+        Tolerance does not matter here. Events of racks and common causes are not part of the sequences.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> rf.System(rf.families.Weibull(0.8, [1000.0] * 20), ages=600.0).sequences(until="30 days", rng=1)
+        Sequences: 12 failures of 20 nodes in 1 sequence until 720 h
+        """
+        return sampling.sequences(self.components, self.ages, self.names, until, failures, size, rng, repair)
+
+    # ------------------------------------------------------- the first k nodes
+
+    def by_size(self, horizon: Any = "24h", order: npt.ArrayLike | None = None) -> SystemsBySize:
+        """Reliability, hazard and mean time to failure of the first k nodes, for every k.
+
+        Parameters
+        ----------
+        horizon : float or duration, or array of these
+            Horizons of the reliability and the hazard.
+        order : array_like of int, optional
+            Positions of the nodes in the order in which they are added; as they stand when left out.
+
+        Returns
+        -------
+        SystemsBySize
+
+        Raises
+        ------
+        ArgumentError
+            For a position that is not there or stands twice.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> found = rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0).by_size(350.0)
+        >>> found.reliability.round(4).tolist(), found.mttf.round(1).tolist()
+        ([0.7871, 0.6196, 0.4877], [1761.3, 814.7, 522.4])
+        """
+        positions = np.arange(self.n_nodes) if order is None else self.checked_positions(order)
+        nodes, x = self if order is None else self.take(positions), finite_hours(horizon)
+        mttf, hazard = nodes.quantity_by_size("mttf"), nodes.quantity_by_size("hazard", x)
+        return SystemsBySize(self, positions, x, nodes.quantity_by_size("reliability", x), hazard, mttf)
+
+    def quantity_by_size(self, quantity: str, at: FloatArray | None = None) -> FloatArray:
+        """One quantity of the first k nodes for every k, shape (n_nodes,) and that of `at`.
+
+        Parameters
+        ----------
+        quantity : {"reliability", "cdf", "cumulative_hazard", "hazard", "mttf"}
+        at : ndarray, optional
+            Hours from now; none for the mean time to failure.
+        """
+        if self._rule.racks_count:  # each size counts its own racks
+            spare = self.tolerance
+            parts = [self.take(np.arange(k)) for k in range(spare + 1, self.n_nodes + 1)]
+            never = {"reliability": 1.0, "mttf": np.inf}.get(quantity, 0.0)
+            values = [getattr(part, quantity)(*(() if at is None else (at,))) for part in parts]
+            return np.stack([np.full_like(values[0], never)] * spare + values)
+        if at is None:
+            return self._means_by_size()
+        found = self._combined(at.reshape(-1), rates=quantity == "hazard", every=True).T.reshape(-1, *at.shape)
+        with np.errstate(under="ignore"):
+            if quantity == "reliability":
+                return np.exp(found)
+            return -np.expm1(found) if quantity == "cdf" else found if quantity == "hazard" else -found
+
+    def _means_by_size(self) -> FloatArray:
+        finite = self._rule.means_are_finite(node_tails(self.components, self.n_nodes), every=True)
+        if not finite.any():
+            return np.full(self.n_nodes, np.inf)
+
+        def log_reliability(time: FloatArray, count: int) -> FloatArray:
+            found = self._combined(time[:, 0], rates=False, every=True, count=count)
+            found[:, ~finite[:count]] = -np.inf
+            return found
+
+        found = integrate_reliability(log_reliability, self.quantile(0.5), self.n_nodes)
+        return np.where(finite, found, np.inf)
+
+    # -------------------------------------------------------------- uncertainty
+
+    def _parameters(self) -> uncertainty.DrawnParameters:
+        sources = uncertainty.sources_of(self.components, self.names, self.sources, self.origin)
+        return uncertainty.DrawnParameters(sources, self.n_nodes)
+
+    def drawn(self, n_draws: int = 199, rng: Any = 0) -> Iterator[System]:
+        """The system with parameters as likely as the fits leave them, one draw after the other.
+
+        Parameters
+        ----------
+        n_draws : int
+        rng : int or numpy.random.Generator
+
+        Raises
+        ------
+        ArgumentError
+            For a system of given parameters, or fits without a covariance.
+        """
+        for components in self._parameters().components(n_draws, rng):
+            yield self._replaced(components, self.ages)
+
+    def drawn_values(self, quantity: str, at: Any = None, n_draws: int = 999, rng: Any = 0) -> FloatArray:
+        """A quantity in every draw of the parameters, shape (n_draws,) and that of `at`; see `interval`."""
+        return self._parameters().values(quantity, at, self.ages, self._rule, n_draws, rng)
+
+    def interval(
+        self, quantity: str, at: Any = None, level: float = 0.95, *, n_draws: int = 999, rng: Any = 0
+    ) -> Interval:
+        """Limits of a quantity that the uncertainty of the fitted parameters leaves, for systems made from fits.
+
+        Parameters
+        ----------
+        quantity : str
+            ``reliability``, ``cdf``, ``cumulative_hazard``, ``hazard``, ``pdf``, ``quantile``, ``mttf``,
+            ``mean_residual_life``, ``truncated_mean`` or ``mean_given_failure``.
+        at : optional
+            The horizon or age in hours or as text such as "24h", or the probability of a quantile; any shape.
+        level : float
+            Between 0 and 1.
+        n_draws : int
+            Draws of the parameters, normal around the fits in their free coordinates.
+        rng : int or numpy.random.Generator
+
+        Returns
+        -------
+        Interval
+            With the status ``infinite`` where the estimate is, ``not_defined`` where a limit cannot be had.
+
+        Raises
+        ------
+        ArgumentError
+            For a system of given parameters, an unknown quantity, a level outside 0..1, too few draws, or fits without
+            a covariance.
+
+        Notes
+        -----
+        Nodes that share a fit share its draws. Percentiles are reflected at the estimate (`uncertainty.limits`), but
+        for pooled nodes: there the draws are what the nodes may be. Ages are taken as known, and so are the times to
+        events of racks and common causes.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> times = rf.LifeData.from_array(rf.families.Weibull(0.8, 1000.0).sample(60, rng=1))
+        >>> system = rf.system_from_fits(rf.fit(times, "weibull")["weibull"], nodes=[0] * 4, ages=100.0)
+        >>> system.interval("reliability", "24h").to_frame().round(2).to_numpy().tolist()
+        [[0.89, 0.84, 0.91, 'ok']]
+        """
+        point = uncertainty.checked(quantity, at, level, n_draws, by_size=False)
+        parameters = self._parameters()
+        asked = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
+        drawn = parameters.values(asked, point, self.ages, self._rule, n_draws, rng)
+        estimate = getattr(self, asked)(*(() if point is None else (point,)))
+        most = point if quantity in ("truncated_mean", "mean_given_failure") and point is not None else np.inf
+        labels = pd.Index([quantity])
+        if point is not None:
+            labels = pd.Index(point.ravel(), name="probability" if quantity == "quantile" else "at_hours")
+        return _interval(quantity, level, point, estimate, drawn, parameters, labels, most)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemsBySize(Result):
+    """Systems of the first k nodes, k = 1 ... K.
+
+    Attributes
+    ----------
+    system : System
+    order : ndarray of int, shape (K,)
+        Nodes in the order in which they are added.
+    horizon : ndarray, shape (...)
+        Hours.
+    reliability, hazard : ndarray, shape (K, ...)
+        At the horizons; hazards per hour.
+    mttf : ndarray, shape (K,)
+        Mean times to failure in hours, to a relative error of 1e-9.
+    """
+
+    system: System
+    order: IntArray
+    horizon: FloatArray
+    reliability: FloatArray
+    hazard: FloatArray
+    mttf: FloatArray
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of nodes, shape (K,)."""
+        return np.arange(1, self.order.size + 1, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return int(self.order.size)
+
+    @property
+    def headline(self) -> str:
+        """The mean times to failure of the smallest and of the largest system."""
+        first, last = number(float(self.mttf[0])), number(float(self.mttf[-1]))
+        return f"Mean time to failure goes from {first} h on 1 node to {last} h on {len(self):,}."
+
+    def interval(
+        self, quantity: str = "reliability", level: float = 0.95, *, n_draws: int = 199, rng: Any = 0
+    ) -> Interval:
+        """Limits for every k, at the horizons, along a first axis; see `System.interval`.
+
+        Parameters
+        ----------
+        quantity : {"reliability", "cdf", "cumulative_hazard", "hazard", "mttf"}
+        level, n_draws, rng
+            As for `System.interval`.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> fits = rf.fit(rf.LifeData.from_array(rf.families.Weibull(0.8, 1000.0).sample(60, rng=1)), "weibull")
+        >>> found = rf.system_from_fits(fits, nodes=10).by_size("24h").interval("mttf", 0.9)
+        >>> found.low.shape, bool((found.low < found.estimate).all())
+        ((10,), True)
+        """
+        at = None if quantity == "mttf" else self.horizon
+        uncertainty.checked(quantity, at, level, n_draws, by_size=True)
+        asked = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
+        nodes = self.system.take(self.order)
+        drawn = np.stack([one.quantity_by_size(asked, at) for one in nodes.drawn(n_draws, rng)])
+        labels = pd.Index(self.sizes, name="nodes")
+        if at is not None and at.size != 1:
+            labels = pd.MultiIndex.from_product([self.sizes, at.ravel()], names=["nodes", "at_hours"])
+        return _interval(quantity, level, at, nodes.quantity_by_size(asked, at), drawn, nodes._parameters(), labels)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per k: the node added, mean time to failure, and reliability and hazard at each horizon."""
+        frame = pd.DataFrame({"nodes": self.sizes, "added": self.system.names[self.order], "mttf": self.mttf})
+        for name, values in (("reliability", self.reliability), ("hazard", self.hazard)):
+            for i, x in enumerate(self.horizon.reshape(-1)):
+                frame[f"{name}_{x:g}h"] = values.reshape(len(self), -1)[:, i]
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The horizons, and the rows of `to_frame`."""
+        return {"horizon": json_ready(self.horizon), "sizes": json_ready(self.to_frame())}
+
+
+def _interval(
+    quantity: str, level: float, at: FloatArray | None, estimate: FloatArray, drawn: FloatArray,
+    parameters: uncertainty.DrawnParameters, labels: pd.Index, most: npt.ArrayLike = np.inf,
+) -> Interval:  # fmt: skip
+    """An interval from draws, which are cumulative hazards where the quantity is a probability."""
+    reflect = not any(source.pooled for source in parameters.sources)
+    low, high = uncertainty.limits(estimate, drawn, level, reflect=reflect, most=most)
+    if quantity == "reliability":
+        estimate, low, high = np.exp(-estimate), np.exp(-high), np.exp(-low)
+    elif quantity == "cdf":
+        estimate, low, high = (-np.expm1(-value) for value in (estimate, low, high))
+    status = np.full(estimate.shape, "ok", dtype=object)
+    status[np.isnan(low) | np.isnan(high)] = "not_defined"
+    status[np.isinf(estimate)] = "infinite"
+    return Interval(quantity, "draws", level, at, estimate, low, high, status, labels)

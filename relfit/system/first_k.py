@@ -1,0 +1,333 @@
+"""Probability that the first k nodes of an order still run their job, for every k or for all: the one engine.
+
+The nodes' conditional cumulative hazards are added up along the order. Where some nodes may fail, the number of failed
+nodes is counted by recursion over the nodes; events of racks and common causes come in beside them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from relfit.families.distribution import HEAVIEST
+from relfit.numeric.batches import over_groups
+from relfit.system.common_cause import CommonCause, Racks
+from relfit.system.components import Component
+
+__all__ = ["CELLS", "FailureRule", "node_cumulative_hazards", "node_hazards", "node_tails"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+CELLS = 2_000_000
+"""Entries of a matrix of times by nodes that are held at a time."""
+
+_STEEP = 1e6  # stands for an infinite tail index in sums
+_EARLY = 1e-100  # hours: where a limit at zero is wanted
+
+
+def in_threads(size: int, weight: int, work: Callable[[int, int], None]) -> None:
+    """Call ``work(first, last)`` on parts of ``range(size)``, each item of which weighs about `weight` lives."""
+    over_groups(np.arange(size + 1, dtype=np.int64) * max(weight, 1), work)
+
+
+def node_hazards(
+    components: Sequence[Component], ages: FloatArray, x: FloatArray, *, rates: bool = False, count: int | None = None
+) -> FloatArray:
+    """Conditional cumulative hazards of the nodes, or failure rates per hour, shape (m, n).
+
+    Parameters
+    ----------
+    components : sequence of Component
+    ages : ndarray, shape (n,)
+        Hours.
+    x : ndarray, shape (m,)
+        Hours from now.
+    rates : bool
+        Failure rates at ``age + x`` in place of ``H(age + x) - H(age)``.
+    count : int, optional
+        Of the first so many nodes only.
+    """
+    size = ages.size if count is None else count
+    out = np.empty((x.size, size))
+    for component in components:
+        family, where = component.family, component.positions
+        if size < ages.size:
+            family, where = family[where < size], where[where < size]
+        adjacent = where.size and bool((np.diff(where) == 1).all())
+
+        def fill(a: int, b: int, family=family, where=where, adjacent=adjacent) -> None:  # type: ignore[no-untyped-def]
+            nodes = slice(int(where[a]), int(where[b - 1]) + 1) if adjacent else where[a:b]
+            with np.errstate(over="ignore", under="ignore"):
+                if rates:
+                    out[:, nodes] = family[a:b].hazard(ages[nodes] + x[:, None])
+                else:
+                    out[:, nodes] = family[a:b].conditional_cumulative_hazard(x[:, None], ages[nodes])
+
+        in_threads(where.size, 4 * x.size, fill)
+    return out
+
+
+def node_cumulative_hazards(components: Sequence[Component], ages: FloatArray, x: npt.ArrayLike) -> FloatArray:
+    """Conditional cumulative hazard of every node, ``H_i(age_i + x) - H_i(age_i)``, shape (n_nodes, m).
+
+    Parameters
+    ----------
+    components : sequence of Component
+    ages : ndarray, shape (n_nodes,)
+        Hours.
+    x : array_like, shape (m,)
+        Hours from now.
+    """
+    return np.ascontiguousarray(node_hazards(components, ages, np.asarray(x, dtype=np.float64).reshape(-1)).T)
+
+
+def node_tails(components: Sequence[Component], size: int) -> FloatArray:
+    """Tail index of every node (`Distribution.tail_index`), cut at a million so that sums stay finite."""
+    out = np.empty(size)
+    for component in components:
+        out[component.positions] = component.family.tail_index()
+    return np.minimum(out, _STEEP)
+
+
+@dataclass(frozen=True, eq=False)
+class FailureRule:
+    """When failures of nodes, events of racks and common causes end a job.
+
+    Attributes
+    ----------
+    tolerance : int
+        Nodes that may fail.
+    common : CommonCause or None
+    racks : Racks or None
+    rack_events : str
+        With a tolerance, ``nodes`` where an event of a rack is the failure of its nodes, ``job`` where it ends the job.
+    """
+
+    tolerance: int
+    common: CommonCause | None
+    racks: Racks | None
+    rack_events: str
+
+    @property
+    def racks_count(self) -> bool:
+        """Whether events of racks are counted as failures of their nodes."""
+        return self.tolerance > 0 and self.racks is not None and self.rack_events == "nodes"
+
+    def combine(
+        self, x: FloatArray, spent: FloatArray, rates: FloatArray | None = None, *, every: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """Log reliability of the job, and its failure rate per hour given that it runs.
+
+        Parameters
+        ----------
+        x : ndarray, shape (r,)
+            Hours from now.
+        spent, rates : ndarray, shape (r, n)
+            Conditional cumulative hazards of the nodes, which may be overwritten, and their rates if wanted.
+        every : bool
+            Of the first k nodes for every k, not with racks that count as failures of their nodes.
+
+        Returns
+        -------
+        log_alive, rate : ndarray, shape (r, n) or (r, 1)
+            The rate is empty unless `rates` are given.
+        """
+        if self.tolerance:
+            log_alive, rate = self._counted(x, spent, rates, every)
+            more: tuple[FloatArray, FloatArray] = (np.zeros_like(log_alive), np.zeros_like(rate))
+            self._add_others(x, *more, every)
+            return log_alive - more[0].cumsum(axis=1), rate + more[1].cumsum(axis=1)
+        rate = np.empty((x.size, 0)) if rates is None else rates
+        if not every:
+            spent, rate = spent.sum(axis=1, keepdims=True), rate.sum(axis=1, keepdims=True)[:, : rate.shape[1]]
+        self._add_others(x, spent, rate, every)
+        np.cumsum(spent, axis=1, out=spent)
+        return np.negative(spent, out=spent), np.cumsum(rate, axis=1) if rate.size else rate
+
+    def _add_others(self, x: FloatArray, spent: FloatArray, rate: FloatArray, every: bool) -> None:
+        """Add hazards of racks at the first of their nodes, and of common causes at the first node, in place."""
+        if self.common is not None:
+            spent[:, 0] += node_hazards(self.common.components, self.common.ages, x).sum(axis=1)
+            if rate.size:
+                rate[:, 0] += node_hazards(self.common.components, self.common.ages, x, rates=True).sum(axis=1)
+        if self.racks is not None and not self.racks_count:
+            used, at = np.unique(self.racks.of_node[: spent.shape[1] if every else None], return_index=True)
+            at = at if every else np.zeros_like(at)
+            np.add.at(spent.T, at, node_hazards(self.racks.components, self.racks.ages, x).T[used])
+            if rate.size:
+                np.add.at(rate.T, at, node_hazards(self.racks.components, self.racks.ages, x, rates=True).T[used])
+
+    def _counted(
+        self, x: FloatArray, spent: FloatArray, rates: FloatArray | None, every: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        size = spent.shape[1]
+        rate = np.empty((0, size)) if rates is None else rates
+        order, blocks = np.arange(size), np.array([0, size])
+        rack_spent = rack_rate = np.zeros((x.size, 1))
+        if self.racks_count and self.racks is not None:
+            order = np.argsort(self.racks.of_node, kind="stable")
+            used, first = np.unique(self.racks.of_node[order], return_index=True)
+            blocks = np.append(first, size)
+            rack_spent, rack_rate = (
+                node_hazards(self.racks.components, self.racks.ages, x, rates=wanted)[:, used]
+                for wanted in (False, True)
+            )
+        out = np.empty((x.size, size if every else 1)), np.empty((x.size, size if every else 1))
+        in_threads(
+            x.size,
+            size * (self.tolerance + 2),
+            lambda a, b: _count_failures(
+                spent, rate, order, blocks, rack_spent, rack_rate, self.tolerance, every, out[0], out[1], a, b
+            ),
+        )
+        return out[0], out[1] if rates is not None else np.empty((x.size, 0))
+
+    def means_are_finite(self, tails: FloatArray, *, every: bool = False) -> npt.NDArray[np.bool_]:
+        """Whether the mean time to failure is finite, from the nodes' tail indices, shape (..., n).
+
+        All but `tolerance` of the nodes must fail, those of the heaviest tails the last: their indices add up, with
+        those of racks and common causes, and the mean is finite above 1. For every k, shape (n,); else (...).
+        """
+        more = np.zeros(tails.shape[-1])
+        if self.common is not None:
+            more[0] = node_tails(self.common.components, self.common.ages.size).sum()
+        if self.racks is not None:
+            rack = node_tails(self.racks.components, self.racks.ages.size)
+            used, at = np.unique(self.racks.of_node, return_index=True)
+            if not self.racks_count:
+                np.add.at(more, at, rack[used])
+            elif (rack[used] >= _STEEP).all():
+                more[self.tolerance] = _STEEP
+        if not every:
+            own = np.sort(tails, axis=-1)[..., : tails.shape[-1] - self.tolerance].sum(axis=-1)
+            return np.asarray(own + more.sum() > HEAVIEST)
+        total = np.cumsum(tails + more) - (_largest(tails, self.tolerance) if self.tolerance else 0.0)
+        return (total > HEAVIEST) & (np.arange(tails.size) >= self.tolerance)
+
+
+def _largest(values: FloatArray, count: int) -> FloatArray:
+    """Sum of the `count` largest of the first k values, for every k."""
+    kept: list[float] = []
+    total, out = 0.0, np.empty(values.size)
+    for k, value in enumerate(values.tolist()):
+        if len(kept) < count:
+            heapq.heappush(kept, value)
+            total += value
+        else:
+            total += value - heapq.heappushpop(kept, value)
+        out[k] = total
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_failures(
+    spent: np.ndarray, rate: np.ndarray, order: np.ndarray, blocks: np.ndarray, rack_spent: np.ndarray,
+    rack_rate: np.ndarray, allowed: int, every: bool, log_alive: np.ndarray, density: np.ndarray, first: int, last: int,
+) -> None:  # fmt: skip
+    """Log of the probability that at most `allowed` nodes have failed, and minus its derivative by time.
+
+    The exact recursion over the nodes of the probabilities f of 0, 1, ... failures, with their derivatives g. Where few
+    failures are expected the probability of more than allowed is summed instead, so that it keeps its digits. A rack's
+    nodes come in together: an event of the rack adds all of them to the failures before.
+
+    Parameters
+    ----------
+    spent, rate : float (r, n)
+        Cumulative hazards and rates of the nodes; rates without rows leave the derivative out.
+    order, blocks : int
+        Nodes rack by rack, and where each rack begins among these.
+    rack_spent, rack_rate : float (r, racks)
+        Zero for a rack that has no events.
+    every : bool
+        Read off after every node.
+    log_alive, density : float (r, n) or (r, 1), filled in rows `first` to `last`
+    """
+    slopes = rate.shape[0] > 0
+    racks = blocks.size > 2
+    for j in range(first, last):
+        f, g = np.zeros(allowed + 1), np.zeros(allowed + 1)
+        f[0] = 1.0
+        over, over_slope, shift = 0.0, 0.0, 0.0
+        seen, low, high = 0, 0, 0  # nodes so far; f is zero outside of low to high
+        for block in range(blocks.size - 1):
+            down = rack_spent[j, block]
+            if down > 0.0:
+                old_f, old_g, old_over, old_over_slope = f.copy(), g.copy(), over, over_slope
+            for place in range(blocks[block], blocks[block + 1]):
+                node = order[place]
+                alive, failed = math.exp(-spent[j, node]), -math.expm1(-spent[j, node])
+                top = min(high + 1, allowed)
+                if slopes:
+                    lost = rate[j, node] * alive
+                    over_slope += lost * f[allowed] + failed * g[allowed]
+                    for k in range(top, low, -1):
+                        g[k] = g[k] * alive + g[k - 1] * failed + lost * (f[k - 1] - f[k])
+                    g[low] = g[low] * alive - lost * f[low]
+                over += failed * f[allowed]
+                for k in range(top, low, -1):
+                    f[k] = f[k] * alive + f[k - 1] * failed
+                f[low] *= alive
+                high = top if f[top] > 1e-300 or g[top] != 0.0 else high
+                seen += 1
+                if seen % 8 == 0 and not racks:
+                    factor = _rescaled(f, g, low, high)
+                    over, over_slope, shift = over * factor, over_slope * factor, shift - math.log(factor)
+                    while low < high and f[low] < 1e-290:
+                        f[low], g[low] = 0.0, 0.0
+                        low += 1
+                if every:
+                    log_alive[j, node], density[j, node] = _result(f, g, low, high, over, over_slope, shift)
+            if down > 0.0:
+                size = blocks[block + 1] - blocks[block]
+                alive, failed, lost = math.exp(-down), -math.expm1(-down), rack_rate[j, block] * math.exp(-down)
+                beyond, beyond_slope = old_over, old_over_slope
+                for k in range(max(allowed - size + 1, 0), allowed + 1):
+                    beyond += old_f[k]
+                    beyond_slope += old_g[k]
+                over_slope = alive * over_slope - lost * over + failed * beyond_slope + lost * beyond
+                over = alive * over + failed * beyond
+                for k in range(allowed + 1):
+                    before, before_slope = (old_f[k - size], old_g[k - size]) if k >= size else (0.0, 0.0)
+                    g[k] = alive * g[k] - lost * f[k] + failed * before_slope + lost * before
+                    f[k] = alive * f[k] + failed * before
+                high = min(seen, allowed)
+                factor = _rescaled(f, g, 0, high)
+                over, over_slope, shift = over * factor, over_slope * factor, shift - math.log(factor)
+        if not every:
+            log_alive[j, 0], density[j, 0] = _result(f, g, low, high, over, over_slope, shift)
+
+
+@numba.njit(cache=True, nogil=True)
+def _rescaled(f: np.ndarray, g: np.ndarray, low: int, high: int) -> float:
+    """Scale probabilities that are close to underflow to a largest of one; gives the factor."""
+    peak = 0.0
+    for k in range(low, high + 1):
+        peak = max(peak, f[k])
+    if not 0.0 < peak < 1e-100:
+        return 1.0
+    for k in range(low, high + 1):
+        f[k] /= peak
+        g[k] /= peak
+    return 1.0 / peak
+
+
+@numba.njit(cache=True, nogil=True)
+def _result(
+    f: np.ndarray, g: np.ndarray, low: int, high: int, over: float, over_slope: float, shift: float
+) -> tuple[float, float]:
+    total, slope = 0.0, 0.0
+    for k in range(low, high + 1):
+        total += f[k]
+        slope += g[k]
+    if shift == 0.0 and total > 0.5:
+        return math.log1p(-over), over_slope / total
+    if total > 0.0:
+        return math.log(total) + shift, -slope / total
+    return -np.inf, np.nan

@@ -1,0 +1,249 @@
+"""The nodes of a system: which they are, how old, and what else can end a job on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.families import Distribution, Family
+from relfit.results import json_ready
+from relfit.system.common_cause import CommonCause, Racks, common_cause, racks_of
+from relfit.system.components import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
+
+__all__ = ["Nodes"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+RACK_EVENTS = ("nodes", "job")
+_FAR = 2.0  # times the longest time to failure that was fitted, above which an age is worth a note
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Nodes:
+    """The checked parts of a `System`, and the same nodes in other numbers or of other ages."""
+
+    components: tuple[Component, ...]
+    ages: FloatArray
+    names: pd.Index
+    sources: IntArray | None
+    origin: Any
+    tolerance: int
+    common: CommonCause | None
+    racks: Racks | None
+    rack_events: str
+
+    def __init__(
+        self,
+        nodes: Distribution | Sequence[Distribution],
+        ages: Any = 0.0,
+        *,
+        names: Any = None,
+        sources: npt.ArrayLike | None = None,
+        tolerance: int = 0,
+        common: Any = None,
+        racks: Any = None,
+        rack_lives: Any = None,
+        rack_ages: Any = 0.0,
+        rack_events: str = "nodes",
+        unit: str = "hours",
+        longest_age: Any = LONGEST_AGE,
+    ) -> None:
+        labels = None if names is None else pd.Index(names)
+        durations = duration_array(ages, "age", unit)
+        count = labels.size if labels is not None else durations.size if durations.ndim else None
+        if durations.ndim and labels is not None and durations.size not in (1, labels.size):
+            raise ArgumentError(f"{labels.size} names but {durations.size} ages")
+        components = components_of(nodes, count, labels)
+        size = sum(len(component) for component in components)
+        checked = ages_in_hours(durations, size, labels, longest=longest_age)
+        own = None if sources is None else np.asarray(sources, dtype=np.int64)
+        if own is not None and own.shape != (size,):
+            raise ArgumentError(f"{size} nodes but sources of shape {own.shape}")
+        self._finish(
+            components, checked, names=pd.RangeIndex(size) if labels is None else labels, sources=own, origin=None,
+            tolerance=tolerance, common=common, racks=racks_of(racks, rack_lives, rack_ages, size),
+            rack_events=rack_events,
+        )  # fmt: skip
+
+    def _finish(
+        self, components: tuple[Component, ...], ages: FloatArray, *, names: pd.Index, sources: IntArray | None,
+        origin: Any, tolerance: int = 0, common: Any = None, racks: Racks | None = None, rack_events: str = "nodes",
+    ) -> None:  # fmt: skip
+        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, np.integer)) or tolerance < 0:
+            raise ArgumentError(f"tolerance={tolerance!r}", remedy="give the number of nodes that may fail")
+        if tolerance >= ages.size:
+            raise ArgumentError(
+                f"a system of {ages.size} nodes cannot lose {tolerance}", remedy=f"give at most {ages.size - 1}"
+            )
+        if rack_events not in RACK_EVENTS:
+            raise ArgumentError(f"rack_events={rack_events!r}", remedy=f"use one of {', '.join(RACK_EVENTS)}")
+        values = {
+            "components": components, "ages": ages, "names": names, "sources": sources, "origin": origin,
+            "tolerance": int(tolerance), "common": common_cause(common), "racks": racks, "rack_events": rack_events,
+        }  # fmt: skip
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_components(
+        cls, components: tuple[Component, ...], ages: FloatArray, *, racks: Any = None, rack_lives: Any = None,
+        rack_ages: Any = 0.0, **options: Any,
+    ) -> Self:  # fmt: skip
+        """A system of checked nodes; racks as in the constructor, or `Racks`; options are the other fields."""
+        system = object.__new__(cls)
+        if not isinstance(racks, Racks):
+            racks = racks_of(racks, rack_lives, rack_ages, ages.size)
+        system._finish(components, ages, racks=racks, **options)
+        return system
+
+    def _replaced(self, components: tuple[Component, ...], ages: FloatArray, **changes: Any) -> Self:
+        names = ("names", "sources", "origin", "tolerance", "common", "racks", "rack_events")
+        options = {**{name: getattr(self, name) for name in names}, **changes}
+        return type(self).of_components(components, ages, **options)
+
+    # --------------------------------------------------------------- the nodes
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.ages.size)
+
+    def __len__(self) -> int:
+        return self.n_nodes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What should be looked at before the system is relied on, in sentences; often none.
+
+        A node of a system made from fits that is more than twice as old as the longest time to failure that the fits
+        have seen is named: either its age is in other units, or the answer rests on the form of the family alone.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> fits = rf.fit(rf.LifeData.from_array([30.0, 70.0, 200.0, 400.0]), "weibull")
+        >>> print(rf.system_from_fits(fits, nodes=2, ages=[90.0, 9000.0]).notes[0].split(":")[0])
+        node 1 has an age of 9000 h, 22 times the longest time to failure that was fitted (400 h)
+        """
+        fitted = getattr(self.origin, "lives", None)
+        longest = float(np.nanmax(fitted.durations, initial=0.0)) if fitted is not None else 0.0
+        far = np.flatnonzero(self.ages > _FAR * longest)
+        if not far.size or not longest > 0.0:
+            return ()
+        worst = int(far[np.argmax(self.ages[far])])
+        others = f" (and {far.size - 1} other nodes)" if far.size > 1 else ""
+        return (
+            f"{node_label(self.names, worst)} has an age of {self.ages[worst]:.4g} h{others}, "
+            f"{self.ages[worst] / longest:.2g} times the longest time to failure that was fitted ({longest:.4g} h): "
+            "are ages in hours? If so, the answer rests on the form of the family alone.",
+        )
+
+    def take(self, positions: npt.ArrayLike) -> Self:
+        """The system of the nodes at these positions, in this order; positions or a mask.
+
+        Raises
+        ------
+        ArgumentError
+            For no position, one that is not there, or one given twice.
+        """
+        chosen = self.checked_positions(positions)
+        place = np.full(self.n_nodes, -1, dtype=np.int64)
+        place[chosen] = np.arange(chosen.size)
+        parts = []
+        for component in self.components:
+            new = place[component.positions]
+            some = np.flatnonzero(new >= 0)
+            if some.size:
+                some = some[np.argsort(new[some])]
+                parts.append(Component(component.family[some], new[some]))
+        return self._replaced(
+            tuple(parts), self.ages[chosen], names=self.names[chosen],
+            sources=None if self.sources is None else self.sources[chosen],
+            racks=None if self.racks is None else self.racks.take(chosen),
+        )  # fmt: skip
+
+    def checked_positions(self, positions: npt.ArrayLike) -> IntArray:
+        """Positions of nodes as an array, from positions or a mask; raises as `take` does."""
+        places = np.asarray(positions)
+        if places.dtype == np.bool_:
+            if places.shape != (self.n_nodes,):
+                raise ArgumentError(f"a mask of shape {places.shape} for {self.n_nodes} nodes")
+            places = np.flatnonzero(places)
+        elif places.dtype.kind not in "iu" and places.size:
+            raise ArgumentError(f"positions are {places.dtype}", remedy="give integers, or a mask")
+        chosen = places.astype(np.int64).reshape(-1)
+        if not chosen.size:
+            raise ArgumentError("a system of no nodes", remedy="give at least one node")
+        if chosen.min() < 0 or chosen.max() >= self.n_nodes:
+            bad = int(chosen[(chosen < 0) | (chosen >= self.n_nodes)][0])
+            raise ArgumentError(f"there is no node {bad}: the system has {self.n_nodes}")
+        values, counts = np.unique(chosen, return_counts=True)
+        if values.size < chosen.size:
+            raise ArgumentError(f"{node_label(self.names, int(values[counts > 1][0]))} is given twice")
+        return chosen
+
+    def at_age(self, ages: Any, unit: str = "hours") -> Self:
+        """The same nodes at other ages; racks and common causes keep theirs."""
+        checked = ages_in_hours(duration_array(ages, "age", unit), self.n_nodes, self.names, longest=None)
+        return self._replaced(self.components, checked)
+
+    def later(self, hours: Any) -> Self:
+        """The same system after a time in which nothing has failed."""
+        by = float(duration_array(hours))
+        if not by >= 0.0:
+            raise ArgumentError(f"{by:g} hours later", remedy="give a time at or above zero")
+        common, racks = self.common, self.racks
+        return self._replaced(
+            self.components, self.ages + by,
+            common=None if common is None else CommonCause(common.components, common.ages + by, common.names),
+            racks=None if racks is None else Racks(racks.of_node, racks.components, racks.ages + by, racks.names),
+        )  # fmt: skip
+
+    def tolerating(self, tolerance: int) -> Self:
+        """The same system with another number of nodes that may fail."""
+        return self._replaced(self.components, self.ages, tolerance=tolerance)
+
+    # ----------------------------------------------------------------- showing
+
+    def __repr__(self) -> str:
+        count: dict[str, int] = {}
+        for component in self.components:
+            count[component.family.name] = count.get(component.family.name, 0) + len(component)
+        kinds = ", ".join(f"{number} {name}" for name, number in count.items())
+        more = f"; tolerates {self.tolerance}" if self.tolerance else ""
+        more += f"; {self.racks.ages.size} racks" if self.racks is not None else ""
+        more += f"; {self.common.ages.size} common causes" if self.common is not None else ""
+        return f"System of {self.n_nodes} nodes ({kinds}), ages {self.ages.min():.4g} to {self.ages.max():.4g} h{more}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per node: its name, family, age, parameters, and its own mean time to failure from now."""
+        parts = []
+        for component in self.components:
+            family, where = component.family, component.positions
+            named = family.parameters() if isinstance(family, Family) else {}
+            part = pd.DataFrame({"node": self.names[where], "family": family.name, "age": self.ages[where], **named})
+            parts.append(part.assign(mttf=family.mean_residual_life(self.ages[where])).set_axis(where))
+        frame = pd.concat(parts).sort_index()
+        return frame[[*frame.columns.drop("mttf"), "mttf"]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The nodes and what else can end a job, ready for JSON."""
+        racks = self.racks
+        return {
+            "nodes": json_ready(self.to_frame().reset_index(drop=True)),
+            "tolerance": self.tolerance,
+            "rack_events": self.rack_events,
+            "racks": None if racks is None else [str(racks.names[i]) for i in racks.of_node],
+            "common": None if self.common is None else [str(name) for name in self.common.names],
+        }
