@@ -215,7 +215,7 @@ class Distribution(ABC):
         return np.maximum(found, 0.0)
 
     def tail_index(self) -> FloatArray:
-        """Power with which the probability to live falls in the end, as ``time**-index``; above 1 the mean is finite (`HEAVIEST`).
+        """Power with which the probability to live falls in the end, as ``time**-index``; above 1 the mean is finite.
 
         From the slope of the log of survival at the largest times that a float can hold; infinite from 100 on.
 

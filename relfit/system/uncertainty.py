@@ -17,7 +17,7 @@ from scipy import special
 
 from relfit.errors import ArgumentError
 from relfit.families import Family
-from relfit.fitting.general import jacobian
+from relfit.fitting.estimates import free_covariance
 from relfit.fitting.pooling import PooledFit
 from relfit.system.components import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
@@ -136,19 +136,15 @@ def _roots(fit: Any, kind: type[Family], groups: IntArray) -> tuple[FloatArray, 
     """Roots of the covariances of each group in free coordinates: its own, and what it shares with the fleet."""
     if isinstance(fit, PooledFit):
         return _pooled_roots(fit, groups)
-    slope = jacobian(kind, kind.to_free(fit.parameter_array[groups]))
-    natural = fit.covariance[groups]
-    with np.errstate(all="ignore"):
-        usable = np.isfinite(natural).all(axis=(1, 2)) & np.isfinite(slope).all(axis=(1, 2))
-        usable &= (np.diagonal(natural, axis1=1, axis2=2) >= 0.0).all(axis=1)
+    covariance = free_covariance(kind, kind.to_free(fit.parameter_array[groups]), fit.covariance[groups])
+    usable = np.isfinite(covariance).all(axis=(1, 2)) & (np.diagonal(covariance, axis1=1, axis2=2) >= 0.0).all(axis=1)
     if not usable.all():
         label = fit.groups[int(groups[np.flatnonzero(~usable)[0]])]
         raise ArgumentError(
             f"the {kind.name} fit of group {label!r} has no covariance ({fit.method})",
             remedy="fit by maximum likelihood, or pool the groups: fits.pool(...)",
         )
-    inverse = np.linalg.inv(slope)
-    return _root(np.einsum("gij,gjk,glk->gil", inverse, natural, inverse)), None
+    return _root(covariance), None
 
 
 def _pooled_roots(fit: PooledFit, groups: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -267,8 +267,3 @@ def test_bad_input(system: System) -> None:
     times = rf.LifeData.from_array(Weibull(0.8, 1000.0).sample(80, rng=1))
     with pytest.raises(ArgumentError, match="has no covariance"):
         system_from_fits(rf.fit(times, "weibull", method="moments"), nodes=3).interval("mttf")
-    pooled = system_from_fits(
-        rf.fit(rf.LifeData.from_groups({"a": times.durations, "b": [9.0]}, {"a": [True] * 80, "b": [False]}), "weibull"),
-        missing="drop",
-    )
-    assert pooled.n_nodes == 1
