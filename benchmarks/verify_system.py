@@ -45,10 +45,7 @@ def shared(shape: float, size: int, censored: float, replications: int) -> np.nd
     fit = rf.fit(lives_of(truth, replications, size, censored, rng), "weibull")["weibull"]
     ages = np.linspace(0.0, 2000.0, 8)
     right = System(Weibull(np.full(8, shape), np.full(8, 1000.0)), ages)
-    rows = [
-        inside(system_from_fits(fit, nodes=[int(r)] * 8, ages=ages), right, int(r))
-        for r in np.flatnonzero(fit.ok)
-    ]
+    rows = [inside(system_from_fits(fit, nodes=[int(r)] * 8, ages=ages), right, int(r)) for r in np.flatnonzero(fit.ok)]
     return np.array(rows)
 
 
