@@ -139,8 +139,6 @@ def repairable(n: int, rng: np.random.Generator) -> Rows:
     for mean in (15.0, 40.0):
         p = process_goodness(fit_process(poisson_histories(n, mean, rng, 0.6))).p
         yield f"Cramer-von Mises, power law, {mean:g} events", p
-    p = process_goodness(fit_process(poisson_histories(n, 20.0, rng), "log_linear"), 99, rng).p
-    yield "Cramer-von Mises, log-linear (bootstrap), 20 events", p
 
 
 def incidents_and_periods(n: int, rng: np.random.Generator) -> Rows:

@@ -13,10 +13,9 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
-from relfit.nonparametric.curves import times_per_group
+from relfit.nonparametric.curves import Grouped, times_per_group
 from relfit.numeric.batches import over_groups
 from relfit.numeric.grouped import cumulative, first_below, places
-from relfit.results import Result
 from relfit.text import count
 
 __all__ = ["TurnbullEstimate", "turnbull"]
@@ -33,7 +32,7 @@ _NO_MASS = 1e-7  # less mass than this is none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TurnbullEstimate(Result):
+class TurnbullEstimate(Grouped):
     """Masses on the innermost intervals; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
 
     Where within its interval a mass lies, the data do not say.
@@ -58,8 +57,6 @@ class TurnbullEstimate(Result):
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("offsets", "left", "right", "left_closed", "right_closed", "mass")
 
-    groups: pd.Index
-    offsets: IntArray
     left: FloatArray
     right: FloatArray
     left_closed: BoolArray
@@ -77,10 +74,6 @@ class TurnbullEstimate(Result):
             f"Turnbull estimates of {count(len(self.groups), 'group')} on {count(self.mass.size, 'interval')}, "
             f"{int((~self.converged).sum())} not converged"
         )
-
-    def codes(self) -> IntArray:
-        """Number of the group of each interval, shape (intervals,)."""
-        return np.repeat(np.arange(len(self.groups)), np.diff(self.offsets))
 
     def at(self, times: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Lowest and highest survival that the estimate allows at `times`; equal outside the intervals.
@@ -135,9 +128,8 @@ class TurnbullEstimate(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per interval, with the survival just after it."""
-        names = ("left", "right", "left_closed", "right_closed", "mass")
-        columns = {name: getattr(self, name) for name in names} | {"survival": self._survival()}
-        return pd.DataFrame(columns, index=self.groups[self.codes()])
+        table = self._table("left", "right", "left_closed", "right_closed", "mass")
+        return table.assign(survival=self._survival())
 
     def _survival(self) -> FloatArray:
         """Probability to outlive each interval."""
@@ -325,9 +317,6 @@ def _solve(
         if p.size:
             violation[group] = _maximise(p, a, b, w, tolerance)
             loglik[group] = _loglik(p, a, b, w)
-            for i in range(w.size):
-                if p[b[i, 0] : b[i, 1]].sum() < _NO_MASS:
-                    violation[group] = math.inf  # the likelihood rises as what the row is conditioned on fades
             mass[places[group] : places[group + 1]] = p
 
 
@@ -351,6 +340,8 @@ def _maximise(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, tolera
         p[:] = _improved(leap if better else two, a, b, w, score)
         worst = _violation(p, a, b, w, score)
         if turn % 10 == 9:
+            if _fades(p, b):
+                break
             trial = p.copy()
             for j in range(p.size):
                 if score[j] < 0.0 and p[j] < max(1e-5, min(1e-3, -0.1 * score[j])):
@@ -361,7 +352,16 @@ def _maximise(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, tolera
             now = _violation(trial, a, b, w, score)
             if now <= tolerance or _loglik(trial, a, b, w) >= _loglik(p, a, b, w) - 1e-9 * w.sum():
                 p[:], worst = trial, now
-    return worst
+    return math.inf if _fades(p, b) else worst
+
+
+@numba.njit(cache=True, nogil=True)
+def _fades(p: np.ndarray, b: np.ndarray) -> bool:
+    """Whether what a row is conditioned on has no mass: the likelihood then rises for ever less of it."""
+    least = 1.0
+    for i in range(b.shape[0]):
+        least = min(least, p[b[i, 0] : b[i, 1]].sum())
+    return least < _NO_MASS
 
 
 @numba.njit(cache=True, nogil=True)

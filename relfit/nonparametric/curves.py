@@ -15,7 +15,7 @@ from relfit.numeric.levels import normal_quantile
 from relfit.results import Interval, Result
 from relfit.text import count, interval, number
 
-__all__ = ["StepCurves", "times_per_group"]
+__all__ = ["Grouped", "StepCurves", "times_per_group"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -24,7 +24,31 @@ _SAME = 1e-12  # relative difference below which two probabilities count as equa
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StepCurves(Result):
+class Grouped(Result):
+    """Base of results in flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``."""
+
+    groups: pd.Index
+    offsets: IntArray
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.groups)
+
+    def codes(self) -> IntArray:
+        """Number of the group of each entry."""
+        return np.repeat(np.arange(self.n_groups), np.diff(self.offsets))
+
+    def part(self, position: int) -> slice:
+        """Entries of the group at `position`."""
+        return slice(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+    def _table(self, *names: str) -> pd.DataFrame:
+        return pd.DataFrame({name: getattr(self, name) for name in names}, index=self.groups[self.codes()])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StepCurves(Grouped):
     """Curves that step at the observed times; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
 
     Attributes
@@ -54,8 +78,6 @@ class StepCurves(Result):
 
     quantity: str
     method: str
-    groups: pd.Index
-    offsets: IntArray
     times: FloatArray
     estimate: FloatArray
     standard_error: FloatArray
@@ -66,11 +88,6 @@ class StepCurves(Result):
     sizes: IntArray
     status: npt.NDArray[np.object_]
     level: float
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.groups)
 
     @property
     def headline(self) -> str:
@@ -89,14 +106,9 @@ class StepCurves(Result):
         value, low, high = (number(float(v[last])) for v in (self.estimate, self.low, self.high))
         return f"{start}; the curve{which} reaches {interval(value, low, high)} at {number(self.times[last])} h."
 
-    def codes(self) -> IntArray:
-        """Number of the group of each step, shape (steps,)."""
-        return np.repeat(np.arange(self.n_groups), np.diff(self.offsets))
-
     def group(self, position: int) -> tuple[FloatArray, FloatArray]:
         """Times and estimates of the group at `position`."""
-        part = slice(int(self.offsets[position]), int(self.offsets[position + 1]))
-        return self.times[part], self.estimate[part]
+        return self.times[self.part(position)], self.estimate[self.part(position)]
 
     def last_times(self) -> FloatArray:
         """Time of the last step of each group, NaN for a group without one; shape (groups,)."""
@@ -234,10 +246,8 @@ class StepCurves(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per step: ``time``, ``estimate``, ``standard_error``, ``low``, ``high``, ``at_risk``, ``events``."""
-        names = ("estimate", "standard_error", "low", "high", "at_risk", "events")
-        return pd.DataFrame(
-            {"time": self.times, **{name: getattr(self, name) for name in names}}, index=self.groups[self.codes()]
-        )
+        names = ("times", "estimate", "standard_error", "low", "high", "at_risk", "events")
+        return self._table(*names).rename(columns={"times": "time"})
 
     # ---------------------------------------------------------------- helpers
 

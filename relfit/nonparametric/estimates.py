@@ -82,7 +82,7 @@ def kaplan_meier(data: LifeData, level: float = 0.95) -> StepCurves:
     status = np.full(data.n_groups, "ok", dtype=object)
     status[sets.codes[ended & ~final]] = "collapsed"
     return StepCurves(
-        "survival", "Kaplan-Meier", data.groups, sets.offsets, sets.times, survival, survival * error, low, high,
+        data.groups, sets.offsets, "survival", "Kaplan-Meier", sets.times, survival, survival * error, low, high,
         sets.at_risk, sets.events, sets.sizes, status, level,
     )  # fmt: skip
 
@@ -125,7 +125,7 @@ def nelson_aalen(data: LifeData, level: float = 0.95) -> StepCurves:
     hazard, error = cumulative(steps, sets.codes), np.sqrt(cumulative(squares, sets.codes))
     low, high = hazard_limits(hazard, z * error)
     return StepCurves(
-        "cumulative hazard", "Nelson-Aalen", data.groups, sets.offsets, sets.times, hazard, error, low, high,
+        data.groups, sets.offsets, "cumulative hazard", "Nelson-Aalen", sets.times, hazard, error, low, high,
         sets.at_risk, sets.events, sets.sizes, np.full(data.n_groups, "ok", dtype=object), level,
     )  # fmt: skip
 

@@ -12,10 +12,10 @@ from scipy import special
 
 from relfit.errors import ArgumentError, DataError
 from relfit.lifedata import LifeData
+from relfit.nonparametric.curves import Grouped
 from relfit.nonparametric.estimates import kaplan_meier
 from relfit.numeric.grouped import cumulative
 from relfit.numeric.levels import normal_quantile
-from relfit.results import Result
 from relfit.text import count
 
 __all__ = ["POSITIONS", "PlottingPositions", "median_ranks", "plotting_positions"]
@@ -28,7 +28,7 @@ _SHIFT = {"benard": 0.3, "mean": 0.0, "hazen": 0.5}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlottingPositions(Result):
+class PlottingPositions(Grouped):
     """One point per observed failure; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
 
     Attributes
@@ -49,8 +49,6 @@ class PlottingPositions(Result):
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("offsets", "times", "rank", "position", "low", "high")
 
-    groups: pd.Index
-    offsets: IntArray
     times: FloatArray
     rank: FloatArray
     position: FloatArray
@@ -66,16 +64,11 @@ class PlottingPositions(Result):
 
     def group(self, place: int) -> tuple[FloatArray, FloatArray]:
         """Times and positions of the group at `place`."""
-        part = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
-        return self.times[part], self.position[part]
+        return self.times[self.part(place)], self.position[self.part(place)]
 
     def to_frame(self) -> pd.DataFrame:
         """One row per failure."""
-        names = ("rank", "position", "low", "high")
-        codes = np.repeat(np.arange(len(self.groups)), np.diff(self.offsets))
-        return pd.DataFrame(
-            {"time": self.times, **{name: getattr(self, name) for name in names}}, index=self.groups[codes]
-        )
+        return self._table("times", "rank", "position", "low", "high").rename(columns={"times": "time"})
 
 
 def median_ranks(data: LifeData, level: float = 0.95) -> PlottingPositions:

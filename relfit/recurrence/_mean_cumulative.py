@@ -209,7 +209,7 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     until = np.zeros(size)
     np.maximum.at(until, codes, histories.end)
     return MeanCumulative(
-        "mean number of failures", "mean cumulative function", groups, offsets, times[starts], mean,
+        groups, offsets, "mean number of failures", "mean cumulative function", times[starts], mean,
         np.sqrt(variance), low, high, at_risk, np.diff(events), sizes, status, level, until, unit_of(histories.groups),
     )  # fmt: skip
 

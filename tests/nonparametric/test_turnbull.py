@@ -169,7 +169,7 @@ def test_edges():
 
 def test_small_samples_of_every_kind_are_answered():
     rng = np.random.default_rng(11)
-    shape = (20_000, 5)
+    shape = (5_000, 5)
     low, high = np.round(_intervals(rng, shape, 0.3, 0.3), 0)
     lives = LifeData.from_intervals(low, high, weights=rng.integers(0, 3, shape))
     found = turnbull(lives)
@@ -177,7 +177,7 @@ def test_small_samples_of_every_kind_are_answered():
     assert np.isfinite(found.mass).all()
     entry = np.round(low * rng.random(shape))
     leave = np.where(high < np.inf, high + np.round(rng.exponential(3.0, shape)) + 1.0, np.inf)
-    cut = turnbull(LifeData.from_intervals(low[:2000], high[:2000], entry=entry[:2000], exit=leave[:2000]))
+    cut = turnbull(LifeData.from_intervals(low[:500], high[:500], entry=entry[:500], exit=leave[:500]))
     assert np.isfinite(cut.mass).all()
     assert not np.isnan(cut.violation).any()
     # with so few lives the likelihood often has no maximum: a mass goes to zero on which others are conditioned

@@ -43,7 +43,7 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
     "trend_tests": (lambda log: trend_tests(histories_of_log(log), "all"), lambda r: _kinds(r.status)),
     "compare_processes": (lambda log: compare_processes(histories_of_log(log), "all"), lambda r: _kinds(_statuses(r))),
     "process_goodness": (
-        lambda log: process_goodness(fit_process(histories_of_log(log), by="all"), 19), lambda r: _kinds(r.status)
+        lambda log: process_goodness(fit_process(histories_of_log(log), by="all")), lambda r: _kinds(r.status)
     ),
     "availability": (availability, lambda r: _kinds(r.status)),
     "availability_over_time": (availability_over_time, lambda r: str(r.operational.shape)),
