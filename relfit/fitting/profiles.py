@@ -69,14 +69,18 @@ class _Held:
         at[:, columns[:, None], self.others] = others
         move = 1e-5 * np.eye(self.start.shape[1])[self.solved]
         with np.errstate(all="ignore"):
+            gap = self.quantity(at) - self.value
+            slope = (self.quantity(at + move) - self.quantity(at - move)) / 2e-5
             for _ in range(_SOLVING):
-                slope = (self.quantity(at + move) - self.quantity(at - move)) / 2e-5
-                step = np.clip((self.quantity(at) - self.value) / slope, -8.0, 8.0)
+                step = np.clip(gap / slope, -8.0, 8.0)
                 step = np.where(np.isfinite(step), step, 0.0)
                 at[:, columns, self.solved] -= step
+                before, gap = gap, self.quantity(at) - self.value
                 if np.all(np.abs(step) < 1e-11 * (1.0 + np.abs(at[:, columns, self.solved]))):
                     break
-            missed = ~(np.abs(self.quantity(at) - self.value) < 1e-6 * (1.0 + np.abs(self.value)))
+                secant = (before - gap) / step
+                slope = np.where(np.isfinite(secant) & (secant != 0.0), secant, slope)
+            missed = ~(np.abs(gap) < 1e-6 * (1.0 + np.abs(self.value)))
         at[missed] = np.inf
         return at
 
