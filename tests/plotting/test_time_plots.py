@@ -325,7 +325,7 @@ def test_lemons_are_stacked_on_the_others(bad: OutlierNodes) -> None:
     width = round(equal.edges[1] - equal.edges[0])
     expected = np.add.reduceat(len(bad.nodes) * stats.poisson.pmf(k, mean), np.arange(0, k.size, width))
     assert equal[0] == pytest.approx(expected, abs=1e-6)
-    assert title(ax).startswith(f"{int(bad.nodes['outlier node'].sum())} of {len(bad.nodes)} nodes")
+    assert title(ax).startswith(f"{int(bad.nodes['outlier'].sum())} of {len(bad.nodes)} nodes")
     drawn(ax)
 
 
