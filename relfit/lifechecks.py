@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from relfit.errors import DataError
 
@@ -14,28 +13,13 @@ __all__ = ["FURTHER", "checked"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 FURTHER = ("upper", "entry", "exit", "weights", "limit")
 _REMEDY = "leave such rows out or correct them before fitting"
 
 
-class Lives(Protocol):
-    """What is checked: the arrays of a `LifeData`."""
-
-    durations: FloatArray
-    observed: BoolArray
-    offsets: IntArray
-    groups: pd.Index
-    upper: FloatArray | None
-    entry: FloatArray | None
-    exit: FloatArray | None
-    weights: Any
-    limit: FloatArray | None
-
-
-def checked(lives: Lives) -> dict[str, Any]:
-    """The arrays without what says nothing: None for entries of zero, for weights of one, ...
+def checked(lives: Any) -> dict[str, Any]:
+    """The arrays of a `LifeData` without what says nothing: None for entries of zero, for weights of one, ...
 
     Raises
     ------

@@ -24,6 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+_NONE = np.array([None], dtype=object)
 _NOT_A_GROUP = {"start", "end", "line", "start_cut", "end_cut", *POPULATION_COLUMNS} - {"system", "node"}
 
 
@@ -204,7 +205,7 @@ def _grouped(
     if per in population.columns and per not in _NOT_A_GROUP:
         own = events
         if per not in events.columns:
-            values = np.append(node_values(log, per, nodes), None)  # the last one for events without a node
+            values = np.append(node_values(log, per, nodes), _NONE)  # the last one for events without a node
             own = pd.DataFrame({per: values[node]})
         (code, members), groups = group_codes([own, population], [per])
         return code, members, groups, ()
@@ -269,7 +270,7 @@ def node_values(log: Tables, column: str, nodes: pd.Index) -> npt.NDArray[np.obj
     first = ~listed.duplicated()
     at = listed[first].get_indexer(nodes)
     values = log.population[column].astype(object).to_numpy()[first]
-    return np.append(values, None)[at]
+    return np.append(values, _NONE)[at]
 
 
 def group_codes(frames: list[pd.DataFrame], keys: list[str]) -> tuple[list[IntArray], pd.Index]:
@@ -300,8 +301,8 @@ def group_codes(frames: list[pd.DataFrame], keys: list[str]) -> tuple[list[IntAr
 
 def _ranks(columns: list[pd.Series]) -> tuple[IntArray, npt.NDArray[Any]]:
     """Rank of each value of columns set end to end, -1 where missing, and the values in natural order."""
-    kinds = [column.astype("category") for column in columns]
-    both = union_categoricals([kind.cat.rename_categories(kind.cat.categories.astype(object)) for kind in kinds])
+    parts: list[Any] = [column.astype("category").cat for column in columns]
+    both = union_categoricals([part.rename_categories(part.categories.astype(object)) for part in parts])
     values = np.asarray(both.categories, dtype=object)
     order = natural_order(values)
     rank = np.append(np.argsort(order), -1)

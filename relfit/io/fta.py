@@ -158,25 +158,12 @@ def _intervals(data: bytes, header: list[str], path: Path) -> tuple[pa.Table, Re
             and (stop >= start).all()
             and (np.abs(start) < _LARGEST).all()
             and (stop < _LARGEST).all()
-            and not _repeats(table, kind, start, stop)
+            and not table.to_pandas(split_blocks=True).duplicated().any()
         )
     if clean:
         lines = pa.array(np.arange(2, rows + 2))
         return table.append_column("line", lines), Rejections(path, np.empty(0, dtype=np.int64), [])
     return _carefully(data, header, path)
-
-
-def _repeats(table: pa.Table, kind: Any, start: Any, stop: Any) -> bool:
-    """Whether an interval may stand twice; sure of its "no" only."""
-    node = table["node_id"].to_numpy() + (table["platform_id"].to_numpy() << 32)
-    same = node[1:] == node[:-1]
-    in_one_piece = np.unique(node).size == int((~same).sum()) + 1
-    if not in_one_piece or bool((same & (start[1:] < start[:-1])).any()):
-        return True
-    # within a node starts rise, so equal rows lie next to each other or around an interval of no length
-    twice = (start[1:] == start[:-1]) & (stop[1:] == stop[:-1]) & (kind[1:] == kind[:-1]) & same
-    around = (start[2:] == start[:-2]) & (stop[2:] == stop[:-2]) & (kind[2:] == kind[:-2]) & same[1:] & same[:-1]
-    return bool(twice.any() or around.any())
 
 
 def _carefully(data: bytes, header: list[str], path: Path) -> tuple[pa.Table, Rejections]:

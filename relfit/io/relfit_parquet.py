@@ -39,6 +39,7 @@ def write(log: FailureLog, path: str | Path) -> Path:
     DataError
         When a text is none that Parquet can hold.
     """
+    place = Path(path)
     table = pa.Table.from_pandas(log.events, preserve_index=False)
     source = asdict(log.source)
     window = log.window
@@ -60,13 +61,13 @@ def write(log: FailureLog, path: str | Path) -> Path:
         if name in frames:
             metadata[_MARK + b"." + name.encode()] = _to_stream(frames[name])
     try:
-        with complete(path) as part:
+        with complete(place) as part:
             parquet.write_table(table.replace_schema_metadata(metadata), part, compression="zstd")
     except pa.ArrowException as error:
         raise DataError(
             f"this log cannot be kept as Parquet: {error}", path=path, remedy="look at its texts"
         ) from error
-    return path
+    return place
 
 
 def _columns_of_kind(frames: dict[str, pd.DataFrame], is_kind: Callable[[Any], bool]) -> dict[str, list[str]]:

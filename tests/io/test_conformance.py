@@ -133,3 +133,10 @@ def test_a_misspelt_format_suggests_the_nearest(tmp_path):
 def test_the_wrong_format_is_said(name, tmp_path):
     with pytest.raises(rf.ReadError):
         rf.read(good_files(tmp_path)["table"], format=name)
+
+
+def test_a_path_may_be_text(tmp_path):
+    log = rf.datasets.load("white")
+    place = rf.write(log, str(tmp_path / "log.parquet"))
+    assert place == tmp_path / "log.parquet"
+    assert rf.read(str(place)).info() == log.info()
