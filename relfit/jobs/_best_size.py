@@ -12,7 +12,6 @@ import pandas as pd
 from relfit.arguments import FloatArray, durations, share
 from relfit.errors import ArgumentError
 from relfit.jobs._expected_time import Attempts, attempts, log_expected_time
-from relfit.jobs._time_to_failure import TimeToFailure
 from relfit.jobs.checkpoint import Checkpoint, expected_exponential
 from relfit.jobs.completion import CompletionTime, Job, check_names, completion_time, expected_paper, job_of
 from relfit.jobs.completion_intervals import limits_of_draws
@@ -399,7 +398,7 @@ class _Settings:
 
         def fill(some: IntArray) -> None:
             for place in some[np.isnan(value[some])].tolist():
-                now, then = (_life(one, int(sizes[place]) - 1) for one in (table, later))
+                now, then = (one.life(int(sizes[place]) - 1) for one in (table, later))
                 value[place] = log_expected_time(now, float(lengths[place]), plan, restart, then)
 
         net = np.unique(np.geomspace(1, sizes.size, min(sizes.size, _MOST_WITH_CHECKPOINTS // 2)).round()).astype(int)
@@ -417,19 +416,6 @@ class _Settings:
 
 def _attempts(table: HazardTable, sizes: IntArray, lengths: FloatArray) -> Attempts:
     return attempts(lambda rows, x: table(sizes[rows] - 1, x), lengths, tolerance=1e-8, levels=3)
-
-
-def _life(table: HazardTable, row: int) -> TimeToFailure:
-    """Of one size, by its survival alone."""
-
-    def log_sf(x: FloatArray) -> FloatArray:
-        return -table(np.array([row]), np.asarray(x, dtype=np.float64).reshape(1, -1)).reshape(np.shape(x))
-
-    return TimeToFailure(log_sf, _missing, _missing, 1, np.nan)
-
-
-def _missing(*_: Any) -> Any:
-    raise NotImplementedError
 
 
 # ----------------------------------------------------------------- uncertainty

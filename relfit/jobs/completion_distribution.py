@@ -175,8 +175,8 @@ def _renewal(source: FloatArray, kernel: FloatArray, delay: int) -> FloatArray:
 
 def _along_time(life: TimeToFailure, length: float) -> Hazard:
     """Cumulative hazard up to `length`, quick to ask many times."""
-    table, row = table_of(lambda time: -life.log_sf(time), length), np.zeros(1, dtype=np.int64)
-    return lambda time: table(row, np.asarray(time, dtype=np.float64).reshape(1, -1)).reshape(np.shape(time))
+    quick = table_of(lambda time: -life.log_sf(time), length).life(0)
+    return lambda time: -quick.log_sf(np.asarray(time, dtype=np.float64))
 
 
 # ------------------------------------------------------------- checkpoints

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
 from relfit.arguments import FloatArray
+from relfit.jobs._time_to_failure import TimeToFailure
 from relfit.numeric.batches import over_groups
 
 if TYPE_CHECKING:
@@ -50,6 +51,19 @@ class HazardTable:
         offsets = time.shape[1] * np.arange(rows.size + 1, dtype=np.int64)
         over_groups(offsets, lambda a, b: _interpolate(self.log_hazard, self.first, _STEP, rows, log_time, a, b, out))
         return out
+
+    def life(self, row: int) -> TimeToFailure:
+        """Time to failure of one system, for what asks its survival alone."""
+        place = np.array([row])
+
+        def log_sf(time: FloatArray) -> FloatArray:
+            return -self(place, np.asarray(time, dtype=np.float64).reshape(1, -1)).reshape(np.shape(time))
+
+        return TimeToFailure(log_sf, _not_tabulated, _not_tabulated, 1, np.nan)
+
+
+def _not_tabulated(*_: Any) -> Any:
+    raise NotImplementedError("a table has cumulative hazards alone")
 
 
 def table_of(hazard: Callable[[FloatArray], FloatArray], longest: float) -> HazardTable:

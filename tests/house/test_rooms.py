@@ -16,6 +16,7 @@ ORDER = (
     "units",
     "results",
     "text",
+    "arguments",
     "writing",
     "numeric",
     "tables",
