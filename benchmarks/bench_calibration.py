@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 
 import relfit as rf
-from relfit.simulation.simulated_logs import simulate_log
+from relfit.calibration import draw_parameters
+from relfit.simulation import simulate_log
 
 
 def best(call: Callable[[], object], times: int = 5) -> float:
@@ -38,7 +39,7 @@ def main() -> None:
         more = best(lambda log=log: rf.calibrate(log, parts=("mtbf", "mttr", "repair_kinds", "families")), 3)
         whole = best(lambda log=log: rf.calibrate(log), 1)
         found = rf.calibrate(log, parts=("mtbf", "mttr", "repair_kinds", "families"))
-        draws = best(lambda found=found: found.draws(1000, 1))
+        draws = best(lambda found=found: draw_parameters(found, 1000, 1))
         hand = best(lambda log=log: by_hand(log))
         print(f"{nodes:5d}  {len(log):8d}  {hand:7.2f}  {fast:9.1f}  {more:15.1f}  {whole:9.0f}  {draws:10.2f}")
 

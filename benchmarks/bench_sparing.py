@@ -16,13 +16,7 @@ from scipy import special, stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from papers.sparing import (
-    paper_cluster,
-    paper_failures,
-    paper_performance,
-    paper_recovery,
-    paper_strategies,
-)
+from papers.sparing import CLUSTER, FAILURES, PERFORMANCE, RECOVERY, STRATEGIES
 from relfit.planning import DeviceFailures, Strategies, optimise_sparing, sparing_map
 from relfit.simulation import simulate_sparing
 
@@ -44,31 +38,31 @@ def direct(blocks: int, q: np.ndarray, rate: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    grid = DeviceFailures.grid(np.geomspace(1000, 1e5, 100), np.geomspace(1, 168, 100), rack_ratio=0.5)
-    free, recovery, gains = replace(paper_cluster(), group=None), paper_recovery(), paper_performance()
+    mtbf, mttr = np.geomspace(1000, 1e5, 100), np.geomspace(1, 168, 100)
+    grid = DeviceFailures(mtbf, 0.5 * mtbf, mttr[:, None])
+    free, recovery, gains = replace(CLUSTER, group=None), RECOVERY, PERFORMANCE
     few = grid.take((slice(0, 3), slice(0, 3)))
     optimise_sparing(free, few, recovery, gains)
     print("full sweep: 91 block sizes and spare trays, every number of spare blocks, 100 x 100 MTBF and MTTR")
-    print(f"  period given: {timed(lambda: optimise_sparing(free, grid, recovery, gains)):.2f} s")
-    best = replace(recovery, period=None)
-    print(f"  best period:  {timed(lambda: optimise_sparing(free, grid, best, gains)):.2f} s")
+    print(f"  checkpoints given: {timed(lambda: optimise_sparing(free, grid, recovery, gains)):.2f} s")
+    best = replace(recovery, checkpoint_every=None)
+    print(f"  best checkpoints: {timed(lambda: optimise_sparing(free, grid, best, gains)):.2f} s")
     print(f"  one thread:   {timed(lambda: optimise_sparing(free, grid, recovery, gains, workers=1)):.2f} s")
-    mtbf, mttr = grid.mtbf_tray[0], grid.mttr[:, 0]
     print("decision map of Table 1's strategies with its boundaries: ", end="")
-    print(f"{timed(lambda: sparing_map(free, paper_strategies(), mtbf, mttr, recovery, gains)):.2f} s")
+    print(f"{timed(lambda: sparing_map(free, STRATEGIES, mtbf, mttr, recovery, gains)):.2f} s")
     strategy = Strategies(9, 0)
     ours = timed(lambda: optimise_sparing(free, grid, recovery, strategies=strategy))
     rate = (1 / grid.mtbf_rack + 9 / grid.mtbf_tray).ravel()
     q = grid.mttr.ravel() / (grid.mttr.ravel() + 1 / rate)
     part = slice(0, 1000)
     theirs = timed(lambda: direct(1024, q[part], rate[part])) * 10
-    found = optimise_sparing(free, grid, recovery, strategies=strategy).spare_blocks.ravel()
+    found = optimise_sparing(free, grid, recovery, strategies=strategy).spare_blocks[0].ravel()
     same = np.mean(found[part] == direct(1024, q[part], rate[part]))
     print(f"one strategy of 1024 blocks, 10 000 cases: {ours:.3f} s; trying every number with scipy {theirs:.1f} s,")
     print(f"  {theirs / ours:.0f} times as long; same spares in {100 * same:.1f} %")
-    one = paper_strategies().take(slice(1, 2))
-    simulate_sparing(replace(free, racks=4), one, paper_failures(), recovery, years=0.1, replications=2, rng=0)
-    spent = timed(lambda: simulate_sparing(paper_cluster(), one, paper_failures(), recovery, replications=8, rng=0))
+    one = STRATEGIES.take(slice(1, 2))
+    simulate_sparing(replace(free, racks=4), one, FAILURES, recovery, years=0.1, n_resamples=2, rng=0)
+    spent = timed(lambda: simulate_sparing(CLUSTER, one, FAILURES, recovery, n_resamples=8, rng=0))
     print(f"simulation: 8 times ten years of 36 864 trays in {spent:.2f} s")
 
 

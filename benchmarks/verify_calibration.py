@@ -13,7 +13,8 @@ import time
 import numpy as np
 
 import relfit as rf
-from relfit.simulation.simulated_logs import simulate_log
+from relfit.calibration import draw_parameters
+from relfit.simulation import simulate_log
 
 SETTINGS = {
     # name: (parameters, nodes, racks, span in hours, parts)
@@ -27,7 +28,7 @@ SETTINGS = {
         {"mtbf": {"node": 5000, "rack": 10000},
          "repair": {"family": "lognormal", "parameters": {"meanlog": 1.0, "sdlog": 1.2}}}, 288, 8, 8766.0,
     ),
-    "weibull lives": (
+    "weibull times to failure": (
         {"failure": {"family": "weibull", "parameters": {"shape": 0.7, "scale": 2000.0}}, "mttr": 6}, 200, 0, 8766.0,
     ),
 }  # fmt: skip
@@ -65,7 +66,7 @@ def main() -> None:
             family = ("weibull",) if parameters.failure is not None else ("exponential",)
             found = rf.calibrate(log, parts=parts, families=family)
             spent += time.perf_counter() - before
-            drawn = found.draws(2000, rng)
+            drawn = draw_parameters(found, 2000, rng)
             if "mttr.quick" in drawn:  # the mean of all repairs that the parts imply
                 share = drawn["mttr.share_quick"]
                 implied = share * drawn["mttr.quick"] + (1.0 - share) * drawn["mttr.slow"]
@@ -75,7 +76,7 @@ def main() -> None:
                 if name in drawn:
                     low, high = drawn.interval(name, 0.9)
                     hits.setdefault(name, []).append(low <= value <= high)
-        print(f"{setting}: {nodes} nodes, {racks} racks, {span:.0f} h; {1000 * spent / given.logs:.1f} ms a log")
+        print(f"{setting}: {nodes} nodes, {racks} racks, {span:.0f} h; {1000 * spent / given.logs:.1f} ms per log")
         for name, seen in hits.items():
             print(f"  {name:18s} {truth.get(name, np.nan):10.4g}  {100 * np.mean(seen):5.1f} %  of {len(seen)}")
 

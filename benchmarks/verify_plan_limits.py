@@ -13,7 +13,7 @@ from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 
 NODES, MTBF = 4096, 43_800.0
-COSTS = ("10min", "10min", "3min")
+COSTS = Checkpoint(save="10min", restore="10min"), "3min"
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     logs = parser.parse_args().logs
     rng = np.random.default_rng(1)
     job, machine = (
-        plan_checkpoints(MTBF, Checkpoint(save=COSTS[0], restore=COSTS[1]), COSTS[2], nodes=NODES),
+        plan_checkpoints(MTBF, *COSTS, nodes=NODES),
         _migration(MTBF, None),
     )
     copies = plan_replication(MTBF, *COSTS, nodes=NODES, most_replicas=2)
@@ -34,9 +34,8 @@ def main() -> None:
             events = max(int(rng.poisson(expected)), 1)
             mtbf = MTBF * expected / events
             plan = plan_checkpoints(
-                mtbf, Checkpoint(save=COSTS[0], restore=COSTS[1]), COSTS[2], nodes=NODES, events=events, n_draws=1000,
-                rng=log, level=0.9,
-            )  # fmt: skip
+                mtbf, *COSTS, nodes=NODES, events=events, n_draws=1000, rng=log, level=0.9
+            )
             moved = _migration(mtbf, events, log)
             inside[:4] += [
                 plan.every_limits[0] <= job.checkpoint_every <= plan.every_limits[1],
@@ -46,8 +45,8 @@ def main() -> None:
             ]
             if log < few:
                 twice = plan_replication(
-                    mtbf, *COSTS, nodes=NODES, most_replicas=2, events=events, draws=200, rng=log
-                )  # fmt: skip
+                    mtbf, *COSTS, nodes=NODES, most_replicas=2, events=events, n_draws=200, level=0.9, rng=log
+                )
                 inside[4] += twice.break_even_low <= copies.break_even <= twice.break_even_high
         shown = inside / np.array([logs, logs, logs, logs, few])
         print(
@@ -58,7 +57,8 @@ def main() -> None:
 
 def _migration(mtbf: float, events: int | None, seed: int = 0):
     return plan_migration(
-        mtbf, *COSTS, "2min", nodes=NODES, recall=0.7, precision=0.6, risk=1e-4, events=events, draws=400, rng=seed
+        mtbf, COSTS[0], "2min", COSTS[1], nodes=NODES, recall=0.7, precision=0.6, risk=1e-4, events=events,
+        n_draws=400, level=0.9, rng=seed,
     )
 
 

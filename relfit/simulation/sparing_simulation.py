@@ -232,17 +232,17 @@ class SparingSimulation(Result):
     @property
     def cett(self) -> float:
         """Mean over the replications."""
-        return float(self.shares.loc["useful", "simulated"])
+        return float(self.shares["simulated"]["useful"])
 
     @property
     def cett_interval(self) -> tuple[float, float]:
         """Student's interval from the replications."""
-        return float(self.shares.loc["useful", "low"]), float(self.shares.loc["useful", "high"])
+        return float(self.shares["low"]["useful"]), float(self.shares["high"]["useful"])
 
     @property
     def error(self) -> float:
         """How far the closed form's CETT is above the simulated one, relative."""
-        return float(self.shares.loc["useful", "error"])
+        return float(self.shares["error"]["useful"])
 
     @property
     def headline(self) -> str:
@@ -359,9 +359,11 @@ def simulate_sparing(
     generators = np.random.default_rng(rng).spawn(n)
     rows, down = np.zeros((n, len(ACCOUNTS))), np.zeros((n, blocks + 1))
 
+    run: Any = simulate
+
     def work(first: int, last: int) -> None:
         for i in range(first, last):
-            simulate(generators[i], *settings, warm, warm + end, rows[i], down[i])
+            run(generators[i], *settings, warm, warm + end, rows[i], down[i])
 
     over_groups(_WEIGHT * np.arange(n + 1), work, workers)
     kept = {

@@ -43,8 +43,8 @@ class MigrationPlan(Plan):
     ----------
     by_size : pandas.DataFrame
         One row per size of job: ``nodes``, ``mtbf`` (hours, of the job), share of the machine ``nodes_share``,
-        ``checkpoint_every`` (hours of work between saves), ``checkpoint_yield``, ``migration_every``, ``migration_yield`` (spares taken off),
-        ``break_even_recall``.
+        ``checkpoint_every`` (hours of work between saves), ``checkpoint_yield``, ``migration_every``,
+        ``migration_yield`` (spares taken off), ``break_even_recall``.
     spares, spares_low, spares_high : float
         Spare nodes for the risk, and limits by the draws (NaN where nothing is known of the uncertainty).
     checkpoint_yield, migration_yield : float
@@ -188,7 +188,8 @@ def plan_migration(
     Examples
     --------
     >>> plan = plan_migration(
-    ...     "365 days", Checkpoint(save="5min", restore="5min"), "1min", "2.5min", nodes=2**17, recall=0.7, precision=0.6
+    ...     "365 days", Checkpoint(save="5min", restore="5min"), "1min", "2.5min", nodes=2**17, recall=0.7,
+    ...     precision=0.6,
     ... )
     >>> int(plan.spares), round(plan.checkpoint_yield, 3), round(plan.migration_yield, 3)
     (6, 0.138, 0.294)

@@ -34,10 +34,10 @@ class ReplicationPlan(Plan):
     Attributes
     ----------
     strategies : pandas.DataFrame
-        One row per strategy: ``strategy``, ``replicas``, ``restarted_at`` (when failed copies are), ``processes``, ``failures``
-        (mean number to an interruption), ``mtti`` (mean hours to it), ``checkpoint_every`` (best hours of work between saves),
-        ``yield`` (share of all nodes that does kept work), ``yield_low``, ``yield_high``, ``break_even`` (nodes from
-        which on it beats checkpoints alone).
+        One row per strategy: ``strategy``, ``replicas``, ``restarted_at`` (when failed copies are), ``processes``,
+        ``failures`` (mean number to an interruption), ``mtti`` (mean hours to it), ``checkpoint_every`` (best hours of
+        work between saves), ``yield`` (share of all nodes that does kept work), ``yield_low``, ``yield_high``,
+        ``break_even`` (nodes from which on it beats checkpoints alone).
     best : str
         The strategy with the highest yield.
     probability : float

@@ -82,7 +82,7 @@ class Recovery:
 def losses(
     recovery: Recovery,
     blocks: FloatArray,
-    spare_blocks: npt.ArrayLike,
+    spare_blocks: npt.NDArray[Any],
     zones: int,
     share_down: FloatArray,
     block_rate: FloatArray,
@@ -173,7 +173,8 @@ def reduced_size(
     one = np.where(m == 0, special.bdtr(spare, total.astype(np.int64), q), stats.binom.pmf(spare + m, total, q))
     every = one
     for _ in range(zones - 1):  # the sum over zones, cut off at the limit
-        every = sum(np.concatenate([np.zeros_like(one[:i]), every[i] * one[: limit + 1 - i]]) for i in range(limit + 1))
+        parts = [np.concatenate([np.zeros_like(one[:i]), every[i] * one[: limit + 1 - i]]) for i in range(limit + 1)]
+        every = np.sum(parts, axis=0)
     back = rate * (recovery.detection + recovery.restart)  # units being brought back, on average
     joint = np.zeros_like(every)  # missing for either reason, up to the limit
     for u in range(limit // unit + 1):

@@ -24,6 +24,7 @@ __all__ = ["best_spare_blocks"]
 IntArray = npt.NDArray[np.int64]
 
 _CHUNK = 1_000_000  # cases of an exhaustive search held at once
+_SURE = -1e-16  # log of a probability that is as good as one
 
 
 def best_spare_blocks(
@@ -53,7 +54,8 @@ def best_spare_blocks(
     free, placed : ndarray of int
     """
     shape = blocks.shape
-    total, q, rate, units = (np.ascontiguousarray(a).ravel() for a in (blocks, share_down, block_rate, unit))
+    total, q, rate = (np.ascontiguousarray(a, dtype=np.float64).ravel() for a in (blocks, share_down, block_rate))
+    units = np.ascontiguousarray(unit, dtype=np.int64).ravel()
     free, placed = np.empty(total.size, np.int64), np.empty(total.size, np.int64)
     if recovery.loss_limit:
         _try_all(recovery, zones, total, q, rate, units, free, placed)
@@ -136,15 +138,30 @@ def _climb(
     first: int,
     last: int,
 ) -> None:
-    """Spare blocks of highest CETT of the cases first..last, counted up from none."""
+    """Spare blocks of highest CETT of the cases first..last.
+
+    Counted up from a number that can be placed, six deviations of the blocks down below their mean: there one more
+    spare still adds more to log F than the working block that it takes, and the efficiency does not fall.
+    """
     for i in range(first, last):
         total, q = blocks[i], share_down[i]
         log_pmf = total * math.log1p(-q) if q < 1.0 else -np.inf
         odds = math.log(q) - math.log1p(-q) if 0.0 < q < 1.0 else -np.inf
-        log_cdf, top, top_placed, climbing = log_pmf, -np.inf, -np.inf, True
-        free[i], placed[i] = 0, total - unit[i]
-        for spare in range(total):
-            if spare > 0 and q > 0.0:
+        start = int(total * q - 6.0 * math.sqrt(total * q * (1.0 - q))) if q < 1.0 else 0
+        start = max(start - (start - total) % unit[i], 0)
+        share, term = 1.0, 1.0  # of P(N <= start) by P(N = start), whose terms fall
+        if start > 0:
+            log_pmf += math.lgamma(total + 1.0) - math.lgamma(start + 1.0) - math.lgamma(total - start + 1.0)
+            log_pmf += start * odds
+            for k in range(start, 0, -1):
+                term *= k / (total - k + 1.0) * math.exp(-odds)
+                share += term
+                if term < 1e-17 * share:
+                    break
+        log_cdf, top, top_placed, climbing = log_pmf + math.log(share), -np.inf, -np.inf, True
+        free[i], placed[i] = start, total - unit[i]
+        for spare in range(start, total):
+            if spare > start and log_cdf < _SURE:
                 log_pmf += math.log((total - spare + 1) / spare) + odds
                 above = max(log_cdf, log_pmf)
                 if above > -np.inf:
@@ -156,7 +173,7 @@ def _climb(
             value = math.log(total - spare) + zones * log_cdf
             value += _log_efficiency(rate, save, down, disturbed, period)
             if climbing:
-                climbing = value > top or spare == 0
+                climbing = value > top or spare == start
                 if climbing:
                     top, free[i] = value, spare
             if fits and (value > top_placed or top_placed == -np.inf):
