@@ -33,9 +33,7 @@ def main() -> None:
         for log in range(logs):
             events = max(int(rng.poisson(expected)), 1)
             mtbf = MTBF * expected / events
-            plan = plan_checkpoints(
-                mtbf, *COSTS, nodes=NODES, events=events, n_draws=1000, rng=log, level=0.9
-            )
+            plan = plan_checkpoints(mtbf, *COSTS, nodes=NODES, events=events, n_draws=1000, rng=log, level=0.9)
             moved = _migration(mtbf, events, log)
             inside[:4] += [
                 plan.every_limits[0] <= job.checkpoint_every <= plan.every_limits[1],
@@ -57,8 +55,18 @@ def main() -> None:
 
 def _migration(mtbf: float, events: int | None, seed: int = 0):
     return plan_migration(
-        mtbf, COSTS[0], "2min", COSTS[1], nodes=NODES, recall=0.7, precision=0.6, risk=1e-4, events=events,
-        n_draws=400, level=0.9, rng=seed,
+        mtbf,
+        COSTS[0],
+        "2min",
+        COSTS[1],
+        nodes=NODES,
+        recall=0.7,
+        precision=0.6,
+        risk=1e-4,
+        events=events,
+        n_draws=400,
+        level=0.9,
+        rng=seed,
     )
 
 
