@@ -138,7 +138,7 @@ def watched_of(log: Tables, *keys: str) -> Watched:
     --------
     >>> import relfit as rf
     >>> float(watched_of(rf.datasets.load("white"), "system").hours[0])
-    37271.5
+    37272.0
     """
     people = log.population
     people = people[people["entered"].notna() & people["left"].notna()]

@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog, Window
 from relfit.io.building import events_frame, population_frame, source_of
-from relfit.io.opening import Content, as_text, open_content
-from relfit.io.rows import Rejections
+from relfit.io.opening import Content, Text, as_text, open_content
+from relfit.io.rows import Rejections, read_text_table
 from relfit.io.times import check_zone, since_1970
 
 __all__ = ["NAME", "read", "recognises", "trace_in"]
@@ -79,17 +78,11 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     missing = [name for name in _NEEDED if name not in header]
     if missing:
         raise ReadError(f"no column {missing[0]!r}", path=content.path, line=1, remedy="an FTA event_trace has it")
-    table, rejections = _intervals(text.data, header, content.path)
+    table, rejections = _intervals(text, header)
     if strict:
         rejections.raise_first()
-    if table.num_rows == 0:
-        reasons = rejections.frame()["reason"]
-        raise ReadError(
-            "every row was rejected" if len(reasons) else "there is a header but no row",
-            path=content.path,
-            line=1,
-            remedy=str(reasons.iloc[0]) if len(reasons) else "check how the file was written",
-        )
+    if table.empty:
+        rejections.settle(strict)
     companions = {name: _small_table(content.path.parent, name) for name in _TABLES[1:]}
     return _assemble(table, companions, content, rejections, timezone, text.notes)
 
@@ -109,97 +102,53 @@ def _header(data: bytes, path: Path) -> list[str]:
     return line.lstrip("#").split()
 
 
-def _parse(data: bytes, header: list[str], types: dict[str, Any], bad: list[tuple[int | None, str, str]]) -> pa.Table:
-    def invalid(row: Any) -> str:
-        bad.append(
-            (row.number, f"{row.actual_columns} fields where the header has {row.expected_columns}", row.text or "")
-        )
-        return "skip"
-
-    wanted = [name for name in (*_KEYS, *_NEEDED[2:]) if name in header]
-    return csv.read_csv(
-        pa.BufferReader(data),
-        read_options=csv.ReadOptions(
-            column_names=header, skip_rows=1, use_threads=not bad and bool(types), block_size=1 << 22
-        ),
-        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False, invalid_row_handler=invalid),
-        convert_options=csv.ConvertOptions(
-            include_columns=list(dict.fromkeys(wanted)),
-            column_types=types or {name: pa.string() for name in wanted},
-            strings_can_be_null=False,
-        ),
-    )
-
-
-def _intervals(data: bytes, header: list[str], path: Path) -> tuple[pa.Table, Rejections]:
+def _intervals(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]:
     """Valid intervals, with their lines; a fast parse first, and a careful one where that meets something odd."""
-    types: dict[str, Any] = {
+    types = {
+        **{name: pa.int64() for name in _KEYS if name in header},
+        "node_name": pa.dictionary(pa.int32(), pa.string()),
         "event_type": pa.int8(),
         "event_start_time": pa.int64(),
         "event_stop_time": pa.int64(),
-        "node_name": pa.dictionary(pa.int32(), pa.string()),
-        **{name: pa.int64() for name in _KEYS if name in header},
     }
-    bad: list[tuple[int | None, str, str]] = []
-    rows = data.count(b"\n") - (1 if data.endswith(b"\n") else 0)
-    if rows == 0:
-        empty = Rejections(path, np.empty(0, dtype=np.int64), [])
-        return pa.table({}), empty
+    rows = text.data.count(b"\n") - text.data.endswith(b"\n")
     try:
-        table = _parse(data, header, types, bad)
-        clean = not bad and table.num_rows == rows
-    except pa.ArrowInvalid:
-        clean = False
-    if clean:
-        kind = table["event_type"].to_numpy()
-        start, stop = table["event_start_time"].to_numpy(), table["event_stop_time"].to_numpy()
-        clean = bool(
-            np.isin(kind, (0, 1)).all()
-            and (stop >= start).all()
-            and (np.abs(start) < _LARGEST).all()
-            and (stop < _LARGEST).all()
-            and not table.to_pandas(split_blocks=True).duplicated().any()
+        table = csv.read_csv(
+            pa.BufferReader(text.data),
+            read_options=csv.ReadOptions(column_names=header, skip_rows=1, block_size=1 << 22),
+            parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+            convert_options=csv.ConvertOptions(
+                include_columns=list(types), column_types=types, strings_can_be_null=False
+            ),
         )
-    if clean:
-        lines = pa.array(np.arange(2, rows + 2))
-        return table.append_column("line", lines), Rejections(path, np.empty(0, dtype=np.int64), [])
-    return _carefully(data, header, path)
+    except pa.ArrowInvalid:
+        return _carefully(text, header)
+    frame = table.unify_dictionaries().to_pandas(split_blocks=True)
+    start, stop = frame["event_start_time"], frame["event_stop_time"]
+    plausible = (stop >= start) & (start.abs() < _LARGEST) & (stop < _LARGEST) & frame["event_type"].isin((0, 1))
+    if len(frame) != rows or not plausible.all() or frame.duplicated().any():
+        return _carefully(text, header)
+    return frame.assign(line=np.arange(2, rows + 2)), Rejections(text.path, np.empty(0, dtype=np.int64), [])
 
 
-def _carefully(data: bytes, header: list[str], path: Path) -> tuple[pa.Table, Rejections]:
-    lines = data.decode().split("\n")[1:]
-    numbered = [(i + 2, line) for i, line in enumerate(lines) if line.strip()]
-    split = [(number, line, line.split("\t")) for number, line in numbered]
-    good = [item for item in split if len(item[2]) == len(header)]
-    rejections = Rejections(
-        path, np.array([item[0] for item in good], dtype=np.int64), [item[1].strip() for item in good]
-    )
-    for number, line, fields in split:
-        if len(fields) != len(header):
-            rejections.reject_line(number, f"{len(fields)} fields where the header has {len(header)}", line.strip())
-    frame = pd.DataFrame([[field.strip() for field in item[2]] for item in good], columns=header, dtype=object)
+def _carefully(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]:
+    first_line = "\t".join(header).encode()  # blanks separate its names
+    table = read_text_table(Text(text.path, first_line + text.data[text.data.find(b"\n") :]), "\t")
+    rejections = table.rejections
     columns: dict[str, npt.NDArray[Any]] = {}
     for name in (*(k for k in _KEYS if k in header), "event_type", "event_start_time", "event_stop_time"):
-        numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
+        numbers = pd.to_numeric(pd.Series(table[name], dtype=object), errors="coerce").to_numpy(dtype=float)
         wrong = ~np.isfinite(numbers) | (np.abs(numbers) >= _LARGEST)
         rejections.reject(wrong, "not a number of a plausible size", name)
         columns[name] = np.where(wrong, -1, numbers).astype(np.int64)
-    rejections.reject(~np.isin(columns["event_type"], (0, 1)), "event_type is neither 0 nor 1", "event_type")
-    rejections.reject(
-        columns["event_stop_time"] < columns["event_start_time"], "ends before it starts", "event_stop_time"
-    )
-    places = [frame[name] for name in (*_KEYS, "node_name") if name in header]
-    repeated = pd.DataFrame(dict(enumerate([*places, *list(columns.values())[-3:]]))).duplicated()
+    kind, start, stop = columns["event_type"], columns["event_start_time"], columns["event_stop_time"]
+    rejections.reject(~np.isin(kind, (0, 1)), "event_type is neither 0 nor 1", "event_type")
+    rejections.reject(stop < start, "ends before it starts", "event_stop_time")
+    places = [table[name] for name in (*_KEYS, "node_name") if name in header]
+    repeated = pd.DataFrame(dict(enumerate([*places, kind, start, stop]))).duplicated()
     rejections.reject(repeated.to_numpy(), "duplicate of an earlier row")
-    kept = rejections.kept
-    table = pa.table(
-        {
-            **{name: values[kept] for name, values in columns.items()},
-            "node_name": pa.array(frame["node_name"][kept].astype(str).tolist(), pa.string()).dictionary_encode(),
-            "line": rejections.lines[kept],
-        }
-    )
-    return table, rejections
+    names = pd.Categorical(table["node_name"], categories=dict.fromkeys(table["node_name"]))
+    return pd.DataFrame({**columns, "node_name": names, "line": rejections.lines})[rejections.kept], rejections
 
 
 def _small_table(folder: Path, name: str) -> pd.DataFrame | None:
@@ -229,42 +178,30 @@ def _small_table(folder: Path, name: str) -> pd.DataFrame | None:
 # ------------------------------------------------------------------- assembling
 
 
+def _stripped(names: pd.Series) -> pd.Categorical:
+    """Names without blanks around them."""
+    texts = [str(name).strip() for name in names.cat.categories]
+    kinds: Any = pd.CategoricalDtype(list(dict.fromkeys(texts)))
+    return pd.Categorical.from_codes(pd.Categorical(texts, dtype=kinds).codes[names.cat.codes], dtype=kinds)
+
+
 def _assemble(
-    table: pa.Table,
+    table: pd.DataFrame,
     companions: dict[str, pd.DataFrame | None],
     content: Content,
     rejections: Rejections,
     timezone: str | None,
     notes: tuple[str, ...],
 ) -> FailureLog:
-    encoded = pc.cast(table["node_name"], pa.dictionary(pa.int32(), pa.string())).unify_dictionaries().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0)
-    names = np.array([str(value).strip() for value in encoded.dictionary.to_pylist()], dtype=object)
-    code = encoded.indices.to_numpy()
-    platform_id = table["platform_id"].to_numpy()
-    node_id = table["node_id"].to_numpy()
     start, stop = table["event_start_time"].to_numpy(), table["event_stop_time"].to_numpy()
-
     # a node is a platform and a node name; its number joins the other tables
-    _, platform_code = np.unique(platform_id, return_inverse=True)
-    key = platform_code * len(names) + code
-    present, first_row, node_code = np.unique(key, return_index=True, return_inverse=True)
-    size = present.size
-    seen_start = np.full(size, np.iinfo(np.int64).max)
-    seen_end = np.full(size, np.iinfo(np.int64).min)
-    np.minimum.at(seen_start, node_code, start)
-    np.maximum.at(seen_end, node_code, stop)
-    nodes = pd.DataFrame(
-        {
-            "platform_id": platform_id[first_row],
-            "node_id": node_id[first_row],
-            "node": names[present % len(names)],
-            "seen_start": seen_start,
-            "seen_end": seen_end,
-            "declared": False,
-        }
+    each = table.assign(node=_stripped(table["node_name"])).groupby(["platform_id", "node"], observed=True)
+    node_code = each.ngroup().to_numpy()
+    nodes = each.agg(
+        node_id=("node_id", "first"), seen_start=("event_start_time", "min"), seen_end=("event_stop_time", "max")
     )
+    nodes = nodes.reset_index().assign(declared=False)
+    nodes["node"] = nodes["node"].astype(object)
     nodes = _with_components(nodes, companions["component"])
     attributes, zone = _attributes(nodes, companions["node"])
     systems = _system_names(nodes["platform_id"].to_numpy(), companions["platform"])
@@ -296,13 +233,13 @@ def _assemble(
         attributes=attributes,
     )
     window = Window(population["entered"].min(), population["left"].max(), True, True)
-    available = table.num_rows - down.size
+    available = len(table) - down.size
     said = [*notes, f"{available} rows say that a node was available; they are kept as its time under observation"]
     cut = int((began | ended).sum())
     if cut:
         said.append(f"{cut} outages are cut off by the beginning or end of their node's trace")
-    rows_read, zone = table.num_rows + len(rejections.frame()), check_zone(timezone, zone)
-    source = source_of(content, NAME, rows_read, table.num_rows, zone, said)
+    rows_read, zone = len(table) + len(rejections.frame()), check_zone(timezone, zone)
+    source = source_of(content, NAME, rows_read, len(table), zone, said)
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
