@@ -22,6 +22,7 @@ _NODES, _WEIGHTS = gauss_legendre(40)
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _DROP = 42.0  # the integrand is followed until it has fallen by exp(-42)
 _SERIES_LIMIT = 60.0  # largest shape for which series and continued fraction are summed
+_SMALLEST_SHAPE = 0.05  # below it the series' complement would cancel
 _PLAIN_LIMIT = 1e4  # largest shape for which SciPy's functions of x serve
 _SMALLEST = 1e-280
 
@@ -170,7 +171,7 @@ def log_gamma_tail(a: npt.ArrayLike, s: npt.ArrayLike, upper: npt.ArrayLike) -> 
     shape, place, above = shape.reshape(-1), place.reshape(-1), above.reshape(-1)
     known = (shape > 0.0) & (shape < np.inf)
     ends = np.isinf(place)
-    own = known & ~ends & ((shape <= _SERIES_LIMIT) | (shape > _PLAIN_LIMIT))
+    own = known & ~ends & (((shape >= _SMALLEST_SHAPE) & (shape <= _SERIES_LIMIT)) | (shape > _PLAIN_LIMIT))
     rest = known & ~ends & ~own
     out = np.full(shape.shape, np.nan)
     if rest.any():
