@@ -52,11 +52,6 @@ class Gamma(Family):
         """Log of the probability to fail within `time`."""
         return log_gamma_tail(self.shape, self._relative(time), False)
 
-    def cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """The probability to fail within `time` hours."""
-        x = np.maximum(np.asarray(time, dtype=np.float64), 0.0) / self.scale
-        return np.asarray(special.gammainc(self.shape, x))
-
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)

@@ -10,13 +10,11 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.families.base import Domain, Family, FloatArray, log_moments
-from relfit.families.distribution import normal_quantile_of_hazard
 from relfit.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
 
 __all__ = ["GeneralisedGamma"]
 
 _NORMAL = 1e-30  # below this size q makes no difference that a float could hold
-_SEARCHED = 0.02  # below this size quantiles lose digits in the gamma scale and are searched for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,30 +90,6 @@ class GeneralisedGamma(Family):
             at_zero = np.where(power < 0.0, np.inf, np.where(power == 0.0, constant, -np.inf))
             at_zero = np.where((q > 0.0) | np.isnan(self.mu + self.sigma + q), at_zero, -np.inf)
         return np.where(t > 0.0, np.where(np.isposinf(t), -np.inf, value), np.where(t < 0.0, -np.inf, at_zero))
-
-    def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """Time at which the cumulative hazard reaches `hazard`."""
-        h = np.asarray(hazard, dtype=np.float64)
-        normal, q, a = self._core()
-        with np.errstate(all="ignore"):
-            p, s = -np.expm1(-h), np.exp(-h)
-            low_side = (h < 0.5) == (q > 0.0)
-            smaller = np.where(h < 0.5, p, s)
-            x = np.where(low_side, special.gammaincinv(a, smaller), special.gammainccinv(a, smaller))
-            # far below, the lower tail is a power: P(x) = x**a / gamma(a + 1)
-            power = (np.where(h < 0.5, np.log(p), -h) + special.gammaln(a + 1.0)) / a
-            far_below = low_side & (power < -60.0)
-            log_x = np.where(far_below, power, np.log(x))
-            w = np.where(normal, normal_quantile_of_hazard(h), (log_x - np.log(a)) / q)
-            found = np.asarray(np.exp(self.mu + self.sigma * w))
-        search = ~normal & (h > 0.0) & np.isfinite(h) & ((np.abs(q) < _SEARCHED) | (smaller < 1e-250) & ~far_below)
-        search = search & ~np.isnan(self.mu + self.sigma + q)
-        if search.any():
-            mu, sigma, shape, part, where = np.broadcast_arrays(self.mu, self.sigma, self.q, h, search)
-            found = np.array(np.broadcast_to(found, where.shape))
-            some = GeneralisedGamma.unchecked(mu[where], sigma[where], shape[where])
-            found[where] = super(GeneralisedGamma, some).inverse_cumulative_hazard(part[where])
-        return found
 
     def mean(self) -> FloatArray:
         """Mean life in hours; infinite for ``q <= -1 / sigma``."""

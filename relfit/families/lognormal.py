@@ -49,10 +49,6 @@ class Lognormal(Family):
         """Log of the probability to fail within `time`."""
         return np.asarray(special.log_ndtr(self._z(time)))
 
-    def cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """The probability to fail within `time` hours."""
-        return np.asarray(special.ndtr(self._z(time)))
-
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)

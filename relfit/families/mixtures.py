@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,17 +30,13 @@ class Mixture(Family):
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
-        return _by_the_rarer(self._alive(time), lambda: self._failed(time))
+        phases = self.phases()
+        return -mixed_cumulative_hazard([weight for weight, _ in phases], [-phase.log_sf(time) for _, phase in phases])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
-        return _by_the_rarer(self._failed(time), lambda: self._alive(time))
-
-    def _alive(self, time: npt.ArrayLike) -> FloatArray:
-        return np.minimum(log_sum([weight + phase.log_sf(time) for weight, phase in self.phases()]), 0.0)
-
-    def _failed(self, time: npt.ArrayLike) -> FloatArray:
-        return np.minimum(log_sum([weight + phase.log_cdf(time) for weight, phase in self.phases()]), 0.0)
+        failed = np.minimum(log_sum([weight + phase.log_cdf(time) for weight, phase in self.phases()]), 0.0)
+        return np.where(failed > _LOG_HALF, log_one_minus_exp(self.log_sf(time)), failed)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""
@@ -59,14 +55,6 @@ class Mixture(Family):
         """Mean life in hours."""
         with np.errstate(over="ignore"):
             return np.asarray(sum(np.exp(weight) * phase.mean() for weight, phase in self.phases()))
-
-
-def _by_the_rarer(log_probability: FloatArray, other: Callable[[], FloatArray]) -> FloatArray:
-    """The log of a probability, from the log of its complement where that is the smaller of the two."""
-    likely = log_probability > _LOG_HALF
-    if likely.any():
-        return np.where(likely, log_one_minus_exp(other()), log_probability)
-    return log_probability
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -49,11 +49,9 @@ class LimitedFailure(Family):
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
-        log_sf = self._failing.log_sf(time)
         with np.errstate(all="ignore"):
-            early = np.log1p(self.fraction * np.expm1(log_sf))
-            late = log_sum([np.log1p(-self.fraction), np.log(self.fraction) + log_sf])
-        return np.where(log_sf > -0.6931471805599453, early, late)
+            logs = [np.log(self.fraction), np.log1p(-self.fraction)]
+            return -mixed_cumulative_hazard(logs, [-self._failing.log_sf(time), np.zeros(())])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
@@ -69,7 +67,7 @@ class LimitedFailure(Family):
         """Time at which the cumulative hazard reaches `hazard`; infinite where it never does."""
         h = np.asarray(hazard, dtype=np.float64)
         with np.errstate(all="ignore"):
-            left = self.fraction - (-np.expm1(-h))  # share that can fail and has not
+            left = self.fraction + np.expm1(-h)  # share that can fail and has not
             inner = np.where(h < 0.5, -np.log1p(np.expm1(-h) / self.fraction), np.log(self.fraction) - np.log(left))
             value = self._failing.inverse_cumulative_hazard(np.maximum(np.where(left > 0.0, inner, np.inf), 0.0))
         return np.where(np.isnan(self.fraction), np.nan, value)

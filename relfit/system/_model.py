@@ -311,7 +311,7 @@ class System(Nodes, Quantities):
         drawn = parameters.values(asked, point, self.ages, self._rule, n_draws, rng)
         estimate = getattr(self, asked)(*(() if point is None else (point,)))
         most = point if quantity in ("truncated_mean", "mean_given_failure") and point is not None else np.inf
-        labels = pd.Index([quantity])
+        labels: pd.Index[Any] = pd.Index([quantity])
         if point is not None:
             labels = pd.Index(point.ravel(), name="probability" if quantity == "quantile" else "at_hours")
         return _interval(quantity, level, point, estimate, drawn, parameters, labels, most)

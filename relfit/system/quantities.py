@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,16 +167,16 @@ class Quantities(ABC):
                 return np.asarray(lost)
             # where failures are rare, from the integral of their probability
             rare = np.zeros((x.size, self._rows))
-            for i, (end, most) in enumerate(zip(x.reshape(-1), failed.reshape(self._rows, -1).T, strict=True)):
+            for i, end in enumerate(x.reshape(-1)):
                 if 0.0 < end < np.inf:
-                    rare[i] = end - integrate_reliability(lambda t, k, most=most: self._log_share(t, k, most), end,
-                                                          self._rows, beyond=False)  # fmt: skip
+                    share = partial(self._log_share, failed.reshape(self._rows, -1)[:, i])
+                    rare[i] = end - integrate_reliability(share, end, self._rows, beyond=False)
             return np.where(failed > 0.01, lost, self._shaped(rare, x))
 
-    def _log_share(self, time: FloatArray, count: int, most: FloatArray) -> FloatArray:
-        """Log of the probability to have failed by `time` relative to `most`, that at the end."""
+    def _log_share(self, whole: FloatArray, time: FloatArray, count: int) -> FloatArray:
+        """Log of the probability to have failed by `time` relative to the `whole` at the end."""
         log_alive = self._log_reliability(np.broadcast_to(time, (time.shape[0], count)))
-        return np.asarray(np.log(-np.expm1(log_alive)) - np.log(most[:count]))
+        return np.asarray(np.log(-np.expm1(log_alive)) - np.log(whole[:count]))
 
 
 def horizon_hours(horizon: Any) -> FloatArray:

@@ -225,7 +225,7 @@ class _Renewals:
                 raise ArgumentError(f"more than {_MOST} failures", remedy="ask for less time, or fewer sequences")
             self.seen.append((due, self.next[due], self.life[due]))
             fresh = self._as_new(due % self.nodes)
-            down = self.repair
+            down: Any = self.repair
             if isinstance(down, Distribution):
                 down = np.ravel(down.sample(due.size, self.generator))
             self.life[due] = fresh

@@ -171,7 +171,7 @@ def test_no_time_and_no_parameter_gives_nan(name):
     hazards = np.array([0.0, 1e-300, 1e-9, 0.4, 30.0, 1e5, np.inf])
     found = family.inverse_cumulative_hazard(hazards)
     assert not np.isnan(found).any()
-    assert (found[:, 1:] >= found[:, :-1] * (1.0 - 1e-10)).all()
+    assert (found[:, 1:] >= found[:, :-1] * (1.0 - 1e-10) - 1e-300).all()
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -193,7 +193,7 @@ def test_a_batch_is_its_members(name):
             t = family.quantile(reachable(members[0])[:5, None] * 0.5)[:, 0]
         value = getattr(family, function)(t[:, None])
         expected = np.stack([getattr(member, function)(t) for member in members], axis=-1)
-        np.testing.assert_array_equal(value, expected)
+        np.testing.assert_allclose(value, expected, rtol=1e-14)
     np.testing.assert_allclose(family.mean(), [member.mean() for member in members], rtol=1e-12)
     assert family[1].to_dict() == members[1].to_dict()
     assert repr(family[1]) == repr(members[1])

@@ -120,7 +120,7 @@ def test_common_causes_are_parts_in_series():
 
 
 def test_many_spares_of_many_nodes():
-    system = made(20_000, 500, seed=9)
+    system = made(4000, 200, seed=9)
     drawn = system.sample(400, rng=5)
     assert abs(drawn.mean() - float(system.mttf())) < 4.0 * drawn.std() / 20.0
     x = float(drawn.mean())
@@ -131,7 +131,7 @@ def test_many_spares_of_many_nodes():
     for part in np.array_split(p, 40):
         logs += np.log1p(part[:, None] * (angles - 1.0)).sum(axis=0)
     pmf = np.fft.ifft(np.exp(logs)).real
-    assert float(system.reliability(x)) == pytest.approx(pmf[:501].sum(), abs=1e-11)
+    assert float(system.reliability(x)) == pytest.approx(pmf[:201].sum(), abs=1e-11)
 
 
 def test_bad_tolerances():
