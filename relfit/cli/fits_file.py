@@ -13,8 +13,8 @@ import pandas as pd
 from relfit.errors import ArgumentError, DataError, ReadError
 from relfit.families import FAMILIES, family_named
 from relfit.system import Component, System
-from relfit.system.building import positions_of
-from relfit.system.components import ages_in_hours, duration_array
+from relfit.system.builders import positions_of
+from relfit.system.checked_nodes import ages_in_hours, duration_array
 
 __all__ = ["is_fits_file", "read_fits_table", "system_from_file"]
 

@@ -91,7 +91,7 @@ class Fleet:
         )
 
     def _ages(self) -> Any:
-        from relfit.system.components import LONGEST_AGE
+        from relfit.system.checked_nodes import LONGEST_AGE
 
         if not self.age:
             return None

@@ -1,13 +1,13 @@
 """Systems of many nodes: reliability, failure rate and mean time to failure of a job on k nodes of given ages.
 
-Data runs from fits and ages (`building`) or given distributions into `System`; its quantities come from one engine for
+Data runs from fits and ages (`builders`) or given distributions into `System`; its quantities come from one engine for
 the first k nodes (`first_k`), random times from `sampling`, limits from draws of the parameters (`uncertainty`).
 """
 
 from relfit.system._model import System, SystemsBySize
-from relfit.system.building import ages_of_log, system_from_fits, system_from_log
+from relfit.system.builders import ages_of_log, system_from_fits, system_from_log
+from relfit.system.checked_nodes import Component
 from relfit.system.common_cause import CommonCause, Racks
-from relfit.system.components import Component
 from relfit.system.sampling import Sequences
 
 __all__ = [

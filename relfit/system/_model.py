@@ -14,10 +14,10 @@ import pandas as pd
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.results import Interval, Result, json_ready
 from relfit.system import sampling, uncertainty
-from relfit.system.components import duration_array
+from relfit.system._nodes import Nodes
+from relfit.system._quantities import Quantities, finite_hours
+from relfit.system.checked_nodes import duration_array
 from relfit.system.first_k import CELLS, FailureRule, node_hazards, node_tails
-from relfit.system.nodes import Nodes
-from relfit.system.quantities import Quantities, finite_hours
 from relfit.text import number
 
 __all__ = ["System", "SystemsBySize"]

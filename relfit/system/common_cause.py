@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.families import Distribution
-from relfit.system.components import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array
+from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array
 
 __all__ = ["CommonCause", "Racks", "common_cause", "racks_of"]
 

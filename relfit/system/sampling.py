@@ -17,7 +17,7 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.families import Distribution
 from relfit.results import Result
-from relfit.system.components import Component, duration_array
+from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
 from relfit.text import count
 

@@ -19,9 +19,9 @@ from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting.estimates import free_covariance
 from relfit.fitting.pooling import PooledFit
-from relfit.system.components import Component, duration_array
+from relfit.system._quantities import Quantities
+from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
-from relfit.system.quantities import Quantities
 
 __all__ = ["BY_SIZE", "QUANTITIES", "DrawnParameters", "DrawnSystems", "Source", "checked", "limits", "sources_of"]
 

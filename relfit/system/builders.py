@@ -15,7 +15,7 @@ from relfit.families import FAMILIES, family_named
 from relfit.fitting import FamilyFit, Fits, PooledFit, fit, pool
 from relfit.outages import outages_of
 from relfit.system._model import System
-from relfit.system.components import LONGEST_AGE, Component, ages_in_hours, duration_array
+from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, duration_array
 from relfit.units import NANOSECONDS_PER_HOUR, instant
 
 __all__ = ["ages_of_log", "positions_of", "system_from_fits", "system_from_log"]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from relfit.errors import ArgumentError
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.numeric.solving import time_at_level
-from relfit.system.components import duration_array
+from relfit.system.checked_nodes import duration_array
 
 __all__ = ["Quantities", "finite_hours", "horizon_hours"]
 
