@@ -10,22 +10,23 @@ import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError, DataError
-
-if TYPE_CHECKING:
-    from relfit.failurelog import FailureLog
+from relfit.failurelog import FailureLog
+from relfit.outages import outages_of
+from relfit.units import nanoseconds
 
 __all__ = ["to_fta"]
 
 IntArray = npt.NDArray[np.int64]
 
 _BAD = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
+_NANOSECONDS = 1_000_000_000  # per second
 _PLACE = ("location", "rack", "frame", "cabinet", "row")
 
 
@@ -40,7 +41,7 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     ----------
     log : FailureLog
     folder : str or Path
-        Made anew; complete or absent.
+        Must not exist; complete or absent.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     ArgumentError
         When there is something at this place already, or it cannot be made.
     DataError
-        For a log of whole lives, or one without nodes.
+        For a log without dates, or one without nodes.
 
     Examples
     --------
@@ -133,49 +134,24 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[Any]]]]:
     }  # fmt: skip
 
 
-def _intervals(log: FailureLog, first: IntArray, last: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """When each node was down (0) and up (1), in the order of nodes and time."""
-    people = log.population
-    index = pd.MultiIndex.from_arrays([people["system"].astype(str), people["node"].astype(str)])
-    named = log.events[log.events["node"].notna()]
-    owner = index.get_indexer(pd.MultiIndex.from_arrays([named["system"].astype(str), named["node"].astype(str)]))
-    begin, end = _seconds(named["start"]), _seconds(named["end"].fillna(named["start"]))
-    known = owner >= 0
-    owner = owner[known].astype(np.int64)
-    begin = np.clip(begin[known], first[owner], last[owner])
-    end = np.clip(np.maximum(end[known], begin), begin, last[owner])
-    order = np.lexsort((end, begin, owner))
-    owner, begin, end = owner[order], begin[order], end[order]
-    # joined where the next one begins before all earlier ones of its node have ended
-    span = int(max(last.max() - first.min(), 0)) + 2
-    shifted = end - first.min() + owner * span  # so that one running maximum serves all nodes
-    reach = np.maximum.accumulate(shifted) if shifted.size else shifted
-    fresh = np.ones(owner.size, dtype=np.bool_)
-    fresh[1:] = begin[1:] - first.min() + owner[1:] * span > reach[:-1]
-    heads = np.flatnonzero(fresh)
-    owner, begin = owner[heads], begin[heads]
-    end = (np.maximum.reduceat(shifted, heads) if heads.size else shifted) - owner * span + first.min()
-    # available from the beginning or the end of an outage to the next one, or to the end
-    starts = np.concatenate([first, end])
-    of = np.concatenate([np.arange(first.size), owner])
-    order = np.lexsort((starts, of))
-    of, starts = of[order], starts[order]
-    next_down = np.full(of.size, -1, dtype=np.int64)
-    # per node: k + 1 stretches of availability around its k outages
-    downs = np.bincount(owner, minlength=first.size)
-    closing = np.cumsum(downs + 1) - 1
-    inner = np.ones(of.size, dtype=np.bool_)
-    inner[closing] = False
-    next_down[inner], next_down[closing] = begin, last
-    up = next_down > starts
-    who = np.concatenate([owner, of[up]])
-    since = np.concatenate([begin, starts[up]])
-    until = np.concatenate([end, next_down[up]])
-    kind = np.concatenate([np.zeros(owner.size, dtype=np.int64), np.ones(int(up.sum()), dtype=np.int64)])
+def _intervals(log: FailureLog, first: IntArray, last: IntArray) -> tuple[IntArray, ...]:
+    """When each node was down (0) and up (1): positions in the population, starts, ends, kinds."""
+    people, outages = log.population, outages_of(log, "node")
+    named = pd.MultiIndex.from_arrays([outages.groups.get_level_values(i).astype(str) for i in ("system", "node")])
+    listed = pd.MultiIndex.from_arrays([people["system"].astype(str), people["node"].astype(str)])
+    node = listed.get_indexer(named)
+    owner = node[outages.code]
+    begin, end = (np.clip(t // _NANOSECONDS, first[owner], last[owner]) for t in (outages.start, outages.end))
+    # up from the start of observation or the end of an outage to the next one, or to the end
+    since = np.insert(end, outages.offsets[:-1], first[node])
+    until = np.insert(begin, outages.offsets[1:], last[node])
+    who = np.repeat(node, np.diff(outages.offsets) + 1)
+    up = until > since
+    parts = ((owner, begin, end, np.zeros_like(owner)), (who[up], since[up], until[up], np.ones(int(up.sum()), int)))
+    who, since, until, kind = (np.concatenate(pair) for pair in zip(*parts, strict=True))
     order = np.lexsort((until, since, who))
     return who[order], since[order], until[order], kind[order]
 
 
 def _seconds(times: pd.Series) -> IntArray:
-    stamps = times.dt.tz_convert("UTC").astype("datetime64[ns, UTC]").astype("int64").to_numpy()
-    return np.asarray(np.floor_divide(stamps, 1_000_000_000), dtype=np.int64)
+    return nanoseconds(times) // _NANOSECONDS

@@ -13,6 +13,7 @@ PACKAGE = ROOT / "relfit"
 
 ORDER = (
     "errors",
+    "lazy",
     "units",
     "results",
     "text",

@@ -1,0 +1,35 @@
+"""Fronts of packages whose modules are slow to import: each is imported when one of its names is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["front"]
+
+
+def front(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    names : mapping from str to str
+        By module of the package its public names, with blanks between them.
+
+    Examples
+    --------
+    >>> get, directory, names = front("relfit", {"text": "count percent"})
+    >>> get("percent")(0.5), names
+    ('50 %', ['count', 'percent'])
+    """
+    home = {name: f"{package}.{module}" for module, public in names.items() for name in public.split()}
+
+    def get(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(home[name]), name)
+
+    return get, lambda: sorted(home), sorted(home)
