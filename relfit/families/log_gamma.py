@@ -177,8 +177,9 @@ def log_gamma_tail(a: npt.ArrayLike, s: npt.ArrayLike, upper: npt.ArrayLike) -> 
     if rest.any():
         with np.errstate(all="ignore"):
             a_rest, x, up = shape[rest], shape[rest] * np.exp(place[rest]), above[rest]
-            low = x < a_rest
-            tail = np.where(low, special.gammainc(a_rest, x), special.gammaincc(a_rest, x))
+            tail, other = special.gammainc(a_rest, x), special.gammaincc(a_rest, x)
+            low = tail < other
+            tail = np.where(low, tail, other)
             out[rest] = np.where(low == up, np.log1p(-tail), np.log(tail))
         own[rest] = tail < _SMALLEST
     if own.any():
