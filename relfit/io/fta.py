@@ -147,7 +147,7 @@ def _carefully(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]
     places = [table[name] for name in (*_KEYS, "node_name") if name in header]
     repeated = pd.DataFrame(dict(enumerate([*places, kind, start, stop]))).duplicated()
     rejections.reject(repeated.to_numpy(), "duplicate of an earlier row")
-    names = pd.Categorical(table["node_name"], categories=dict.fromkeys(table["node_name"]))
+    names = pd.Categorical(table["node_name"], categories=list(dict.fromkeys(table["node_name"])))
     return pd.DataFrame({**columns, "node_name": names, "line": rejections.lines})[rejections.kept], rejections
 
 

@@ -31,11 +31,17 @@ class Objective(Protocol):
     """What is maximised: shape (trials, groups, k) to (trials, groups)."""
 
     @property
-    def n_groups(self) -> int: ...
+    def n_groups(self) -> int:
+        """Number of groups."""
+        ...
 
-    def __call__(self, free: FloatArray) -> FloatArray: ...
+    def __call__(self, free: FloatArray) -> FloatArray:
+        """Value of each group at its point."""
+        ...
 
-    def take(self, positions: IntArray) -> Objective: ...
+    def take(self, positions: IntArray) -> Objective:
+        """The groups at these positions."""
+        ...
 
 
 @dataclass(frozen=True)
