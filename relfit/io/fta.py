@@ -19,7 +19,7 @@ from pyarrow import csv
 
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog, Window
-from relfit.io.building import events_frame, population_frame, source_of
+from relfit.io.frames import events_frame, population_frame, source_of
 from relfit.io.opening import Content, Text, as_text, open_content
 from relfit.io.rows import Rejections, read_text_table
 from relfit.io.times import check_zone, since_1970

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.failurelog import FailureLog, Window
-from relfit.io.building import events_frame, population_frame, source_of
+from relfit.io.frames import events_frame, population_frame, source_of
 from relfit.io.opening import Content, as_text
 from relfit.io.rows import TextTable, read_text_table
 from relfit.io.times import UTC, check_zone, clock_times, spans

@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from relfit.errors import ArgumentError, ReadError
 from relfit.failurelog import FailureLog, Window
-from relfit.io.building import events_frame, lifetimes_frame, population_frame, seen_population, source_of
+from relfit.io.frames import events_frame, lifetimes_frame, population_frame, seen_population, source_of
 from relfit.io.opening import Content, as_text, open_content
 from relfit.io.rows import Rejections, TextTable, read_text_table
 from relfit.io.table_mapping import COMMON_NAMES, Columns, guessed, mapping_of

@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from relfit.errors import ArgumentError, ReadError
-from relfit.io.building import attribute_column
+from relfit.io.frames import attribute_column
 from relfit.io.rows import Rejections, TextTable
 from relfit.io.times import durations, instants
 from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS

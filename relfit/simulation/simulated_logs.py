@@ -13,7 +13,7 @@ from relfit.arguments import durations
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog, Source, Window
-from relfit.io.building import events_frame, population_frame
+from relfit.io.frames import events_frame, population_frame
 from relfit.units import NANOSECONDS_PER_HOUR, instant
 
 __all__ = ["simulate_log"]
