@@ -129,24 +129,6 @@ class Family(Distribution):
         shape = self.batch_shape
         return self.unchecked(*(np.broadcast_to(value, shape)[position] for value in self.parameters().values()))
 
-    def log_mean_gradient(self) -> FloatArray:
-        """Derivative of the log of the mean by each parameter, parameters last; by central differences."""
-        values = [np.asarray(v) for v in self.parameters().values()]
-        step = 1e-3
-        slopes = []
-        for i, (value, domain) in enumerate(zip(values, self.domains, strict=True)):
-            # in log, logit or natural coordinates; `pace` is the derivative of the parameter by its coordinate
-            pace = value if domain == "positive" else value * (1.0 - value) if domain == "fraction" else 1.0
-
-            def log_mean(move: float, i: int = i, value: FloatArray = value, domain: Domain = domain) -> FloatArray:
-                moved = _from_free(_to_free(value, domain) + move, domain)
-                return np.log(self.unchecked(*values[:i], moved, *values[i + 1 :]).mean())
-
-            with np.errstate(all="ignore"):
-                near, far = log_mean(step) - log_mean(-step), log_mean(2.0 * step) - log_mean(-2.0 * step)
-                slopes.append((8.0 * near - far) / (12.0 * step) / pace)
-        return np.stack(np.broadcast_arrays(*slopes), axis=-1)
-
     # ----------------------------------------------------------------- showing
 
     def to_dict(self) -> dict[str, Any]:

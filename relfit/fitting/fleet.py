@@ -8,8 +8,6 @@ the root of the determinant of the covariance, keeps the covariance off the bord
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize
@@ -19,35 +17,12 @@ from relfit.fitting.likelihood import LogLikelihood
 from relfit.lifedata import LifeData
 from relfit.numeric.newton import maximise, whitening
 
-__all__ = ["Fleet", "fit_fleet"]
+__all__ = ["fit_fleet"]
 
 FloatArray = npt.NDArray[np.float64]
 _NODES = {1: 15, 2: 9, 3: 5}  # of the quadrature in each coordinate, by the number of coordinates; else 3
 _LEAST, _MOST = np.log(1e-3), np.log(30.0)  # log standard deviations over the fleet
 _FAR = 1.5  # how far a log standard deviation is moved to allow for its uncertainty
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """The distribution over a fleet, and every node's posterior in free coordinates.
-
-    Attributes
-    ----------
-    mean, covariance : ndarray, shape (k,) and (k, k)
-        Of the distribution over the fleet.
-    free, posterior : ndarray, shape (groups, k) and (groups, k, k)
-        Mean and covariance of every node's posterior, the uncertainty of that distribution included.
-    share : ndarray, shape (groups, k, k)
-        Of the fleet's mean in that of each posterior, the distribution over the fleet taken as known.
-    converged : bool
-    """
-
-    mean: FloatArray
-    covariance: FloatArray
-    free: FloatArray
-    posterior: FloatArray
-    share: FloatArray
-    converged: bool
 
 
 class _Marginal:
@@ -113,7 +88,7 @@ class _Marginal:
 
 def fit_fleet(
     family: type[Family], lives: LifeData, mode: FloatArray, mean: FloatArray, deviation: FloatArray
-) -> Fleet:
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, bool]:
     """The distribution over a fleet by maximum marginal likelihood.
 
     Parameters
@@ -125,6 +100,16 @@ def fit_fleet(
         Free coordinates from which the search in each group starts.
     mean, deviation : ndarray, shape (k,)
         Of the distribution over the fleet, to start from.
+
+    Returns
+    -------
+    mean, covariance : ndarray, shape (k,) and (k, k)
+        Of the distribution over the fleet.
+    free, posterior : ndarray, shape (groups, k) and (groups, k, k)
+        Mean and covariance of every node's posterior, the uncertainty of that distribution included.
+    share : ndarray, shape (groups, k, k)
+        Of the fleet's mean in that of each posterior, the distribution over the fleet taken as known.
+    converged : bool
     """
     k = mode.shape[1]
     marginal = _Marginal(family, lives, mode)
@@ -144,7 +129,7 @@ def fit_fleet(
     posterior = np.mean([spread for _, spread in draws], axis=0)
     apart = np.stack([middle for middle, _ in draws]) - free
     posterior = posterior + np.einsum("rgi,rgj->gij", apart, apart) / len(draws)
-    return Fleet(mean, covariance, free, posterior, share, bool(gain < 1e-2))
+    return mean, covariance, free, posterior, share, bool(gain < 1e-2)
 
 
 def _uncertainty(marginal: _Marginal, theta: FloatArray) -> tuple[FloatArray, float]:

@@ -141,33 +141,31 @@ def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: in
     """
     own = maximum_likelihood(family, lives, workers)
     fitted = np.flatnonzero(own.codes == status.OK)
-    used = np.flatnonzero((lives.n_lives > 0) & _possible(family, lives))
+    # a failure time of zero has no likelihood under most families
+    used = np.flatnonzero((lives.n_lives > 0) & ((lives.n_zeros == 0) | family.density_at_zero))
     if fitted.size < 3:
         raise ArgumentError(
             f"{fitted.size} of {lives.n_groups} groups can be fitted on their own; pooling needs three",
             remedy="fit the pooled lives as one sample: rf.fit(lives.pooled())",
         )
-    part = lives.take(used.tolist())
-    k = own.parameters.shape[1]
     at_own = family.to_free(own.parameters[fitted])
     mean = np.median(at_own, axis=0)
     scatter = 1.4826 * np.median(np.abs(at_own - mean), axis=0)
     mode = np.tile(mean, (used.size, 1))
     place = np.searchsorted(used, fitted)
     mode[place] = mean + np.clip(at_own - mean, -3.0 * scatter, 3.0 * scatter)
-    found = fit_fleet(family, part, mode, mean, np.clip(scatter, 0.1, 3.0))
-    groups = lives.n_groups
-    out_free, out_covariance = np.full((groups, k), np.nan), np.full((groups, k, k), np.nan)
-    shrinkage, parameters = np.full((groups, k), np.nan), np.full((groups, k), np.nan)
-    out_free[used], out_covariance[used] = found.free, found.posterior
-    shrinkage[used] = np.clip(np.diagonal(found.share, axis1=1, axis2=2), 0.0, 1.0)
-    parameters[used] = family.from_free(found.free)
+    fleet_mean, fleet_covariance, free, posterior, share, converged = fit_fleet(
+        family, lives.take(used.tolist()), mode, mean, np.clip(scatter, 0.1, 3.0)
+    )
+
+    def spread(values: FloatArray) -> FloatArray:
+        """Values of the used groups for all groups."""
+        out = np.full((lives.n_groups, *values.shape[1:]), np.nan)
+        out[used] = values
+        return out
+
+    shrinkage = np.clip(np.diagonal(share, axis1=1, axis2=2), 0.0, 1.0)
     return PooledFit(
-        family, lives, own.parameters, parameters, shrinkage, out_free, out_covariance, found.mean, found.covariance,
-        level, found.converged,
+        family, lives, own.parameters, spread(family.from_free(free)), spread(shrinkage), spread(free),
+        spread(posterior), fleet_mean, fleet_covariance, level, converged,
     )  # fmt: skip
-
-
-def _possible(family: type[Family], lives: LifeData) -> npt.NDArray[np.bool_]:
-    """Groups whose lives have a likelihood: a failure time of zero has none under most families."""
-    return np.asarray((lives.n_zeros == 0) | family.density_at_zero)

@@ -69,17 +69,6 @@ def test_life_left_at_an_age(family, reference):
     assert family.mean_residual_life(0.0) == pytest.approx(reference.mean(), rel=1e-6)
 
 
-@pytest.mark.parametrize(("family", "reference"), CASES, ids=IDS)
-def test_gradient_of_the_log_mean(family, reference):
-    values = [float(v) for v in family.parameters().values()]
-    gradient = family.log_mean_gradient()
-    for i, value in enumerate(values):
-        step = 1e-6 * max(abs(value), 1.0) if value < 0 else 1e-6 * value
-        up, down = ([*values[:i], value + s, *values[i + 1 :]] for s in (step, -step))
-        slope = (np.log(type(family)(*up).mean()) - np.log(type(family)(*down).mean())) / (2 * step)
-        assert gradient[i] == pytest.approx(slope, rel=1e-5)
-
-
 def test_batches_broadcast():
     batch = Weibull([0.5, 1.0, 2.0], 100.0)
     assert batch.batch_shape == (3,)
