@@ -2,7 +2,7 @@
 
 import sys
 
-from relfit.cli.main import main
+from relfit.cli.app import main
 
 if __name__ == "__main__":
     sys.exit(main())

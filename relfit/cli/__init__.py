@@ -1,1 +1,1 @@
-"""The command line: a thin layer over the library, cheap to import (see `relfit.cli.main`)."""
+"""The command line: a thin layer over the library, cheap to import (see `relfit.cli.app`)."""

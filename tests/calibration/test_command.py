@@ -10,7 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit.calibration import to_scipy
-from relfit.cli.main import main
+from relfit.cli.app import main
 
 FAST = ("--parts", "mtbf,mttr,families", "--period", "all")
 

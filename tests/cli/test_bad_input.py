@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relfit.cli.main import main
+from relfit.cli.app import main
 from tests.cli.conftest import HEADER, ROWS, relfit
 
 TABLE = "\n".join([HEADER, *ROWS]) + "\n"

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.cli.main import main
+from relfit.cli.app import main
 from tests.cli.conftest import relfit
 
 
@@ -187,7 +187,7 @@ def test_help_loads_nothing_heavy() -> None:
     import sys
 
     code = (
-        "import sys; from relfit.cli.main import main; main(['--help']); main(['fit', '--help']);"
+        "import sys; from relfit.cli.app import main; main(['--help']); main(['fit', '--help']);"
         "print([m for m in ('numpy', 'pandas', 'pyarrow', 'scipy', 'rich', 'numba', 'matplotlib') if m in sys.modules],"
         " file=sys.stderr)"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relfit.cli.main import app, main
+from relfit.cli.app import app, main
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 COMMANDS = re.findall(r"^\$ relfit (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)

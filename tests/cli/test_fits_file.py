@@ -9,8 +9,8 @@ import pytest
 
 import relfit as rf
 from relfit import ArgumentError, DataError, ReadError
+from relfit.cli.app import main
 from relfit.cli.fits_file import system_from_file
-from relfit.cli.main import main
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from relfit.cli.app import main
 from relfit.cli.fits_file import system_from_file
-from relfit.cli.main import main
 from relfit.jobs import Amdahl, best_size
 
 JOB = ["nodes", "white", "--families", "weibull", "--k-max", "40", "--work", "500h"]

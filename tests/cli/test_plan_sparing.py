@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from relfit.cli.main import main
+from relfit.cli.app import main
 
 FILE = """[mtbf]
 tray = {value = "20000h", low = "15000h", high = "27000h", level = 0.9}

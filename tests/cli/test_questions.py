@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.cli.main import main
+from relfit.cli.app import main
 from tests.cli.conftest import HEADER
 from tests.cli.test_bad_input import complaint
 from tests.cli.test_commands import document

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from relfit.cli.main import main
+from relfit.cli.app import main
 
 QUICK = ["validate", "white", "--size", "1", "--size", "4", "--length", "24h", "--jobs", "100"]
 QUICK += ["--parameters", "fleet"]

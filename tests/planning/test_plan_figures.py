@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 import relfit as rf
-from relfit.cli.main import main
+from relfit.cli.app import main
 from relfit.families import Weibull
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from relfit import __version__
-from relfit.cli import calibrating, check, look, plan, plan_sparing, predict
+from relfit.cli import best_size_command, calibrating, check, look, plan, plan_sparing, predict
 from relfit.cli.options import grouped
 from relfit.errors import RelfitError
 
@@ -38,7 +38,7 @@ plans = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (
-    look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system, predict.nodes,
+    look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system, best_size_command.nodes,
     predict.validate, calibrating.calibrate,
 ):  # fmt: skip
     app.command()(grouped(_command))

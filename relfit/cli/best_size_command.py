@@ -1,0 +1,175 @@
+"""The command that says on how many nodes, and on which, a job is done first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.predict import Drawn, Fleet, write_results
+from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["nodes"]
+
+_NAMED = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The job that is asked about."""
+
+    work: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long the job takes on one node without failures.")
+    ] = None
+    parallel_fraction: Annotated[
+        float | None, typer.Option(metavar="P", help="Share of the work that runs in parallel.")
+    ] = None
+    speedup: Annotated[str, typer.Option(metavar="NAME", help="amdahl, gustafson or table.")] = "amdahl"
+    table: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Measured: columns nodes, and time or speedup.")
+    ] = None
+    restart: Annotated[str, typer.Option(metavar="TIME", help="From a failure to working again.")] = "0h"
+    checkpoint_every: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Work between two checkpoints; none without.")
+    ] = None
+    save: Annotated[str, typer.Option(metavar="TIME", help="To write a checkpoint.")] = "0h"
+    restore: Annotated[str, typer.Option(metavar="TIME", help="To read a checkpoint.")] = "0h"
+
+    def job(self) -> rf.jobs.Job:
+        """The job.
+
+        Raises
+        ------
+        ArgumentError
+            For options that do not go together, or values that cannot be; the error names the option.
+        ReadError
+            For a table that cannot be used, with file, line and column.
+        """
+        speedup = self._speedup()
+        work = None if self.work is None else opt.duration("--work", self.work, positive=True)
+        if work is None and speedup.work is None:
+            raise ArgumentError("--work is missing", remedy="say how long the job takes on one node, as --work 1000h")
+        return rf.jobs.Job(work, speedup, opt.duration("--restart", self.restart), self._checkpoint())
+
+    def _speedup(self) -> rf.jobs.Speedup:
+        name = opt.choice("--speedup", self.speedup.strip().lower(), ("amdahl", "gustafson", "table"))
+        if name == "table" or self.table is not None:
+            if self.table is None:
+                raise ArgumentError("--speedup table needs --table FILE", remedy="name a table of nodes and times")
+            if self.parallel_fraction is not None:
+                raise ArgumentError("--parallel-fraction does not go with --table", remedy="leave one of them out")
+            return rf.jobs.read_speedup(self.table)
+        fraction = self.parallel_fraction
+        if fraction is None:
+            raise ArgumentError(
+                f"--speedup {name} needs --parallel-fraction",
+                remedy="give the share of the work that runs in parallel, as 0.9",
+            )
+        if not 0.0 <= fraction <= 1.0:
+            hint = f"did you mean {fraction / 100:g}?" if 1.0 < fraction <= 100.0 else "it lies between 0 and 1"
+            raise ArgumentError(f"--parallel-fraction {fraction:g} is no share", remedy=hint)
+        return rf.jobs.Amdahl(fraction) if name == "amdahl" else rf.jobs.Gustafson(fraction)
+
+    def _checkpoint(self) -> rf.jobs.Checkpoint | None:
+        save, restore = opt.duration("--save", self.save), opt.duration("--restore", self.restore)
+        if self.checkpoint_every is None:
+            if save or restore:
+                raise ArgumentError(
+                    "--save and --restore need --checkpoint-every",
+                    remedy="say how often a checkpoint is written, as 4h",
+                )
+            return None
+        every = opt.duration("--checkpoint-every", self.checkpoint_every, positive=True)
+        return rf.jobs.Checkpoint(every, save, restore)
+
+
+def nodes(
+    reading: opt.Reading,
+    asked: Asked,
+    fleet: Fleet,
+    drawn: Drawn,
+    to: opt.Output,
+    k_max: Annotated[int | None, typer.Option(metavar="K", help="Largest number of nodes.")] = None,
+    rule: Annotated[
+        str, typer.Option(metavar="NAME", help="least of all sizes, or first: add nodes while it pays.")
+    ] = "least",
+    convention: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the time lost to a failure: exact, or the paper's.")
+    ] = "exact",
+    after_failure: Annotated[
+        str, typer.Option(metavar="NAME", help="Nodes are the same as at first, or as_new.")
+    ] = "same",
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Show the probability to be done by then.")
+    ] = None,
+) -> None:
+    """Say on how many nodes, and which, a job is done first.
+
+    LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
+    """
+    output.check_output(to)
+    opt.choice("--rule", rule, ("least", "first"))
+    opt.choice("--convention", convention, ("exact", "paper"))
+    opt.choice("--after-failure", after_failure, ("same", "as_new"))
+    if convention == "paper" and after_failure != "same":
+        raise ArgumentError(
+            "--convention paper does not go with --after-failure as_new", remedy="leave one of them out"
+        )
+    drawn.check()
+    limit = None if deadline is None else opt.duration("--deadline", deadline, positive=True)
+    job = asked.job()
+    if k_max is not None and k_max < 1:
+        raise ArgumentError(f"--k-max {k_max} is no number of nodes", remedy="give one or more")
+    with Steps("reading", "fitting", "choosing") as steps:
+        chosen = fleet.system(reading, None, steps)
+        if k_max is not None and k_max > chosen.n_nodes:
+            raise ArgumentError(
+                f"--k-max {k_max}: there are only {chosen.n_nodes} nodes then", remedy="give a smaller number, or none"
+            )
+        steps.next()
+        best = rf.jobs.best_size(
+            chosen, job, k_max=k_max, rule=rule, convention=convention, after_failure=after_failure,
+            level=drawn.interval, n_draws=drawn.draws, rng=drawn.seed,
+        )  # fmt: skip
+        done = best.completion()
+        share = None if limit is None else float(done.finish_probability(limit))
+    table = best.to_frame()
+    pictures = [("completion_by_size", partial(rf.plot, best)), ("completion", partial(rf.plot, done))]
+    written = write_results(to, table, pictures)
+    if to.json:
+        document: dict[str, Any] = {**best.to_dict(), "completion": done}
+        if limit is not None:
+            document["deadline"] = {"hours": limit, "probability": share}
+        output.print_json(document)
+        return
+    lines = [repr(chosen), "", best.headline, done.headline, *chosen.notes]
+    if limit is not None and share is not None:
+        lines.append(f"It is done within {limit:g} h with probability {share:.3g}.")
+    lines += ["", "Around the best", *output.table(_near(best, table))]
+    names = [str(name) for name in best.nodes[:_NAMED]]
+    more = best.best - len(names)
+    lines += ["", "Nodes, the most reliable first"]
+    lines.append(", ".join(names) + (f" and {more} more (--json has all)" if more > 0 else ""))
+    output.print_lines([*lines, *written])
+
+
+def _near(best: Any, table: pd.DataFrame) -> pd.DataFrame:
+    """Rows that show the curve: powers of two, and those around the best."""
+    import numpy as np
+
+    sizes = best.sizes
+    powers = 2 ** np.arange(int(np.log2(sizes[-1])) + 1)
+    chosen = np.isin(sizes, np.concatenate([powers, [sizes[-1]]]))
+    chosen[max(best.place - 2, 0) : best.place + 3] = True
+    shown = ["nodes", "length", "success", "lost", "expected", *(c for c in ("low", "high") if c in table), "best"]
+    return table.loc[chosen, shown].assign(best=np.where(table.loc[chosen, "best"], "*", ""))
