@@ -13,7 +13,7 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.figures import Picture, write_figures
-from relfit.cli.plan import Draws, quantile_or_mean
+from relfit.cli.plan_commands import Draws, quantile_or_mean
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError
 

@@ -11,11 +11,11 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.families import CORE, FAMILIES, family_named
+from relfit.fitting._maximum_likelihood import Known, maximum_likelihood
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.fits import Fits
 from relfit.fitting.intervals import level_checked
-from relfit.fitting.maximum_likelihood import Known, maximum_likelihood
 from relfit.fitting.methods import method_named
 from relfit.fitting.partitions import fit_partitions, is_dask
 from relfit.lifedata import LifeData

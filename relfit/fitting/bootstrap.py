@@ -18,8 +18,8 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.families import Family
+from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import Estimates, Estimator
-from relfit.fitting.maximum_likelihood import maximum_likelihood
 from relfit.lifedata import LifeData
 
 __all__ = ["Replicates", "replicate", "spread_out"]

@@ -16,7 +16,7 @@ from scipy.optimize import elementwise
 from relfit.errors import ArgumentError
 from relfit.families import CORE, Family, family_named
 from relfit.fitting import status
-from relfit.fitting.maximum_likelihood import existence
+from relfit.fitting._maximum_likelihood import existence
 from relfit.lifedata import LifeData
 from relfit.nonparametric.ranks import POSITIONS, plotting_positions
 

@@ -15,10 +15,10 @@ from scipy import stats
 from relfit.errors import ArgumentError
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.goodness_of_fit import Goodness, distances_of, goodness_of
+from relfit.fitting.interval_quantities import quantity_named
 from relfit.fitting.intervals import exact_limits, interval_of, level_checked, wald_limits
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import border
-from relfit.fitting.quantities import quantity_named
 from relfit.goodness import DISTANCES, STATISTICS, kolmogorov_p
 from relfit.results import Interval, Result, json_ready
 

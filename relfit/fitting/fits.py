@@ -13,11 +13,11 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.families import family_named
-from relfit.fitting import comparison
+from relfit.fitting import family_comparison as comparison
 from relfit.fitting.competing import CompetingFit, causes_in_series
 from relfit.fitting.family_fit import FamilyFit
+from relfit.fitting.interval_quantities import QUANTITIES
 from relfit.fitting.pooling import PooledFit, pool
-from relfit.fitting.quantities import QUANTITIES
 from relfit.lifedata import LifeData
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result, json_ready, key_columns

@@ -9,9 +9,9 @@ from scipy import stats
 from relfit.errors import ArgumentError
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
+from relfit.fitting.interval_quantities import Quantity, quantity_named
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import profile_limits
-from relfit.fitting.quantities import Quantity, quantity_named
 from relfit.numeric.poisson import exponential_mean_interval
 from relfit.results import Interval
 

@@ -13,10 +13,10 @@ from scipy import special
 from relfit.errors import ArgumentError
 from relfit.families import CORE, Family
 from relfit.fitting import status
+from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, Estimates, Estimator
 from relfit.fitting.estimators import moments, rank_regression
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.fitting.maximum_likelihood import maximum_likelihood
 from relfit.lifedata import LifeData
 
 __all__ = ["METHODS", "bias_corrected_shape", "method_named"]

@@ -19,9 +19,9 @@ from scipy import stats
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting import status
+from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import jacobian
 from relfit.fitting.fleet import fit_fleet
-from relfit.fitting.maximum_likelihood import maximum_likelihood
 from relfit.lifedata import LifeData
 from relfit.results import Result, json_ready
 

@@ -2,8 +2,8 @@
 
 from relfit.nonparametric._turnbull import TurnbullEstimate, turnbull
 from relfit.nonparametric.curves import StepCurves
-from relfit.nonparametric.estimates import kaplan_meier, nelson_aalen
 from relfit.nonparametric.ranks import PlottingPositions, median_ranks, plotting_positions
+from relfit.nonparametric.survival_estimates import kaplan_meier, nelson_aalen
 
 __all__ = [
     "PlottingPositions",

@@ -13,7 +13,7 @@ from scipy import special
 from relfit.errors import ArgumentError, DataError
 from relfit.lifedata import LifeData
 from relfit.nonparametric.curves import Grouped
-from relfit.nonparametric.estimates import kaplan_meier
+from relfit.nonparametric.survival_estimates import kaplan_meier
 from relfit.numeric.grouped import cumulative
 from relfit.numeric.levels import normal_quantile
 from relfit.text import count

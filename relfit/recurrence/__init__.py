@@ -3,8 +3,8 @@
 from relfit.recurrence._availability import Availability, AvailabilityOverTime, availability, availability_over_time
 from relfit.recurrence._mean_cumulative import CumulativeDifference, MeanCumulative, mean_cumulative
 from relfit.recurrence._process_goodness import ProcessGoodness, process_goodness
-from relfit.recurrence.comparison import ProcessComparison, compare_processes
 from relfit.recurrence.histories import EventHistories, grouping, histories_of_log
+from relfit.recurrence.process_comparison import ProcessComparison, compare_processes
 from relfit.recurrence.processes import MODELS, PROCESS_STATUS, ProcessFit, fit_process
 from relfit.recurrence.trend import TESTS, TREND_STATUS, TrendTests, trend_tests
 

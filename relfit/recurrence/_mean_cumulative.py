@@ -14,7 +14,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 from relfit.nonparametric.curves import StepCurves
-from relfit.nonparametric.estimates import hazard_limits
+from relfit.nonparametric.survival_estimates import hazard_limits
 from relfit.numeric.batches import over_groups
 from relfit.numeric.levels import normal_quantile
 from relfit.recurrence.histories import EventHistories, FloatArray, grouping, label_text, unit_of

@@ -9,6 +9,6 @@
 
 from relfit.regression.covariates import regression_table
 from relfit.regression.models import MODELS, regress, regression
-from relfit.regression.results import Regression, Test
+from relfit.regression.regression_results import Regression, Test
 
 __all__ = ["MODELS", "Regression", "Test", "regress", "regression", "regression_table"]

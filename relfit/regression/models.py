@@ -17,7 +17,7 @@ from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.levels import normal_quantile
 from relfit.regression.covariates import regression_table
 from relfit.regression.design import INTERCEPT, covariates_of, matrix_of, reference_of, split, suggestion
-from relfit.regression.results import Regression, Test, coefficient_table
+from relfit.regression.regression_results import Regression, Test, coefficient_table
 from relfit.regression.scores import aft_scores, cox_scores, sandwich
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from relfit.failurelog import FailureLog
 from relfit.reporting.event_sections import by_time, causes, clock, data, heading, key_figures, summary
 from relfit.reporting.fit_sections import chosen, comparison, distributions, means
 from relfit.reporting.independence_sections import incidents_section, independence, nodes_section
-from relfit.reporting.methods import methods
+from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
 from relfit.reporting.report_data import collect
 from relfit.reporting.time_sections import availability_section, repairs_section, steady

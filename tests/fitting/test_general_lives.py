@@ -10,7 +10,7 @@ from scipy import optimize
 
 import relfit as rf
 from relfit.families import family_named
-from relfit.fitting.maximum_likelihood import Known, _search
+from relfit.fitting._maximum_likelihood import Known, _search
 from tests.fitting.all_kinds import FAMILIES, from_logs, log_likelihood, random_lives, to_logs
 from tests.fitting.reference import quiet
 from tests.fitting.simulated import TRUTH

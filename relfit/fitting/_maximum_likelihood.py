@@ -12,9 +12,9 @@ from relfit.families import Family, Weibull
 from relfit.families.base import EULER, LOG_WEIBULL_SD
 from relfit.families.mixtures import Mixture
 from relfit.fitting import kernels, status
+from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.fitting.mixtures import hollow, mixture_starts
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import SortedLives, over_groups, sort_lives
 from relfit.numeric.newton import Maximum, maximise, whitening
