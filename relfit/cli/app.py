@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from relfit import __version__
-from relfit.cli import best_size_command, calibrating, check, look, plan, plan_sparing, predict
+from relfit.cli import best_size_command, calibrating, check, look, plan_commands, plan_sparing, predict
 from relfit.cli.options import grouped
 from relfit.errors import RelfitError
 
@@ -44,7 +44,7 @@ for _command in (
     app.command()(grouped(_command))
 app.add_typer(plans)
 app.command()(grouped(look.data))
-for _command in (plan.checkpoint, plan.migration, plan.replication, plan_sparing.sparing):
+for _command in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
     plans.command()(grouped(_command))
 
 

@@ -4,8 +4,8 @@ This room works on numbers alone (probabilities of sorted durations under a fitt
 carry its results.
 """
 
+from relfit.goodness._distances import DISTANCES, STATISTICS, distances, distances_of_hazards
 from relfit.goodness.chi_square import chi_square_of_hazards
-from relfit.goodness.distances import DISTANCES, STATISTICS, distances, distances_of_hazards
 from relfit.goodness.kolmogorov import kolmogorov_p
 from relfit.goodness.null_tables import tabulated_p
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from relfit.goodness.distances import DISTANCES
+from relfit.goodness._distances import DISTANCES
 
 __all__ = ["tabulated_p"]
 
