@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.families import FAMILIES
-from relfit.plotting.nodes import group_name, node_name
+from relfit.plotting.node_figures import group_name, node_name
 from relfit.reporting.components import NOTHING, Figure, Section, Table
 from relfit.reporting.drawing import draw, draw_grid
 from relfit.reporting.report_data import ReportData

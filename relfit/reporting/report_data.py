@@ -15,7 +15,7 @@ from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.fitting import Fits, fit, mean_time
 from relfit.lifedata import LifeData
-from relfit.plotting.nodes import group_name
+from relfit.plotting.node_figures import group_name
 from relfit.reporting.analyses import Analyses
 from relfit.screening.tallies import (
     CauseTally,

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from relfit import plotting
-from relfit.plotting.nodes import group_name
-from relfit.plotting.recurrence import TEST_NAMES
+from relfit.plotting.node_figures import group_name
+from relfit.plotting.recurrence_figures import TEST_NAMES
 from relfit.reporting.components import Figure, Section, Table
 from relfit.reporting.drawing import draw
 from relfit.reporting.report_data import ReportData

@@ -17,7 +17,7 @@ from relfit.families import Weibull
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.migration.strategies import compare_strategies
-from relfit.plotting.checkpointing import schedule_intervals
+from relfit.plotting.checkpoint_figures import schedule_intervals
 
 
 @pytest.fixture(autouse=True)

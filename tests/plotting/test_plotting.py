@@ -176,7 +176,8 @@ def test_equal_nodes_have_no_outlier_nodes() -> None:
         nodes = rng.integers(0, 100, 3000)
         log = log_of([(f"n{n}", t, t, None) for n, t in zip(nodes, start.astype(str), strict=True)])
         flagged.append(len(by_node(log).outliers))
-    assert sum(flagged) == 0
+    # in each log one in twenty at most, as the false-discovery rate has it; binomial, four of twenty in 2 %
+    assert np.count_nonzero(flagged) <= 3
 
 
 def test_a_lemon_is_found() -> None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 import relfit as rf
 from relfit.errors import ArgumentError
 from relfit.families import Weibull
-from relfit.plotting import system as plots
+from relfit.plotting import system_figures as plots
 from relfit.plotting.system_sizes import by_size
 from relfit.system import System, system_from_fits
 from relfit.validation import calibration_curve, chi_square, validate

@@ -79,7 +79,7 @@ def bad(log: rf.FailureLog) -> OutlierNodes:
 
 @pytest.fixture(scope="module")
 def split() -> RepairKinds:
-    """RepairKinds that are quick or slow, and repairs that are not."""
+    """Repairs that are quick or slow, and repairs that are not."""
     rng = np.random.default_rng(1)
     quick, slow, one = rng.lognormal(-1.0, 0.5, 600), rng.lognormal(3.0, 0.7, 200), rng.lognormal(0.5, 1.0, 300)
     lives = rf.LifeData.from_groups({"disk": np.concatenate([quick, slow]), "fan": one, "rare": [1.0, 2.0]})
@@ -385,7 +385,7 @@ def test_classes_of_repairs(split: RepairKinds) -> None:
     points = labelled(ax)["mean of quick ones"].get_offsets()
     assert sorted(points[:, 0]) == pytest.approx(sorted(two["mean_quick"]))
     assert ax.get_yticklabels()[0].get_text() == "disk (800)"
-    assert title(ax) == "RepairKinds are of two kinds in 1 of 3 groups"
+    assert title(ax) == "Repairs are of two kinds in 1 of 3 groups"
     drawn(ax)
 
 
@@ -449,7 +449,7 @@ def test_processes_over_what_was_observed(histories: EventHistories) -> None:
     handles = labelled(ax)
     for name, model in (("constant rate", "hpp"), ("power law", "power_law"), ("log-linear", "log_linear")):
         x, y = handles[name].get_data()
-        assert y == pytest.approx(found.fits[model].expected(x)[0][0])
+        assert y == pytest.approx(found.fits[model].expected(x).estimate[0])
     whole = mean_cumulative(histories)
     assert handles["observed"].get_ydata()[-1] == pytest.approx(whole.estimate[-1])
     drawn(ax)
@@ -482,7 +482,7 @@ def of_everything(log: rf.FailureLog) -> list[tuple[Callable[..., Axes], Any]]:
         (plotting.dispersion, asked.dispersion),
         (plotting.failing_together, asked.cofailure),
         (plotting.clock_cycle, asked.cycles),
-        (plotting.change_points, change_points(log, replications=99)),
+        (plotting.change_points, change_points(log)),
         (plotting.incident_window, joined),
         (plotting.incidents_by_window, joined),
         (plotting.incident_sizes, joined),
@@ -515,7 +515,7 @@ def test_hard_logs_are_figures_too(case: str) -> None:
         drawn(ax)
 
 
-def test_results_draw_themselves(
+def test_plot_finds_the_figure_by_the_type(
     asked: Dependence,
     histories: EventHistories,
     joined: Incidents,
@@ -523,17 +523,19 @@ def test_results_draw_themselves(
     bad: OutlierNodes,
     split: RepairKinds,
 ) -> None:
-    curve = mean_cumulative(histories, ["a", "b"] * (histories.n_histories // 2))
-    results = [
-        asked.correlation, asked.serial, asked.pooled, asked.dispersion, asked.cofailure, asked.cycles, joined,
-        joined.choice, cut, bad, split, curve, curve.difference("a", "b"), trend_tests(histories),
-        compare_processes(histories, "all"),
+    pairs = [
+        (asked.correlation, plotting.correlations), (asked.serial, plotting.durbin_watson),
+        (asked.pooled, plotting.durbin_watson_pooled), (asked.dispersion, plotting.dispersion),
+        (asked.cofailure, plotting.failing_together), (asked.cycles, plotting.clock_cycle),
+        (joined, plotting.incident_sizes), (joined.window, plotting.incident_window),
+        (cut, plotting.change_points), (bad, plotting.outlier_nodes), (split, plotting.repair_classes),
+        (trend_tests(histories), plotting.trends), (compare_processes(histories, "all"), plotting.processes),
     ]  # fmt: skip
-    for result in results:
-        assert result is not None
+    for result, figure in pairs:
         ax = new()
-        assert result.plot(ax) is ax
-        assert title(ax)
+        assert rf.plot(result, ax=ax) is ax
+        assert title(ax) == title(figure(result, new()))
+        assert ax.get_xlabel()
     assert plt.get_fignums() == []
 
 

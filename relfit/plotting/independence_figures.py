@@ -15,7 +15,7 @@ from relfit.errors import ArgumentError
 from relfit.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.plotting.clock import even_bars
+from relfit.plotting.clock_figures import even_bars
 from relfit.text import p_value
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.plotting.nodes import group_name
+from relfit.plotting.node_figures import group_name
 from relfit.recurrence import (
     AvailabilityOverTime,
     CumulativeDifference,

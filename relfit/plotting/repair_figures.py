@@ -11,7 +11,7 @@ from scipy import stats
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.plotting.nodes import group_name
+from relfit.plotting.node_figures import group_name
 from relfit.screening import RepairKinds
 
 if TYPE_CHECKING:

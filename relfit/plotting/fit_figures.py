@@ -11,7 +11,7 @@ import numpy.typing as npt
 from relfit.fitting import Fits
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.plotting.nodes import group_name
+from relfit.plotting.node_figures import group_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
