@@ -6,8 +6,12 @@ Every function takes ``ax=None`` (a new pyplot figure) and titles the axes with 
 from __future__ import annotations
 
 from relfit.plotting._registry import plot
+from relfit.plotting.change_point_figures import change_points
 from relfit.plotting.checkpoint_figures import schedule_intervals, waste_over_interval
 from relfit.plotting.clock_figures import hour_of_day, weekday
+from relfit.plotting.event_figures import causes, event_rate, events_over_time
+from relfit.plotting.fit_figures import distributions, probability_plot
+from relfit.plotting.incident_figures import incident_sizes, incident_window, incidents_by_window
 from relfit.plotting.independence_figures import (
     autocorrelation,
     clock_cycle,
@@ -18,11 +22,6 @@ from relfit.plotting.independence_figures import (
     durbin_watson_pooled,
     failing_together,
 )
-from relfit.plotting.event_figures import causes, event_rate, events_over_time
-from relfit.plotting.incident_figures import incident_sizes, incident_window, incidents_by_window
-from relfit.plotting.fit_figures import distributions, probability_plot
-from relfit.plotting.migration_figures import strategy_map, yield_by_size, yield_of_replicas
-from relfit.plotting.node_figures import failures_by_node, means_by_group
 from relfit.plotting.job_figures import (
     best_size_by_work,
     completion_by_shape,
@@ -30,9 +29,16 @@ from relfit.plotting.job_figures import (
     completion_curve,
     speedup_curves,
 )
+from relfit.plotting.migration_figures import strategy_map, yield_by_size, yield_of_replicas
+from relfit.plotting.node_figures import failures_by_node, means_by_group
 from relfit.plotting.outlier_figures import outlier_nodes
-from relfit.plotting.change_point_figures import change_points
-from relfit.plotting.recurrence_figures import availability_over_time, cumulative_difference, mean_cumulative, processes, trends
+from relfit.plotting.recurrence_figures import (
+    availability_over_time,
+    cumulative_difference,
+    mean_cumulative,
+    processes,
+    trends,
+)
 from relfit.plotting.repair_figures import repair_classes, repair_times
 from relfit.plotting.sparing_figures import decision_map, gpu_hours, sensitivity, simulated_hours, uncertain_spares
 from relfit.plotting.style import family_mark, look
