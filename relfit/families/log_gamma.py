@@ -121,13 +121,13 @@ def _small_shape(a: float, s: float) -> tuple[float, bool]:
     height = a * (math.log(a) + s) - x - math.lgamma(a)
     if x <= max(a + 1.0, 2.5):  # power series of the lower tail (Abramowitz and Stegun 6.5.29)
         term, total, k = 1.0, 1.0, 1.0
-        while term > 1e-17 * total:
+        while term > 1e-15 * total:
             term *= x / (a + k)
             total += term
             k += 1.0
         return height - math.log(a) + math.log(total), False
     # continued fraction of the upper tail, from its end (6.5.31)
-    count = int(110.0 / x + a) + 4 if a <= 8.0 else int(4.0 * a) + 40
+    count = int(80.0 / x + a) + 4 if a <= 8.0 else int(4.0 * a) + 40
     b = x + 2.0 * count + 1.0 - a
     value = b
     for i in range(count, 0, -1):
