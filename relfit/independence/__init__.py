@@ -1,9 +1,9 @@
 """Whether failures depend on each other: between nodes, along time. `dependence` asks all questions of one log."""
 
+from relfit.independence._cycles import Cycles, cycles
+from relfit.independence._dispersion import Dispersion, dispersion
 from relfit.independence.cofailure import Cofailures, cofailures
 from relfit.independence.correlation import Correlations, correlations
-from relfit.independence.cycles import Cycles, cycles
-from relfit.independence.dispersion import Dispersion, dispersion
 from relfit.independence.pooled import PooledTests, pooled_tests
 from relfit.independence.serial import SerialTests, serial_tests
 from relfit.independence.series import Failures, failures_of

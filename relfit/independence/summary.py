@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from relfit.errors import RelfitError
+from relfit.independence._cycles import Cycles, cycles
+from relfit.independence._dispersion import Dispersion, dispersion
 from relfit.independence.cofailure import Cofailures, cofailures
 from relfit.independence.correlation import Correlations, correlations
-from relfit.independence.cycles import Cycles, cycles
-from relfit.independence.dispersion import Dispersion, dispersion
 from relfit.independence.pooled import PooledTests, pooled_tests
 from relfit.independence.serial import SerialTests, serial_tests
 from relfit.independence.series import Failures, failures_of

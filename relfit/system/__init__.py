@@ -4,10 +4,10 @@ Data runs from fits and ages (`builders`) or given distributions into `System`; 
 the first k nodes (`first_k`), random times from `sampling`, limits from draws of the parameters (`uncertainty`).
 """
 
+from relfit.system._common_cause import CommonCause, Racks
 from relfit.system._model import System, SystemsBySize
 from relfit.system.builders import ages_of_log, system_from_fits, system_from_log
 from relfit.system.checked_nodes import Component
-from relfit.system.common_cause import CommonCause, Racks
 from relfit.system.sampling import Sequences
 
 __all__ = [

@@ -14,8 +14,8 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.families import Distribution, Family
 from relfit.results import json_ready
+from relfit.system._common_cause import CommonCause, Racks, common_cause, racks_of
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
-from relfit.system.common_cause import CommonCause, Racks, common_cause, racks_of
 
 __all__ = ["Nodes"]
 

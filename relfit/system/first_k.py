@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from relfit.families.distribution import HEAVIEST
 from relfit.numeric.batches import over_groups
+from relfit.system._common_cause import CommonCause, Racks
 from relfit.system.checked_nodes import Component
-from relfit.system.common_cause import CommonCause, Racks
 
 __all__ = ["CELLS", "FailureRule", "node_cumulative_hazards", "node_hazards", "node_tails"]
 

@@ -13,7 +13,7 @@ from relfit.arguments import FloatArray, share
 from relfit.errors import ArgumentError
 from relfit.results import Result
 from relfit.text import percent
-from relfit.validation.block_means import effective_sizes, wilson
+from relfit.validation._block_means import effective_sizes, wilson
 
 __all__ = ["CalibrationCurve", "calibration_curve", "log_loss"]
 

@@ -14,8 +14,8 @@ from relfit.arguments import FloatArray
 from relfit.errors import ArgumentError
 from relfit.results import Result, json_ready
 from relfit.text import percent
+from relfit.validation._block_means import BlockMeans, block_means, effective_sizes, wilson
 from relfit.validation._calibration_curve import CalibrationCurve, calibration_curve, log_loss
-from relfit.validation.block_means import BlockMeans, block_means, effective_sizes, wilson
 
 __all__ = ["Replay"]
 

@@ -21,7 +21,7 @@ from relfit.independence import (
     pooled_tests,
     serial_tests,
 )
-from relfit.independence.cycles import cycles_of_instants
+from relfit.independence._cycles import cycles_of_instants
 from relfit.independence.runs import runs_mid_p
 from relfit.lifedata import LifeData
 from tests.independence.test_events import EMPTY, make_failures

@@ -11,8 +11,8 @@ from statsmodels.stats.stattools import durbin_watson
 
 from relfit.errors import ArgumentError, DataError
 from relfit.independence import Failures, cofailures, cycles, dispersion, failures_of, pooled_tests
+from relfit.independence._cycles import cycles_of_instants
 from relfit.independence.chance import chance_within
-from relfit.independence.cycles import cycles_of_instants
 from relfit.units import NANOSECONDS_PER_HOUR
 from tests.factories import make_log
 

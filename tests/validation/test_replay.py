@@ -13,7 +13,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.families import Weibull
 from relfit.system import System
 from relfit.validation import Replay, calibration_curve
-from relfit.validation.block_means import block_means, effective_sizes, wilson
+from relfit.validation._block_means import block_means, effective_sizes, wilson
 from tests.factories import make_log
 from tests.system.simulated import EPOCH, simulated_log
 
