@@ -16,7 +16,7 @@ __getattr__, __dir__, __all__ = front(
         "exports": "scipy_distribution to_airesim to_batsim to_scipy",
         "files": "parameters_of_text read_parameters text_of_parameters write_parameters",
         "fta_trace": "to_fta",
-        "quantities": "Duration Quantity Ratio Share",
+        "parameter_values": "Duration Quantity Ratio Share",
         "schema": "BadNodes Censoring Check FittedFamily Fleet Mtbf Mttr Parameters Period Provenance",
         "validation_errors": "ParameterError",
     },

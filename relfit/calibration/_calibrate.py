@@ -13,7 +13,7 @@ import pandas as pd
 
 from relfit.arguments import share
 from relfit.calibration.fitted_families import fitted_family
-from relfit.calibration.quantities import Duration, Ratio, Share
+from relfit.calibration.parameter_values import Duration, Ratio, Share
 from relfit.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents
 from relfit.calibration.schema import (

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.arguments import share, whole
-from relfit.calibration.quantities import LEVEL, Duration, Quantity
+from relfit.calibration.parameter_values import LEVEL, Duration, Quantity
 from relfit.calibration.schema import FittedFamily, Mttr, Parameters
 from relfit.errors import ArgumentError
 from relfit.families import Family, family_named

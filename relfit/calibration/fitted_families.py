@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.calibration.draws import free_slope
-from relfit.calibration.quantities import Duration
+from relfit.calibration.parameter_values import Duration
 from relfit.calibration.schema import FittedFamily
 from relfit.errors import RelfitError
 from relfit.fitting import FamilyFit, fit

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from relfit.calibration.quantities import Duration
+from relfit.calibration.parameter_values import Duration
 from relfit.calibration.schema import Check, Mtbf
 from relfit.failurelog import FailureLog
 from relfit.lifedata import LifeData

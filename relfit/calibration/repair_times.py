@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special, stats
 
-from relfit.calibration.quantities import Duration, Share
+from relfit.calibration.parameter_values import Duration, Share
 from relfit.calibration.schema import Check
 from relfit.fitting import Fits, fit
 from relfit.lifedata import LifeData

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, Strict, ValidationError, model_validator
 
-from relfit.calibration.quantities import Count, Duration, Model, Number, Quantity, Ratio, Share, rejection
+from relfit.calibration.parameter_values import Count, Duration, Model, Number, Quantity, Ratio, Share, rejection
 from relfit.calibration.validation_errors import ParameterError
 from relfit.errors import ArgumentError
 from relfit.families import Family, family_named

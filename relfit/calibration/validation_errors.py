@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from relfit.calibration.quantities import Model
+from relfit.calibration.parameter_values import Model
 from relfit.errors import ArgumentError
 
 __all__ = ["ParameterError", "Place", "dotted"]

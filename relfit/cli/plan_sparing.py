@@ -262,7 +262,7 @@ def _prices(plan: Any, file: PlanFile, required: float | None, shown: Shown) -> 
         if required is not None:
             raise ArgumentError("--required needs prices", remedy="write a table [prices] in the parameter file")
         return
-    evaluation, prices = plan, file.prices.prices()
+    evaluation, prices = plan, file.prices
     costs = rf.planning.sparing_costs(evaluation, prices)
     costs = costs.sort_values("cost_per_useful_hour", kind="stable").reset_index(drop=True)
     shown.document["costs"] = costs
@@ -270,7 +270,7 @@ def _prices(plan: Any, file: PlanFile, required: float | None, shown: Shown) -> 
     if required is not None:
         cheapest = rf.planning.cheapest_sparing(
             evaluation.cluster, evaluation.failures, required, prices, evaluation.recovery, evaluation.performance,
-            strategies=evaluation.strategies, racks=file.prices.racks,
+            strategies=evaluation.strategies,
         )  # fmt: skip
         shown.add("cheapest", cheapest)
 

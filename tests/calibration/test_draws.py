@@ -17,7 +17,7 @@ from relfit.calibration import (
     text_of_parameters,
 )
 from relfit.calibration.draws import free_slope, quantity_quantile
-from relfit.calibration.quantities import Quantity
+from relfit.calibration.parameter_values import Quantity
 from relfit.calibration.rates import duration_of_counts
 from relfit.errors import ArgumentError
 from relfit.families import FAMILIES

@@ -16,7 +16,6 @@ import pandas as pd
 from scipy import special
 
 from relfit.arguments import FloatArray, durations, share, whole
-from relfit.errors import ArgumentError
 from relfit.results import Result
 from relfit.text import percent
 
@@ -166,8 +165,8 @@ class SparesNeeded(Result):
         By the binomial distribution; -1 where no number of spares is enough.
     poisson : ndarray of int
         By the paper's Poisson approximation; -1 as above.
-    probability, one_less : ndarray
-        Blocking with these spares, and with one less (1 where there is none).
+    probability : ndarray
+        Blocking with these spares.
     blocks : ndarray of int
         Blocks per zone, spares included.
     limit : ndarray
@@ -178,7 +177,6 @@ class SparesNeeded(Result):
     spare_blocks: IntArray
     poisson: IntArray
     probability: FloatArray
-    one_less: FloatArray
     blocks: IntArray
     limit: FloatArray
     zones: int
@@ -197,13 +195,11 @@ class SparesNeeded(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per case."""
-        names = ("blocks", "limit", "spare_blocks", "poisson", "probability", "one_less")
+        names = ("blocks", "limit", "spare_blocks", "poisson", "probability")
         return pd.DataFrame({name: np.broadcast_to(getattr(self, name), self.limit.shape).ravel() for name in names})
 
 
-def spare_blocks_needed(
-    mtbf: Any, mttr: Any, limit: Any, *, blocks: Any = None, working: Any = None, zones: int = 1
-) -> SparesNeeded:
+def spare_blocks_needed(mtbf: Any, mttr: Any, limit: Any, *, blocks: Any, zones: int = 1) -> SparesNeeded:
     """Spare blocks per zone that keep the job's probability of blocking at or below a limit.
 
     Parameters
@@ -212,10 +208,8 @@ def spare_blocks_needed(
         Of a block (`block_mtbf`), hours.
     limit : array_like
         Highest probability that any of the zones is out of spares.
-    blocks : array_like of int, optional
-        Blocks per zone, spares included: more spares then mean fewer working blocks.
-    working : array_like of int, optional
-        Working blocks per zone, instead: spares then come on top.
+    blocks : array_like of int
+        Blocks per zone, spares included.
     zones : int
         Zones of the job.
 
@@ -226,7 +220,7 @@ def spare_blocks_needed(
     Raises
     ------
     ArgumentError
-        When both or neither of `blocks` and `working` are given, or a value cannot be.
+        For a value that cannot be.
 
     Notes
     -----
@@ -239,34 +233,24 @@ def spare_blocks_needed(
     >>> needed.spare_blocks.tolist(), needed.poisson.tolist()
     (21, 22)
     """
-    if (blocks is None) == (working is None):
-        raise ArgumentError("give either blocks or working", remedy="blocks counts the spares, working does not")
     up, down = durations("mtbf", mtbf, zero=False, infinite=True), durations("mttr", mttr)
-    highest = share("limit", limit, zero=False)
-    total = whole("blocks" if working is None else "working", blocks if working is None else working)
-    zones = int(whole("zones", zones))
-    up, down, highest, base = np.broadcast_arrays(up, down, highest, total)
-    on_top = working is not None
+    highest, zones = share("limit", limit, zero=False), int(whole("zones", zones))
+    up, down, highest, total = np.broadcast_arrays(up, down, highest, whole("blocks", blocks))
     q = unavailability(up, down)
 
-    def size(spare: FloatArray) -> Any:
-        return base + spare if on_top else base
-
     def exact(spare: FloatArray) -> FloatArray:
-        return job_blocked(blocking_probability(size(spare), spare, q), zones)
+        return job_blocked(blocking_probability(total, spare, q), zones)
 
     def poisson(spare: FloatArray) -> FloatArray:
-        return job_blocked(special.gammainc(spare + 1.0, size(spare) * down / up), zones)
+        return job_blocked(special.gammainc(spare + 1.0, total * down / up), zones)
 
-    most = np.where(on_top, 64 * base + 1000, base - 1).astype(np.float64)
+    most = (total - 1).astype(np.float64)
     spares = _first_below(exact, most, highest)
-    kept = np.maximum(spares, 0).astype(np.float64)
     return SparesNeeded(
         spare_blocks=spares,
         poisson=_first_below(poisson, most, highest),
-        probability=np.where(spares < 0, np.nan, exact(kept)),
-        one_less=np.where(spares > 0, exact(np.maximum(kept - 1.0, 0.0)), 1.0),
-        blocks=np.asarray(size(kept) + 0.0 * kept, dtype=np.int64),
+        probability=np.where(spares < 0, np.nan, exact(np.maximum(spares, 0).astype(np.float64))),
+        blocks=np.array(total),
         limit=np.array(highest),
         zones=zones,
     )

@@ -14,7 +14,7 @@ from pydantic import Field, Strict, ValidationError, ValidationInfo, field_valid
 
 from relfit.arguments import durations
 from relfit.calibration.files import parameters_of_document, read_document
-from relfit.calibration.quantities import Model, rejection
+from relfit.calibration.parameter_values import Model, rejection
 from relfit.calibration.schema import Parameters
 from relfit.calibration.validation_errors import ParameterError
 from relfit.errors import ArgumentError, ReadError
@@ -22,7 +22,7 @@ from relfit.planning.sparing.cluster import Cluster, Performance, PowerHeadroom,
 from relfit.planning.sparing.prices import Prices
 from relfit.planning.sparing.recovery import Recovery
 
-__all__ = ["ClusterTable", "PlanFile", "PricesTable", "read_plan_file"]
+__all__ = ["ClusterTable", "PlanFile", "read_plan_file"]
 
 Whole = Annotated[int, Strict(), Field(ge=1)]
 Counted = Annotated[int, Strict(), Field(ge=0)]
@@ -68,7 +68,9 @@ class ClusterTable(Model):
     @field_validator("checkpoint_every", "save", "detection", "restart", "exchange")
     @classmethod
     def _time(cls, value: str | float | None, info: ValidationInfo) -> str | float | None:
-        return _checked_time(value, zero=info.field_name != "checkpoint_every")
+        if value is not None:
+            _tried(lambda: durations("it", value, zero=info.field_name != "checkpoint_every"))
+        return value
 
     @field_validator("block", "working", "spare_blocks", "save")
     @classmethod
@@ -113,41 +115,11 @@ class ClusterTable(Model):
         )
 
 
-class PricesTable(Model):
-    """The table ``[prices]``; a node is a tray."""
-
-    node: Number = Field(0.0, description="price of a node at work")
-    spare: Number | None = Field(None, description="price of a spare node")
-    life: Duration = Field(43_800.0, description="time over which a node is paid off")
-    energy: Number = Field(0.0, description="price of a kWh")
-    power: Number = Field(0.0, description="kW of a node at work")
-    idle_power: Number = Field(0.0, description="kW of an idle spare node")
-    visit: Number = Field(0.0, description="price of a repair visit")
-    standing: Number = Field(0.0, description="price per hour of having repairs done at all")
-    value: Number | None = Field(None, description="worth of a useful hour of a node")
-    racks: list[Whole] | None = Field(None, description="racks per zone to choose from for a required goodput")
-
-    @field_validator("life")
-    @classmethod
-    def _time(cls, value: str | float) -> str | float | None:
-        return _checked_time(value, zero=False)
-
-    def prices(self) -> Prices:
-        """The prices."""
-        return Prices(**self.model_dump(exclude={"racks"}))
-
-
 def _tried(check: Callable[[], object]) -> None:
     try:
         check()
     except ArgumentError as error:
-        raise rejection(error.what, remedy=error.remedy) from None
-
-
-def _checked_time(value: str | float | None, zero: bool = True) -> str | float | None:
-    if value is not None:
-        _tried(lambda: durations("it", value, zero=zero))
-    return value
+        raise rejection(error.what.removeprefix("it: "), remedy=error.remedy) from None
 
 
 @dataclass(frozen=True)
@@ -156,7 +128,7 @@ class PlanFile:
 
     parameters: Parameters | None
     cluster: ClusterTable | None
-    prices: PricesTable | None
+    prices: Prices | None
 
 
 def read_plan_file(path: str | Path) -> PlanFile:
@@ -186,15 +158,21 @@ def read_plan_file(path: str | Path) -> PlanFile:
     """
     place = Path(path)
     document = read_document(place)
-    kinds: dict[str, type[Model]] = {"cluster": ClusterTable, "prices": PricesTable}
+    kinds: dict[str, type[Model]] = {"cluster": ClusterTable, "prices": Prices}
     tables: dict[str, Any] = {}
     for name, kind in kinds.items():
-        if name in document:
-            try:
-                tables[name] = kind.model_validate(document.pop(name))
-            except ValidationError as error:
-                known = ParameterError(error, kind, prefix=(name,))
-                raise ReadError(known.what, path=place, remedy=known.remedy) from None
+        if name not in document:
+            continue
+        table = document.pop(name)
+        if not isinstance(table, dict):
+            raise ReadError(f"{name}: this must be a table", path=place)
+        try:
+            tables[name] = kind(**table)
+        except ParameterError as error:
+            raise ReadError(f"{name}.{error.what}", path=place, remedy=error.remedy) from None
+        except ValidationError as error:
+            problem = ParameterError(error, kind, prefix=(name,))
+            raise ReadError(problem.what, path=place, remedy=problem.remedy) from None
     alone = bool(tables) and not set(document) - {"version", "name"}
     parameters = None if alone else parameters_of_document(document, place)
     return PlanFile(parameters, tables.get("cluster"), tables.get("prices"))

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field, ValidationError, field_validator
 
 from relfit.arguments import durations, positive, whole
+from relfit.calibration.parameter_values import Model, rejection
+from relfit.calibration.validation_errors import ParameterError
 from relfit.errors import ArgumentError
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
 from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_sparing, placement_groups
@@ -24,50 +27,49 @@ __all__ = ["CheapestSparing", "Prices", "cheapest_sparing", "sparing_costs"]
 _ROWS = 40_000  # strategies evaluated at once
 
 
-@dataclass(frozen=True)
-class Prices:
-    """Prices of what a cluster is made of and lives on.
+Price = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
-    Attributes
-    ----------
-    node : float
-        Price of a node at work.
-    spare : float, optional
-        Price of a spare node; as `node` when left out.
-    life : duration
-        Hours over which a node is paid off.
-    energy : float
-        Price of a kWh.
-    power, idle_power : float
-        kW of a node at work, and of an idle spare one.
-    visit : float
-        Price of one repair visit.
-    standing : float
-        Price per hour of having repairs done at all.
-    value : float, optional
-        Worth of an hour of useful work of one node at baseline speed.
+
+class Prices(Model):
+    """Prices of what a cluster is made of and lives on; the table ``[prices]`` of a parameter file.
+
+    Raises
+    ------
+    ParameterError
+        For prices below zero, unknown names, or a life that is no duration; an `ArgumentError`.
 
     Examples
     --------
-    >>> Prices(node=30_000, energy=0.1, power=1.2, idle_power=0.3).life
-    43800.0
+    >>> Prices(node=30_000, energy=0.1, power=1.2, idle_power=0.3, life="5 days").life
+    120.0
     """
 
-    node: float = 0.0
-    spare: float | None = None
-    life: Any = 43_800.0
-    energy: float = 0.0
-    power: float = 0.0
-    idle_power: float = 0.0
-    visit: float = 0.0
-    standing: float = 0.0
-    value: float | None = None
+    node: Price = Field(0.0, description="price of a node at work")
+    spare: Price | None = Field(None, description="price of a spare node; as node when left out")
+    life: float = Field(43_800.0, description="time over which a node is paid off, hours or a duration")
+    energy: Price = Field(0.0, description="price of a kWh")
+    power: Price = Field(0.0, description="kW of a node at work")
+    idle_power: Price = Field(0.0, description="kW of an idle spare node")
+    visit: Price = Field(0.0, description="price of a repair visit")
+    standing: Price = Field(0.0, description="price per hour of having repairs done at all")
+    value: Price | None = Field(None, description="worth of a useful hour of a node at baseline speed")
+    racks: list[Annotated[int, Field(ge=1)]] | None = Field(
+        None, description="racks per zone to choose from for a required goodput"
+    )
 
-    def __post_init__(self) -> None:
-        for key in ("node", "spare", "energy", "power", "idle_power", "visit", "standing", "value"):
-            if getattr(self, key) is not None:
-                object.__setattr__(self, key, float(positive(key, getattr(self, key), zero=True)))
-        object.__setattr__(self, "life", float(durations("life", self.life, zero=False)))
+    @field_validator("life", mode="before")
+    @classmethod
+    def _time(cls, value: Any) -> float:
+        try:
+            return float(durations("life", value, zero=False))
+        except ArgumentError as error:
+            raise rejection(error.what, remedy=error.remedy) from None
+
+    def __init__(self, /, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise ParameterError(error, Prices) from None
 
 
 def sparing_costs(evaluation: SparingEvaluation, prices: Prices) -> pd.DataFrame:
@@ -183,7 +185,7 @@ def cheapest_sparing(
     recovery, performance, strategies
         As for `optimise_sparing`.
     racks : sequence of int, optional
-        Racks per zone to choose from; those of `cluster` when left out.
+        Racks per zone to choose from; else those of `prices`, else those of `cluster`.
 
     Examples
     --------
@@ -197,7 +199,7 @@ def cheapest_sparing(
         raise ArgumentError("failures has many cases", remedy="give one case")
     wanted = float(positive("required", required))
     tables, most = [], 0.0
-    for count in racks if racks is not None else [cluster.racks]:
+    for count in racks or prices.racks or [cluster.racks]:
         sized = replace(cluster, racks=int(whole("racks", count)))
         for part in _placed(sized, strategies or Strategies.every(sized)):
             table = sparing_costs(evaluate_sparing(sized, part, failures, recovery, performance), prices)
