@@ -16,7 +16,7 @@ from relfit.outages import outages_of
 from tests.core.test_lives import logs
 from tests.factories import at, make_log
 
-often = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+often = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 
 def instants_of(log: FailureLog) -> list[pd.Timestamp]:
