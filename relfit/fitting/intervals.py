@@ -136,8 +136,11 @@ def wald_limits(fit: FamilyEstimates, quantity: Quantity, level: float) -> tuple
             errors = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
             step = np.clip(1e-3 * errors, 1e-8, 1e-3)
             moves = np.eye(free.shape[1])[:, None, :] * step[None]
-            rise = quantity.of_free(fit.family, free + moves) - quantity.of_free(fit.family, free - moves)
-            slope = (rise / (2.0 * step.T)).T
+            near, far = (
+                quantity.of_free(fit.family, free + m) - quantity.of_free(fit.family, free - m)
+                for m in (moves, 2.0 * moves)
+            )
+            slope = ((8.0 * near - far) / (12.0 * step.T)).T
             away = stats.norm.ppf(0.5 + level / 2) * np.sqrt(np.einsum("gi,gij,gj->g", slope, covariance, slope))
             out[:, rows] = quantity.limits(*(quantity.of_free(fit.family, free) + sign * away for sign in (-1.0, 1.0)))
     return out[0], out[1]
