@@ -82,7 +82,8 @@ class ClusterTable(Model):
         if name == "save":
             _tried(lambda: Recovery(known.get("checkpoint_every"), value))
             return value
-        cluster, given = Cluster(1, known["racks"], known["trays"], known["gpus"]), {**known, name: value}
+        cluster = Cluster(1, known["racks"], known["trays"], known["gpus"])
+        given: dict[str, Any] = {**known, str(name): value}
         blocks = cluster.trays * cluster.gpus if given.get("block") is None else given["block"]
         _tried(
             lambda: Strategies.of_gpus(cluster, blocks, given.get("working"), given.get("spare_blocks")).check(cluster)

@@ -124,7 +124,7 @@ class SparingPlan(Plan):
         return (
             f"Blocks of {self.best.labels[self.chosen]} GPUs (all/working): {spare['estimate']:.0f} spare "
             f"blocks per zone ({spare['low']:.0f}-{spare['high']:.0f}, {percent(self.level)} limits). "
-            f"CETT {percent(cett['estimate'], 1)} ({100 * cett['low']:.1f}-{100 * cett['high']:.1f}). "
+            f"CETT {percent(float(cett['estimate']), 1)} ({100 * cett['low']:.1f}-{100 * cett['high']:.1f}). "
             f"{best['strategy']} is best in {percent(float(best['share']))} of the draws; {self.criterion} is highest "
             f"with blocks of {self.robust.labels[0]} and {kept} spares."
         )
