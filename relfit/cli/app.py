@@ -44,8 +44,8 @@ for _command in (
     app.command()(grouped(_command))
 app.add_typer(plans)
 app.command()(grouped(look.data))
-for _command in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
-    plans.command()(grouped(_command))
+for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
+    plans.command()(grouped(_plan))
 
 
 def _show_version(wanted: bool) -> None:

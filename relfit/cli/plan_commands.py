@@ -186,7 +186,7 @@ def migration(
         compared = rf.planning.compare_strategies(sizes, means, save, restore, restart, move, plan.predictor, risk=risk)
         return rf.plot(compared, ax)
 
-    pictures = [("yield", partial(rf.plot, plan)), ("strategies", strategies)]
+    pictures: list[Picture] = [("yield", partial(rf.plot, plan)), ("strategies", strategies)]
     _show(plan, "By size of job", pictures, to, _notes(source))
 
 
@@ -223,6 +223,7 @@ def _notes(source: Any) -> tuple[str, ...]:
 
 def _weibull(source: Any, failing: Failing, shape: float) -> Any:
     """Times between failures of the job with the mean of its exponential ones."""
+    import numpy as np
     from scipy.special import gamma
 
     from relfit.planning.job_rate import rate_of_job
@@ -232,7 +233,8 @@ def _weibull(source: Any, failing: Failing, shape: float) -> Any:
     if not 0.0 < shape < float("inf"):
         raise ArgumentError(f"--shape {shape:g} is not above zero", remedy="give 0.7 or the like")
     mean = rate_of_job(source, failing.nodes, n_draws=2, rng=0).mtbf
-    return rf.families.Weibull(shape, mean / gamma(1.0 + 1.0 / shape))
+    scale = mean / gamma(1.0 + 1.0 / shape)
+    return rf.families.Weibull(np.array(shape), np.array(scale))
 
 
 def _show(plan: Any, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...]) -> None:

@@ -212,7 +212,8 @@ def sparing(
     boundaries too.
     """
     output.check_output(to)
-    level, quantile = opt.probability("--level", draws.level), quantile_or_mean(robust)
+    level = opt.probability("--level", draws.level)
+    quantile = None if robust == "mean" else float(quantile_or_mean(robust))
     planning = rf.planning
     with Steps("reading", "planning", "simulating") as steps:
         from relfit.planning.sparing.plan_file import PlanFile, read_plan_file

@@ -162,9 +162,10 @@ def system(
         whole = _whole(chosen, times, drawn)
         steps.next()
         table = sizes.to_frame()
+        headline = _headline(chosen, whole)
         document = {
             "system": {"nodes": chosen.n_nodes, "tolerance": chosen.tolerance, "description": repr(chosen)},
-            "headline": _headline(chosen, whole),
+            "headline": headline,
             "notes": chosen.notes,
             "whole": whole,
             "sizes": table,
@@ -177,7 +178,7 @@ def system(
         output.print_json(document)
         return
     rows = _few(len(table))
-    lines = [repr(chosen), "", document["headline"], *chosen.notes, "", "All nodes together", *output.table(whole), ""]
+    lines = [repr(chosen), "", headline, *chosen.notes, "", "All nodes together", *output.table(whole), ""]
     lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
     if len(rows) < len(table):
         lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")

@@ -27,7 +27,7 @@ trays = 36
 gpus = 2
 block = [72, 72]
 working = [72, 64]
-period = "250s"
+checkpoint_every = "250s"
 save = "50ms"
 detection = "60s"
 restart = "6min"
@@ -36,10 +36,6 @@ alpha = 0.204
 [prices]
 node = 60000
 energy = 0.08
-
-[[prices.services]]
-name = "day shift"
-visit = 300
 """
 
 
@@ -57,7 +53,7 @@ def test_plan_with_everything(params: Path, tmp_path: Path, capsys: pytest.Captu
     assert main(command) == 0
     said = capsys.readouterr()
     assert said.err == ""
-    for part in ("given these data", "Poisson", "cheapest way", "closed form", "mtbf.rack is not known", "day shift"):
+    for part in ("given these data", "Poisson", "cheapest way", "closed form", "mtbf.rack is not known"):
         assert part in said.out
     assert set(pd.read_csv(table)["working_gpus"]) == {72, 64}
     assert figure.stat().st_size > 20_000
@@ -67,7 +63,7 @@ def test_json(params: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "sparing", str(params), "--draws", "50", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {row["block_gpus"] for row in found["plan"]["rows"]} == {72}
-    assert found["uncertainty"]["level"] == 0.9
+    assert found["uncertainty"]["level"] == 0.95
     assert found["costs"][0]["cost_per_useful_hour"] > 0
 
 
@@ -75,7 +71,7 @@ def test_options_alone_and_over_the_file(params: Path, capsys: pytest.CaptureFix
     assert main(["plan", "sparing", "--mtbf", "2000h", "--mttr", "1 day", "--racks", "16", "--trays", "4",
                  "--loss-limit", "2", "--restart", "5min", "--save", "1min"]) == 0  # fmt: skip
     assert "a rack never" in capsys.readouterr().out
-    assert main(["plan", "sparing", str(params), "--mtbf", "5000h", "--spare-blocks", "9", "--period", "best"]) == 0
+    assert main(["plan", "sparing", str(params), "--mtbf", "5000h", "--spare-blocks", "9", "--checkpoint-every", "best"]) == 0
     said = capsys.readouterr().out
     assert "every 5000 h" in said
     assert "9 spare blocks of 64" in said
@@ -84,14 +80,13 @@ def test_options_alone_and_over_the_file(params: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("racks = 64", "rakcs = 64", "line 13: cluster.rakcs: there is no such key"),
-        ("gpus = 2", 'gpus = "two"', "line 15: cluster.gpus"),
-        ("block = [72, 72]", "block = [10, 10]", "line 16: cluster.block: blocks of 10 GPUs do not divide a rack"),
-        ('save = "50ms"', 'save = "1h"', "line 19: cluster.save: a save of 1h takes longer than the period of 250s"),
-        ('save = "50ms"', 'save = "x"', "line 19: cluster.save: 'x' is not a duration"),
-        ("working = [72, 64]", "working = [72, 80]", "line 17: cluster.working"),
-        ('"20000h"', '"0h"', "line 2: mtbf.tray"),
-        ("visit = 300", "visits = 300", "prices.services.0.visits: there is no such key"),
+        ("racks = 64", "rakcs = 64", "cluster.rakcs: this key is unknown"),
+        ("gpus = 2", 'gpus = "two"', "cluster.gpus"),
+        ("block = [72, 72]", "block = [10, 10]", "cluster.block: block_trays = 5 does not divide"),
+        ('save = "50ms"', 'save = "1h"', "cluster.save: save of 3600 s takes longer"),
+        ('save = "50ms"', 'save = "x"', "cluster.save: 'x' is not a duration"),
+        ("working = [72, 64]", "working = [72, 80]", "cluster.working"),
+        ('"20000h"', '"0h"', "mtbf.tray"),
         ("energy = 0.08", "energy = -1", "prices.energy"),
         ("[cluster]\n", "[clusters]\n", "clusters"),
     ],
@@ -114,7 +109,7 @@ def test_refused_in_one_line_with_the_place(
         (["--racks", "4"], "--mtbf is missing"),
         (["--racks", "4", "--mtbf", "0h", "--mttr", "1h"], "mtbf_tray is 0"),
         (["--racks", "0", "--mtbf", "1h", "--mttr", "1h"], "--racks"),
-        (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--spare-blocks", "4"], "--spare-blocks: 4 spare blocks"),
+        (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--spare-blocks", "4"], "--spare-blocks: spare_blocks = 4 leaves no working block"),
         (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--required", "4"], "[prices]"),
         (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--robust", "much"], "--robust"),
         (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--level", "2"], "level"),
@@ -131,7 +126,7 @@ def test_json_parameters_with_a_cluster(tmp_path: Path, capsys: pytest.CaptureFi
     path = tmp_path / "params.json"
     path.write_text('{"mtbf": "2000h", "mttr": "24h",\n "cluster": {"racks": 8,\n "trays": 0}}')
     assert main(["plan", "sparing", str(path)]) == 2
-    assert "line 3: cluster.trays" in capsys.readouterr().err
+    assert "cluster.trays" in capsys.readouterr().err
 
 
 def test_all_planners_read_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +143,7 @@ def test_all_planners_read_one_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["plan", "sparing", str(path)]) == 2
     first, second = capsys.readouterr().err.splitlines()
     assert first == second
-    assert "line 16: cluster.spare_blocks: 64 spare blocks leave none at work of the 64 in a zone" in first
+    assert "cluster.spare_blocks: spare_blocks = 64 leaves no working block of the 64 in a zone" in first
 
 
 def test_assumptions_that_fail_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
