@@ -71,7 +71,10 @@ def test_options_alone_and_over_the_file(params: Path, capsys: pytest.CaptureFix
     assert main(["plan", "sparing", "--mtbf", "2000h", "--mttr", "1 day", "--racks", "16", "--trays", "4",
                  "--loss-limit", "2", "--restart", "5min", "--save", "1min"]) == 0  # fmt: skip
     assert "a rack never" in capsys.readouterr().out
-    assert main(["plan", "sparing", str(params), "--mtbf", "5000h", "--spare-blocks", "9", "--checkpoint-every", "best"]) == 0
+    assert (
+        main(["plan", "sparing", str(params), "--mtbf", "5000h", "--spare-blocks", "9", "--checkpoint-every", "best"])
+        == 0
+    )
     said = capsys.readouterr().out
     assert "every 5000 h" in said
     assert "9 spare blocks of 64" in said
@@ -109,7 +112,10 @@ def test_refused_in_one_line_with_the_place(
         (["--racks", "4"], "--mtbf is missing"),
         (["--racks", "4", "--mtbf", "0h", "--mttr", "1h"], "mtbf_tray is 0"),
         (["--racks", "0", "--mtbf", "1h", "--mttr", "1h"], "--racks"),
-        (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--spare-blocks", "4"], "--spare-blocks: spare_blocks = 4 leaves no working block"),
+        (
+            ["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--spare-blocks", "4"],
+            "--spare-blocks: spare_blocks = 4 leaves no working block",
+        ),
         (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--required", "4"], "[prices]"),
         (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--robust", "much"], "--robust"),
         (["--racks", "4", "--mtbf", "100h", "--mttr", "1h", "--level", "2"], "level"),
