@@ -118,7 +118,7 @@ class SparingPlan(Plan):
     @property
     def headline(self) -> str:
         """The plan and its uncertainty."""
-        rows: dict[str, Any] = self.intervals.set_index("quantity").to_dict("index")
+        rows: Any = self.intervals.set_index("quantity").to_dict("index")
         spare, cett = rows["spare_blocks"], rows["cett"]
         best, kept = self.wins.iloc[0], int(self.robust.spare_blocks.flat[0])
         return (
