@@ -29,7 +29,6 @@ from relfit.recurrence import (
     availability,
     availability_over_time,
     compare_processes,
-    fit_process,
     histories_of_log,
     mean_cumulative,
     trend_tests,
@@ -73,9 +72,6 @@ def steps(log: rf.FailureLog) -> dict[str, Callable[[], Any]]:
     def bad_nodes() -> None:
         held["nodes"] = outlier_nodes(log).nodes
 
-    def goodness() -> Any:
-        return fit_process(held["histories"]).goodness()
-
     return {
         "dependence": lambda: dependence(log),
         "incidents": lambda: incidents(log),
@@ -90,7 +86,6 @@ def steps(log: rf.FailureLog) -> dict[str, Callable[[], Any]]:
         "trend_tests, pooled": lambda: trend_tests(held["histories"], "all"),
         "compare_processes, every node": lambda: compare_processes(held["histories"]),
         "compare_processes, pooled": lambda: compare_processes(held["histories"], "all"),
-        "process_goodness, every node": goodness,
         "availability by node": lambda: availability(log, "node"),
         "availability_over_time": lambda: availability_over_time(log),
     }

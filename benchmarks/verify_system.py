@@ -16,7 +16,7 @@ import relfit as rf
 from relfit.families import Weibull
 from relfit.fitting import pool
 from relfit.system import System, system_from_fits
-from relfit.validation import chi_square, validate
+from relfit.validation import chi_square
 
 ASKED = [("reliability", 24.0), ("hazard", 24.0), ("quantile", 0.1), ("mttf", None)]
 
@@ -127,20 +127,6 @@ def sizes(replications: int) -> Iterator[str]:
     for n in (50, 100, 1000):
         rejected = np.mean([chi_square(system.sample(n, r), system).rejected for r in range(replications)])
         yield f"chi-square, {n:5d} sampled times                 {100 * rejected:5.1f}"
-    rows = []
-    for r in range(replications):
-        found = validate(system.sample(100, 1000 + r), system)
-        rows.append((found.ks_p < 0.05, found.ad_p < 0.05, not found.ratio_low <= 1.0 <= found.ratio_high))
-    ks, ad, ratio = 100.0 * np.mean(rows, axis=0)
-    yield f"validate, 100 sampled times: K-S {ks:.1f}, A-D {ad:.1f}, number of failures {ratio:.1f}"
-    rows, fleet = [], Weibull(np.linspace(0.6, 1.4, 20), np.full(20, 800.0))
-    for r in range(replications // 4):
-        log = simulated_log(fleet, 8000.0, 10.0, np.random.default_rng(r))
-        follow = System(fleet, names=[f"n{i:04d}" for i in range(20)])
-        found = validate(log, follow, since="2001-04-01")
-        rows.append((found.ks_p < 0.05, found.ad_p < 0.05, not found.ratio_low <= 1.0 <= found.ratio_high))
-    ks, ad, ratio = 100.0 * np.mean(rows, axis=0)
-    yield f"validate, log of 20 nodes from an instant on: K-S {ks:.1f}, A-D {ad:.1f}, number of failures {ratio:.1f}"
 
 
 def replays(replications: int) -> Iterator[str]:

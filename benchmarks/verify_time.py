@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import relfit as rf
 from relfit.failurelog import Source, Window
 from relfit.independence import Failures, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
-from relfit.recurrence import EventHistories, fit_process, process_goodness, trend_tests
+from relfit.recurrence import EventHistories, trend_tests
 from relfit.screening import change_points, choose_window, outlier_nodes
 from relfit.screening.rate_mixtures import rate_classes
 from relfit.units import NANOSECONDS_PER_HOUR
@@ -136,9 +136,6 @@ def repairable(n: int, rng: np.random.Generator) -> Rows:
     found = trend_tests(many, np.repeat(np.arange(n), 25))
     for i, test in enumerate(found.tests):
         yield f"{test}, pooled over 25 systems of 8 events", found.p[:, i]
-    for mean in (15.0, 40.0):
-        p = process_goodness(fit_process(poisson_histories(n, mean, rng, 0.6))).p
-        yield f"Cramer-von Mises, power law, {mean:g} events", p
 
 
 def incidents_and_periods(n: int, rng: np.random.Generator) -> Rows:

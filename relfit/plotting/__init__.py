@@ -34,7 +34,6 @@ from relfit.plotting.node_figures import failures_by_node, means_by_group
 from relfit.plotting.outlier_figures import outlier_nodes
 from relfit.plotting.recurrence_figures import (
     availability_over_time,
-    cumulative_difference,
     mean_cumulative,
     processes,
     trends,
@@ -42,7 +41,7 @@ from relfit.plotting.recurrence_figures import (
 from relfit.plotting.repair_figures import repair_classes, repair_times
 from relfit.plotting.sparing_figures import decision_map, gpu_hours, sensitivity, simulated_hours, uncertain_spares
 from relfit.plotting.style import family_mark, look
-from relfit.plotting.system_figures import calibration, chi_square_bins, interval_band, reliability_curve, uniform_plot
+from relfit.plotting.system_figures import calibration, chi_square_bins, interval_band, reliability_curve
 from relfit.plotting.system_sizes import by_size
 
 __all__ = [
@@ -60,7 +59,6 @@ __all__ = [
     "completion_curve",
     "correlation_classes",
     "correlations",
-    "cumulative_difference",
     "decision_map",
     "dispersion",
     "distributions",
@@ -94,7 +92,6 @@ __all__ = [
     "strategy_map",
     "trends",
     "uncertain_spares",
-    "uniform_plot",
     "waste_over_interval",
     "weekday",
     "yield_by_size",

@@ -12,7 +12,6 @@ from relfit.plotting._registry import plot
 from relfit.plotting.node_figures import group_name
 from relfit.recurrence import (
     AvailabilityOverTime,
-    CumulativeDifference,
     MeanCumulative,
     ProcessComparison,
     TrendTests,
@@ -21,7 +20,7 @@ from relfit.recurrence import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["TEST_NAMES", "availability_over_time", "cumulative_difference", "mean_cumulative", "processes", "trends"]
+__all__ = ["TEST_NAMES", "availability_over_time", "mean_cumulative", "processes", "trends"]
 
 _MOST_CURVES = 6
 _MOST_STEPS = 1200
@@ -120,46 +119,6 @@ def _few_ticks(ax: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(5))
-
-
-def cumulative_difference(found: CumulativeDifference, ax: Axes | None = None) -> Axes:
-    """Mean number of failures of one group less that of another, with limits.
-
-    Parameters
-    ----------
-    found : relfit.recurrence.CumulativeDifference
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    ax = style.axes(ax)
-    if not found.times.size:
-        return style.empty(ax, "No event of either group falls where both were under observation")
-    one, other = (style.plain(group_name(label), 18) for label in found.pair)
-    time, (gap, low, high) = _thin(found.times, float(found.times[-1]), found.difference, found.low, found.high)
-    if np.isfinite(low[1:]).any():
-        ax.fill_between(time, low, high, step="post", color=style.SKY, alpha=0.4, linewidth=0,
-                        label=f"{style.percent(found.level)} limits")  # fmt: skip
-    ax.step(time, gap, where="post", color=style.BLUE, linewidth=1.8, label="difference")
-    ax.axhline(0.0, color=style.ORANGE, linewidth=1.4, label="alike")
-    ax.set_xlim(0, float(time[-1]))
-    lowest, highest = float(np.nanmin([low, gap])), float(np.nanmax([high, gap]))
-    lowest, highest = min(lowest, 0.0), max(highest, 0.0)
-    ax.set_ylim(lowest - 0.08 * (highest - lowest + 1e-9), highest + 0.3 * (highest - lowest + 1e-9))
-    ax.xaxis.set_major_formatter("{x:,.0f}")
-    _few_ticks(ax)
-    last_low, last_high = float(found.low[-1]), float(found.high[-1])
-    clear = last_low > 0.0 or last_high < 0.0
-    message = (
-        f"{one} against {other}: {found.difference[-1]:+.3g} failures a {found.unit} by the end, "
-        f"{'more than chance' if clear else 'which chance may give'}"
-    )
-    return style.finish(
-        ax, message, "age: hours since observation began", f"difference (failures a {found.unit})", True, ncols=3,
-        loc="upper left", columnspacing=1.0,
-    )  # fmt: skip
 
 
 @plot.register(TrendTests)
@@ -279,7 +238,7 @@ def processes(found: ProcessComparison, ax: Axes | None = None, *, group: int | 
     for fitted in fits:
         if fitted.model in _PROCESSES and fitted.ok[place]:
             words, colour, line = _PROCESSES[fitted.model]
-            values = fitted.expected(at).estimate[place]
+            values = fitted.expected(at)[place]
             top = max(top, float(values[-1]))
             ax.plot(at, values, color=colour, linewidth=1.8, linestyle=line, label=words)
     ax.set_xlim(0, end)

@@ -15,14 +15,13 @@ from relfit.results import Interval
 from relfit.system import System
 from relfit.text import p_value
 from relfit.validation._calibration_curve import CalibrationCurve
-from relfit.validation._validate import Validation
 from relfit.validation.replay_results import Replay
 from relfit.validation.system_chi_square import SystemChiSquare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["calibration", "chi_square_bins", "interval_band", "reliability_curve", "uniform_plot"]
+__all__ = ["calibration", "chi_square_bins", "interval_band", "reliability_curve"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -269,48 +268,3 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
         f"critical {result.critical:.3f} at {result.degrees} degrees of freedom, {p_value(result.p)}"
     )
     return style.finish(ax, message, "time to failure (hours)", "failures", True)
-
-
-@plot.register(Validation)
-def uniform_plot(result: Validation, ax: Axes | None = None) -> Axes:
-    """Hazard spent between failures, as probabilities in order, against where they should be, with the K-S band.
-
-    Parameters
-    ----------
-    result : Validation
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> from matplotlib.figure import Figure
-    >>> from relfit.validation import validate
-    >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
-    >>> uniform_plot(validate(system.sample(100, rng=1), system), ax=Figure().add_subplot()).get_ylabel()
-    'share of times to failure'
-    """
-    from scipy import stats
-
-    ax = style.axes(ax, (5.4, 5.0))
-    n = result.uniform.size
-    if n == 0:
-        return style.empty(ax, "No failure was seen")
-    u = np.sort(result.uniform)
-    reach = float(stats.kstwo.ppf(result.level, n))
-    line = np.array([0.0, 1.0])
-    ax.fill_between(
-        line, np.maximum(line - reach, 0.0), np.minimum(line + reach, 1.0), color=style.GREY, alpha=0.2, linewidth=0,
-        label=f"{100 * result.level:g} % band if the model is right",
-    )  # fmt: skip
-    ax.plot(line, line, color=style.GREY, linewidth=1.0)
-    ax.step(np.concatenate([[0.0], u, [1.0]]), np.concatenate([[0.0], np.arange(1, n + 1) / n, [1.0]]), where="post",
-            color=style.BLUE, linewidth=1.6, label=f"{n:,} times to failure")  # fmt: skip
-    ax.set_xlim(0.0, 1.0)
-    ax.set_ylim(0.0, 1.0)
-    message = (
-        f"K-S {p_value(result.ks_p)}, A-D {p_value(result.ad_p)}; {result.failures:,} failures where "
-        f"{style.figures(result.expected)} are expected"
-    )
-    return style.finish(
-        ax, message, "predicted probability of a failure by then", "share of times to failure", True, loc="upper left"
-    )

@@ -1,8 +1,7 @@
 """Repairable systems: event histories, mean cumulative functions, tests of trend, point processes, availability."""
 
 from relfit.recurrence._availability import Availability, AvailabilityOverTime, availability, availability_over_time
-from relfit.recurrence._mean_cumulative import CumulativeDifference, MeanCumulative, mean_cumulative
-from relfit.recurrence._process_goodness import ProcessGoodness, process_goodness
+from relfit.recurrence._mean_cumulative import MeanCumulative, mean_cumulative
 from relfit.recurrence.histories import EventHistories, grouping, histories_of_log
 from relfit.recurrence.process_comparison import ProcessComparison, compare_processes
 from relfit.recurrence.processes import MODELS, PROCESS_STATUS, ProcessFit, fit_process
@@ -15,12 +14,10 @@ __all__ = [
     "TREND_STATUS",
     "Availability",
     "AvailabilityOverTime",
-    "CumulativeDifference",
     "EventHistories",
     "MeanCumulative",
     "ProcessComparison",
     "ProcessFit",
-    "ProcessGoodness",
     "TrendTests",
     "availability",
     "availability_over_time",
@@ -29,6 +26,5 @@ __all__ = [
     "grouping",
     "histories_of_log",
     "mean_cumulative",
-    "process_goodness",
     "trend_tests",
 ]

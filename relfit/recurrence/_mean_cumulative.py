@@ -6,22 +6,19 @@ Nelson 1988 and 2003, Lawless and Nadeau 1995; Meeker and Escobar 1998, chapter 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numba
 import numpy as np
-import pandas as pd
 
-from relfit.errors import ArgumentError
 from relfit.nonparametric.curves import StepCurves
 from relfit.nonparametric.survival_estimates import hazard_limits
 from relfit.numeric.batches import over_groups
 from relfit.numeric.levels import normal_quantile
 from relfit.recurrence.histories import EventHistories, FloatArray, grouping, label_text, unit_of
-from relfit.results import Result
 from relfit.text import number, percent
 
-__all__ = ["CumulativeDifference", "MeanCumulative", "mean_cumulative"]
+__all__ = ["MeanCumulative", "mean_cumulative"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,84 +63,6 @@ class MeanCumulative(StepCurves):
             f"{limits}, {turn} in the second half of that time {'as' if turn == 'as many' else 'than'} in the first "
             f"({percent(share)} of all)."
         )
-
-    def difference(self, first: Any, second: Any) -> CumulativeDifference:
-        """The mean of group `first` less that of `second`, with limits, at all times at which either steps.
-
-        Groups are taken as independent; the curve ends where one of them has no system left under observation.
-
-        Raises
-        ------
-        ArgumentError
-            When there is no such group.
-        """
-        places = [self._position(label) for label in (first, second)]
-        steps = np.isin(self.codes(), places)
-        times = np.unique(self.times[steps])
-        times = times[times <= min(self.until[place] for place in places)]
-        mean, error = (self._look_up(values, times)[places] for values in (self.estimate, self.standard_error))
-        gap, far = mean[0] - mean[1], normal_quantile(self.level) * np.hypot(error[0], error[1])
-        if min(self.sizes[place] for place in places) < 2:
-            far = np.full(times.size, np.nan)
-        return CumulativeDifference((first, second), times, gap, gap - far, gap + far, self.level, self.unit)
-
-    def _position(self, label: Any) -> int:
-        try:
-            place = self.groups.get_loc(label)
-        except (KeyError, TypeError, pd.errors.InvalidIndexError):
-            place = None
-        if not isinstance(place, (int, np.integer)):
-            raise ArgumentError(f"no group {label!r}", remedy=f"there is {', '.join(map(str, self.groups[:8]))}")
-        return int(place)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CumulativeDifference(Result):
-    """The mean cumulative function of one group less that of another.
-
-    Attributes
-    ----------
-    pair : tuple
-        Labels of the groups.
-    times, difference, low, high : ndarray of float, shape (steps,)
-        Hours, difference in failures per system, and its pointwise limits at `level`.
-    level : float
-    unit : str
-        What one history is.
-    """
-
-    _not_in_json: ClassVar[tuple[str, ...]] = ("times", "difference", "low", "high")
-
-    pair: tuple[Any, Any]
-    times: FloatArray
-    difference: FloatArray
-    low: FloatArray
-    high: FloatArray
-    level: float
-    unit: str
-
-    @property
-    def headline(self) -> str:
-        """The difference at its end."""
-        if not self.times.size:
-            return "No event of either group falls where both were under observation."
-        inside = not (self.low[-1] > 0.0 or self.high[-1] < 0.0)
-        one, other = (label_text(label) for label in self.pair)
-        if not np.isfinite(self.low[-1]):
-            return (
-                f"By {self.times[-1]:.6g} h {self.unit} {one} has failed {self.difference[-1]:+.0f} times relative to "
-                f"{other}; with one {self.unit} in a group there are no limits."
-            )
-        limits = f"{percent(self.level)} limits {number(self.low[-1])} to {number(self.high[-1])}"
-        return (
-            f"By {self.times[-1]:.6g} h a {self.unit} of {one} has failed {self.difference[-1]:+.3g} times "
-            f"relative to one of {other} ({limits}), which "
-            f"{'chance alone may give' if inside else 'is more than chance'}."
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per step."""
-        return pd.DataFrame({"time": self.times, "difference": self.difference, "low": self.low, "high": self.high})
 
 
 def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float = 0.95) -> MeanCumulative:

@@ -137,11 +137,6 @@ class _Poisson:
         raise NotImplementedError
 
     @staticmethod
-    def log_intensity(free: FloatArray, at: FloatArray) -> FloatArray:
-        """Log intensity in the unit of time of the group; ``free`` of shape (..., 2)."""
-        raise NotImplementedError
-
-    @staticmethod
     def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
         """Sum of the log intensities of the events at a mean of one."""
         raise NotImplementedError
@@ -186,11 +181,6 @@ class PowerLaw(_Poisson):
         return np.asarray(end**b - begin**b)
 
     @staticmethod
-    def log_intensity(free: FloatArray, at: FloatArray) -> FloatArray:
-        """See the base."""
-        return np.asarray(free[..., 0] + free[..., 1] + np.expm1(free[..., 1]) * np.log(at))
-
-    @staticmethod
     def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
         """See the base."""
         # not (b - 1) * total: near b = 1 expm1 keeps its digits
@@ -217,11 +207,6 @@ class LogLinear(_Poisson):
         """See the base."""
         length = end - begin
         return np.asarray(length * np.exp(second * (begin - 0.5)) * special.exprel(second * length))
-
-    @staticmethod
-    def log_intensity(free: FloatArray, at: FloatArray) -> FloatArray:
-        """See the base."""
-        return np.asarray(free[..., 0] + free[..., 1] * (at - 0.5))
 
     @staticmethod
     def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,13 +67,7 @@ class ProcessFit(Result):
         Observation of all copies together.
     level : float
     notes : tuple of str
-    arranged : Copies
-        The histories, sorted by group.
-    free, covariance : ndarray of float
-        Coordinates in which the likelihood was maximised, and their covariance.
     """
-
-    _not_in_json: ClassVar[tuple[str, ...]] = ("arranged", "free", "covariance")
 
     model: str
     groups: pd.Index
@@ -89,9 +83,6 @@ class ProcessFit(Result):
     hours: FloatArray
     level: float
     notes: tuple[str, ...]
-    arranged: Copies
-    free: FloatArray
-    covariance: FloatArray
 
     @property
     def ok(self) -> BoolArray:
@@ -114,75 +105,26 @@ class ProcessFit(Result):
         if parameter not in self.parameters:
             raise ArgumentError(f"{self.model} has no {parameter!r}", remedy=f"it has {', '.join(self.parameters)}")
         i = self.parameters.index(parameter)
-        return self._interval(parameter, None, self.estimates[:, i], self.low[:, i], self.high[:, i])
+        limits = self.estimates[:, i], self.low[:, i], self.high[:, i]
+        return Interval(parameter, "likelihood", self.level, None, *limits, self.status, self.groups, self.model)
 
-    def intensity(self, times: npt.ArrayLike) -> Interval:
-        """Events per hour of a system at age `times`, with limits; ``1 / intensity`` is the instantaneous MTBF.
-
-        Parameters
-        ----------
-        times : array_like of float
-            Hours, for all groups (m) or one row per group.
-
-        Returns
-        -------
-        Interval
-            Arrays of shape (groups, m).
+    def expected(self, times: npt.ArrayLike) -> FloatArray:
+        """Mean number of events of a system up to age `times` (hours, shape (m,)), shape (groups, m).
 
         Raises
         ------
         ArgumentError
-            For a model whose intensity depends on when the last event was.
+            For renewal, which has no closed form, and for times that are negative or missing.
         """
-        return self._curve("intensity", times)
-
-    def expected(self, times: npt.ArrayLike) -> Interval:
-        """Events of a system up to age `times`, as `intensity`."""
-        return self._curve("expected events", times)
-
-    def _interval(
-        self, quantity: str, at: FloatArray | None, estimate: FloatArray, low: FloatArray, high: FloatArray
-    ) -> Interval:
-        width = estimate.size // max(len(self.groups), 1)
-        status = np.repeat(self.status, width).reshape(estimate.shape)
-        labels = self.groups[np.repeat(np.arange(len(self.groups)), width)]
-        return Interval(quantity, "likelihood", self.level, at, estimate, low, high, status, labels, self.model)
-
-    def _curve(self, quantity: str, times: npt.ArrayLike) -> Interval:
         if self.model == "renewal":
-            raise ArgumentError(
-                "the intensity of renewal depends on when the last event was", remedy="use hpp, power_law or log_linear"
-            )
+            raise ArgumentError("the mean number of renewals is not known", remedy="use hpp, power_law or log_linear")
         at = np.atleast_1d(np.asarray(times, dtype=np.float64))
-        if np.isnan(at).any() or (at < 0.0).any():
+        if not (at >= 0.0).all():
             raise ArgumentError("times must be zero or more hours, none missing")
-        at = np.broadcast_to(at, (len(self.groups), at.shape[-1]))
-        mean = quantity == "expected events"
-        if self.model == "hpp":
-            factor = at if mean else np.ones_like(at)
-            return self._interval(quantity, at, self.estimates * factor, self.low * factor, self.high * factor)
-        kind = PowerLaw if self.model == "power_law" else LogLinear
-        unit = self.arranged.latest[:, None]
-        s = at / unit
-
-        def log_value(free: FloatArray) -> FloatArray:
-            if mean:
-                return free[..., None, 0] + np.log(kind.integral(free[..., None, 1], np.zeros_like(s), s))
-            return kind.log_intensity(free[..., None, :], s) - np.log(unit)
-
-        step = 1e-5
-        with np.errstate(all="ignore"):
-            centre = log_value(self.free)
-            slope = np.stack(
-                [(log_value(self.free + step * e) - log_value(self.free - step * e)) / (2 * step) for e in np.eye(2)],
-                axis=-1,
-            )
-            variance = np.einsum("gmi,gij,gmj->gm", slope, self.covariance, slope)
-            error = normal_quantile(self.level) * np.sqrt(variance)
-            value, low, high = np.exp(centre), np.exp(centre - error), np.exp(centre + error)
-        # certain at the edges: no event by age zero; an intensity of zero or infinity there
-        fixed = self.ok[:, None] & ~np.isfinite(centre)
-        return self._interval(quantity, at, value, np.where(fixed, value, low), np.where(fixed, value, high))
+        first, second = self.estimates[:, :1], self.estimates[:, -1:]
+        if self.model == "power_law":
+            return np.asarray((at / second) ** first)
+        return np.asarray(first * at * (special.exprel(second * at) if self.model == "log_linear" else 1.0))
 
     @property
     def headline(self) -> str:
@@ -280,8 +222,7 @@ def fit_process(
     return ProcessFit(
         model, groups, MODELS[model], spread(part.estimates), spread(part.errors), spread(part.low), spread(part.high),
         spread(part.loglik), status, np.diff(copies.offsets), copies.events,
-        per_group(histories.length, codes, len(groups)), level, histories.notes, copies, spread(part.free),
-        spread(part.covariance),
+        per_group(histories.length, codes, len(groups)), level, histories.notes,
     )  # fmt: skip
 
 
@@ -308,21 +249,15 @@ class _Fitted:
     low: FloatArray
     high: FloatArray
     loglik: FloatArray
-    free: FloatArray
-    covariance: FloatArray
     found: BoolArray
     edge: BoolArray
 
     @classmethod
-    def positive(
-        cls, best: Maximum, covariance: FloatArray, estimates: FloatArray, error: FloatArray, level: float
-    ) -> _Fitted:
+    def positive(cls, best: Maximum, estimates: FloatArray, error: FloatArray, level: float) -> _Fitted:
         """Parameters above zero, with limits that are normal on the log scale, where their error is `error`."""
         far = np.exp(normal_quantile(level) * error)
-        return cls(
-            estimates, estimates * error, estimates / far, estimates * far, best.value, best.free, covariance,
-            best.found, best.edge,
-        )  # fmt: skip
+        limits = estimates / far, estimates * far
+        return cls(estimates, estimates * error, *limits, best.value, best.found, best.edge)
 
 
 def _constant(copies: Copies, model: str, level: float) -> _Fitted:
@@ -332,11 +267,8 @@ def _constant(copies: Copies, model: str, level: float) -> _Fitted:
     found = hours > 0.0
     with np.errstate(all="ignore"):
         rate = n / hours
-        loglik, covariance = n * (np.log(rate) - 1.0), (1.0 / n)[:, None, None]
-        return _Fitted(
-            rate[:, None], (np.sqrt(n) / hours)[:, None], (low / hours)[:, None], (high / hours)[:, None], loglik,
-            np.log(rate)[:, None], covariance, found, ~found,
-        )  # fmt: skip
+        columns = (values[:, None] for values in (rate, np.sqrt(n) / hours, low / hours, high / hours))
+        return _Fitted(*columns, n * (np.log(rate) - 1.0), found, ~found)
 
 
 def _inverse_information(best: Maximum) -> FloatArray:
@@ -365,7 +297,7 @@ def _poisson(copies: Copies, model: str, level: float) -> _Fitted:
             jacobian[:, 0] = 1.0, -0.5
             jacobian[:, 1, 1] = 1.0 / unit
         error = np.sqrt(np.einsum("gij,gjk,gik->gi", jacobian, covariance, jacobian))
-        fitted = _Fitted.positive(best, covariance, estimates, error, level)
+        fitted = _Fitted.positive(best, estimates, error, level)
     if model == "log_linear":
         far = normal_quantile(level) * error[:, 1]
         fitted.errors[:, 1] = error[:, 1]
@@ -394,4 +326,4 @@ def _renewal(copies: Copies, model: str, level: float) -> _Fitted:
     covariance = _inverse_information(best)
     with np.errstate(all="ignore"):
         error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-        return _Fitted.positive(best, covariance, np.exp(best.free), error, level)
+        return _Fitted.positive(best, np.exp(best.free), error, level)

@@ -14,7 +14,6 @@ from relfit.arguments import FloatArray, share
 from relfit.errors import ArgumentError, DataError
 from relfit.results import Result
 from relfit.text import p_value
-from relfit.validation._validate import checked_times
 
 if TYPE_CHECKING:
     from relfit.system import System
@@ -158,7 +157,12 @@ def chi_square(
     >>> f"{printed.statistic:.4f}"
     '1.3655'
     """
-    hours = checked_times(times)
+    hours = np.asarray(times, dtype=np.float64).ravel()
+    bad = np.flatnonzero(~((hours >= 0.0) & np.isfinite(hours)))
+    if bad.size:
+        raise DataError(
+            f"time {hours[bad[0]]:g} at position {bad[0]} is no time to failure", remedy="give hours above zero"
+        )
     share("alpha", alpha, zero=False, one=False)
     x = hours[hours > 0.0]
     edges = _edges(x.size, system, bins, estimated)
@@ -201,9 +205,7 @@ def _edges(n: int, system: System, bins: int | npt.ArrayLike | None, estimated: 
         most = int(n // _LEAST)
         count = min(round(2.0 * n**0.4), most) if bins is None else int(bins)
         if bins is None and count < estimated + 2:
-            raise DataError(
-                f"{n} times to failure are too few for a chi-square test", remedy="use validate, or give the bins"
-            )
+            raise DataError(f"{n} times to failure are too few for a chi-square test", remedy="give the bins")
         if count < 2:
             raise ArgumentError(f"{count} bins are too few", remedy="use two or more")
         inner = system.quantile(np.arange(1, count) / count)

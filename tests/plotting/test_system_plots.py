@@ -13,7 +13,7 @@ from relfit.families import Weibull
 from relfit.plotting import system_figures as plots
 from relfit.plotting.system_sizes import by_size
 from relfit.system import System, system_from_fits
-from relfit.validation import calibration_curve, chi_square, validate
+from relfit.validation import calibration_curve, chi_square
 
 
 @pytest.fixture
@@ -109,13 +109,3 @@ def test_figure_4_3(ax: Axes) -> None:
     assert heights[:6] == [30, 21, 16, 8, 5, 20]
     assert np.round(heights[6:], 1).tolist() == [29.1, 19.8, 13.8, 9.8, 7.0, 20.5]
     assert [label.get_text() for label in ax.get_xticklabels()][::5] == ["0 to 200", "over 1,000"]
-
-
-def test_uniform_values(fitted: System, ax: Axes) -> None:
-    found = validate(fitted.sample(80, rng=2), fitted)
-    plots.uniform_plot(found, ax=ax)
-    x, y = ax.lines[1].get_data()
-    assert x[1:-1] == pytest.approx(np.sort(found.uniform))
-    assert y[-2] == 1.0
-    empty = validate([], fitted)
-    assert "No failure" in plots.uniform_plot(empty, ax=Figure().add_subplot()).get_title(loc="left")

@@ -420,9 +420,6 @@ def test_many_groups_show_six_and_count_the_others(histories: EventHistories) ->
     assert "3 more groups" in title(ax)
     assert all("\n" not in label and len(label) < 30 for label in labelled(ax))
     drawn(ax)
-    ax = plotting.cumulative_difference(found.difference(*found.groups[:2]), new())
-    assert ax.lines[0].get_ydata()[-1] == pytest.approx(found.difference(*found.groups[:2]).difference[-1])
-    drawn(ax)
 
 
 def test_trend_of_one_group_and_of_many(histories: EventHistories) -> None:

@@ -80,21 +80,6 @@ def test_limits_cover_with_unequal_systems():
     assert 0.92 < np.mean((limits.low <= 3.0) & (limits.high >= 3.0)) < 0.96
 
 
-def test_difference_of_two_groups():
-    rng = np.random.default_rng(8)
-    labels = np.repeat(["slow", "fast"], 50)
-    count = rng.poisson(np.where(labels == "fast", 8.0, 4.0))
-    curve = mean_cumulative(scattered(count, rng.random(count.sum()), 100.0), labels)
-    gap = curve.difference("fast", "slow")
-    assert gap.low[-1] < 4.0 < gap.high[-1]
-    assert gap.low[-1] > 0.0
-    assert "more than chance" in gap.headline
-    np.testing.assert_allclose(gap.difference[-1], count[50:].mean() - count[:50].mean())
-    assert len(gap.to_frame()) == gap.times.size
-    with pytest.raises(ArgumentError, match="no group"):
-        curve.difference("fast", "medium")
-
-
 def test_edges():
     none = mean_cumulative(EventHistories.from_groups([[], []], end=5.0), "each")
     assert none.status.tolist() == ["no_events", "no_events"]

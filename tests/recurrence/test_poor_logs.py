@@ -19,7 +19,6 @@ from relfit.recurrence import (
     fit_process,
     histories_of_log,
     mean_cumulative,
-    process_goodness,
     trend_tests,
 )
 from tests.poor_logs import LOGS, answers, check
@@ -42,9 +41,6 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
     "mean_cumulative": (lambda log: mean_cumulative(histories_of_log(log)), lambda r: str(int(r.events.sum()))),
     "trend_tests": (lambda log: trend_tests(histories_of_log(log), "all"), lambda r: _kinds(r.status)),
     "compare_processes": (lambda log: compare_processes(histories_of_log(log), "all"), lambda r: _kinds(_statuses(r))),
-    "process_goodness": (
-        lambda log: process_goodness(fit_process(histories_of_log(log), by="all")), lambda r: _kinds(r.status)
-    ),
     "availability": (availability, lambda r: _kinds(r.status)),
     "availability_over_time": (availability_over_time, lambda r: str(r.operational.shape)),
     **{f"fit_process, {model}": (_of_process(model), lambda r: _kinds(r.status)) for model in MODELS},
@@ -61,10 +57,6 @@ ANSWERS = answers(
         "compare_processes": (
             "ok | ok too_few | ok | ok | ok one_instant | ok too_few | ok one_instant zeros | ok one_instant "
             "| no_events | no_events | no_events | no_maximum too_few | ok | ok | ! durations | ! durations"
-        ),
-        "process_goodness": (
-            "ok | no_fit | ok | ok | no_fit | no_fit | no_fit | no_fit | no_fit | no_fit | no_fit | no_fit | "
-            "ok | ok | ! durations | ! durations"
         ),
         "availability": (
             "ok | ok | ok | ok | ok | never_down | ok | never_down | never_down |  |  | not_watched | no_ends"

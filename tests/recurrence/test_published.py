@@ -63,7 +63,7 @@ def test_nists_repairs() -> None:
     fit = fit_process(histories)
     shape = fit.estimates[0, 0]
     assert 0.9 * shape == pytest.approx(0.4835, abs=5e-4)  # without bias: (n - 1) / n of the maximum
-    assert (10 / 1500.0) * shape == pytest.approx(fit.intensity(1500.0).estimate[0, 0])
+    assert fit.expected(1500.0)[0, 0] == pytest.approx(10.0)
 
 
 def test_the_handbooks_development_test() -> None:
@@ -75,4 +75,4 @@ def test_the_handbooks_development_test() -> None:
     assert found["direction"] == -1
     crow = fit_process(EventHistories.from_groups(CROW_SYSTEMS, end=200.0), by="all")
     assert crow.events.tolist() == [36]
-    assert crow.intensity(200.0).estimate[0, 0] == pytest.approx(36 * 0.615 / (3 * 200.0), rel=1e-3)
+    assert crow.expected(200.0)[0, 0] == pytest.approx(36 / 3)
