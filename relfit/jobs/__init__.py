@@ -1,4 +1,4 @@
-"""Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes, allocation.
+"""Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes; who gets which nodes.
 
 Data runs from a `System` (or a distribution, or a mean time) to the time to its next failure, from there to the
 expected time of a job, and from that to the best number of nodes; planners stand on the same functions.
@@ -7,13 +7,11 @@ expected time of a job, and from that to the best number of nodes; planners stan
 from relfit.jobs._best_size import BestSize, best_size, ra_opt
 from relfit.jobs._expected_time import expected_time
 from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
-from relfit.jobs.allocation import Allocation, allocate
 from relfit.jobs.checkpoint import Checkpoint
 from relfit.jobs.completion import CompletionTime, Job, completion_time
 from relfit.jobs.speedup import Amdahl, Gustafson, MeasuredSpeedup, Speedup, as_speedup, read_speedup
 
 __all__ = [
-    "Allocation",
     "Amdahl",
     "BestSize",
     "Checkpoint",
@@ -23,7 +21,6 @@ __all__ = [
     "MeasuredSpeedup",
     "Speedup",
     "TimeToFailure",
-    "allocate",
     "as_speedup",
     "best_size",
     "completion_time",

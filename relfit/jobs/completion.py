@@ -51,9 +51,6 @@ class Job:
         Time from a failure to the next start (before the restore of a checkpoint).
     checkpoint : Checkpoint, optional
         Without one every attempt begins from zero.
-    nodes : int, optional
-        How many nodes the job asks for, where that is fixed.
-    name : str, optional
 
     Examples
     --------
@@ -66,8 +63,6 @@ class Job:
     speedup: Any = None
     restart: Any = 0.0
     checkpoint: Checkpoint | None = None
-    nodes: int | None = None
-    name: str | None = None
 
     def __post_init__(self) -> None:
         law = as_speedup(self.speedup)
@@ -78,8 +73,6 @@ class Job:
         plan = self.checkpoint
         if plan is not None and not (isinstance(plan, Checkpoint) and plan.every is not None):
             raise ArgumentError(f"checkpoint is {plan!r}", remedy="give Checkpoint(every, save, restore) or None")
-        if self.nodes is not None and (int(self.nodes) != self.nodes or self.nodes < 1):
-            raise ArgumentError(f"a job of {self.nodes!r} nodes", remedy="give a whole number of one and more")
         for name, value in (("work", total), ("speedup", law), ("restart", pause)):
             object.__setattr__(self, name, value)
 
@@ -155,11 +148,6 @@ class CompletionTime(Result):
         plan = self.job.checkpoint
         return self.length if plan is None else self.length + (plan.segments(self.length) - 1) * plan.save
 
-    @property
-    def finishes(self) -> bool:
-        """Whether the expected completion time is finite."""
-        return self.status != "never"
-
     # ----------------------------------------------------------- distribution
 
     @cached_property
@@ -180,8 +168,6 @@ class CompletionTime(Result):
         if self.job.checkpoint is None:
             return self._restarts.cdf(at)
         return np.asarray(np.searchsorted(self._runs, at, side="right") / self._runs.size)
-
-    cdf = finish_probability
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
         """Hours within which the job is done with this probability; see `finish_probability`.
@@ -226,7 +212,7 @@ class CompletionTime(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """As of every result, with the expected hours."""
-        return {**super().to_dict(), "expected": self.expected if self.finishes else None}
+        return {**super().to_dict(), "expected": None if self.status == "never" else self.expected}
 
 
 def completion_time(
@@ -308,7 +294,7 @@ def completion_time(
     if level is not None:
         share("level", level, zero=False, one=False)
         values = np.array(
-            [[_of_system(one, job, length, convention, after_failure)] for one in _drawn(system, n_draws, rng)]
+            [[_of_system(one, job, length, convention, after_failure)] for one in system.drawn(n_draws, rng)]
         )
         limits = limits_of_draws(system, np.array([log_expected]), values, np.log([length]), level)
         low, high = (float(end[0]) for end in limits)
@@ -358,10 +344,6 @@ def expected_paper(mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint,
 
 
 # ---------------------------------------------------------------------- details
-
-
-def _drawn(system: System, n_draws: int, rng: int | np.random.Generator | None) -> Any:
-    return system.drawn(n_draws, rng)
 
 
 def _lives(system: System, after_failure: str) -> tuple[TimeToFailure, TimeToFailure]:

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from relfit.errors import ArgumentError
-from relfit.families import Weibull
-from relfit.jobs import Amdahl, Job, allocate, completion_time, ra_opt
 from relfit.jobs.allocation import most_reliable, pick_all, pick_by_length, pick_round_robin, pick_window
-from relfit.system import System
 
 
 def test_window_agrees_with_a_plain_search() -> None:
@@ -38,39 +35,10 @@ def test_other_policies() -> None:
     assert pick_by_length(hazards, idle, 2, "24h").tolist() == [3, 4]
 
 
-def test_queue() -> None:
-    rng = np.random.default_rng(1)
-    system = System(Weibull(0.7, rng.uniform(500.0, 5000.0, 12)), rng.uniform(0, 100, 12))
-    queue = [Job("90h", Amdahl(0.9), nodes=5, name="a"), Job("9h", Amdahl(0.9), nodes=9), Job("9h", nodes=3)]
-    given = allocate(system, queue, "ra", deadline="30h")
-    assert given.positions[1] is None
-    assert given.positions[2] is None
-    loose = allocate(system, queue, "ra", strict=False)
-    assert loose.positions[1] is None
-    assert loose.positions[2] is not None
-    assert not set(loose.positions[0].tolist()) & set(loose.positions[2].tolist())
-    table = given.to_frame()
-    one = completion_time(system.take(given.positions[0]), queue[0])
-    assert table["expected"][0] == pytest.approx(one.expected)
-    assert table["in_time"][0] == pytest.approx(float(one.finish_probability(30.0)))
-    assert table["waits"].tolist() == [False, True, True]
-    assert given.idle.sum() == 7
-    best = allocate(system, [Job("90h", Amdahl(0.9))], "ra_opt")
-    assert best.positions[0].tolist() == sorted(ra_opt(system, "90h", Amdahl(0.9)).positions.tolist())
-    waste = {p: allocate(system, queue[:1], p).completions[0].expected for p in ("ra", "ras", "rr")}
-    assert waste["ra"] <= waste["ras"]
-    assert waste["ra"] <= waste["rr"]
-
-
-def test_own_policy_and_bad_input() -> None:
-    system = System(Weibull(0.7, [500.0] * 4))
-    job = Job(5.0, nodes=1)
-    assert allocate(system, job, lambda s, j, idle: np.flatnonzero(idle)[-1:]).positions[0].tolist() == [3]
-    with pytest.raises(ArgumentError, match="not idle"):
-        allocate(system, job, lambda s, j, idle: np.array([0]), idle=[False, True, True, True])
-    with pytest.raises(ArgumentError, match="use one of ra_opt"):
-        allocate(system, job, "best")
-    with pytest.raises(ArgumentError, match="job 0 does not say how many nodes"):
-        allocate(system, Job(5.0), "rr")
-    with pytest.raises(ArgumentError, match="idle has shape"):
-        allocate(system, job, "rr", idle=[True])
+def test_bad_input() -> None:
+    with pytest.raises(ArgumentError, match="one for each node"):
+        most_reliable([0.1, 0.2], [True], 1)
+    with pytest.raises(ArgumentError, match="node 1 is missing"):
+        pick_window([0.1, np.nan], [True, True], 1)
+    with pytest.raises(ArgumentError, match="0 nodes"):
+        pick_round_robin([True], 0)
