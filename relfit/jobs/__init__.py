@@ -1,4 +1,4 @@
-"""Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes; who gets which nodes.
+"""Jobs on a system: speed-up, completion time with restarts and checkpoints, the best number of nodes, policies.
 
 Data runs from a `System` (or a distribution, or a mean time) to the time to its next failure, from there to the
 expected time of a job, and from that to the best number of nodes; planners stand on the same functions.

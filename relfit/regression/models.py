@@ -11,9 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from relfit.errors import ArgumentError, DataError
+from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
-from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.levels import normal_quantile
 from relfit.regression.covariates import regression_table
 from relfit.regression.design import INTERCEPT, covariates_of, matrix_of, reference_of, split, suggestion
@@ -23,7 +22,7 @@ from relfit.regression.scores import aft_scores, cox_scores, sandwich
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["MODELS", "regress", "regression"]
+__all__ = ["MODELS", "regress"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -78,7 +77,8 @@ def regress(
     Raises
     ------
     ArgumentError
-        See `relfit.regression.regression`.
+        Without lifelines; for a formula, a column, a level or a model that is not there; where the coefficients cannot
+        be estimated (constant or collinear covariates, a level without a failure, too few failures).
 
     Examples
     --------
@@ -96,7 +96,7 @@ def regress(
             remedy="use ttf or ttr (time to failure, to repair), as in 'ttf ~ rack'",
         )
     table, dropped = regression_table(log, left)
-    keys = ["system", "node"] if cluster == "node" else cluster
+    keys = ["system", "node"] if cluster == "node" else [] if cluster is None else [cluster]
     covariates = [str(name) for name in table.columns if name not in ("node", "duration", "observed")]
     return regression(
         table.rename(columns={"duration": left}), formula, model, cluster=keys, reference=reference, level=level,
@@ -109,64 +109,27 @@ def regression(
     formula: str,
     model: str = "cox",
     *,
-    observed: str | None = "observed",
-    cluster: str | Sequence[str] | None = None,
+    cluster: Sequence[str] = (),
     reference: Mapping[str, Any] | None = None,
     level: float = 0.95,
     covariates: Sequence[str] | None = None,
     dropped: Mapping[str, int] | None = None,
 ) -> Regression:
-    """Regression of any table with one row per duration; see `regress`.
+    """`regress` of a table with one row per duration.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    formula : str
-        ``"hours ~ rack + C(position)"``: the column of durations, in hours, then the covariates.
-    model : {"cox", "weibull", "lognormal"}
-    observed : str or None
-        Column that is true where the duration ended in a failure; None if all did.
-    cluster : str or sequence of str, optional
-        Columns whose values name rows that may depend on each other; standard errors are then robust (sandwich).
-    reference : mapping from covariate to level, optional
-    level : float
-    covariates : sequence of str, optional
-        Columns that the formula may name; all others when left out.
-    dropped : mapping from reason to int, optional
-        Rows that were left out before, for the result to tell.
-
-    Returns
-    -------
-    Regression
-
-    Raises
-    ------
-    ArgumentError
-        Without lifelines; for a formula, a column, a level or a model that is not there; where the coefficients cannot
-        be estimated (constant or collinear covariates, a level without a failure, too few failures).
-    DataError
-        For durations that cannot be.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> rng = np.random.default_rng(1)
-    >>> hot = rng.integers(0, 2, 400)
-    >>> table = pd.DataFrame({"hours": 1000 * rng.weibull(1.5, 400) * 0.5**hot, "hot": hot})
-    >>> result = regression(table, "hours ~ hot", "weibull", observed=None)
-    >>> result.table.loc["hot", ["time_ratio_low", "time_ratio_high"]].between(0.4, 0.6).tolist()
-    [True, True]
+    The left side names the column of hours, ``observed`` tells which ended in a failure, `cluster` names columns, and
+    `covariates` what the formula may name (all columns when left out); `dropped` are rows that were left out before.
     """
     left, right = split(formula)
-    keys = [cluster] if isinstance(cluster, str) else list(cluster or ())
+    keys = list(cluster)
     if model not in MODELS:
         raise ArgumentError(f"unknown model {model!r}", remedy=suggestion(str(model), MODELS))
     lifelines = _lifelines()
     normal_quantile(level)
-    for name in (left, observed, *keys):
-        if name is not None and name not in table.columns:
+    for name in (left, *keys):
+        if name not in table.columns:
             raise ArgumentError(f"no column {name!r}", remedy=suggestion(name, map(str, table.columns)))
-    data = LifeData.from_array(table[left].to_numpy(np.float64), _flags(table, observed))
+    data = LifeData.from_array(table[left].to_numpy(np.float64), table["observed"].to_numpy(np.bool_))
     table = table.reset_index(drop=True)
     zero = data.durations == 0.0
     if model != "cox" and (zero & data.observed).any():
@@ -180,10 +143,8 @@ def regression(
     for reason, gone in reasons.items():
         left_out |= {reason: int((gone & kept).sum())} if (gone & kept).any() else {}
         kept &= ~gone
-    offered = (
-        [str(name) for name in table.columns if name not in (left, observed)] if covariates is None else covariates
-    )
-    frame, missing = covariates_of(table[kept], right, reference or {}, offered)
+    offered = [str(name) for name in table.columns if name not in (left, "observed")]
+    frame, missing = covariates_of(table[kept], right, reference or {}, covariates or offered)
     left_out |= {f"no value of {name!r}": rows for name, rows in missing.items()}
     if not len(frame):
         told = ", ".join(f"{rows} with {reason}" for reason, rows in left_out.items())
@@ -229,11 +190,8 @@ def regression(
         aic=2.0 * coefficients.size - 2.0 * loglik,
         likelihood_ratio=Test(float(np.maximum(rise, 0.0)), k, float(stats.chi2.sf(np.maximum(rise, 0.0), k))),
         wald=_wald(coefficients[:k], robust[:k, :k], n_clusters),
-        assumption=_assumption(lifelines, fitter, frame, durations, failed, converged) if model == "cox" else None,
         converged=converged,
         notes=tuple(notes),
-        longest=float(durations.max()),
-        covariates=frame.iloc[:0],
         fitter=fitter,
     )
 
@@ -243,21 +201,11 @@ def _lifelines() -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import lifelines
-            import lifelines.statistics
     except ImportError as error:
         raise ArgumentError(
             "regression needs lifelines, which is not installed", remedy="pip install 'relfit[regression]'"
         ) from error
     return lifelines
-
-
-def _flags(table: pd.DataFrame, name: str | None) -> BoolArray | None:
-    if name is None:
-        return None
-    if table[name].isna().any():
-        row = int(np.flatnonzero(table[name].isna())[0])
-        raise DataError(f"{name!r} is missing in row {row}", remedy="say whether the duration ended in a failure")
-    return table[name].to_numpy(dtype=np.bool_)
 
 
 def _clusters(table: pd.DataFrame, keys: list[str]) -> IntArray | None:
@@ -331,21 +279,6 @@ def _wald(coefficients: FloatArray, covariance: FloatArray, n_clusters: int | No
     return Test(wald, k, float(p))
 
 
-def _assumption(
-    lifelines: Any, fitter: Any, frame: pd.DataFrame, durations: FloatArray, observed: BoolArray, converged: bool
-) -> pd.DataFrame:
-    """Test of proportional hazards by lifelines; NaN where all failures came at one time."""
-    names = pd.Index(list(fitter.params_.index), name="covariate")
-    statistic, p = np.full(len(names), np.nan), np.full(len(names), np.nan)
-    if converged and np.unique(durations[observed]).size > 1:
-        whole = frame.assign(**{_DURATION: durations, _OBSERVED: observed})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tests = lifelines.statistics.proportional_hazard_test(fitter, whole, time_transform="rank").summary
-        statistic, p = (tests.loc[names, column].to_numpy(np.float64) for column in ("test_statistic", "p"))
-    return pd.DataFrame({"statistic": statistic, "p": p, "p_adjusted": adjusted_p(p)}, index=names)
-
-
 def _add_notes(
     notes: list[str], converged: bool, vague: list[str], failures: int, k: int, n_clusters: int | None, keys: list[str]
 ) -> None:
@@ -366,7 +299,7 @@ def _add_notes(
     by = ", ".join(name for name in keys if name != "system") or "system"
     notes.append(
         f"standard errors are robust to dependence among the durations of one {by} ({n_clusters}); "
-        "the likelihood-ratio test and the test of the assumption take durations as independent"
+        "the likelihood-ratio test takes durations as independent"
     )
     if n_clusters < _FEW_CLUSTERS:
         notes.append(f"{n_clusters} clusters are few: robust standard errors are then uncertain")

@@ -1,4 +1,4 @@
-"""What a regression returns: `Regression`, its coefficients with their limits, and survival for given covariates."""
+"""What a regression returns: `Regression`, its coefficients with their limits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from relfit.errors import ArgumentError
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result
 from relfit.text import count, p_value
-from relfit.units import hours
 
 __all__ = ["Regression", "Test", "coefficient_table"]
 
@@ -90,22 +88,15 @@ class Regression(Result):
     wald : Test
         Of all coefficients together, with the covariance that the standard errors have; its p-value is that of F where
         these are robust.
-    assumption : pandas.DataFrame or None
-        Cox: test of proportional hazards by lifelines (scaled Schoenfeld residuals against the rank of time), for each
-        coefficient: ``statistic``, ``p``, ``p_adjusted``. AFT models have none.
     converged : bool
         Whether the search ended where the gradient vanishes. If not, all numbers that would follow are NaN.
     notes : tuple of str
         What to be careful about.
-    longest : float
-        Longest duration, hours.
-    covariates : pandas.DataFrame
-        The columns that the formula names, without rows.
     fitter : object
-        The lifelines fitter. Its own standard errors take durations as independent.
+        The lifelines fitter, for predictions, checks and plots. Its own standard errors take durations as independent.
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("covariates", "fitter")
+    _not_in_json: ClassVar[tuple[str, ...]] = ("fitter",)
 
     formula: str
     model: str
@@ -119,11 +110,8 @@ class Regression(Result):
     aic: float
     likelihood_ratio: Test
     wald: Test
-    assumption: pd.DataFrame | None
     converged: bool
     notes: tuple[str, ...]
-    longest: float
-    covariates: pd.DataFrame
     fitter: Any
 
     @property
@@ -138,87 +126,10 @@ class Regression(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, the model's assumption, what was left out, and the notes."""
+        """The headline, what was left out, and the notes."""
         dropped = (f"{rows:,} left out: {reason}" for reason, rows in self.dropped.items())
-        return (self.headline, self._assumption_sentence(), *dropped, *self.notes)
-
-    def _assumption_sentence(self) -> str:
-        if self.assumption is None:
-            return (
-                f"Covariates stretch {self.model} durations by a constant factor; no test of this is made: compare the "
-                "AIC with that of the other AFT model, and look at probability plots by level."
-            )
-        p = float(self.assumption["p_adjusted"].min())
-        if np.isnan(p):
-            return "Constant hazard ratios could not be tested."
-        verdict = "contradict" if p < 1.0 - self.level else "do not contradict"
-        return (
-            f"The residuals {verdict} constant hazard ratios (scaled Schoenfeld residuals, {p_value(p)} at the least)."
-        )
+        return (self.headline, *dropped, *self.notes)
 
     def to_frame(self) -> pd.DataFrame:
         """The coefficients."""
         return self.table
-
-    def predict(self, frame: pd.DataFrame, times: Any) -> pd.DataFrame:
-        """Survival at `times` for given covariates.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            One row per case, with every column that the formula names.
-        times : array_like
-            Hours, or what `relfit.units.hours` reads.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per time (``hours``), one column per row of `frame`.
-
-        Raises
-        ------
-        ArgumentError
-            For a column or a value that is missing, a level that no duration had, a negative time, and for Cox a time
-            past the longest duration, of which that model says nothing.
-        """
-        if not self.converged:
-            raise ArgumentError("this regression has not converged, so it predicts nothing", remedy="see its notes")
-        at = np.array([hours(time) for time in ([times] if np.ndim(times) == 0 else list(times))], dtype=np.float64)
-        if not (at >= 0.0).all():
-            raise ArgumentError("a time to predict for is below zero or missing")
-        cases = self._cases(frame)
-        if self.model != "cox":
-            survival = self.fitter.predict_survival_function(cases, times=at).to_numpy()
-        elif at.size and at.max() > self.longest:
-            raise ArgumentError(
-                f"a Cox model says nothing past its longest duration, {self.longest:g} h",
-                remedy="ask for earlier times, or use the weibull or lognormal model",
-            )
-        else:
-            baseline = self.fitter.baseline_cumulative_hazard_.iloc[:, 0]
-            passed = np.append(0.0, baseline.to_numpy())[np.searchsorted(baseline.index, at, side="right")]
-            survival = np.exp(-np.outer(passed, self.fitter.predict_partial_hazard(cases)))
-        return pd.DataFrame(survival, index=pd.Index(at, name="hours"), columns=frame.index)
-
-    def _cases(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The columns of the formula, with the categories that the model knows."""
-        columns: dict[Any, pd.Series] = {}
-        for name, dtype in self.covariates.dtypes.items():
-            if name not in frame.columns:
-                remedy = f"the model uses {', '.join(map(str, self.covariates.columns))}"
-                raise ArgumentError(f"no column {name!r} to predict from", remedy=remedy)
-            values = frame[name]
-            if isinstance(dtype, pd.CategoricalDtype):
-                levels = {str(level): level for level in dtype.categories}
-                codes = values.astype(object).map(str).map(levels)
-                unknown = values.notna() & codes.isna()
-                if unknown.any():
-                    remedy = f"there is {', '.join(list(levels)[:20])}"
-                    raise ArgumentError(f"no duration had {name} {values[unknown].iloc[0]!r}", remedy=remedy)
-                columns[name] = codes.where(values.notna()).astype(dtype)
-            else:
-                columns[name] = pd.to_numeric(values, errors="coerce").astype(float)
-            if columns[name].isna().any():
-                row = columns[name].index[columns[name].isna()][0]
-                raise ArgumentError(f"{name!r} is missing or not a number in row {row} of the frame to predict for")
-        return pd.DataFrame(columns, index=frame.index)

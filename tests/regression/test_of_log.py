@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.regression import regression_table
+from relfit.regression.covariates import regression_table
 from tests.factories import make_log
 
 HOURS = 5000.0
@@ -131,27 +130,6 @@ def test_a_reference_changes_what_is_compared() -> None:
     assert second.table.index.tolist() == ["rack[T.a]"]
     assert second.table["coefficient"].iloc[0] == pytest.approx(-first.table["coefficient"].iloc[0], rel=1e-6)
     assert second.table["reference"].tolist() == ["b"]
-
-
-def test_survival_is_that_of_the_fitted_law() -> None:
-    log = simulated()
-    found = rf.regress(log, "ttf ~ rack", "weibull")
-    cases = pd.DataFrame({"rack": ["a", "b"]}, index=["first", "second"])
-    predicted = found.predict(cases, [100.0, "200h", 0])
-    theirs = found.fitter.predict_survival_function(cases, times=[100.0, 200.0])
-    assert np.allclose(predicted.iloc[:2], theirs, rtol=1e-9)
-    assert predicted.index.name == "hours"
-    assert list(predicted.columns) == ["first", "second"]
-    assert predicted.loc[0.0].tolist() == [1.0, 1.0]
-
-
-def test_cox_survival_steps_where_lives_failed() -> None:
-    log = simulated()
-    found = rf.regress(log, "ttf ~ rack")
-    cases = pd.DataFrame({"rack": ["a", "b"]})
-    at = found.fitter.baseline_cumulative_hazard_.index[5:400:40]
-    theirs = found.fitter.predict_survival_function(cases, times=at)
-    assert np.allclose(found.predict(cases, at), theirs, rtol=1e-6)
 
 
 def test_results_are_ready_for_json_and_readable() -> None:
