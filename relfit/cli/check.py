@@ -241,7 +241,7 @@ def _histories(answers: Answers, log: rf.FailureLog, per: str, alpha: float, lev
         curve = mean_cumulative(histories, "all", level=level)
         answer.text, answer.document = curve.headline, curve.to_dict()
         answer.tables = {"mean_cumulative": curve.to_frame()}
-        answer.figures = [("mean_cumulative", partial(rf.plotting.mean_cumulative, curve))]
+        answer.figures = [("mean_cumulative", partial(rf.plotting.step_curves, curve))]
 
 
 def _need(histories: Any, problem: str) -> None:

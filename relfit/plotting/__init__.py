@@ -1,6 +1,8 @@
 """Figures: one function each, a result and an Axes in, the Axes out. matplotlib is loaded when one is drawn.
 
-Every function takes ``ax=None`` (a new pyplot figure) and titles the axes with what the data show.
+Every function takes the result first, then ``ax=None``, a matplotlib Axes (a new pyplot figure where it is left out),
+returns the Axes, and titles them with what the data show; only what else a figure takes is in its own docstring. Where
+there is nothing to draw, the figure says why.
 """
 
 from __future__ import annotations
@@ -8,8 +10,7 @@ from __future__ import annotations
 from relfit.plotting._registry import plot
 from relfit.plotting.change_point_figures import change_points
 from relfit.plotting.checkpoint_figures import schedule_intervals, waste_over_interval
-from relfit.plotting.clock_figures import hour_of_day, weekday
-from relfit.plotting.event_figures import causes, event_rate, events_over_time
+from relfit.plotting.event_figures import causes, event_rate, events_over_time, hour_of_day, weekday
 from relfit.plotting.fit_figures import distributions, probability_plot
 from relfit.plotting.incident_figures import incident_sizes, incident_window, incidents_by_window
 from relfit.plotting.independence_figures import (
@@ -22,39 +23,25 @@ from relfit.plotting.independence_figures import (
     durbin_watson_pooled,
     failing_together,
 )
-from relfit.plotting.job_figures import (
-    best_size_by_work,
-    completion_by_shape,
-    completion_by_size,
-    completion_curve,
-    speedup_curves,
-)
+from relfit.plotting.job_figures import completion_by_size, completion_curve
 from relfit.plotting.migration_figures import strategy_map, yield_by_size, yield_of_replicas
 from relfit.plotting.node_figures import failures_by_node, means_by_group
 from relfit.plotting.outlier_figures import outlier_nodes
-from relfit.plotting.recurrence_figures import (
-    availability_over_time,
-    mean_cumulative,
-    processes,
-    trends,
-)
+from relfit.plotting.recurrence_figures import availability_over_time, processes, step_curves, trends
 from relfit.plotting.repair_figures import repair_classes, repair_times
 from relfit.plotting.sparing_figures import decision_map, gpu_hours, sensitivity, simulated_hours, uncertain_spares
 from relfit.plotting.style import family_mark, look
-from relfit.plotting.system_figures import calibration, chi_square_bins, interval_band, reliability_curve
-from relfit.plotting.system_sizes import by_size
+from relfit.plotting.system_figures import by_size, calibration, chi_square_bins, interval_band, reliability_curve
 
 __all__ = [
     "autocorrelation",
     "availability_over_time",
-    "best_size_by_work",
     "by_size",
     "calibration",
     "causes",
     "change_points",
     "chi_square_bins",
     "clock_cycle",
-    "completion_by_shape",
     "completion_by_size",
     "completion_curve",
     "correlation_classes",
@@ -76,7 +63,6 @@ __all__ = [
     "incidents_by_window",
     "interval_band",
     "look",
-    "mean_cumulative",
     "means_by_group",
     "outlier_nodes",
     "plot",
@@ -88,7 +74,7 @@ __all__ = [
     "schedule_intervals",
     "sensitivity",
     "simulated_hours",
-    "speedup_curves",
+    "step_curves",
     "strategy_map",
     "trends",
     "uncertain_spares",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.screening import ChangePoints
+from relfit.text import percent
 from relfit.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -21,30 +22,18 @@ _COLOURS = {"steady": style.GREEN, "higher early rate": style.VERMILION, "higher
 
 
 @plot.register(ChangePoints)
-def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
-    """The failure rate over time, cut into periods; higher early and later rates and the period to use are shaded.
-
-    Parameters
-    ----------
-    found : relfit.periods.ChangePoints
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    from matplotlib import dates
-
+def change_points(cut: ChangePoints, ax: Axes | None = None) -> Axes:
+    """The failure rate over time, cut into periods; higher early and later rates and the period to use are shaded."""
     ax = style.axes(ax)
-    if not found.counts.sum() or not found.exposure.sum():
+    if not cut.counts.sum() or not cut.exposure.sum():
         return style.empty(ax, "No failure under observation, so there is no rate to cut into periods")
-    observed, edges = _observed(found)
-    days = edges / 86.4e12
+    observed, edges = _observed(cut)
+    days = edges / 86.4e12  # from nanoseconds
     ax.stairs(observed, days, color=style.GREY, linewidth=1.0, baseline=None, label="observed")
     named: set[str] = set()
-    for number, period in enumerate(found.periods):
+    for number, period in enumerate(cut.periods):
         left, right = (stamp.as_unit("ns").value / 86.4e12 for stamp in (period.start, period.end))
-        use = number == found.stable
+        use = number == cut.stable
         colour = style.GREEN if use else _COLOURS.get(period.name, style.BLUE)
         if use or period.name in ("higher early rate", "higher later rate"):
             words = f"use this ({period.name})" if use else period.name
@@ -56,58 +45,38 @@ def change_points(found: ChangePoints, ax: Axes | None = None) -> Axes:
             line = style.INK if use else style.BLUE
             ax.fill_between([left, right], low, high, color=line, alpha=0.25, linewidth=0)
             ax.hlines(value, left, right, color=line, linewidth=3.0 if use else 2.0,
-                      label=f"rate of a period, {style.percent(found.level)} limits" if not number else "_")  # fmt: skip
-    rates = HOURS_PER_YEAR * np.array([period.rate for period in found.periods])
-    highs = HOURS_PER_YEAR * np.array([period.high for period in found.periods])
+                      label=f"rate of a period, {percent(cut.level)} limits" if not number else "_")  # fmt: skip
+    rates = HOURS_PER_YEAR * np.array([period.rate for period in cut.periods])
+    highs = HOURS_PER_YEAR * np.array([period.high for period in cut.periods])
     positive = np.concatenate([rates[rates > 0], observed[observed > 0]])
     top = max(float(np.nanmax(highs)), float(np.nanquantile(observed, 0.99)))
     if positive.size and top > 12.0 * float(np.median(positive)):
         bottom = max(float(positive.min()), float(np.median(positive)) / 200.0) / 1.6
-        ax.set_yscale("log")
-        ax.set_ylim(bottom, top * (top / bottom) ** 0.42)
         style.decades(ax.yaxis, bottom, top * 1.3)
+        ax.set_ylim(bottom, top * (top / bottom) ** 0.42)
     else:
         ax.set_ylim(0, top * 1.5)
-    made: Any = dates
-    locator = made.AutoDateLocator(minticks=3, maxticks=7)
-    ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(made.ConciseDateFormatter(locator))
-    ax.set_xlim(days[0], days[-1])
-    per = "node and year" if _nodes_known(found) else "year"
+    style.dates(ax, days)
+    per = "node and year" if _nodes_known(cut) else "year"
     return style.finish(
-        ax, _message(found), "time (UTC)", f"{found.of} per {per}", True, ncols=2, loc="upper right",
+        ax, style.headline(cut), "time (UTC)", f"{cut.of} per {per}", True, ncols=2, loc="upper right",
         columnspacing=1.0, handlelength=1.6,
     )  # fmt: skip
 
 
-def _observed(found: ChangePoints) -> tuple[np.ndarray, np.ndarray]:
+def _observed(cut: ChangePoints) -> tuple[np.ndarray, np.ndarray]:
     """Rate a year in at most some ninety bins, and their edges."""
-    count = found.counts.size
+    count = cut.counts.size
     # several events a bin, or the rate is all gaps and spikes
-    wanted = int(np.clip(found.counts.sum() / 4, 8, _MOST_BINS))
+    wanted = int(np.clip(cut.counts.sum() / 4, 8, _MOST_BINS))
     step = max(-(-count // wanted), 1)
     starts = np.arange(0, count, step)
-    hours = np.add.reduceat(found.exposure, starts)
-    events = np.add.reduceat(found.counts, starts)
+    hours = np.add.reduceat(cut.exposure, starts)
+    events = np.add.reduceat(cut.counts, starts)
     rate = HOURS_PER_YEAR * np.where(hours > 0.0, events / np.where(hours > 0.0, hours, 1.0), np.nan)
-    return rate, np.append(found.edges[starts], found.edges[-1]).astype(np.float64)
+    return rate, np.append(cut.edges[starts], cut.edges[-1]).astype(np.float64)
 
 
-def _nodes_known(found: ChangePoints) -> bool:
-    hours = float(found.edges[-1] - found.edges[0]) / 3.6e12
-    return bool(abs(found.exposure.sum() / hours - 1.0) > 1e-6)
-
-
-def _message(found: ChangePoints) -> str:
-    if found.status == "too_few":
-        return f"{int(found.counts.sum())} {found.of} are too few to tell periods apart"
-    if len(found.periods) == 1:
-        return "The failure rate shows no change beyond chance: all of it may be used"
-    period = found.stable_period
-    names = [one.name for one in found.periods]
-    early = ""
-    if names[0] == "higher early rate":
-        last = max(i for i, name in enumerate(names) if name == "higher early rate")
-        early = f"Higher early rate until {found.periods[last].end:%B %Y}; "
-    text = f"{early}a fit should use {period.start:%B %Y} to {period.end:%B %Y} ({len(found.periods)} periods)"
-    return text
+def _nodes_known(cut: ChangePoints) -> bool:
+    hours = float(cut.edges[-1] - cut.edges[0]) / 3.6e12
+    return bool(abs(cut.exposure.sum() / hours - 1.0) > 1e-6)

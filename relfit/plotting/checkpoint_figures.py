@@ -22,29 +22,17 @@ _UNITS = ((1.0 / 60.0, 3600.0, "seconds"), (1.0, 60.0, "minutes"), (200.0, 1.0, 
 
 @plot.register(CheckpointPlan)
 def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
-    """Waste over the interval between saves, with its limits, the optimum and its limits, and the rules in common use.
-
-    Parameters
-    ----------
-    plan : CheckpointPlan
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+    """Waste over the interval between saves, with limits, the best interval with limits, and the rules in use."""
     ax = style.axes(ax)
-    if plan.status != "ok":
-        return style.empty(ax, plan.headline.rstrip("."))
-    if plan.checkpoint_every <= 0.0:
-        return style.empty(ax, plan.headline.rstrip("."))
+    if plan.status != "ok" or plan.checkpoint_every <= 0.0:
+        return style.empty(ax, style.headline(plan))
     curve = plan.curve
     scale, unit = _unit(plan.checkpoint_every)
     x, y = curve.checkpoint_every * scale, 100.0 * curve.waste
     top = min(100.0, max(3.2 * 100.0 * plan.waste, 100.0 * plan.waste + 2.0))
     ax.plot(x, y, color=style.BLUE, linewidth=2.0, label="expected waste")
     if curve.low is not None and curve.high is not None:
-        label = f"{100 * plan.level:.4g} % limits of the rate"
+        label = f"{percent(plan.level)} limits of the rate"
         ax.fill_between(
             x, 100.0 * curve.low, 100.0 * curve.high, color=style.BLUE, alpha=0.15, linewidth=0, label=label
         )
@@ -63,41 +51,26 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     if own is not None:
         place = own * scale
         ax.axvline(place, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2,
-                   label=f"asked: {duration(own)}")  # fmt: skip
-    ax.set_xscale("log")
+                   label=f"in use: {duration(own)}")  # fmt: skip
     shown = np.flatnonzero(y < top)
     first, last = (x[shown[0]], x[shown[-1]]) if shown.size else (x[0], x[-1])
     if own is not None:
         first, last = min(first, own * scale / 1.2), max(last, own * scale * 1.2)
-    ax.set_xlim(first, last)
     style.decades(ax.xaxis, float(first), float(last))
+    ax.set_xlim(first, last)
     ax.set_ylim(0.0, top * 1.25)
-    message = f"Save every {duration(plan.checkpoint_every)}: {percent(plan.waste, 1)} of the time is lost"
-    if np.isfinite(plan.waste_limits[0]):
-        low, high = (percent(end, 1) for end in plan.waste_limits)
-        message += f" ({low} to {high})"
     return style.finish(
-        ax, message, f"work between two saves ({unit})", "time that is not kept work (%)", True, loc="upper center",
-        ncols=2, fontsize=8.0,
+        ax, style.headline(plan), f"work between two saves ({unit})", "time that is not kept work (%)", True,
+        loc="upper center", ncols=2, fontsize=8.0,
     )  # fmt: skip
 
 
 @plot.register(Schedule)
 def schedule_intervals(schedule: Schedule, ax: Axes | None = None) -> Axes:
-    """Length of each interval by the time since the restart, against the best fixed one.
-
-    Parameters
-    ----------
-    schedule : Schedule
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+    """Length of each interval by the time since the restart, against the best fixed one."""
     ax = style.axes(ax)
     if schedule.status != "ok":
-        return style.empty(ax, schedule.headline.rstrip("."))
+        return style.empty(ax, style.headline(schedule))
     scale, unit = _unit(schedule.fixed_every)
     far, far_unit = _unit(float(np.median(schedule.saved_at)))
     edges = np.append(0.5 * schedule.saved_at[0], schedule.saved_at) * far
@@ -106,24 +79,13 @@ def schedule_intervals(schedule: Schedule, ax: Axes | None = None) -> Axes:
     ax.axhline(schedule.fixed_every * scale, color=style.ORANGE, linestyle=(0, (5, 2)),
                label=f"best fixed interval: waste {percent(schedule.fixed_waste, 1)}")  # fmt: skip
     first, last = float(edges[0]), float(schedule.saved_at[-1] * far)
-    ax.set_xscale("log")
-    ax.set_xlim(first, last)
     style.decades(ax.xaxis, first, last)
+    ax.set_xlim(first, last)
     ax.set_ylim(0.0, 1.3 * scale * max(float(schedule.work.max()), schedule.fixed_every))
-    way = "Grow" if schedule.work[-1] > schedule.work[0] else "Shorten"
-    shares = f"{percent(schedule.waste, 1)} instead of {percent(schedule.fixed_waste, 1)} of the time is lost"
-    if schedule.fixed_waste - schedule.waste < 5e-4:
-        message = f"A fixed interval does as well: {percent(schedule.fixed_waste, 1)} of the time is lost"
-    else:
-        message = f"{way} the intervals as time goes by: {shares}"
     return style.finish(
-        ax,
-        message,
-        f"time since the restart ({far_unit})",
-        f"work between two saves ({unit})",
-        True,
+        ax, style.headline(schedule), f"time since the restart ({far_unit})", f"work between two saves ({unit})", True,
         loc="upper left",
-    )
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- details

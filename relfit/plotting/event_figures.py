@@ -1,8 +1,8 @@
-"""Events along time and by cause."""
+"""Events along time, by cause, and on the clock."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,53 +10,48 @@ import pandas as pd
 from relfit.failurelog import FailureLog
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.screening.tallies import CauseTally, TimeTally, by_cause, over_time
+from relfit.screening.tallies import (
+    NOT_STATED,
+    WEEKDAYS,
+    CauseTally,
+    ClockTally,
+    TimeTally,
+    by_cause,
+    on_the_clock,
+    over_time,
+)
+from relfit.text import count, number, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["causes", "event_rate", "events_over_time"]
+__all__ = ["causes", "even_bars", "event_rate", "events_over_time", "hour_of_day", "weekday"]
 
 
 def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> Axes:
-    """Events in bins of time, stacked by cause (reliability-aware allocation, Figure 3.1).
-
-    Parameters
-    ----------
-    tally : TimeTally or FailureLog
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+    """Events in bins of time, stacked by cause (reliability-aware allocation, Figure 3.1)."""
     tally = tally if isinstance(tally, TimeTally) else over_time(tally)
     ax = style.axes(ax)
     total = tally.total
     if not total.sum():
         return style.empty(ax, "No dated events to show over time")
-    left, width = _bars(tally)
+    edges = style.days(tally.edges)
     base = np.zeros(total.size)
-    for number, cause in enumerate(tally.causes):
-        heights = tally.counts[:, number]
+    colours = iter(style.CAUSE_COLOURS * len(tally.causes))
+    for cause, heights in zip(tally.causes, tally.counts.T, strict=True):
+        colour = style.GREY if cause == NOT_STATED and len(tally.causes) > 1 else next(colours)
         ax.bar(
-            left,
-            heights,
-            width,
-            bottom=base,
-            align="edge",
-            color=_cause_colour(tally.causes, number),
-            edgecolor="white",
-            linewidth=0.4 if total.size <= 80 else 0.0,
-            label=style.plain(cause),
-        )
+            edges[:-1], heights, np.diff(edges), bottom=base, align="edge", color=colour, edgecolor="white",
+            linewidth=0.4 if total.size <= 80 else 0.0, label=style.plain(cause),
+        )  # fmt: skip
         base += heights
-    _dates(ax, tally)
+    style.dates(ax, edges, tally.unit not in ("quarter", "year"))
     ax.set_ylim(0, total.max() * 1.18)
+    peak = int(total.argmax())
+    message = f"{count(int(total.sum()), 'event')}: most in the {tally.unit} from {tally.edges[peak]:%Y-%m-%d} on "
+    message += f"({total[peak]:,}), {np.median(total):,.0f} in a typical {tally.unit}"
     several = len(tally.causes) > 1
-    return style.finish(
-        ax, _when_message(tally), _zone(tally), f"events per {tally.unit}", several, ncols=2, loc="upper right"
-    )
+    return style.finish(ax, message, _zone(tally), f"events per {tally.unit}", several, ncols=2, loc="upper right")
 
 
 @plot.register(TimeTally)
@@ -65,14 +60,8 @@ def event_rate(tally: TimeTally | FailureLog, ax: Axes | None = None, *, level: 
 
     Parameters
     ----------
-    tally : TimeTally or FailureLog
-    ax : matplotlib Axes, optional
     level : float
         Of the intervals.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     tally = tally if isinstance(tally, TimeTally) else over_time(tally)
     ax = style.axes(ax)
@@ -80,28 +69,27 @@ def event_rate(tally: TimeTally | FailureLog, ax: Axes | None = None, *, level: 
         return style.empty(ax, "No dated events to take a rate of")
     rate, low, high = tally.rate(level)
     overall = tally.total.sum() / tally.node_hours.sum() * 8766.0
-    edges = _numbers(tally.edges)
+    edges = style.days(tally.edges)
     above, below = low > overall, high < overall
+    words: str | None
     for mask, colour, words in (
         (above, style.VERMILION, "above the average"),
         (below, style.BLUE, "below the average"),
     ):
-        for number, (first, last) in enumerate(_runs(mask)):
-            ax.axvspan(
-                edges[first], edges[last], color=colour, alpha=0.10, linewidth=0, label=words if not number else None
-            )
-    ax.fill_between(edges, _step(low), _step(high), step="post", color=style.GREY, alpha=0.35, linewidth=0)
-    ax.stairs(
-        rate, edges, color=style.INK, linewidth=1.6, label=f"rate, {style.percent(level)} Poisson band", baseline=None
-    )
-    ax.axhline(overall, color=style.GREY, linewidth=1.2, linestyle="--", label=f"average {style.figures(overall)}")
-    _dates(ax, tally)
+        for first, last in _runs(mask):
+            ax.axvspan(edges[first], edges[last], color=colour, alpha=0.10, linewidth=0, label=words)
+            words = None  # once in the legend
+    style.steps(
+        ax, edges, rate, low, high, colour=style.INK, shade=style.GREY, alpha=0.35, linewidth=1.6,
+        label=f"rate, {percent(level)} Poisson band",
+    )  # fmt: skip
+    ax.axhline(overall, color=style.GREY, linewidth=1.2, linestyle="--", label=f"average {number(overall)}")
+    style.dates(ax, edges, tally.unit not in ("quarter", "year"))
     top = np.nanmax(np.where(tally.node_hours > 0.02 * np.nanmax(tally.node_hours), high, np.nan))
     if float(np.nanmax(rate)) > 6.0 * overall and float(np.nanmin(rate)) > 0.0:
         lowest, highest = float(np.nanmin(rate)), float(np.nanmax(rate))
-        ax.set_yscale("log")
-        ax.set_ylim(lowest / 1.6, highest * 6.0)
         style.decades(ax.yaxis, lowest / 1.6, highest * 2.0)
+        ax.set_ylim(lowest / 1.6, highest * 6.0)
     else:
         ax.set_ylim(0, max(float(top), overall) * 1.3)
     return style.finish(
@@ -121,14 +109,8 @@ def causes(tally: CauseTally | FailureLog, ax: Axes | None = None, *, most: int 
 
     Parameters
     ----------
-    tally : CauseTally or FailureLog
-    ax : matplotlib Axes, optional
     most : int
         Causes shown; the others are joined.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     tally = tally if isinstance(tally, CauseTally) else by_cause(tally)
     ax = style.axes(ax)
@@ -148,75 +130,72 @@ def causes(tally: CauseTally | FailureLog, ax: Axes | None = None, *, most: int 
         values = table[column].fillna(0.0).to_numpy(float) * 100
         ax.barh(place + shift, values, height, color=colour, label=words)
         for at, value in zip(place + shift, values, strict=True):
-            ax.text(value + 0.8, at, f"{value:.0f} %" if value >= 1 else f"{value:.1f} %", va="center", fontsize=8.5)
+            ax.text(value + 0.8, at, percent(value / 100), va="center", fontsize=8.5)
     ax.set_yticks(place, [style.plain(name, 22) for name in table.index])
     ax.grid(visible=False, axis="y")
     ax.set_xlim(0, min(float(np.nanmax(table.to_numpy(float))) * 118 + 4, 112))
-    return style.finish(ax, _cause_message(tally), "share (%)", "", both, loc="lower right")
+    return style.finish(ax, style.headline(tally), "share (%)", "", both, loc="lower right")
+
+
+@plot.register(ClockTally)
+def hour_of_day(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
+    """Events by hour of the day in the log's time zone, against an even spread."""
+    tally = tally if isinstance(tally, ClockTally) else on_the_clock(tally)
+    ax = style.axes(ax, (6.4, 3.4))
+    if not tally.hours.sum():
+        return style.empty(ax, "No dated events to show by hour")
+    even_bars(ax, np.arange(24) + 0.5, tally.hours, tally.expected_hours)
+    ax.set_xlim(0, 24)
+    ax.set_xticks(range(0, 25, 3), [f"{hour:02d}:00" for hour in range(0, 25, 3)])
+    names = [f"{hour:02d}:00 to {hour + 1:02d}:00" for hour in range(24)]
+    return style.finish(
+        ax,
+        _clock_message(tally.hours, tally.expected_hours, names, "hour"),
+        f"hour of the day ({tally.timezone})",
+        "events",
+        True,
+    )
+
+
+def weekday(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
+    """Events by day of the week in the log's time zone, against an even spread."""
+    tally = tally if isinstance(tally, ClockTally) else on_the_clock(tally)
+    ax = style.axes(ax, (6.4, 3.4))
+    if not tally.weekdays.sum():
+        return style.empty(ax, "No dated events to show by weekday")
+    even_bars(ax, np.arange(7) + 0.5, tally.weekdays, tally.expected_weekdays)
+    ax.set_xlim(0, 7)
+    ax.set_xticks(np.arange(7) + 0.5, [day[:3] for day in WEEKDAYS])
+    ax.grid(visible=False, axis="x")
+    days = list(WEEKDAYS)
+    message = _clock_message(tally.weekdays, tally.expected_weekdays, days, "day")
+    return style.finish(ax, message, f"day of the week ({tally.timezone})", "events", True, loc="upper right", ncols=2)
+
+
+def even_bars(ax: Axes, place: np.ndarray, counts: np.ndarray, expected: np.ndarray) -> None:
+    """Counts on the clock as bars, and the range that an even spread gives by chance."""
+    ax.bar(place, counts, 0.82, color=style.BLUE, label="events")
+    spread = 1.96 * np.sqrt(expected)
+    high = expected + spread
+    edges = np.append(place - 0.5, place[-1] + 0.5)
+    style.steps(
+        ax, edges, expected, np.maximum(expected - spread, 0.0), high, colour=style.ORANGE, alpha=0.35,
+        limits="even spread, 95 % by chance", linewidth=1.6,
+    )  # fmt: skip
+    ax.set_ylim(0, max(float(counts.max()), float(high.max())) * 1.28)
 
 
 # ---------------------------------------------------------------------- details
-
-
-def _bars(tally: TimeTally) -> tuple[np.ndarray, np.ndarray]:
-    edges = _numbers(tally.edges)
-    return edges[:-1], np.diff(edges)
-
-
-def _numbers(times: pd.DatetimeIndex) -> np.ndarray:
-    """Matplotlib's days, on the log's own clocks."""
-    return np.asarray(times.tz_localize(None).as_unit("ns").astype("int64"), dtype=float) / 86.4e12
-
-
-def _dates(ax: Axes, tally: TimeTally) -> None:
-    from matplotlib import dates
-
-    made: Any = dates  # its classes carry no types
-    locator = made.AutoDateLocator(minticks=3, maxticks=7)
-    ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(made.ConciseDateFormatter(locator, show_offset=tally.unit not in ("quarter", "year")))
-    edges = _numbers(tally.edges)
-    ax.set_xlim(edges[0], edges[-1])
 
 
 def _zone(tally: TimeTally) -> str:
     return f"time ({tally.edges.tz})"
 
 
-def _step(values: np.ndarray) -> np.ndarray:
-    return np.append(values, values[-1])
-
-
 def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
     """First and last edge of every unbroken run of true bins."""
     change = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return [(int(a), int(b)) for a, b in change.reshape(-1, 2)]
-
-
-def _cause_colour(causes: tuple[str, ...], number: int) -> str:
-    if causes[number] == "not stated":
-        return style.GREY if len(causes) > 1 else style.BLUE
-    return style.CAUSE_COLOURS[number % len(style.CAUSE_COLOURS)]
-
-
-def _bin_name(tally: TimeTally, number: int) -> str:
-    start = tally.edges[number]
-    return {
-        "year": f"{start:%Y}",
-        "quarter": f"Q{start.quarter} {start:%Y}",
-        "month": f"{start:%B %Y}",
-        "hour": f"{start:%Y-%m-%d %H:%M}",
-    }.get(tally.unit, f"{start:%Y-%m-%d}" if tally.unit == "day" else f"the week of {start:%Y-%m-%d}")
-
-
-def _when_message(tally: TimeTally) -> str:
-    total = tally.total
-    if total.sum() == 1:
-        return f"One event, in {_bin_name(tally, int(total.argmax()))}"
-    peak = int(total.argmax())
-    typical = float(np.median(total))
-    most = f"most in {_bin_name(tally, peak)} ({total[peak]:,})"
-    return f"{total.sum():,} events: {most}, {typical:,.0f} in a typical {tally.unit}"
 
 
 def _period_message(tally: TimeTally, rate: np.ndarray, above: np.ndarray, below: np.ndarray) -> str:
@@ -231,18 +210,19 @@ def _period_message(tally: TimeTally, rate: np.ndarray, above: np.ndarray, below
     late = total[half:].sum() / hours[half:].sum() * 8766.0
     word = "fell" if late < early else "rose"
     return (
-        f"The rate {word} from {style.figures(early)} to {style.figures(late)} per node and year between the halves; "
+        f"The rate {word} from {number(early)} to {number(late)} per node and year between the halves; "
         f"{int(above.sum() + below.sum())} of {bins} {tally.unit}s leave the average"
     )
 
 
-def _cause_message(tally: CauseTally) -> str:
-    table = tally.table
-    first = table.index[0]
-    head = f"{style.plain(first)} is behind {style.percent(table['events_share'].iloc[0])} of the events"
-    if not tally.ends_known or table["outage_share"].isna().all():
-        return head
-    longest = table["outage_share"].idxmax()
-    if longest == first:
-        return f"{head} and {style.percent(table['outage_share'].max())} of the outage hours"
-    return f"{head}, {style.plain(longest)} behind {style.percent(table['outage_share'].max())} of the outage hours"
+def _clock_message(counts: np.ndarray, expected: np.ndarray, names: list[str], unit: str) -> str:
+    total = int(counts.sum())
+    if total < 30:
+        return f"{count(total, 'event')}: too few to see a pattern by {unit}"
+    ratio = counts / np.maximum(expected, 1e-9)
+    most, least = int(ratio.argmax()), int(ratio.argmin())
+    beyond = np.abs(counts - expected) > 1.96 * np.sqrt(expected)
+    if beyond.sum() <= max(1, round(0.05 * counts.size)):
+        return f"Events are spread evenly over the {unit}s, as far as chance lets us see"
+    high, low = (percent(ratio[k] - 1, sign="+") for k in (most, least))
+    return f"{names[most]} sees {high} against an even spread, {names[least]} {low}"

@@ -36,10 +36,8 @@ def distributions(
 
     Parameters
     ----------
-    fits : Fits
     group : label, optional
         Of the group; the first when left out.
-    ax : matplotlib Axes, optional
     families : sequence of str, optional
         Those to draw; all fitted when left out.
     legend : bool
@@ -100,16 +98,10 @@ def probability_plot(fits: Fits, group: Any = None, ax: Axes | None = None, *, f
 
     Parameters
     ----------
-    fits : Fits
     group : label, optional
         Of the group; the first when left out.
-    ax : matplotlib Axes, optional
     family : str
         Whose paper to use; it must be among the fitted ones.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

@@ -15,8 +15,8 @@ from relfit.errors import ArgumentError
 from relfit.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.plotting.clock_figures import even_bars
-from relfit.text import p_value
+from relfit.plotting.event_figures import even_bars
+from relfit.text import duration, number, p_value, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,66 +37,42 @@ _NAMED_PLACES = 6
 
 
 @plot.register(Correlations)
-def correlations(found: Correlations, ax: Axes | None = None, *, bins: int = 40) -> Axes:
+def correlations(result: Correlations, ax: Axes | None = None, *, bins: int = 40) -> Axes:
     """Histogram of the coefficients of all pairs of nodes, and the one that independent nodes would have (Figure 3.3).
 
     Parameters
     ----------
-    found : relfit.independence.Correlations
-    ax : matplotlib Axes, optional
     bins : int
         Of the range -1 to 1.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = style.axes(ax)
-    if not found.n_pairs:
-        return style.empty(ax, "No two nodes have three common times to failure, so there are no correlations")
-    table = found.histogram(bins)
+    if not result.n_pairs:
+        return style.empty(ax, style.headline(result))
+    table = result.histogram(bins)
     edges = np.append(table["low"].to_numpy(), 1.0)
-    seen = 100.0 * table["pairs"].to_numpy(float) / found.n_pairs
-    chance = 100.0 * table["expected"].to_numpy(float) / found.n_pairs
+    seen = 100.0 * table["pairs"].to_numpy(float) / result.n_pairs
+    chance = 100.0 * table["expected"].to_numpy(float) / result.n_pairs
     ax.stairs(seen, edges, fill=True, color=style.SKY, label="observed")
     ax.stairs(chance, edges, baseline=None, color=style.ORANGE, linewidth=1.8, label="independent nodes")
     top = max(float(seen.max()), float(chance.max()))
-    for edge in (*found.edges[1:], *(-e for e in found.edges[1:])):
+    for edge in (*result.edges[1:], *(-e for e in result.edges[1:])):
         ax.axvline(edge, 0.0, 0.8, color=style.GREY, linewidth=0.9, linestyle=":")
     for at, name in ((0.0, "none, weak"), (0.6, "high"), (0.9, "strong")):
         if top:
             ax.text(at, top * 1.03, name, ha="center", va="bottom", fontsize=8.0, color=style.GREY)
     ax.set_xlim(-1, 1)
     ax.set_ylim(0, top * 1.42)
-    share, expected = _notable(found)
-    found_pairs = found.n_significant()
-    message = (
-        f"{style.percent(share)} of {found.n_pairs:,} pairs have |r| of {found.edges[1]:g} or more; "
-        f"independent nodes would have {style.percent(expected)}"
-    )
-    if found_pairs:
-        message += f"; {found_pairs:,} significant"
-    name = {"spearman": "Spearman's", "pearson": "Pearson's", "kendall": "Kendall's"}[found.method]
+    name = {"spearman": "Spearman's", "pearson": "Pearson's", "kendall": "Kendall's"}[result.method]
     x = f"{name} correlation of two nodes' times to failure"
-    return style.finish(ax, message, x, "pairs (%)", True, ncols=2, loc="upper center")
+    return style.finish(ax, style.headline(result), x, "pairs (%)", True, ncols=2, loc="upper center")
 
 
-def correlation_classes(found: Correlations, ax: Axes | None = None) -> Axes:
-    """Pairs of nodes in the classes of Table 3.4, beside what independent nodes would have.
-
-    Parameters
-    ----------
-    found : relfit.independence.Correlations
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+def correlation_classes(result: Correlations, ax: Axes | None = None) -> Axes:
+    """Pairs of nodes in the classes of Table 3.4, beside what independent nodes would have."""
     ax = style.axes(ax)
-    if not found.n_pairs:
-        return style.empty(ax, "No two nodes have three common times to failure, so there are no correlations")
-    table = found.classes
+    if not result.n_pairs:
+        return style.empty(ax, style.headline(result))
+    table = result.classes
     place = np.arange(len(table))
     names = [
         f"{name}\n{low:g} to {high:g}"
@@ -108,44 +84,29 @@ def correlation_classes(found: Correlations, ax: Axes | None = None) -> Axes:
     ):
         height = 100.0 * table[column].to_numpy(float)
         drawn = ax.bar(place + side, height, 0.38, color=colour, label=words)
-        ax.bar_label(drawn, [f"{value:.0f} %" if value >= 1 else f"{value:.1f} %" for value in height], fontsize=8.5)
+        ax.bar_label(drawn, [percent(value / 100) for value in height], fontsize=8.5)
     ax.set_xticks(place, names)
     ax.grid(visible=False, axis="x")
     ax.set_ylim(0, 100.0 * float(table[["observed_share", "expected_share"]].to_numpy().max()) * 1.3)
-    share, expected = _notable(found)
-    message = (
-        f"High or strong: {style.percent(share)} of {found.n_pairs:,} pairs, {style.percent(expected)} if nodes were "
-        "independent"
+    return style.finish(
+        ax, style.headline(result), "class of |r| (Table 3.4)", "pairs (%)", True, loc="upper left", ncols=2
     )
-    return style.finish(ax, message, "class of |r| (Table 3.4)", "pairs (%)", True, loc="upper left", ncols=2)
-
-
-def _notable(found: Correlations) -> tuple[float, float]:
-    table = found.classes.set_index("class")
-    seen, chance = (float(table.loc[["high", "strong"], c].sum()) for c in ("observed_share", "expected_share"))
-    return seen, chance
 
 
 @plot.register(SerialTests)
-def durbin_watson(found: SerialTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
+def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
     """Durbin-Watson of the times to failure of every node (Figure 3.4), by their number, with the range by chance.
 
     Parameters
     ----------
-    found : relfit.independence.SerialTests
-    ax : matplotlib Axes, optional
     alpha : float
         Level of the test; series that cannot be rejected at it are drawn hollow.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = style.axes(ax)
-    known = np.isfinite(found.durbin_watson)
+    known = np.isfinite(result.durbin_watson)
     if not known.any():
-        return style.empty(ax, "No node has three times to failure that vary, so there is no Durbin-Watson statistic")
-    size, d, p = found.sizes[known], found.durbin_watson[known], found.durbin_watson_p[known]
+        return style.empty(ax, style.headline(result))
+    size, d, p = result.sizes[known], result.durbin_watson[known], result.durbin_watson_p[known]
     ax.set_xscale("log")
     lowest, highest = float(size.min()) / 1.15, float(size.max()) * 1.15
     _chance_band(ax, np.geomspace(lowest, highest, 120), alpha)
@@ -167,11 +128,11 @@ def durbin_watson(found: SerialTests, ax: Axes | None = None, *, alpha: float = 
     ax.set_ylim(min(0.0, float(d.min())), max(4.6, float(d.max()) * 1.1))
     ax.set_yticks(range(5))
     style.decades(ax.xaxis, lowest, highest)
-    row = found.rejected(alpha).T.to_dict()["durbin_watson"]
+    row = result.rejected(alpha).T.to_dict()["durbin_watson"]
     tested, rejected = int(row["tested"]), int(row["rejected"])
     if tested:
         message = (
-            f"Durbin-Watson rejects {rejected:,} of {tested:,} nodes at {style.percent(alpha)}; chance would reject "
+            f"Durbin-Watson rejects {rejected:,} of {tested:,} nodes at {percent(alpha)}; chance would reject "
             f"{row['expected']:.0f}"
         )
     else:
@@ -181,29 +142,23 @@ def durbin_watson(found: SerialTests, ax: Axes | None = None, *, alpha: float = 
 
 
 @plot.register(PooledTests)
-def durbin_watson_pooled(found: PooledTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
+def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
     """Durbin-Watson of the failures of the first k nodes pooled (Figure 3.5), with the range by chance.
 
     Parameters
     ----------
-    found : relfit.independence.PooledTests
-    ax : matplotlib Axes, optional
     alpha : float
         Level of the range.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = style.axes(ax)
-    known = np.isfinite(found.durbin_watson)
+    known = np.isfinite(result.durbin_watson)
     if not known.any():
-        return style.empty(ax, "The nodes together have too few failures for a test of their pooled series")
-    k, size, d, p = (getattr(found, name)[known] for name in ("nodes", "sizes", "durbin_watson", "p"))
+        return style.empty(ax, style.headline(result))
+    k, size, d, p = (getattr(result, name)[known] for name in ("nodes", "sizes", "durbin_watson", "p"))
     half = stats.norm.isf(alpha / 2.0) * 2.0 / np.sqrt(size)
     ax.fill_between(
         k, 2.0 - half, 2.0 + half, color=style.ORANGE, alpha=0.3, linewidth=0,
-        label=f"{style.percent(1 - alpha)} of independent series",
+        label=f"{percent(1 - alpha)} of independent series",
     )  # fmt: skip
     ax.axhline(2.0, color=style.ORANGE, linewidth=1.4)
     hit = p <= alpha
@@ -218,40 +173,37 @@ def durbin_watson_pooled(found: PooledTests, ax: Axes | None = None, *, alpha: f
     low, high = min(low, 2.0 - float(first)), max(high, 2.0 + float(first))
     ax.set_ylim(low - 0.06 * (high - low), high + 0.3 * (high - low))
     ax.set_xlim(0.5 - 0.01 * k[-1], k[-1] * 1.01 + 0.5)
-    found_words = "is autocorrelated" if found.depends else "shows no autocorrelation to speak of"
-    message = f"The pooled failures of {int(k[-1]):,} node{'s' if k[-1] != 1 else ''} are one series that {found_words}"
-    message += f": Durbin-Watson {d[-1]:.2f}"
     return style.finish(
-        ax, message, "nodes pooled, in their order", "Durbin-Watson (2: none)", True, ncols=2, loc="upper center"
+        ax,
+        style.headline(result),
+        "nodes pooled, in their order",
+        "Durbin-Watson (2: none)",
+        True,
+        ncols=2,
+        loc="upper center",
     )
 
 
 def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
-    """The range of Durbin-Watson of independent series of so many values, by the normal law with their variance."""
+    """The range of Durbin-Watson of independent series of so many values, by a normal with their variance."""
     n = np.maximum(size, 3.0)
     half = stats.norm.isf(alpha / 2.0) * 2.0 * np.sqrt((n - 2.0) / ((n - 1.0) * (n + 1.0)))
     ax.fill_between(
         size, np.maximum(2.0 - half, 0.0), np.minimum(2.0 + half, 4.0), color=style.ORANGE, alpha=0.3,
-        linewidth=0, label=f"{style.percent(1 - alpha)} by chance",
+        linewidth=0, label=f"{percent(1 - alpha)} by chance",
     )  # fmt: skip
 
 
-def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = None, alpha: float = 0.05) -> Axes:
+def autocorrelation(result: SerialTests, ax: Axes | None = None, *, group: Any = None, alpha: float = 0.05) -> Axes:
     """Autocorrelation of the times to failure, on average over the nodes or of one node, with the range by chance.
 
     Parameters
     ----------
-    found : relfit.independence.SerialTests
-    ax : matplotlib Axes, optional
     group : hashable, optional
         Label of one node; when left out, the mean over all nodes, each weighing as many times as it has times to
         failure.
     alpha : float
         Level of the range.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -259,17 +211,17 @@ def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = 
         For a group that is not there.
     """
     ax = style.axes(ax)
-    rows = np.flatnonzero(np.isfinite(found.durbin_watson))
+    rows = np.flatnonzero(np.isfinite(result.durbin_watson))
     name = "The nodes' times to failure"
     if group is not None:
-        place = [i for i, label in enumerate(found.groups) if label == group]
+        place = [i for i, label in enumerate(result.groups) if label == group]
         if not place:
-            raise ArgumentError(f"no group {group!r}", remedy=f"there is {', '.join(map(str, found.groups[:5]))}")
+            raise ArgumentError(f"no group {group!r}", remedy=f"there is {', '.join(map(str, result.groups[:5]))}")
         rows = rows[np.isin(rows, place)]
         name = f"The times to failure of {style.plain(group if not isinstance(group, tuple) else group[-1])}"
     if not rows.size:
         return style.empty(ax, "No times to failure that vary, so there is no autocorrelation")
-    r, size = found.autocorrelation[rows], found.sizes[rows].astype(np.float64)
+    r, size = result.autocorrelation[rows], result.sizes[rows].astype(np.float64)
     lags = np.arange(1, r.shape[1] + 1)
     there = np.isfinite(r) & (size[:, None] > lags)
     weight = np.where(there, size[:, None], 0.0)
@@ -285,9 +237,9 @@ def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = 
     spread = np.sqrt((weight**2 * variance).sum(axis=0)) / total
     half = stats.norm.isf(alpha / 2.0) * spread
     edges = np.append(lags - 0.5, lags[-1] + 0.5)
-    ax.fill_between(
-        edges, _post(centre - half), _post(centre + half), step="post", color=style.ORANGE, alpha=0.3, linewidth=0,
-        label=f"{style.percent(1 - alpha)} by chance",
+    style.steps(
+        ax, edges, centre, centre - half, centre + half, colour=style.ORANGE, linewidth=1.4,
+        limits=f"{percent(1 - alpha)} by chance",
     )  # fmt: skip
     out = np.abs(mean - centre) > half
     ax.axhline(0.0, color=style.GREY, linewidth=0.8)
@@ -311,28 +263,17 @@ def autocorrelation(found: SerialTests, ax: Axes | None = None, *, group: Any = 
 
 
 @plot.register(Dispersion)
-def dispersion(found: Dispersion, ax: Axes | None = None) -> Axes:
-    """Index of dispersion of the counts of failures over time scales, with the range of a Poisson process.
-
-    Parameters
-    ----------
-    found : relfit.independence.Dispersion
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
+    """Index of dispersion of the counts of failures over time scales, with the range of a Poisson process."""
     ax = style.axes(ax)
-    known = ~found.too_few
+    known = ~result.too_few
     if not known.any():
-        return style.empty(ax, "There are too few failures to tell whether they cluster in time")
-    scale, index, low, high = (getattr(found, name)[known] for name in ("scales", "index", "low", "high"))
+        return style.empty(ax, style.headline(result))
+    scale, index, low, high = (getattr(result, name)[known] for name in ("scales", "index", "low", "high"))
     ax.set_xscale("log")
-    ax.set_yscale("log")
     ax.fill_between(
         scale, np.maximum(low, 1e-3), high, color=style.ORANGE, alpha=0.3, linewidth=0,
-        label=f"{style.percent(found.level)} of Poisson processes",
+        label=f"{percent(result.level)} of Poisson processes",
     )  # fmt: skip
     ax.axhline(1.0, color=style.ORANGE, linewidth=1.4)
     out = (index < low) | (index > high)
@@ -344,9 +285,9 @@ def dispersion(found: Dispersion, ax: Axes | None = None) -> Axes:
         ax.plot(scale[out], shown[out], "o", color=style.VERMILION, ms=5.5, label="beyond chance")
     bottom = min(float(np.maximum(low, 0.05).min()), float(shown.min()), 0.7)
     top = max(float(high.max()), float(shown.max()), 1.4)
+    style.decades(ax.yaxis, bottom / 1.15, top * 1.2)
     ax.set_ylim(bottom / 1.15, top * (top / bottom) ** 0.3)
     ax.set_xlim(scale[0] / 1.4, scale[-1] * 1.4)
-    style.decades(ax.yaxis, bottom / 1.15, top * 1.2)
     ticks = [(1.0, "hour"), (24.0, "day"), (168.0, "week"), (730.5, "month"), (8766.0, "year")]
     from matplotlib.ticker import NullLocator
 
@@ -358,45 +299,22 @@ def dispersion(found: Dispersion, ax: Axes | None = None) -> Axes:
     else:
         style.decades(ax.xaxis, float(scale[0]) / 1.4, float(scale[-1]) * 1.4)
         label = "length of the time bins (hours)"
-    worst = int(np.argmax(index))
-    if out.any() and index[worst] > 1.0:
-        message = (
-            f"Failures cluster: counts vary {style.figures(float(index[worst]))} times as much as a Poisson process's "
-            f"in bins of {_span(float(scale[worst]))}"
-        )
-    elif out.any():
-        message = "Failures are spread more evenly than those of a Poisson process"
-    else:
-        message = "Counts vary as those of a Poisson process do, at every time scale"
-    return style.finish(ax, message, label, "variance / mean of counts", True, loc="upper left")
-
-
-def _span(hours: float) -> str:
-    for size, word in ((8766.0, "year"), (730.5, "month"), (168.0, "week"), (24.0, "day"), (1.0, "hour")):
-        if hours >= size:
-            count = hours / size
-            return f"{count:.2g} {word}{'' if f'{count:.2g}' == '1' else 's'}"
-    return f"{hours:.2g} hours"
+    return style.finish(ax, style.headline(result), label, "variance / mean of counts", True, loc="upper left")
 
 
 @plot.register(Cofailures)
-def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
     """How many times as often as by chance two nodes of one place fail together, by scope, and the worst places.
 
     Parameters
     ----------
-    found : Cofailures or sequence of them
+    result : Cofailures, or a sequence of them
         Such as those per system and per rack.
-    ax : matplotlib Axes, optional
     level : float
         Of the range that chance gives (Poisson).
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = style.axes(ax)
-    scopes = [part for part in (found if isinstance(found, Sequence) else [found]) if part.expected > 0.0]
+    scopes = [part for part in (result if isinstance(result, Sequence) else [result]) if part.expected > 0.0]
     if not scopes:
         return style.empty(ax, "No two nodes of one place failed, so failing together cannot be judged")
     rows: list[tuple[str, int, float, float]] = [
@@ -422,7 +340,7 @@ def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None =
     floor = max(float(ends.min()), 0.05)
     ax.set_xscale("log")
     ax.barh(place, high - np.maximum(low, floor), 0.62, left=np.maximum(low, floor), color=style.ORANGE, alpha=0.35,
-            linewidth=0, label=f"{style.percent(level)} by chance")  # fmt: skip
+            linewidth=0, label=f"{percent(level)} by chance")  # fmt: skip
     ax.axvline(1.0, color=style.ORANGE, linewidth=1.4)
     if np.isfinite(shuffled).any():
         ax.plot(shuffled / expected, place, "|", color=style.INK, ms=12, mew=1.6, label="mean of random logs")
@@ -430,7 +348,7 @@ def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None =
     ax.plot(np.maximum(ratio, floor), place, "o", color=style.BLUE, ms=6, label="observed")
     top = max(float(ratio.max()), float(high.max()), 2.0)
     for y, (_, count, chance, _), at in zip(place, rows, np.maximum(ratio, high), strict=True):
-        ax.annotate(f" {count:,} for {style.figures(chance)}", (at, y), (4, 0), textcoords="offset points",
+        ax.annotate(f" {count:,} for {number(chance)}", (at, y), (4, 0), textcoords="offset points",
                     va="center", fontsize=8.0, color=style.INK)  # fmt: skip
     ax.set_xlim(floor / 1.1, top * (top / floor) ** 0.55)
     style.decades(ax.xaxis, floor / 1.1, top * 1.3)
@@ -439,10 +357,8 @@ def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None =
     ax.set_ylim(-0.7, len(rows) + 0.55)
     first = max(range(len(scopes)), key=lambda i: ratio[i])
     verb = "fail together" if ratio[first] >= 1.05 else "do not fail together"
-    message = (
-        f"Nodes of one {style.plain(scopes[first].per)} {verb}: {style.figures(float(ratio[first]))} times as often"
-    )
-    message += f" as independent ones within {_span(scopes[first].window)}"
+    message = f"Nodes of one {style.plain(scopes[first].per)} {verb}: {number(float(ratio[first]))} times as often"
+    message += f" as independent ones within {duration(scopes[first].window)}"
     return style.finish(
         ax, message, "pairs of failures, times those by chance", "", True, ncols=3, loc="upper center",
         columnspacing=1.0, handlelength=1.2,
@@ -450,18 +366,12 @@ def failing_together(found: Cofailures | Sequence[Cofailures], ax: Axes | None =
 
 
 @plot.register(Cycles)
-def clock_cycle(found: Cycles, ax: Axes | None = None, *, cycle: str = "day") -> Axes:
+def clock_cycle(result: Cycles, ax: Axes | None = None, *, cycle: str = "day") -> Axes:
     """Failures by hour of the day or day of the week, with the test that bursts do not fool in the title.
 
     Parameters
     ----------
-    found : relfit.independence.Cycles
-    ax : matplotlib Axes, optional
     cycle : {"day", "week"}
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -470,35 +380,31 @@ def clock_cycle(found: Cycles, ax: Axes | None = None, *, cycle: str = "day") ->
     """
     from relfit.screening.tallies import WEEKDAYS
 
-    if cycle not in found.names:
-        raise ArgumentError(f"no cycle {cycle!r}", remedy=f"use {' or '.join(found.names)}")
+    if cycle not in result.names:
+        raise ArgumentError(f"no cycle {cycle!r}", remedy=f"use {' or '.join(result.names)}")
     ax = style.axes(ax, (6.4, 3.4))
-    i = found.names.index(cycle)
-    counts = found.counts[i]
+    i = result.names.index(cycle)
+    counts = result.counts[i]
     if not counts.sum():
         return style.empty(ax, f"No failure within whole {cycle}s, so there is no {cycle}ly cycle to show")
     place = np.arange(counts.size) + 0.5
     even_bars(ax, place, counts, np.full(counts.size, counts.sum() / counts.size))
     word = {"day": "daily", "week": "weekly"}[cycle]
-    if found.status[i] != "ok":
+    if result.status[i] != "ok":
         message = f"Too few {cycle}s had a failure to judge a {word} cycle"
-    elif found.p[i] <= 0.05:
+    elif result.p[i] <= 0.05:
         message = (
-            f"A {word} cycle ({p_value(float(found.p[i]))}): the rate swings by {style.percent(2 * found.strength[i])}"
+            f"A {word} cycle ({p_value(float(result.p[i]))}): the rate swings by {percent(2 * result.strength[i])}"
         )
     else:
-        message = f"No {word} cycle shows ({p_value(float(found.p[i]))})"
+        message = f"No {word} cycle shows ({p_value(float(result.p[i]))})"
     if cycle == "day":
         ax.set_xlim(0, 24)
         ax.set_xticks(range(0, 25, 6), [f"{hour:02d}:00" for hour in range(0, 25, 6)])
-        label = f"hour of the day ({found.timezone})"
+        label = f"hour of the day ({result.timezone})"
     else:
         ax.set_xlim(0, 7)
         ax.set_xticks(place, [day[:3] for day in WEEKDAYS])
         ax.grid(visible=False, axis="x")
-        label = f"day of the week ({found.timezone})"
+        label = f"day of the week ({result.timezone})"
     return style.finish(ax, message, label, "instants with a failure", True, loc="upper right", ncols=2)
-
-
-def _post(values: np.ndarray) -> np.ndarray:
-    return np.append(values, values[-1])

@@ -18,22 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["strategy_map", "yield_by_size", "yield_of_replicas"]
 
+_SHARE = "share of the nodes that does kept work (%)"
 _COLOURS = (style.BLUE, style.ORANGE, style.GREEN)
 
 
 @plot.register(MigrationPlan)
 def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
-    """Yield of checkpoints alone and of migration on predictions, by the size of a job.
-
-    Parameters
-    ----------
-    plan : MigrationPlan
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+    """Yield of checkpoints alone and of migration on predictions, by the size of a job."""
     ax = style.axes(ax)
     table = plan.by_size
     sizes = table["nodes"].to_numpy(dtype=np.float64)
@@ -49,35 +40,29 @@ def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
         ax.set_ylim(bottom, bottom + 1.15 * (float(max(alone[0], moving[0])) - bottom))
         ax.set_yticks([tick for tick in ax.get_yticks() if bottom <= tick <= 100.0])
         ax.grid(visible=False, axis="x")
-        return style.finish(ax, _message(plan), "", "share of the nodes that does kept work (%)")
+        return style.finish(ax, style.headline(plan), "", _SHARE)
     predictor = plan.predictor
     label = f"migration on predictions (recall {float(predictor.recall):g}, precision {float(predictor.precision):g})"
     ax.plot(sizes, alone, "s-", color=style.BLUE, linewidth=1.8, markersize=5, label="checkpoints alone")
     ax.plot(sizes, moving, "o-", color=style.ORANGE, linewidth=1.8, markersize=5, label=label)
     ax.fill_between(sizes, alone, moving, where=moving > alone, color=style.ORANGE, alpha=0.12, linewidth=0)
-    ax.set_xscale("log")
-    ax.set_xlim(sizes[0] * 0.85, sizes[-1] * 1.2)
     style.decades(ax.xaxis, sizes[0], sizes[-1])
+    ax.set_xlim(sizes[0] * 0.85, sizes[-1] * 1.2)
     ax.set_ylim(0.0, 128.0)
     ax.set_yticks(range(0, 101, 20))
     return style.finish(
-        ax, _message(plan), "nodes of the job", "share of its nodes that does kept work (%)", True, loc="upper right"
+        ax,
+        style.headline(plan),
+        "nodes of the job",
+        "share of its nodes that does kept work (%)",
+        True,
+        loc="upper right",
     )
 
 
 @plot.register(ReplicationPlan)
 def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
-    """Yield of checkpoints alone, pairs and triples over the number of nodes, with the break-even.
-
-    Parameters
-    ----------
-    plan : ReplicationPlan
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+    """Yield of checkpoints alone, pairs and triples over the number of nodes, with the break-even."""
     from relfit.planning.replication.replicas import replicated_yield
 
     ax = style.axes(ax)
@@ -88,44 +73,33 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     save, restore, restart = plan.costs["save"], plan.costs["restore"], plan.costs["restart"]
     most = int(plan.strategies["replicas"].max())
     for replicas in range(1, most + 1):
-        found = replicated_yield(
+        share = replicated_yield(
             plan.mtbf, nodes, save, restore, restart, replicas=replicas,
             overhead=plan.overhead if replicas > 1 else 0.0, wide_rate=plan.wide_rate,
         )  # fmt: skip
         names = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
-        ax.plot(nodes, 100.0 * found, color=style.PALETTE[replicas - 1], linewidth=2.0,
+        ax.plot(nodes, 100.0 * share, color=style.PALETTE[replicas - 1], linewidth=2.0,
                 label=names.get(replicas, f"{replicas} copies"))  # fmt: skip
     if np.isfinite(plan.break_even_low):
         ax.axvspan(plan.break_even_low, plan.break_even_high, color=style.ORANGE, alpha=0.2, linewidth=0,
-                   label=f"{100 * plan.level:.4g} % limits of the break-even")  # fmt: skip
+                   label=f"{percent(plan.level)} limits of the break-even")  # fmt: skip
     ax.axvline(plan.nodes, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2, label=f"{plan.nodes:,} nodes")
-    ax.set_xscale("log")
-    ax.set_xlim(float(nodes[0]), float(nodes[-1]))
     style.decades(ax.xaxis, float(nodes[0]), float(nodes[-1]))
+    ax.set_xlim(float(nodes[0]), float(nodes[-1]))
     ax.set_ylim(0.0, 100.0)
-    if np.isfinite(plan.break_even):
-        message = f"Pairs yield more than checkpoints alone from {plan.break_even:,.0f} nodes on"
-    else:
-        message = "Pairs yield more than checkpoints alone at no size of job"
     return style.finish(
-        ax, message, "nodes of the job, copies included", "share of the nodes that does kept work (%)", True,
-        loc="upper right",
+        ax, style.headline(plan), "nodes of the job, copies included", _SHARE, True, loc="upper right",
     )  # fmt: skip
 
 
 @plot.register(StrategyMap)
-def strategy_map(found: StrategyMap, ax: Axes | None = None) -> Axes:
+def strategy_map(result: StrategyMap, ax: Axes | None = None) -> Axes:
     """Which strategy yields most, over the size of the job and the mean time between the failures of a node.
 
     Parameters
     ----------
-    found : StrategyMap
+    result : StrategyMap
         With at least two sizes and two mean times.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     from matplotlib.colors import BoundaryNorm, ListedColormap
     from matplotlib.patches import Patch
@@ -133,49 +107,28 @@ def strategy_map(found: StrategyMap, ax: Axes | None = None) -> Axes:
     from relfit.planning.migration.strategies import STRATEGIES
 
     ax = style.axes(ax)
-    if min(found.winner.shape) < 2:
+    if min(result.winner.shape) < 2:
         return style.empty(ax, "A map needs several sizes and several mean times")
     colours = [style.PALE, *_COLOURS]
-    days = found.node_mtbf / 24.0
+    days = result.node_mtbf / 24.0
     ax.pcolormesh(
-        found.nodes.astype(np.float64), days, found.winner, shading="nearest", rasterized=True,
+        result.nodes.astype(np.float64), days, result.winner, shading="nearest", rasterized=True,
         cmap=ListedColormap(colours), norm=BoundaryNorm(np.arange(-1.5, 3.5), 4), alpha=0.55,
     )  # fmt: skip
-    top = found.yields.max(axis=0)
+    top = result.yields.max(axis=0)
     levels = [level for level in (0.2, 0.4, 0.6, 0.8, 0.95) if top.min() < level < top.max()]
     if levels:
-        lines = ax.contour(found.nodes.astype(np.float64), days, top, levels, colors=style.INK, linewidths=0.8)
+        lines = ax.contour(result.nodes.astype(np.float64), days, top, levels, colors=style.INK, linewidths=0.8)
         ax.clabel(lines, fmt=lambda value: f"{100 * value:.0f} %", fontsize=8)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
     ax.grid(visible=False)
-    style.decades(ax.xaxis, float(found.nodes[0]), float(found.nodes[-1]))
+    style.decades(ax.xaxis, float(result.nodes[0]), float(result.nodes[-1]))
     style.decades(ax.yaxis, float(days[0]), float(days[-1]))
-    present = [i for i in (0, 1, 2, -1) if (found.winner == i).any()]
+    present = [i for i in (0, 1, 2, -1) if (result.winner == i).any()]
     handles: list[Any] = [
         Patch(color=colours[i + 1], alpha=0.55, label=STRATEGIES[i] if i >= 0 else "below 1 %") for i in present
     ]
-    wins = [STRATEGIES[i] for i in present if i >= 0]
-    message = (
-        "Best strategy by size and reliability"
-        if len(wins) > 1
-        else f"{wins[0]} yield most everywhere"
-        if wins
-        else "No progress anywhere"
-    )
     return style.finish(
-        ax, f"{message} (lines: share of nodes doing kept work)", "nodes of the job",
+        ax, f"{style.headline(result)} (lines: share of nodes doing kept work)", "nodes of the job",
         "mean time between failures of a node (days)", True, handles=handles, loc="lower center",
         bbox_to_anchor=(0.5, -0.36), ncols=2,
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------------- details
-
-
-def _message(plan: MigrationPlan) -> str:
-    gain = 100.0 * plan.gain
-    shares = f"{percent(plan.migration_yield)} against {percent(plan.checkpoint_yield)} of the machine"
-    if gain <= 0.0:
-        return f"Do without migration: it yields {shares}"
-    return f"Migration pays: it yields {shares}, with {plan.spares:.0f} spare{'' if plan.spares == 1 else 's'}"

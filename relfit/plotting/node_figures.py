@@ -11,11 +11,12 @@ from relfit.failurelog import FailureLog
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.screening.tallies import NodeTally, by_node
+from relfit.text import number, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["failures_by_node", "group_name", "means_by_group", "node_name"]
+__all__ = ["count_axes", "failures_by_node", "group_name", "means_by_group", "node_name"]
 
 NAMED_GROUPS = 40  # with more, the groups lie along the horizontal axis without their names
 DRAWN_GROUPS = 1500
@@ -27,17 +28,9 @@ def failures_by_node(tally: NodeTally | FailureLog, ax: Axes | None = None, *, n
 
     Parameters
     ----------
-    tally : NodeTally or FailureLog
-    ax : matplotlib Axes, optional
     name : int
         Busiest nodes to name.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
-    from matplotlib.ticker import MaxNLocator
-
     tally = tally if isinstance(tally, NodeTally) else by_node(tally)
     ax = style.axes(ax)
     counts = tally.table["events"].to_numpy(dtype=np.int64)
@@ -54,15 +47,7 @@ def failures_by_node(tally: NodeTally | FailureLog, ax: Axes | None = None, *, n
     ax.bar(edges[:-1], heights, width, align="edge", color=style.BLUE, edgecolor="white", linewidth=0.4, label="nodes")
     ax.stairs(expected, edges, color=style.ORANGE, linewidth=2.0, baseline=None, label="if all nodes were equal")
     top = max(float(heights.max()), float(expected.max()))
-    if top > 60 * np.median(heights[heights > 0]):
-        ax.set_yscale("symlog", linthresh=1)
-        ax.set_yticks([y for y in (0, 1, 10, 100, 1000, 10_000, 100_000) if y <= top * 3], minor=False)
-        ax.yaxis.set_major_formatter("{x:,.0f}")
-        ax.set_ylim(0, top * 6)
-    else:
-        ax.set_ylim(0, top * 1.2)
-    ax.set_xlim(-0.5 - 0.01 * bins * width, (bins * width - 0.5) * 1.02)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    count_axes(ax, edges, top, top > 60 * float(np.median(heights[heights > 0])), 1.2, 6)
     several = len(tally.table["system"].unique()) > 1
     named = tally.table.iloc[:name]
     words = "\n".join(
@@ -75,7 +60,7 @@ def failures_by_node(tally: NodeTally | FailureLog, ax: Axes | None = None, *, n
         color=style.INK, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 2},
     )  # fmt: skip
     unit = "events of a node" if width == 1 else f"events of a node (in steps of {width})"
-    return style.finish(ax, _message(tally), unit, "nodes", True, loc="upper right")
+    return style.finish(ax, style.headline(tally), unit, "nodes", True, loc="upper right")
 
 
 def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "MTTF", level: float = 0.95) -> Axes:
@@ -85,15 +70,10 @@ def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "
     ----------
     table : pandas.DataFrame
         As from `relfit.fitting.mean_time`: indexed by group; ``failures``, ``hours``, ``mean``, ``low``, ``high``.
-    ax : matplotlib Axes, optional
     what : str
         Name of the mean, such as ``"MTTF"``.
     level : float
         Of the intervals, for the legend.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = style.axes(ax)
     mean = table["mean"].to_numpy(float)
@@ -102,24 +82,17 @@ def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "
         return style.empty(ax, f"No group has an observed failure, so no {what} can be shown")
     shown = shown.sort_values("mean")
     mean, low, high = (shown[c].to_numpy(float) for c in ("mean", "low", "high"))
-    fleet = _fleet(shown)
+    fleet = float(shown["hours"].sum() / max(shown["failures"].sum(), 1))
     low = np.where(np.isfinite(low) & (low > 0), low, mean)
     high = np.where(np.isfinite(high), high, mean)
     message = _mean_message(what, mean, low, high, fleet, len(table) - len(shown))
     place = np.arange(mean.size)
     if mean.size <= NAMED_GROUPS:
-        ax.set_xscale("log")
         style.decades(ax.xaxis, float(low.min()), float(high.max()))
-        ax.hlines(
-            place,
-            low,
-            high,
-            color=style.SKY,
-            linewidth=3.0 if mean.size < 15 else 2.0,
-            label=f"{style.percent(level)} interval",
-        )
+        width = 3.0 if mean.size < 15 else 2.0
+        ax.hlines(place, low, high, color=style.SKY, linewidth=width, label=f"{percent(level)} interval")
         ax.plot(mean, place, "o", color=style.BLUE, markersize=4.5, label=what)
-        ax.axvline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {style.figures(fleet)} h")
+        ax.axvline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {number(fleet)} h")
         ax.set_yticks(place, [style.plain(group_name(label), 18) for label in shown.index])
         if mean.size > 20:
             ax.tick_params(axis="y", labelsize=7)
@@ -128,19 +101,32 @@ def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "
     rank = place[np.unique(np.linspace(0, mean.size - 1, min(mean.size, DRAWN_GROUPS)).astype(int))]
     bottom = max(float(np.quantile(low, 0.01)), float(mean[0]) / 20)
     top = min(float(np.quantile(high, 0.99)), float(mean[-1]) * 20)
-    ax.set_yscale("log")
     style.decades(ax.yaxis, bottom, top)
     ax.vlines(
         rank + 1, low[rank], high[rank], color=style.SKY, linewidth=max(0.5, 180 / rank.size), alpha=0.75,
-        label=f"{style.percent(level)} interval", rasterized=rank.size > 300,
+        label=f"{percent(level)} interval", rasterized=rank.size > 300,
     )  # fmt: skip
     ax.plot(rank + 1, mean[rank], color=style.BLUE, linewidth=2.0, label=what)
-    ax.axhline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {style.figures(fleet)} h")
+    ax.axhline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {number(fleet)} h")
     ax.set_xlim(0.5 - 0.01 * mean.size, mean.size * 1.01 + 0.5)
     ax.set_ylim(bottom / 1.5, top * 1.5)
     return style.finish(
         ax, message, f"groups, from the shortest {what} to the longest", f"{what} (hours)", True, loc="upper left"
     )
+
+
+def count_axes(ax: Axes, edges: np.ndarray, top: float, logarithmic: bool, room: float, log_room: float) -> None:
+    """Axes of a histogram of nodes by their number of failures; `room` is left above the highest bar."""
+    from matplotlib.ticker import MaxNLocator
+
+    if logarithmic:
+        ax.set_yscale("symlog", linthresh=1)
+        ax.set_yticks([y for y in (0, 1, 10, 100, 1000, 10_000, 100_000) if y <= top * 3], minor=False)
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+    ax.set_ylim(0, top * (log_room if logarithmic else room))
+    span = edges[-1] - edges[0]
+    ax.set_xlim(edges[0] - 0.01 * span, edges[-1] * 1.02)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
 
 
 def group_name(label: Any) -> str:
@@ -159,29 +145,12 @@ def node_name(node: str) -> str:
     return f"node {node}" if str(node).isdecimal() else str(node)
 
 
-def _fleet(table: pd.DataFrame) -> float:
-    return float(table["hours"].sum() / max(table["failures"].sum(), 1))
-
-
-def _message(tally: NodeTally) -> str:
-    table = tally.table
-    outliers = tally.outliers
-    nodes = len(table)
-    if nodes == 1:
-        return f"The one node had {int(table['events'].iloc[0]):,} events"
-    if not outliers.empty:
-        return tally.headline.rstrip(".")
-    count, share = tally.share_of_top()
-    busiest = f"the busiest {count:,} of {nodes:,} have {style.percent(share)} of the events"
-    return f"No node stands out beyond chance; {busiest}"
-
-
 def _mean_message(what: str, mean: np.ndarray, low: np.ndarray, high: np.ndarray, fleet: float, unseen: int) -> str:
     if mean.size == 1:
-        return f"{what} {style.figures(mean[0])} h, between {style.figures(low[0])} and {style.figures(high[0])} h"
+        return f"{what} {number(mean[0])} h, between {number(low[0])} and {number(high[0])} h"
     apart = int(((high < fleet) | (low > fleet)).sum())
     text = (
-        f"{what} from {style.figures(mean[0])} to {style.figures(mean[-1])} h; "
+        f"{what} from {number(mean[0])} to {number(mean[-1])} h; "
         f"{apart:,} of {mean.size:,} intervals miss the common mean"
     )
     return f"{text} ({unseen:,} without a {'repair' if what == 'MTTR' else 'failure'})" if unseen else text

@@ -9,6 +9,7 @@ from scipy import stats
 
 from relfit.plotting import style
 from relfit.plotting._registry import plot
+from relfit.plotting.node_figures import count_axes
 from relfit.screening import OutlierNodes
 
 if TYPE_CHECKING:
@@ -21,23 +22,13 @@ _KINDS = 60  # of hours under observation told apart
 
 
 @plot.register(OutlierNodes)
-def outlier_nodes(found: OutlierNodes, ax: Axes | None = None) -> Axes:
-    """Nodes by their number of failures, the outlier nodes marked; what equal nodes would give, and what describes them best:
-    two classes of nodes, or rates that differ by degrees.
+def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
+    """Nodes by their number of failures, outlier nodes marked, against equal nodes and what describes them best.
 
-    Parameters
-    ----------
-    found : relfit.screening.OutlierNodes
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    That is two classes of nodes, or rates that differ by degrees.
     """
-    from matplotlib.ticker import MaxNLocator
-
     ax = style.axes(ax)
-    nodes = found.nodes
+    nodes = result.nodes
     events = nodes["events"].to_numpy(np.int64)
     if not events.sum():
         return style.empty(ax, "No node failed, as far as the records name nodes, so none stands out")
@@ -51,8 +42,8 @@ def outlier_nodes(found: OutlierNodes, ax: Axes | None = None) -> Axes:
     look: Any = {"align": "edge", "edgecolor": "white", "linewidth": 0.4}
     ax.bar(edges[:-1], good, width, color=style.SKY, label="nodes", **look)
     if flagged.any():
-        ax.bar(edges[:-1], bad, width, bottom=good, color=style.VERMILION, label="outlier_nodes", **look)
-    equal, best, worse, two, words = _expected(found, bins * width, width)
+        ax.bar(edges[:-1], bad, width, bottom=good, color=style.VERMILION, label="outlier nodes", **look)
+    equal, best, worse, two, words = _expected(result, bins * width, width)
     ax.stairs(equal, edges, color=style.ORANGE, linewidth=2.0, baseline=None, label="if all were equal")
     if words:
         ax.stairs(best, edges, color=style.INK, linewidth=1.6, baseline=None, label=words)
@@ -63,31 +54,13 @@ def outlier_nodes(found: OutlierNodes, ax: Axes | None = None) -> Axes:
     if worse.any():
         ax.stairs(worse, edges, color=style.INK, linewidth=1.2, linestyle=":", baseline=None, label="the bad class")
     top = max(float((good + bad).max()), float(equal.max()))
-    if top > 40:
-        ax.set_yscale("symlog", linthresh=1)
-        ax.set_yticks([y for y in (0, 1, 10, 100, 1000, 10_000, 100_000) if y <= top * 3], minor=False)
-        ax.yaxis.set_major_formatter("{x:,.0f}")
-        ax.set_ylim(0, top * 9)
-    else:
-        ax.set_ylim(0, top * 1.45)
-    ax.set_xlim(-0.5 - 0.01 * bins * width, (bins * width - 0.5) * 1.02)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
-    count = int(flagged.sum())
-    if count:
-        share = events[flagged].sum() / events.sum()
-        be = "fail" if count > 1 else "fails"
-        message = (
-            f"{count:,} of {len(nodes):,} nodes {be} more often than chance explains, with {style.percent(share)} of "
-            "the failures"
-        )
-    else:
-        message = f"None of {len(nodes):,} nodes fails more often than chance explains"
+    count_axes(ax, edges, top, top > 40, 1.45, 9)
     unit = "failures of a node" if width == 1 else f"failures of a node (in steps of {width})"
-    return style.finish(ax, message, unit, "nodes", True, loc="upper right", ncols=2, columnspacing=1.0)
+    return style.finish(ax, style.headline(result), unit, "nodes", True, loc="upper right", ncols=2, columnspacing=1.0)
 
 
 def _expected(
-    found: OutlierNodes, count: int, width: int
+    result: OutlierNodes, count: int, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, str]:
     """Expected nodes in each bar.
 
@@ -96,9 +69,9 @@ def _expected(
     """
     equal, best, worse, two = (np.zeros(count) for _ in range(4))
     at = np.arange(count)
-    rows = {str(row["system"]): row for _, row in found.classes.iterrows()}
+    rows = {str(row["system"]): row for _, row in result.classes.iterrows()}
     used = set()
-    for system, part in found.nodes.groupby("system", observed=True, sort=False):
+    for system, part in result.nodes.groupby("system", observed=True, sort=False):
         hours = part["hours"].to_numpy(float)
         watched = hours > 0.0
         if not watched.any():
@@ -120,7 +93,7 @@ def _expected(
             worse += other
         elif row is not None and how == "spread" and row["spread"] > 0.0:
             used.add("rates that differ by degrees")
-            shape = 1.0 / row["spread"] ** 2  # of the gamma law of the rates
+            shape = 1.0 / row["spread"] ** 2  # of the gamma distribution of the rates
             two += one + other
             best += weight @ stats.nbinom.pmf(at, shape, shape / (shape + rate * time[:, None]))
         else:

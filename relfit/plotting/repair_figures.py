@@ -13,6 +13,7 @@ from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.plotting.node_figures import group_name
 from relfit.screening import RepairKinds
+from relfit.text import number, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,19 +25,13 @@ _MOST_ROWS = 14
 _FITTED = ("ok", "one_class", "no_split")
 
 
-def repair_times(found: RepairKinds, ax: Axes | None = None, *, group: Any = None) -> Axes:
+def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: Any = None) -> Axes:
     """Repair times of one group on a log axis, with the quick and slow repairs fitted to them and the split.
 
     Parameters
     ----------
-    found : relfit.screening.RepairKinds
-    ax : matplotlib Axes, optional
     group : hashable, optional
         Such as a cause; the group with the most repairs when left out.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -44,10 +39,10 @@ def repair_times(found: RepairKinds, ax: Axes | None = None, *, group: Any = Non
         For a group that is not there, or a result that does not hold its repairs.
     """
     ax = style.axes(ax)
-    lives = found.lives
+    lives = result.lives
     if lives is None:
         raise ArgumentError("this result does not hold its repairs", remedy="make it with rf.repair_kinds")
-    rows = found.best()
+    rows = result.best()
     if not len(rows) or not rows["repairs"].sum():
         return style.empty(ax, "No repair was observed to its end, so there are no repair times to show")
     labels = list(lives.groups)
@@ -82,29 +77,27 @@ def repair_times(found: RepairKinds, ax: Axes | None = None, *, group: Any = Non
         if two:
             for part_of, values, colour in (("quick", share * quick, style.GREEN),
                                             ("slow", (1.0 - share) * slow, style.VERMILION)):  # fmt: skip
-                words = f"{part_of}: {style.percent(share if part_of == 'quick' else 1 - share)}"
+                words = f"{part_of}: {percent(share if part_of == 'quick' else 1 - share)}"
                 ax.plot(at, values, color=colour, linewidth=1.6, linestyle="--", label=words)
                 ax.fill_between(at, values, color=colour, alpha=0.15, linewidth=0)
         if np.isfinite(row["split"]) and row["status"] == "ok" and low < row["split"] < high:
             ax.axvline(row["split"], color=style.GREY, linewidth=1.4, linestyle=":",
-                       label=f"split {style.figures(row['split'])} h")  # fmt: skip
+                       label=f"split {number(row['split'])} h")  # fmt: skip
         top = max(top, float((share * quick + (1.0 - share) * slow).max()))
     style.decades(ax.xaxis, low, high)
     ax.set_xlim(low / 1.05, high * 1.05)
     ax.set_ylim(0, top * 1.45)
     if row["status"] == "ok":
         message = (
-            f"{name}: {style.percent(row['share_quick'])} quick repairs of {style.figures(row['mean_quick'])} h on "
-            f"average; the others take {style.figures(row['mean_slow'])} h"
+            f"{name}: {percent(row['share_quick'])} quick repairs of {number(row['mean_quick'])} h on "
+            f"average; the others take {number(row['mean_slow'])} h"
         )
     elif row["status"] == "too_few":
         message = f"{name}: too few repairs to tell quick from slow ones"
     elif row["status"] == "no_split":
-        message = (
-            f"{name}: two kinds of repair that no length tells apart, {style.figures(float(ended.mean()))} h on average"
-        )
+        message = f"{name}: two kinds of repair that no length tells apart, {number(float(ended.mean()))} h on average"
     else:
-        message = f"{name}: one kind of repair, {style.figures(float(ended.mean()))} h on average"
+        message = f"{name}: one kind of repair, {number(float(ended.mean()))} h on average"
     return style.finish(ax, message, "time to repair (hours)", "repairs (%)", True, ncols=2, loc="upper right")
 
 
@@ -118,20 +111,10 @@ def _density(row: pd.Series, kind: str, at: np.ndarray) -> np.ndarray:
 
 
 @plot.register(RepairKinds)
-def repair_classes(found: RepairKinds, ax: Axes | None = None) -> Axes:
-    """Means of quick and slow repairs of every group with their intervals, and the share of quick ones.
-
-    Parameters
-    ----------
-    found : relfit.screening.RepairKinds
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
+    """Means of quick and slow repairs of every group with their intervals, and the share of quick ones."""
     ax = style.axes(ax)
-    rows = found.best()
+    rows = result.best()
     shown = rows[rows["status"].isin(_FITTED)].sort_values("repairs", ascending=False, kind="stable")
     left_out = len(shown) - _MOST_ROWS
     shown = shown.head(_MOST_ROWS)
@@ -169,7 +152,7 @@ def repair_classes(found: RepairKinds, ax: Axes | None = None) -> Axes:
     ax.set_xlim(first / 1.5, last * max((last / first) ** 0.45, 3.0))
     style.decades(ax.xaxis, first / 1.5, last * 1.5)
     for y, status, part in zip(place, shown["status"], share, strict=True):
-        words = {"one_class": "one kind", "no_split": "no clear split"}.get(status, f"{style.percent(part)} quick")
+        words = {"one_class": "one kind", "no_split": "no clear split"}.get(status, f"{percent(part)} quick")
         ax.text(0.985, y, words, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8.5,
                 color=style.INK)  # fmt: skip
     names = [group_name(tuple(row)) if len(row) > 1 else str(row[0]) for row in shown[keys].to_numpy(dtype=object)]
@@ -177,13 +160,7 @@ def repair_classes(found: RepairKinds, ax: Axes | None = None) -> Axes:
     ax.set_yticks(place, [f"{style.plain(n, 14)} ({c:,})" for n, c in zip(names, counts, strict=True)])
     ax.grid(visible=False, axis="y")
     ax.set_ylim(-0.7, len(shown) + (0.9 if len(shown) < 8 else 1.4))
-    clear = int((shown["status"] == "ok").sum())
-    total = len(rows)
-    message = (
-        f"Repairs are of two kinds in {clear} of {total} group{'s' if total != 1 else ''}"
-        if clear
-        else "No group's repairs fall into quick and slow ones"
-    )
+    message = style.headline(result)
     if left_out > 0:
         message += f" ({left_out} smaller ones not shown)"
     return style.finish(

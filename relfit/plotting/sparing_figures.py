@@ -12,6 +12,7 @@ from relfit.planning.sparing.sparing_plan import SparingPlan
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.simulation.sparing_simulation import SparingSimulation
+from relfit.text import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,17 +38,7 @@ _MARKERS = "osD^vP"
 
 @plot.register(SparingEvaluation)
 def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
-    """Where the GPU hours go under each strategy, best first (at most ten); of several cases, their mean.
-
-    Parameters
-    ----------
-    evaluation : SparingEvaluation
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-    """
+    """Where the GPU hours go under each strategy, best first (at most ten); of several cases, their mean."""
     cases = tuple(range(1, evaluation.cett.ndim))
     goodput = evaluation.goodput.mean(axis=cases)
     order = np.argsort(-goodput, kind="stable")[:_ROWS]
@@ -65,12 +56,8 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
     ax.set_yticks(at, [f"{labels[i]}: {goodput[i]:,.0f} GPUs" for i in order])
     ax.invert_yaxis()
     ax.set_xlim(0.0, 100.0)
-    best = int(order[0])
-    message = (
-        f"blocks of {labels[best]} GPUs do most: {100 * evaluation.cett[best].mean():.1f} % of GPU hours are useful"
-    )
-    style.finish(ax, message, "share of GPU hours [%]", "GPUs/working GPUs per block: goodput")
-    style.title(ax, message, room=0.75)
+    style.finish(ax, style.headline(evaluation), "share of GPU hours [%]", "GPUs/working GPUs per block: goodput")
+    style.title(ax, style.headline(evaluation), room=0.75)
     whole: Any = ax.get_figure(root=True)
     height = ax.get_position().height * whole.get_size_inches()[1]
     ax.legend(
@@ -86,31 +73,21 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
 
 
 @plot.register(SparingMap)
-def decision_map(found: SparingMap, ax: Axes | None = None) -> Axes:
-    """Which strategy is best where, with the boundaries between them.
-
-    Parameters
-    ----------
-    found : SparingMap
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-    """
+def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
+    """Which strategy is best where, with the boundaries between them."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
     ax = style.axes(ax, (6.8, 4.6))
     ax.grid(visible=False)
-    won = np.bincount(found.winner.ravel(), minlength=len(found.evaluation.labels))
+    won = np.bincount(result.winner.ravel(), minlength=len(result.evaluation.labels))
     order = [int(i) for i in np.argsort(-won, kind="stable") if won[i]]
-    shown = np.searchsorted(np.sort(order), found.winner)
+    shown = np.searchsorted(np.sort(order), result.winner)
     palette = dict(zip(order, _tints(len(order)), strict=True))
     colours = ListedColormap([palette[i] for i in sorted(order)])
     ax.pcolormesh(
-        found.mtbf,
-        found.mttr,
+        result.mtbf,
+        result.mttr,
         shown,
         cmap=colours,
         vmin=-0.5,
@@ -118,19 +95,17 @@ def decision_map(found: SparingMap, ax: Axes | None = None) -> Axes:
         shading="nearest",
         rasterized=True,
     )
-    if len(found.boundaries):
-        ax.plot(found.boundaries["mtbf"], found.boundaries["mttr"], ".", color=style.INK, markersize=2.2)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    style.decades(ax.xaxis, float(found.mtbf[0]), float(found.mtbf[-1]))
-    style.decades(ax.yaxis, float(found.mttr[0]), float(found.mttr[-1]))
-    labels = found.evaluation.labels
+    if len(result.boundaries):
+        ax.plot(result.boundaries["mtbf"], result.boundaries["mttr"], ".", color=style.INK, markersize=2.2)
+    style.decades(ax.xaxis, float(result.mtbf[0]), float(result.mtbf[-1]))
+    style.decades(ax.yaxis, float(result.mttr[0]), float(result.mttr[-1]))
+    labels = result.evaluation.labels
     patches = [
-        Patch(color=palette[i], label=f"{labels[i]} ({100 * won[i] / won.sum():.0f} %)") for i in order[: len(_COLOURS)]
+        Patch(color=palette[i], label=f"{labels[i]} ({percent(won[i] / won.sum())})") for i in order[: len(_COLOURS)]
     ]
     style.finish(
         ax,
-        f"blocks of {labels[order[0]]} GPUs are best at {100 * won[order[0]] / won.sum():.0f} % of the points",
+        f"blocks of {labels[order[0]]} GPUs are best at {percent(won[order[0]] / won.sum())} of the points",
         "MTBF of a tray [h]",
         "MTTR [h]",
     )
@@ -148,47 +123,36 @@ def _tints(count: int) -> list[str]:
     """As many colours as needed; those of the palette, then lighter and lighter."""
     from matplotlib.colors import to_hex, to_rgb
 
-    found = []
+    colours = []
     for i in range(count):
         base = np.array(to_rgb(style.PALETTE[i % len(style.PALETTE)]))
         light = 0.25 + 0.65 * min(i // len(style.PALETTE), 4) / 4.0
         red, green, blue = (base + light * (1.0 - base)).tolist()
-        found.append(to_hex((red, green, blue)))
-    return found
+        colours.append(to_hex((red, green, blue)))
+    return colours
 
 
 @plot.register(SparingSensitivity)
-def sensitivity(found: SparingSensitivity, ax: Axes | None = None, *, by: str = "mtbf") -> Axes:
+def sensitivity(result: SparingSensitivity, ax: Axes | None = None, *, by: str = "mtbf") -> Axes:
     """Goodput of every strategy as MTBF or MTTR is multiplied.
 
     Parameters
     ----------
-    found : SparingSensitivity
-    ax : matplotlib Axes, optional
     by : {"mtbf", "mttr"}
-
-    Returns
-    -------
-    matplotlib Axes
     """
     ax = style.axes(ax, (6.8, 4.2))
-    goodput = found.goodput[by]
+    goodput = result.goodput[by]
     order = np.argsort(-goodput.max(axis=1), kind="stable")[: len(style.PALETTE)]
     for k, i in enumerate(order):
         ax.plot(
-            found.factors, goodput[i], marker=_MARKERS[k % len(_MARKERS)], markersize=4, color=style.PALETTE[k],
-            label=found.labels[i],
+            result.factors, goodput[i], marker=_MARKERS[k % len(_MARKERS)], markersize=4, color=style.PALETTE[k],
+            label=result.labels[i],
         )  # fmt: skip
-    if found.factors.size > 1 and found.factors.min() > 0.0:
-        ax.set_xscale("log")
-        style.decades(ax.xaxis, float(found.factors.min()), float(found.factors.max()))
-    middle = int(np.argmin(np.abs(found.factors - 1.0)))
-    best = int(goodput[:, middle].argmax())
-    ends = goodput[best, -1] / max(float(goodput[best, middle]), 1e-300) - 1.0
+    if result.factors.size > 1 and result.factors.min() > 0.0:
+        style.decades(ax.xaxis, float(result.factors.min()), float(result.factors.max()))
     return style.finish(
         ax,
-        f"{found.factors[-1]:g} times the {by.upper()} changes the goodput of {found.labels[best]} by "
-        f"{style.percent(ends, '+')}",
+        style.headline(result),
         f"factor on the {by.upper()}",
         "goodput [GPUs]",
         legend=True,
@@ -199,58 +163,38 @@ def sensitivity(found: SparingSensitivity, ax: Axes | None = None, *, by: str = 
 
 
 @plot.register(SparingPlan)
-def uncertain_spares(found: SparingPlan, ax: Axes | None = None) -> Axes:
-    """How often each number of spare blocks is the best one over the draws.
-
-    Parameters
-    ----------
-    found : SparingPlan
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-    """
+def uncertain_spares(result: SparingPlan, ax: Axes | None = None) -> Axes:
+    """How often each number of spare blocks is the best one over the draws."""
     ax = style.axes(ax)
-    spare = found.over_draws.spare_blocks[0]
+    spare = result.over_draws.spare_blocks[0]
     values, counts = np.unique(spare, return_counts=True)
     step = float(np.diff(values).min()) if values.size > 1 else 1.0
     ax.bar(values, 100.0 * counts / spare.size, width=0.85 * step, color=style.SKY)
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-    row = found.intervals.set_index("quantity").loc["spare_blocks"]
+    row: Any = result.intervals.set_index("quantity").loc["spare_blocks"]
     ax.set_xlim(float(values.min()) - step - 0.5, float(values.max()) + step + 0.5)
     ax.set_ylim(0.0, 130.0 * counts.max() / spare.size)  # room for the legend
     ax.axvspan(row["low"] - 0.5 * step, row["high"] + 0.5 * step, color=style.PALE, zorder=0)
     ax.axvline(row["estimate"], color=style.VERMILION, label=f"best for the estimates: {row['estimate']:.0f}")
     ax.axvline(
-        float(found.robust.spare_blocks.flat[0]), color=style.INK, linestyle=(0, (3, 2)),
-        label=f"robust: {int(found.robust.spare_blocks.flat[0])} ({found.robust.labels[0]})",
+        float(result.robust.spare_blocks.flat[0]), color=style.INK, linestyle=(0, (3, 2)),
+        label=f"robust: {int(result.robust.spare_blocks.flat[0])} ({result.robust.labels[0]})",
     )  # fmt: skip
     return style.finish(
         ax,
-        f"{row['estimate']:.0f} spare blocks per zone ({row['low']:.0f}-{row['high']:.0f})",
-        f"best number of spare blocks per zone ({found.over_draws.labels[0]})",
+        style.headline(result),
+        f"best number of spare blocks per zone ({result.over_draws.labels[0]})",
         "share of draws [%]",
         legend=True,
     )
 
 
 @plot.register(SparingSimulation)
-def simulated_hours(found: SparingSimulation, ax: Axes | None = None) -> Axes:
-    """Simulated shares of GPU hours beside those of the closed form.
-
-    Parameters
-    ----------
-    found : SparingSimulation
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    table = found.shares
+def simulated_hours(result: SparingSimulation, ax: Axes | None = None) -> Axes:
+    """Simulated shares of GPU hours beside those of the closed form."""
+    table = result.shares
     table = table[(table["simulated"] > _SEEN) | (table["closed_form"] > _SEEN)]
     ax = style.axes(ax, (6.8, 1.4 + 0.42 * len(table)))
     ax.grid(visible=False, axis="y")
@@ -264,7 +208,7 @@ def simulated_hours(found: SparingSimulation, ax: Axes | None = None) -> Axes:
     ax.invert_yaxis()
     return style.finish(
         ax,
-        f"the closed form's CETT is {100 * found.error:+.2f} % off the simulated {100 * found.cett:.2f} %",
+        style.headline(result),
         "share of GPU hours [%]",
         "",
         legend=True,

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,16 +28,20 @@ __all__ = [
     "VERMILION",
     "FamilyMark",
     "axes",
+    "dates",
+    "days",
     "decades",
     "empty",
     "family_mark",
-    "figures",
     "finish",
+    "headline",
     "look",
-    "percent",
     "plain",
+    "steps",
     "title",
 ]
+
+FloatArray = npt.NDArray[np.float64]
 
 # Okabe and Ito (2008), "Color Universal Design": told apart by all common kinds of colour vision
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
@@ -120,34 +131,11 @@ def plain(text: Any, longest: int = 28) -> str:
     return f" {shown}" if shown.startswith("_") else shown  # a legend leaves out labels that begin with an underscore
 
 
-def figures(value: float) -> str:
-    """A number to three figures, written out.
-
-    Examples
-    --------
-    >>> figures(37272.4), figures(3.0712), figures(0.00123)
-    ('37,300', '3.07', '0.00123')
-    """
-    if value == 0 or value != value or abs(value) == float("inf"):
-        return f"{value:g}"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.10g}"
-
-
-def percent(value: float, sign: str = "") -> str:
-    """A share in percent.
-
-    Examples
-    --------
-    >>> percent(0.123), percent(0.123, "+")
-    ('12 %', '+12 %')
-    """
-    return f"{100 * value:{sign}.0f} %"
-
-
 def decades(axis: Any, low: float, high: float) -> None:
-    """Plain numbers on a logarithmic axis, as many as have room, at most seven, and no small ticks."""
+    """Make an axis logarithmic, with plain numbers, as many as have room, at most seven, and no small ticks."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
 
     first, last = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
     inside: list[float] = []
@@ -174,6 +162,85 @@ def decades(axis: Any, low: float, high: float) -> None:
 def _written(value: float) -> str:
     """A tick's number without an exponent, from a hundred-millionth on."""
     return f"{value:,.10f}".rstrip("0").rstrip(".") if 1e-8 <= abs(value) < 1e-4 else f"{value:,.10g}"
+
+
+def days(times: pd.DatetimeIndex) -> FloatArray:
+    """Matplotlib's days, on the clocks of the times."""
+    return np.asarray(times.tz_localize(None).as_unit("ns").astype("int64"), dtype=float) / 86.4e12
+
+
+def dates(ax: Axes, edges: FloatArray, offset: bool = True) -> None:
+    """Dates from the first to the last of the edges (matplotlib's days) on the horizontal axis."""
+    import matplotlib.dates
+
+    made: Any = matplotlib.dates  # its classes carry no types
+    locator = made.AutoDateLocator(minticks=3, maxticks=7)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(made.ConciseDateFormatter(locator, show_offset=offset))
+    ax.set_xlim(float(edges[0]), float(edges[-1]))
+
+
+def steps(
+    ax: Axes,
+    edges: FloatArray,
+    value: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    *,
+    colour: str,
+    shade: str | None = None,
+    label: str | None = None,
+    limits: str | None = None,
+    alpha: float = 0.25,
+    **line: Any,
+) -> None:
+    """A step function with its limits.
+
+    Parameters
+    ----------
+    edges : ndarray of float, shape (steps + 1,)
+        Where each step begins, and where the last one ends.
+    value, low, high : ndarray of float, shape (steps,)
+        NaN is not drawn.
+    colour, shade : str
+        Of the line and of the limits; one for both when `shade` is left out.
+    label, limits : str, optional
+        Of the line and of the limits, for the legend.
+    alpha : float
+        Of the limits.
+    **line
+        For the line.
+    """
+    if np.isfinite(low).any():
+        ax.fill_between(
+            edges, np.append(low, low[-1]), np.append(high, high[-1]), step="post", color=shade or colour,
+            alpha=alpha, linewidth=0, label=limits,
+        )  # fmt: skip
+    ax.stairs(value, edges, baseline=None, color=colour, label=label, **{"linewidth": 1.8, **line})
+
+
+def headline(result: Result, longest: int = 135) -> str:
+    r"""What a result says, as far as it fits a title: whole parts of its headline, with names taken literally.
+
+    Examples
+    --------
+    >>> from relfit.results import Result
+    >>> class Long(Result):
+    ...     headline = "Half of it (p < 0.001; 0.4 to 0.6) costs 3 $; the rest depends."
+    >>> headline(Long(), 60)
+    'Half of it (p < 0.001; 0.4 to 0.6) costs 3 \\$'
+    >>> headline(Long())
+    'Half of it (p < 0.001; 0.4 to 0.6) costs 3 \\$; the rest depends'
+    """
+    text = result.headline.rstrip(".")
+    ends = [
+        end.start()
+        for end in re.finditer(r"[;:.] | \(", text)
+        if text.count("(", 0, end.start()) == text.count(")", 0, end.start())
+    ]
+    if len(text) > longest and ends:
+        text = text[: max((end for end in ends if end <= longest), default=ends[0])]
+    return text.replace("$", r"\$")
 
 
 def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:

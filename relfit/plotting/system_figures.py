@@ -12,8 +12,8 @@ from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.results import Interval
-from relfit.system import System
-from relfit.text import p_value
+from relfit.system import System, SystemsBySize
+from relfit.text import number, percent
 from relfit.validation._calibration_curve import CalibrationCurve
 from relfit.validation.replay_results import Replay
 from relfit.validation.system_chi_square import SystemChiSquare
@@ -21,7 +21,7 @@ from relfit.validation.system_chi_square import SystemChiSquare
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["calibration", "chi_square_bins", "interval_band", "reliability_curve"]
+__all__ = ["by_size", "calibration", "chi_square_bins", "interval_band", "reliability_curve"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,6 +38,8 @@ _NAMES = {
 }
 _POINTS = 80
 _DRAWS = 399
+_DRAWS_BY_SIZE = 199
+_BY_SIZE = ("reliability", "hazard", "mttf")
 
 
 def reliability_curve(
@@ -53,19 +55,13 @@ def reliability_curve(
 
     Parameters
     ----------
-    system : System
     until : float or duration, optional
         Longest job; where reliability falls to 2 % when left out.
-    ax : matplotlib Axes, optional
     level : float or None
         Of the band; None draws none.
     label : str, optional
         For the legend.
     colour : str
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------
@@ -84,17 +80,87 @@ def reliability_curve(
     ax = style.axes(ax)
     value = system.reliability(x)
     ax.plot(x, value, color=colour, linewidth=1.8, label=style.plain(label or f"{system.n_nodes} nodes"))
-    message = f"a job of {style.figures(last)} h on {system.n_nodes:,} nodes survives with {style.percent(value[-1])}"
+    message = f"a job of {number(last)} h on {system.n_nodes:,} nodes survives with {percent(value[-1])}"
     if level is not None and system.origin is not None:
-        found = system.interval("reliability", x, level, n_draws=_DRAWS)
+        limits = system.interval("reliability", x, level, n_draws=_DRAWS)
         ax.fill_between(
-            x, found.low, found.high, color=colour, alpha=0.18, linewidth=0,
-            label=f"{100 * level:g} % limits",
+            x, limits.low, limits.high, color=colour, alpha=0.18, linewidth=0,
+            label=f"{percent(level)} limits",
         )  # fmt: skip
-        message += f" ({100 * level:g} % limits {style.percent(found.low[-1])} to {style.percent(found.high[-1])})"
+        message += f" ({percent(level)} limits {percent(limits.low[-1])} to {percent(limits.high[-1])})"
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, last)
     return style.finish(ax, message, "length of the job (hours)", "reliability", True)
+
+
+@plot.register(SystemsBySize)
+def by_size(
+    result: SystemsBySize,
+    quantity: str = "reliability",
+    ax: Axes | None = None,
+    *,
+    level: float | None = 0.95,
+    **line: Any,
+) -> Axes:
+    """A quantity of the first k nodes for every k (reliability-aware allocation, Figures 4.8 and 4.9).
+
+    Parameters
+    ----------
+    quantity : {"reliability", "hazard", "mttf"}
+    level : float or None
+        Of the band of systems that were made from fits; None draws none.
+    **line
+        For the lines.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Logarithmic where the quantity spans more than a factor of twenty.
+
+    Raises
+    ------
+    ArgumentError
+        For another quantity.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> from matplotlib.figure import Figure
+    >>> result = rf.System(rf.families.Weibull(0.8606, [1542.0] * 50), ages=200.0).by_size("24h")
+    >>> by_size(result, "mttf", ax=Figure().add_subplot()).get_xlabel()
+    'nodes'
+    """
+    if quantity not in _BY_SIZE:
+        raise ArgumentError(f"no quantity {quantity!r} by size", remedy=f"use one of {', '.join(_BY_SIZE)}")
+    ax = style.axes(ax)
+    k = result.sizes
+    table = getattr(result, quantity).reshape(k.size, -1)
+    horizons = result.horizon.reshape(-1) if quantity != "mttf" else np.zeros(1)
+    shown = np.unique(np.geomspace(1, k.size, 400).round().astype(np.int64)) - 1 if k.size > 400 else np.arange(k.size)
+    band = level is not None and result.system.origin is not None
+    limits = result.interval(quantity, float(level or 0.95), n_draws=_DRAWS_BY_SIZE) if band else None
+    for i, horizon in enumerate(horizons):
+        colour = style.PALETTE[i % len(style.PALETTE)]
+        label = None if quantity == "mttf" else f"after {number(float(horizon))} h"
+        ax.plot(k[shown], table[shown, i], **{"color": colour, "linewidth": 1.8, "label": label, **line})
+        if limits is not None:
+            low, high = (end.reshape(k.size, -1)[shown, i] for end in (limits.low, limits.high))
+            ax.fill_between(
+                k[shown], low, high, color=colour, alpha=0.18, linewidth=0,
+                label=f"{percent(limits.level)} limits" if i == 0 else None,
+            )  # fmt: skip
+    if k.size > 1000:
+        ax.set_xscale("log")
+    values = table[shown][np.isfinite(table[shown]) & (table[shown] > 0.0)]
+    if quantity == "reliability":
+        ax.set_ylim(0.0, 1.02)
+    elif values.size and values.max() > 20.0 * values.min():
+        style.decades(ax.yaxis, float(values.min()), float(values.max()))
+    write = percent if quantity == "reliability" else number
+    after = "" if quantity == "mttf" else f" after {number(float(horizons[0]))} h"
+    message = f"{_NAMES[quantity].split(' (')[0]}{after} goes from {write(float(table[0, 0]))} with one node to "
+    message += f"{write(float(table[-1, 0]))} with {k.size:,}"
+    return style.finish(ax, message, "nodes", _NAMES[quantity], quantity != "mttf" or band)
 
 
 @plot.register(Interval)
@@ -105,7 +171,6 @@ def interval_band(result: Interval, ax: Axes | None = None, *, colour: str = sty
     ----------
     result : Interval
         By size with one argument at most, or over an argument of one dimension.
-    ax : matplotlib Axes, optional
     colour : str
 
     Examples
@@ -113,8 +178,8 @@ def interval_band(result: Interval, ax: Axes | None = None, *, colour: str = sty
     >>> import relfit as rf
     >>> from matplotlib.figure import Figure
     >>> fits = rf.fit(rf.LifeData.from_array(rf.families.Weibull(0.8, 1000.0).sample(60, rng=1)), "weibull")
-    >>> found = rf.system_from_fits(fits, nodes=4).interval("hazard", [1.0, 24.0, 72.0])
-    >>> interval_band(found, ax=Figure().add_subplot()).get_ylabel()
+    >>> result = rf.system_from_fits(fits, nodes=4).interval("hazard", [1.0, 24.0, 72.0])
+    >>> interval_band(result, ax=Figure().add_subplot()).get_ylabel()
     'failure rate (per hour)'
     """
     if "nodes" in result.labels.names and result.labels.nlevels > 1:
@@ -132,7 +197,7 @@ def interval_band(result: Interval, ax: Axes | None = None, *, colour: str = sty
     value, low, high = (np.ravel(v)[order] for v in (result.estimate, result.low, result.high))
     shown = np.isfinite(value)
     name = _NAMES.get(result.quantity, result.quantity)
-    limits = f"{100 * result.level:g} % limits"
+    limits = f"{percent(result.level)} limits"
     if x.size == 1:
         ax.errorbar([0.0], value, yerr=[value - low, high - value], fmt="o", color=colour, capsize=4, label=limits)
         ax.set_xticks([])
@@ -142,13 +207,13 @@ def interval_band(result: Interval, ax: Axes | None = None, *, colour: str = sty
     if result.quantity in ("reliability", "cdf"):
         ax.set_ylim(0.0, 1.02)
     last = np.flatnonzero(shown)[-1] if shown.any() else 0
-    at = "" if x.size == 1 else f" at {style.figures(float(x[last]))}{' nodes' if where == 'nodes' else ''}"
+    at = "" if x.size == 1 else f" at {number(float(x[last]))}{' nodes' if where == 'nodes' else ''}"
     message = (
-        f"{name.split(' (')[0]}{at}: {style.figures(float(value[last]))}, "
-        f"limits {style.figures(float(low[last]))} to {style.figures(float(high[last]))}"
+        f"{name.split(' (')[0]}{at}: {number(float(value[last]))}, "
+        f"limits {number(float(low[last]))} to {number(float(high[last]))}"
     )
     if where == "nodes" and result.at is not None:
-        name += f" after {style.figures(float(result.at.ravel()[0]))} h"
+        name += f" after {number(float(result.at.ravel()[0]))} h"
     return style.finish(ax, message, where, name, True)
 
 
@@ -165,8 +230,6 @@ def calibration(
 
     Parameters
     ----------
-    result : Replay or CalibrationCurve
-    ax : matplotlib Axes, optional
     families : str or list of str, optional
         Of a replay; all when left out.
     bins : int, optional
@@ -178,8 +241,8 @@ def calibration(
     >>> from matplotlib.figure import Figure
     >>> from relfit.validation import calibration_curve
     >>> p = np.linspace(0.05, 0.95, 500)
-    >>> found = calibration_curve(p, np.random.default_rng(1).random(500) < p, bins=5)
-    >>> calibration(found, ax=Figure().add_subplot()).get_xlabel()
+    >>> result = calibration_curve(p, np.random.default_rng(1).random(500) < p, bins=5)
+    >>> calibration(result, ax=Figure().add_subplot()).get_xlabel()
     'predicted reliability'
     """
     ax = style.axes(ax, (5.4, 5.2))
@@ -192,9 +255,9 @@ def calibration(
     bottom = min(_rounded_down(min(float(c.low.min()) for c in curves)), left)
     start = left if 1.0 - bottom > 2.0 * (1.0 - left) else bottom  # a square, unless predictions are all alike
     ax.plot([bottom, 1.0], [bottom, 1.0], color=style.GREY, linewidth=1.0, zorder=1)
-    for number, curve in enumerate(curves):
+    for nth, curve in enumerate(curves):
         mark = style.family_mark(curve.name)
-        shift = 0.004 * (1.0 - start) * (number - 0.5 * (len(curves) - 1))  # so that limits do not hide each other
+        shift = 0.004 * (1.0 - start) * (nth - 0.5 * (len(curves) - 1))  # so that limits do not hide each other
         reach = np.maximum(np.stack([curve.observed - curve.low, curve.high - curve.observed]), 0.0)
         ax.errorbar(
             curve.predicted + shift, curve.observed, yerr=reach, fmt=mark.marker, color=mark.colour, markersize=5,
@@ -209,9 +272,9 @@ def calibration(
     off = first.observed - first.predicted
     worst = int(np.argmax(np.abs(off)))
     inside = f"{int(first.inside.sum())} of {first.count.size} bins"
-    message = f"{first.name}: {inside} agree within {100 * first.level:g} % limits"
+    message = f"{first.name}: {inside} agree within {percent(first.level)} limits"
     if not first.inside.all():
-        message += f"; farthest off at {style.percent(first.predicted[worst])}: {100 * off[worst]:+.0f} points"
+        message += f"; farthest off at {percent(first.predicted[worst])}: {100 * off[worst]:+.0f} points"
     return style.finish(
         ax,
         message,
@@ -232,19 +295,14 @@ def _rounded_down(share: float) -> float:
 def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     """Observed and expected numbers of failures by time to failure (reliability-aware allocation, Figure 4.3).
 
-    Parameters
-    ----------
-    result : SystemChiSquare
-    ax : matplotlib Axes, optional
-
     Examples
     --------
     >>> import relfit as rf
     >>> from matplotlib.figure import Figure
     >>> from relfit.validation import chi_square
     >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
-    >>> found = chi_square(system.sample(100, rng=1), system)
-    >>> chi_square_bins(found, ax=Figure().add_subplot()).get_ylabel()
+    >>> result = chi_square(system.sample(100, rng=1), system)
+    >>> chi_square_bins(result, ax=Figure().add_subplot()).get_ylabel()
     'failures'
     """
     ax = style.axes(ax, (7.2, 4.0))
@@ -256,15 +314,11 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
         place, result.contributions, np.maximum(result.observed, result.expected), strict=True
     ):  # fmt: skip
         ax.text(x, high + 0.015 * top, f"{value:.2f}", ha="center", va="bottom", fontsize=8, color=style.INK)
-    ends = [style.figures(float(edge)) for edge in result.edges[:-1]]
+    ends = [number(float(edge)) for edge in result.edges[:-1]]
     labels = [f"{a} to {b}" for a, b in pairwise(ends)] + [f"over {ends[-1]}"]
     ax.set_xticks(place, labels)
     if len(labels) > 7:
         ax.tick_params(axis="x", rotation=30)
     ax.grid(visible=False, axis="x")
     ax.set_ylim(0.0, 1.16 * top)
-    message = (
-        f"{'disagrees' if result.rejected else 'agrees'}: chi-square {result.statistic:.3f} (shares above the bars), "
-        f"critical {result.critical:.3f} at {result.degrees} degrees of freedom, {p_value(result.p)}"
-    )
-    return style.finish(ax, message, "time to failure (hours)", "failures", True)
+    return style.finish(ax, style.headline(result), "time to failure (hours)", "failures", True)

@@ -53,7 +53,7 @@ def steady(m: ReportData) -> Section:
         sentences.append(processes.headline)
         figures.append(draw("processes", plotting.processes, processes, size=_SMALL))
     elif curve is not None:
-        figures.append(draw("cumulative", plotting.mean_cumulative, curve, size=_SMALL))
+        figures.append(draw("cumulative", plotting.step_curves, curve, size=_SMALL))
     if each is not None and (each.status == "ok").any():
         shares, adjusted = each.share(0.05), each.share(0.05, adjusted=True)
         table = pd.DataFrame(

@@ -34,24 +34,24 @@ def title(ax: Axes) -> str:
 
 def test_figures_of_checkpoints() -> None:
     plan = plan_checkpoints("20000h", Checkpoint("4h", "5min", "10min"), nodes=1000, events=12)
-    assert title(rf.plot(plan)).startswith("Save every 1.77 hours: 9.6 % of the time is lost")
+    assert title(rf.plot(plan)).startswith(plan.headline.rstrip("."))
     assert title(rf.plot(plan_checkpoints("1min", Checkpoint(save="2h")))).startswith("No interval makes progress")
     aged = plan_checkpoints(Weibull(0.6, 24.0), Checkpoint(save="5min"), schedule=True)
     assert aged.schedule is not None
-    assert title(schedule_intervals(aged.schedule)).startswith("Grow the intervals")
+    assert title(schedule_intervals(aged.schedule)).startswith("Intervals growing from")
     assert title(rf.plot(plan_checkpoints(24, Checkpoint(save="5min", slowed=0.0)))).startswith("Save all the time")
 
 
 def test_figures_of_migration_and_replication() -> None:
     pays = plan_migration(8760, Checkpoint(None, "5min", "5min"), "1min", "2.5min", nodes=4096, recall=0.7)
-    assert title(rf.plot(pays)).startswith("Migration pays")
+    assert title(rf.plot(pays)).endswith("migration pays")
     dear = plan_migration(8760, Checkpoint(None, "1s", "1s"), "1h", "1s", nodes=4096, sequential=True)
-    assert title(rf.plot(dear)).startswith("Do without migration")
-    assert "from 35,472 nodes on" in title(
+    assert title(rf.plot(dear)).endswith("do without migration")
+    assert "pairs pay from 35,472 nodes on" in title(
         rf.plot(plan_replication(43_800, Checkpoint(None, "10min", "10min"), nodes=10_000))
     )
     found = compare_strategies([100, 10_000, 1_000_000], [720.0, 7200.0], "5min", "5min", "2min")
-    assert title(rf.plot(found)).startswith("Best strategy")
+    assert title(rf.plot(found)).startswith("Of 6 cases the best are")
     assert title(rf.plot(compare_strategies([100], [720.0], 1))).startswith("A map needs")
 
 

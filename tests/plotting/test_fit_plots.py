@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import walk_packages
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import relfit as rf
 from relfit import plotting
+from relfit.nonparametric import kaplan_meier, nelson_aalen
+from relfit.results import Result
+
+TABLES: set[str] = set()
+"""Results without a figure: their table says it all, or they are drawn as part of another."""
 
 
 def sample(n: int = 60) -> rf.LifeData:
@@ -63,6 +71,38 @@ def test_what_cannot_be_drawn_says_why() -> None:
     assert "fewer than two" in " ".join(text.get_text() for text in ax.texts) + ax.get_title(loc="left")
     with pytest.raises(rf.ArgumentError, match="no group 7"):
         plotting.probability_plot(fits, 7, Figure().add_subplot())
+
+
+def test_survival_steps_from_one_within_its_limits() -> None:
+    curve = kaplan_meier(rf.LifeData.from_array([3.0, 1.0, 2.0, 5.0, 9.0], observed=[True, True, True, True, False]))
+    ax = rf.plot(curve, ax=Figure().add_subplot())
+    values, edges, _ = ax.patches[0].get_data()
+    assert values == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2])
+    assert edges[:-1] == pytest.approx([0.0, 1.0, 2.0, 3.0, 5.0])
+    band = ax.collections[0].get_paths()[0].vertices
+    assert band[(band[:, 0] > 3.0) & (band[:, 0] < 5.0), 1].size == 0  # the band steps as the curve does
+    assert sorted(set(np.round(band[band[:, 0] == 2.0, 1], 9)))[0] == pytest.approx(curve.low[1])
+    assert ax.get_ylim() == (0.0, 1.02)
+
+
+def test_cumulative_hazard_begins_at_zero() -> None:
+    curve = nelson_aalen(rf.LifeData.from_array([1.0, 2.0, 4.0]))
+    values, _, _ = rf.plot(curve, ax=Figure().add_subplot()).patches[0].get_data()
+    assert values == pytest.approx([0.0, 1 / 3, 1 / 3 + 1 / 2, 1 / 3 + 1 / 2 + 1])
+
+
+def kinds(base: type[Result]) -> set[type[Result]]:
+    """All results of relfit that derive from a base."""
+    below = {kind for kind in base.__subclasses__() if kind.__module__.startswith("relfit.")}
+    return below.union(*(kinds(kind) for kind in below)) if below else below
+
+
+def test_every_result_has_a_figure_or_is_a_table_alone() -> None:
+    for module in walk_packages(rf.__path__, "relfit."):
+        if "__main__" not in module.name:
+            import_module(module.name)
+    without = {kind.__name__ for kind in kinds(Result) if plotting.plot.dispatch(kind) is plotting.plot.dispatch(object)}
+    assert without == TABLES
 
 
 def test_what_has_no_figure_is_an_error_that_names_what_has() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 
 from papers import allocation
@@ -24,18 +25,16 @@ def test_a_job_that_never_ends_and_one_node() -> None:
     ax = plotting.completion_by_size(best_size(system, 1e5, Amdahl(0.5)), ax=Figure().add_subplot())
     assert "no number of nodes" in ax.get_title(loc="left")
     ax = plotting.completion_curve(completion_time(system, 1e5), ax=Figure().add_subplot())
-    assert "will not finish" in ax.get_title(loc="left")
+    assert "will not finish" in ax.get_title(loc="left").replace("\n", " ")
     ax = plotting.completion_by_size(best_size(System(Weibull(0.8, [1e3])), 10.0), ax=Figure().add_subplot())
     assert ax.get_xlabel() == "nodes"
 
 
-def test_curves_of_the_figures() -> None:
-    shapes = allocation.figure_6_3([0.5, 0.9], nodes=50)
-    assert len(plotting.completion_by_shape(shapes, ax=Figure().add_subplot()).lines) == 2
-    assert len(plotting.speedup_curves(allocation.figure_6_4([0.9], nodes=50), ax=Figure().add_subplot()).lines) == 2
-    table = allocation.figure_6_7b(nodes=20, works=(100.0, 1000.0), orders=2)
-    assert len(plotting.best_size_by_work(table, ax=Figure().add_subplot()).lines) == 2
-    done = plotting.completion_curve(completion_time(System(Weibull(0.8, [1e3] * 4)), 100.0), ax=Figure().add_subplot())
-    curve = np.asarray(done.lines[0].get_ydata())
+def test_the_chance_to_be_done_by_then() -> None:
+    done = completion_time(System(Weibull(0.8, [1e3] * 4)), 100.0)
+    ax = plotting.completion_curve(done, ax=Figure().add_subplot())
+    time, curve = ax.lines[0].get_data()
+    assert curve == pytest.approx(100.0 * done.finish_probability(time))
     assert (np.diff(curve) >= -1e-9).all()
     assert 98.0 < curve[-1] <= 100.0
+    assert ax.lines[1].get_xdata()[0] == pytest.approx(done.expected)

@@ -77,13 +77,13 @@ def test_draws_into_the_axes_given(figure: Callable[..., Axes], white: rf.Failur
 def test_titles_say_what_the_data_say(white: rf.FailureLog) -> None:
     tally = over_time(white)
     peak = int(tally.total.argmax())
-    assert title(plotting.events_over_time(tally)).startswith(f"{len(white):,} events: most in Q3 2000")
+    assert title(plotting.events_over_time(tally)).startswith(f"{len(white):,} events: most in the quarter from 2000-07-01 on ({tally.total[0]:,})")
     assert peak == 0
     outliers = by_node(white).outliers
     share = outliers["events"].sum() / by_node(white).table["events"].sum()
     assert f"{len(outliers)} of 512 nodes" in title(plotting.failures_by_node(white))
     assert f"{100 * share:.0f} %" in title(plotting.failures_by_node(white))
-    assert title(plotting.causes(white)).startswith("Hardware is behind 72 % of the events")
+    assert title(plotting.causes(white)).startswith("The most frequent cause is hardware, with 72 % of the events")
     assert "fell" in title(plotting.event_rate(white))
 
 

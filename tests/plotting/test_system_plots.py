@@ -11,7 +11,6 @@ import relfit as rf
 from relfit.errors import ArgumentError
 from relfit.families import Weibull
 from relfit.plotting import system_figures as plots
-from relfit.plotting.system_sizes import by_size
 from relfit.system import System, system_from_fits
 from relfit.validation import calibration_curve, chi_square
 
@@ -57,7 +56,7 @@ def test_given_parameters_have_no_band(ax: Axes) -> None:
 @pytest.mark.parametrize("quantity", ["reliability", "hazard", "mttf"])
 def test_by_size_figures_4_8_and_4_9(fitted: System, quantity: str, ax: Axes) -> None:
     found = fitted.by_size("24h")
-    by_size(found, quantity, ax=ax)
+    plots.by_size(found, quantity, ax=ax)
     k, y = ax.lines[0].get_data()
     assert k.tolist() == list(range(1, 21))
     assert y == pytest.approx(getattr(found, quantity))
@@ -68,7 +67,7 @@ def test_by_size_figures_4_8_and_4_9(fitted: System, quantity: str, ax: Axes) ->
 
 def test_by_size_of_unknown_quantities(fitted: System, ax: Axes) -> None:
     with pytest.raises(ArgumentError, match="no quantity"):
-        by_size(fitted.by_size("24h"), "speed", ax=ax)
+        plots.by_size(fitted.by_size("24h"), "speed", ax=ax)
 
 
 def test_interval_over_time_over_size_and_alone(fitted: System) -> None:

@@ -261,8 +261,7 @@ def test_periods_are_drawn_at_their_rates(cut: ChangePoints) -> None:
     )
     days = [stamp.value / 86.4e12 for stamp in (cut.stable_period.start, cut.stable_period.end)]
     assert segments[cut.stable][:, 0] == pytest.approx(days)
-    assert f"{cut.stable_period.start:%B %Y} to {cut.stable_period.end:%B %Y}" in title(ax)
-    assert "Higher early rate until" in title(ax)
+    assert f"A fit should use {cut.stable_period.start:%Y-%m-%d} to {cut.stable_period.end:%Y-%m-%d}" in title(ax)
     assert {"higher early rate", "use this (steady)"} <= set(labelled(ax))
     drawn(ax)
 
@@ -385,7 +384,7 @@ def test_classes_of_repairs(split: RepairKinds) -> None:
     points = labelled(ax)["mean of quick ones"].get_offsets()
     assert sorted(points[:, 0]) == pytest.approx(sorted(two["mean_quick"]))
     assert ax.get_yticklabels()[0].get_text() == "disk (800)"
-    assert title(ax) == "Repairs are of two kinds in 1 of 3 groups"
+    assert title(ax).startswith("In 1 of 3 groups repairs are of two kinds; the group with most repairs is disk: 75 %")
     drawn(ax)
 
 
@@ -403,19 +402,20 @@ def test_groups_with_one_kind_of_repair(log: rf.FailureLog) -> None:
 
 def test_mean_cumulative_steps(histories: EventHistories) -> None:
     found = mean_cumulative(histories)
-    ax = plotting.mean_cumulative(found, new())
-    x, y = labelled(ax)["mean number of failures"].get_data()
+    ax = plotting.step_curves(found, new())
+    y, x, _ = labelled(ax)["mean number of failures"].get_data()
     assert y[0] == 0.0
     assert y[-1] == pytest.approx(found.estimate[-1])
     assert x[-1] == pytest.approx(found.until[0])
-    assert found.at(float(x[x.size // 2]))[0] == pytest.approx(y[x.size // 2])
+    assert found.at(x[:-1])[0] == pytest.approx(y)
+    assert title(ax).startswith("A node failed")
     drawn(ax)
 
 
 def test_many_groups_show_six_and_count_the_others(histories: EventHistories) -> None:
     labels = [f"{i % 9} $x$ and a long name" for i in range(histories.n_histories)]
     found = mean_cumulative(histories, labels)
-    ax = plotting.mean_cumulative(found, new())
+    ax = plotting.step_curves(found, new())
     assert len(labelled(ax)) == 6
     assert "3 more groups" in title(ax)
     assert all("\n" not in label and len(label) < 30 for label in labelled(ax))
@@ -448,7 +448,7 @@ def test_processes_over_what_was_observed(histories: EventHistories) -> None:
         x, y = handles[name].get_data()
         assert y == pytest.approx(found.fits[model].expected(x).estimate[0])
     whole = mean_cumulative(histories)
-    assert handles["observed"].get_ydata()[-1] == pytest.approx(whole.estimate[-1])
+    assert handles["observed"].get_data()[0][-1] == pytest.approx(whole.estimate[-1])
     drawn(ax)
 
 
@@ -484,7 +484,7 @@ def of_everything(log: rf.FailureLog) -> list[tuple[Callable[..., Axes], Any]]:
         (plotting.incidents_by_window, joined),
         (plotting.incident_sizes, joined),
         (plotting.outlier_nodes, outlier_nodes(log, n_resamples=0)),
-        (plotting.mean_cumulative, mean_cumulative(histories)),
+        (plotting.step_curves, mean_cumulative(histories)),
         (plotting.trends, trend_tests(histories)),
         (plotting.trends, trend_tests(histories, "all")),
         (plotting.processes, compare_processes(histories, "all")),
