@@ -77,7 +77,8 @@ def test_draws_into_the_axes_given(figure: Callable[..., Axes], white: rf.Failur
 def test_titles_say_what_the_data_say(white: rf.FailureLog) -> None:
     tally = over_time(white)
     peak = int(tally.total.argmax())
-    assert title(plotting.events_over_time(tally)).startswith(f"{len(white):,} events: most in the quarter from 2000-07-01 on ({tally.total[0]:,})")
+    most = f"most in the quarter from 2000-07-01 on ({tally.total[0]:,})"
+    assert title(plotting.events_over_time(tally)).startswith(f"{len(white):,} events: {most}")
     assert peak == 0
     outliers = by_node(white).outliers
     share = outliers["events"].sum() / by_node(white).table["events"].sum()

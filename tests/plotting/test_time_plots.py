@@ -1,4 +1,4 @@
-"""Figures of dependence, periods, incidents, outlier nodes, repairs and repairable systems draw what their results say."""
+"""Figures of dependence, periods, incidents, nodes, repairs and repairable systems draw what their results say."""
 
 from __future__ import annotations
 
