@@ -1,4 +1,7 @@
-"""Run the benchmarks of this folder, each in a fresh process: python benchmarks/run.py [NAME...]."""
+"""Run the benchmarks of this folder, each in a fresh process: python benchmarks/run.py [--verify] [NAME...].
+
+With ``--verify`` the long simulations run instead: what intervals cover, how often tests reject.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def main(names: list[str]) -> int:
-    scripts = sorted(HERE.glob("bench_*.py"))
-    known = [script.stem.removeprefix("bench_") for script in scripts]
+def main(arguments: list[str]) -> int:
+    """Run the scripts named, or all of their kind."""
+    kind = "verify_" if "--verify" in arguments else "bench_"
+    names = [argument for argument in arguments if argument != "--verify"]
+    scripts = sorted(HERE.glob(f"{kind}*.py"))
+    known = [script.stem.removeprefix(kind) for script in scripts]
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"no benchmark {unknown[0]!r}; there is {', '.join(known)}", file=sys.stderr)

@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-
-import relfit as rf
 from relfit.fitting.plain import fit_plain
 from relfit.goodness.statistics import distances
+
+import relfit as rf
 from relfit.numeric.batches import sort_lives
 
 OUT = Path(__file__).parents[1] / "relfit" / "goodness" / "files" / "null_distributions.npz"

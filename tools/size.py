@@ -20,11 +20,17 @@ def lines_of(path: Path) -> Counter[str]:
         if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
             kinds[token.start[0] - 1] = "comment"
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
             statement = node.body[0]
             for number in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
                 kinds[number - 1] = "docstring" if kinds[number - 1] != "blank" else "blank"
     return Counter(kinds)
+
+
+def row(name: str, counts: Counter[str]) -> str:
+    """One line of the table."""
+    lines = sum(counts[kind] for kind in KINDS)
+    return f"{name:24}{counts['files']:7}{lines:8,}" + "".join(f"{counts[kind]:11,}" for kind in KINDS)
 
 
 def main(root: Path) -> None:
@@ -44,8 +50,8 @@ def main(root: Path) -> None:
     total: Counter[str] = Counter()
     for room, counts in sorted(rooms.items(), key=lambda item: -sum(item[1][k] for k in KINDS)):
         total.update(counts)
-        print(f"{room:24}{counts['files']:7}{sum(counts[k] for k in KINDS):8,}" + "".join(f"{counts[k]:11,}" for k in KINDS))
-    print(f"{'all':24}{total['files']:7}{sum(total[k] for k in KINDS):8,}" + "".join(f"{total[k]:11,}" for k in KINDS))
+        print(row(room, counts))
+    print(row("all", total))
     print("longest: " + ", ".join(f"{path} {lines}" for lines, path in sorted(longest, reverse=True)[:5]))
 
 

@@ -38,8 +38,8 @@ plans = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (
-    look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system, best_size_command.nodes,
-    predict.validate, calibrating.calibrate,
+    look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system,
+    best_size_command.nodes, predict.validate, calibrating.calibrate,
 ):  # fmt: skip
     app.command()(grouped(_command))
 app.add_typer(plans)

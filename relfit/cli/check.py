@@ -353,8 +353,8 @@ def incidents(
         answers = Answers()
         answers.all = [
             Answer(
-                "window", "How far apart records of one incident are", window_of.headline, tables={"times_between": window_of.table},
-                document=window_of.to_dict(), figures=[
+                "window", "How far apart records of one incident are", window_of.headline,
+                tables={"times_between": window_of.table}, document=window_of.to_dict(), figures=[
                     ("incident_window", partial(rf.plotting.incident_window, window_of)),
                     ("incidents_by_window", partial(rf.plotting.incidents_by_window, result)),
                 ],

@@ -174,8 +174,8 @@ def migration(
     source = failing.source()
     plan = rf.planning.plan_migration(
         source, rf.jobs.Checkpoint(save=save, restore=restore), move, restart, recall=recall, precision=precision,
-        lead=lead, risk=risk, spares=spares, sequential=sequential, share_sequential=share_sequential, nodes=failing.nodes,
-        events=failing.events, **draws.common,
+        lead=lead, risk=risk, spares=spares, sequential=sequential, share_sequential=share_sequential,
+        nodes=failing.nodes, events=failing.events, **draws.common,
     )  # fmt: skip
 
     def strategies(ax: Any = None) -> Any:

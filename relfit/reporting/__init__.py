@@ -74,7 +74,6 @@ def report(
     ...     written.name, written.stat().st_size > 100_000
     ('report.html', True)
     """
-
     material = collect(log, families, per, level, nodes, censor)
     sections = [
         by_time(material),
