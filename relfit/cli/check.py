@@ -235,7 +235,8 @@ def _histories(answers: Answers, log: rf.FailureLog, per: str, alpha: float, lev
         answer.shown = {"all together": together.to_frame().drop(columns="group", errors="ignore")}
         fits = {model: fit.to_frame() for model, fit in together.fits.items()}
         answer.document = {**single.to_dict(), "all": together.to_dict(), "fits": fits}
-        answer.figures = [("processes", partial(rf.plot, together))]
+        curve = mean_cumulative(histories, "all", level=level)
+        answer.figures = [("processes", partial(rf.plot, together, observed=curve))]
     with answers.asking("mean_cumulative", "How many failures by age: the mean cumulative function") as answer:
         _need(histories, problem)
         curve = mean_cumulative(histories, "all", level=level)

@@ -11,7 +11,7 @@ from relfit.nonparametric.curves import StepCurves
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.plotting.node_figures import group_name
-from relfit.recurrence import AvailabilityOverTime, MeanCumulative, ProcessComparison, TrendTests
+from relfit.recurrence import AvailabilityOverTime, MeanCumulative, ProcessComparison, ProcessFit, TrendTests
 from relfit.text import percent
 
 if TYPE_CHECKING:
@@ -156,11 +156,19 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
 
 
 @plot.register(ProcessComparison)
-def processes(result: ProcessComparison, ax: Axes | None = None, *, group: int | None = None) -> Axes:
-    """The fitted point processes over the mean cumulative number of failures of one group of systems.
+def processes(
+    result: ProcessComparison,
+    ax: Axes | None = None,
+    *,
+    observed: MeanCumulative | None = None,
+    group: int | None = None,
+) -> Axes:
+    """Expected failures of a system by age under the fitted point processes of one group of systems.
 
     Parameters
     ----------
+    observed : MeanCumulative, optional
+        Of the same groups, to draw below.
     group : int, optional
         Position of the group; the one with the most events when left out.
 
@@ -168,31 +176,27 @@ def processes(result: ProcessComparison, ax: Axes | None = None, *, group: int |
     -----
     Renewal has no expected number in closed form; the title names it where it does best.
     """
-    from relfit.recurrence import mean_cumulative
-
     ax = style.axes(ax)
     fits = [result.fits[model] for model in result.models]
     events = fits[0].events
     if not events.size or not events.sum():
         return style.empty(ax, "Nothing failed, so there is no process to fit")
     place = int(events.argmax()) if group is None else group
-    histories = fits[0].arranged.take(np.array([place])).histories
-    curve = mean_cumulative(histories, np.zeros(histories.n_histories, dtype=np.int64))
-    end = float(curve.until[0])
-    if not curve.times.size:
-        return style.empty(ax, "Nothing failed, so there is no process to fit")
-    _draw_group(
-        ax, curve, 0, end, style.INK, shade=style.GREY, label="observed", limits=f"{percent(curve.level)} limits"
-    )
+    end = float(fits[0].hours[place] / fits[0].copies[place])
+    top = 0.0
+    if observed is not None and observed.part(place).stop > observed.part(place).start:
+        end, last = float(observed.until[place]), observed.part(place).stop - 1
+        limits = f"{percent(observed.level)} limits"
+        _draw_group(ax, observed, place, end, style.INK, shade=style.GREY, label="observed", limits=limits)
+        top = float(np.nanmax([observed.estimate[last], observed.high[last]]))
     at = np.linspace(0.0, end, 200)[1:]
-    top = float(np.nanmax([curve.estimate[-1], curve.high[-1]]))
     for fitted in fits:
         if fitted.model in _PROCESSES and fitted.ok[place]:
             words, colour, line = _PROCESSES[fitted.model]
-            values = fitted.expected(at)[place]
+            values = _expected(fitted, place, at)
             top = max(top, float(values[-1]))
             ax.plot(at, values, color=colour, linewidth=1.8, linestyle=line, label=words)
-    ax.set_ylim(0, top * 1.12)
+    ax.set_ylim(0, 1.12 * top or 1.0)
     _ages(ax, end)
     best = result.best[place]
     shape = ""
@@ -207,6 +211,15 @@ def processes(result: ProcessComparison, ax: Axes | None = None, *, group: int |
     several = len(result.groups) > 1
     what = f"failures ({style.plain(group_name(result.groups[place]), 16)})" if several else "failures of a system"
     return style.finish(ax, message, "age: hours since observation began", what, True, loc="upper left")
+
+
+def _expected(fit: ProcessFit, place: int, age: np.ndarray) -> np.ndarray:
+    """Expected events of a system up to an age in hours."""
+    of = dict(zip(fit.parameters, fit.estimates[place], strict=True))
+    if fit.model == "power_law":
+        return np.asarray((age / of["scale"]) ** of["shape"])
+    growth = of.get("growth", 0.0)
+    return np.asarray(of["rate"] * (np.expm1(growth * age) / growth if growth else age))
 
 
 @plot.register(AvailabilityOverTime)

@@ -51,7 +51,7 @@ def steady(m: ReportData) -> Section:
         problems.append(analyses.trend.problem)
     if processes is not None and not m.several_systems:
         sentences.append(processes.headline)
-        figures.append(draw("processes", plotting.processes, processes, size=_SMALL))
+        figures.append(draw("processes", plotting.processes, processes, observed=curve, size=_SMALL))
     elif curve is not None:
         figures.append(draw("cumulative", plotting.step_curves, curve, size=_SMALL))
     if each is not None and (each.status == "ok").any():

@@ -442,13 +442,17 @@ def test_trend_of_one_group_and_of_many(histories: EventHistories) -> None:
 
 def test_processes_over_what_was_observed(histories: EventHistories) -> None:
     found = compare_processes(histories, "all")
-    ax = plotting.processes(found, new())
+    whole = mean_cumulative(histories, "all")
+    ax = plotting.processes(found, new(), observed=whole)
     handles = labelled(ax)
-    for name, model in (("constant rate", "hpp"), ("power law", "power_law"), ("log-linear", "log_linear")):
+    for name in ("constant rate", "power law", "log-linear"):  # all nodes were watched as long: likelihood equations
         x, y = handles[name].get_data()
-        assert y == pytest.approx(found.fits[model].expected(x).estimate[0])
-    whole = mean_cumulative(histories)
+        assert x[-1] == pytest.approx(whole.until[0])
+        assert y[-1] == pytest.approx(whole.estimate[-1], rel=1e-5)
     assert handles["observed"].get_data()[0][-1] == pytest.approx(whole.estimate[-1])
+    alone = labelled(plotting.processes(found, new()))
+    assert alone["power law"].get_data()[1] == pytest.approx(handles["power law"].get_data()[1])
+    assert "observed" not in alone
     drawn(ax)
 
 
