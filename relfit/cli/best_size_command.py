@@ -7,12 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.predict import Drawn, Fleet, write_results
+from relfit.cli.predict import Drawn, Fleet
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError
 
@@ -28,22 +26,14 @@ _NAMED = 40
 class Asked:
     """The job that is asked about."""
 
-    work: Annotated[
-        str | None, typer.Option(metavar="TIME", help="How long the job takes on one node without failures.")
-    ] = None
-    parallel_fraction: Annotated[
-        float | None, typer.Option(metavar="P", help="Share of the work that runs in parallel.")
-    ] = None
-    speedup: Annotated[str, typer.Option(metavar="NAME", help="amdahl, gustafson or table.")] = "amdahl"
-    table: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Measured: columns nodes, and time or speedup.")
-    ] = None
-    restart: Annotated[str, typer.Option(metavar="TIME", help="From a failure to working again.")] = "0h"
-    checkpoint_every: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Work between two checkpoints; none without.")
-    ] = None
-    save: Annotated[str, typer.Option(metavar="TIME", help="To write a checkpoint.")] = "0h"
-    restore: Annotated[str, typer.Option(metavar="TIME", help="To read a checkpoint.")] = "0h"
+    work: Annotated[str | None, opt.option("TIME", "How long the job takes on one node without failures.")] = None
+    parallel_fraction: Annotated[float | None, opt.option("P", "Share of the work that runs in parallel.")] = None
+    speedup: Annotated[str, opt.option("NAME", "amdahl, gustafson or table.")] = "amdahl"
+    table: Annotated[Path | None, opt.option("FILE", "Measured: columns nodes, and time or speedup.")] = None
+    restart: Annotated[str, opt.option("TIME", "From a failure to working again.")] = "0h"
+    checkpoint_every: Annotated[str | None, opt.option("TIME", "Work between two checkpoints; none without.")] = None
+    save: Annotated[str, opt.option("TIME", "To write a checkpoint.")] = "0h"
+    restore: Annotated[str, opt.option("TIME", "To read a checkpoint.")] = "0h"
 
     def job(self) -> rf.jobs.Job:
         """The job.
@@ -99,19 +89,11 @@ def nodes(
     fleet: Fleet,
     drawn: Drawn,
     to: opt.Output,
-    k_max: Annotated[int | None, typer.Option(metavar="K", help="Largest number of nodes.")] = None,
-    rule: Annotated[
-        str, typer.Option(metavar="NAME", help="least of all sizes, or first: add nodes while it pays.")
-    ] = "least",
-    convention: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the time lost to a failure: exact, or the paper's.")
-    ] = "exact",
-    after_failure: Annotated[
-        str, typer.Option(metavar="NAME", help="Nodes are the same as at first, or as_new.")
-    ] = "same",
-    deadline: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Show the probability to be done by then.")
-    ] = None,
+    k_max: Annotated[int | None, opt.option("K", "Largest number of nodes.")] = None,
+    rule: Annotated[str, opt.option("NAME", "least of all sizes, or first: add nodes while it pays.")] = "least",
+    convention: Annotated[str, opt.option("NAME", "Of the time lost to a failure: exact, or the paper's.")] = "exact",
+    after_failure: Annotated[str, opt.option("NAME", "Nodes are the same as at first, or as_new.")] = "same",
+    deadline: Annotated[str | None, opt.option("TIME", "Show the probability to be done by then.")] = None,
 ) -> None:
     """Say on how many nodes, and which, a job is done first.
 
@@ -145,7 +127,7 @@ def nodes(
         share = None if limit is None else float(done.finish_probability(limit))
     table = best.to_frame()
     pictures = [("completion_by_size", partial(rf.plot, best)), ("completion", partial(rf.plot, done))]
-    written = write_results(to, table, pictures)
+    written = output.write_results(to, {"table": table}, "table", pictures)
     if to.json:
         document: dict[str, Any] = {**best.to_dict(), "completion": done}
         if limit is not None:

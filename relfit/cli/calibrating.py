@@ -28,19 +28,15 @@ class Exporting:
 
     export: Annotated[
         list[str] | None,
-        typer.Option(metavar="KIND=PATH", help="Write for airesim, batsim, fta or scipy too. Repeatable."),
+        opt.option("KIND=PATH", "Write for airesim, batsim, fta or scipy too. Repeatable."),
     ] = None
     airesim: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="For airesim: job_size, working_pool_size ... Repeatable."),
+        opt.option("NAME=VALUE", "For airesim: job_size, working_pool_size ... Repeatable."),
     ] = None
-    nodes: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Of the cluster, for batsim and simulated fta.")
-    ] = None
-    racks: Annotated[int | None, typer.Option(metavar="N", min=1, help="Of the cluster, for simulated fta.")] = None
-    span: Annotated[str, typer.Option(metavar="TIME", help="How long to simulate for fta from a parameter file.")] = (
-        "8766h"
-    )
+    nodes: Annotated[int | None, opt.option("N", "Of the cluster, for batsim and simulated fta.", min=1)] = None
+    racks: Annotated[int | None, opt.option("N", "Of the cluster, for simulated fta.", min=1)] = None
+    span: Annotated[str, opt.option("TIME", "How long to simulate for fta from a parameter file.")] = "8766h"
 
     @property
     def airesim_values(self) -> dict[str, float | str | bool]:
@@ -100,26 +96,17 @@ class Exporting:
 def calibrate(
     reading: opt.Reading,
     exporting: Exporting,
-    period: Annotated[
-        str | None, typer.Option(metavar="stable|all", help="Part of the log; stable unless cut by hand.")
-    ] = None,
+    period: Annotated[str | None, opt.option("stable|all", "Part of the log; stable unless cut by hand.")] = None,
     parts: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend.",
-        ),
+        opt.option("A,B", "Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend."),
     ] = None,
     families: opt.Families = opt.FAMILIES,
     window: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Join records closer than this, as 30min; else from the data.")
+        str | None, opt.option("TIME", "Join records closer than this, as 30min; else from the data.")
     ] = None,
-    rack: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column that says in which rack a node stands.")
-    ] = None,
-    exposure: Annotated[
-        str, typer.Option(metavar="up|observed", help="Count hours of nodes that work, or all hours.")
-    ] = "up",
+    rack: Annotated[str | None, opt.option("COLUMN", "Column that says in which rack a node stands.")] = None,
+    exposure: Annotated[str, opt.option("up|observed", "Count hours of nodes that work, or all hours.")] = "up",
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
     json: Json = False,

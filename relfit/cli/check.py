@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -45,15 +43,9 @@ _CLASSES = (
 def dependence(
     reading: opt.Reading,
     to: opt.Output,
-    window: Annotated[
-        str, typer.Option(metavar="TIME", help="Two failures no further apart than this come together, as 1h.")
-    ] = "1h",
-    place: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Says where nodes are; rack and the like by default.")
-    ] = None,
-    correlation: Annotated[
-        str, typer.Option(metavar="NAME", help="Between nodes: spearman, pearson or kendall.")
-    ] = "spearman",
+    window: Annotated[str, opt.option("TIME", "Two failures no further apart than this come together, as 1h.")] = "1h",
+    place: Annotated[str | None, opt.option("COLUMN", "Says where nodes are; rack and the like by default.")] = None,
+    correlation: Annotated[str, opt.option("NAME", "Between nodes: spearman, pearson or kendall.")] = "spearman",
     alpha: opt.Alpha = 0.05,
     seed: opt.Seed = 0,
 ) -> None:
@@ -160,7 +152,7 @@ _DETAILS: dict[str, Callable[[Answer, Any, float], None]] = {
 def trend(
     reading: opt.Reading,
     to: opt.Output,
-    per: Annotated[str, typer.Option(metavar="COLUMN", help="Histories of nodes, systems or any column.")] = "node",
+    per: Annotated[str, opt.option("COLUMN", "Histories of nodes, systems or any column.")] = "node",
     alpha: opt.Alpha = 0.05,
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
@@ -332,10 +324,10 @@ def incidents(
     reading: opt.Reading,
     to: opt.Output,
     window: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Join records closer than this, as 30min; else from the data.")
+        str | None, opt.option("TIME", "Join records closer than this, as 30min; else from the data.")
     ] = None,
     place: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Join records of one system, node, rack or any other column.")
+        str, opt.option("COLUMN", "Join records of one system, node, rack or any other column.")
     ] = "system",
     level: opt.Level = 0.95,
 ) -> None:

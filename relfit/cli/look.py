@@ -23,11 +23,11 @@ _SHOWN = ("status", "failures", "censored", "zeros")
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks", "ks_p", "p_source")
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Per = Annotated[str, typer.Option(metavar="COLUMN", help="Group by node, system or any column.")]
+Json = Annotated[bool, opt.flag("--json", "Print one JSON document and nothing else.")]
+Per = Annotated[str, opt.option("COLUMN", "Group by node, system or any column.")]
 NoCensor = Annotated[
     bool,
-    typer.Option("--no-censor", help="Leave censored times out, as the papers do; the mean comes out too low."),
+    opt.flag("--no-censor", "Leave censored times out, as the papers do; the mean comes out too low."),
 ]
 
 
@@ -100,29 +100,27 @@ class Fitting:
     """What to fit, to which times, and what to show of the fits."""
 
     per: Per = "node"
-    measure: Annotated[str, typer.Option(metavar="ttf|ttr", help="Times to failure or times to repair.")] = "ttf"
+    measure: Annotated[str, opt.option("ttf|ttr", "Times to failure or times to repair.")] = "ttf"
     no_censor: NoCensor = False
     families: opt.Families = opt.FAMILIES
-    method: Annotated[str, typer.Option(metavar="NAME", help="ml, moments, rank_y or rank_x.")] = "ml"
+    method: Annotated[str, opt.option("NAME", "ml, moments, rank_y or rank_x.")] = "ml"
     bias_correction: Annotated[
-        bool, typer.Option("--bias-correction", help="Correct the Weibull shape for its bias in small samples.")
+        bool, opt.flag("--bias-correction", "Correct the Weibull shape for its bias in small samples.")
     ] = False
     resamples: Annotated[
         str,
-        typer.Option(
-            metavar="N|auto", help="Behind p-values that no table gives; 0 for none, auto for 199 where quick."
-        ),
+        opt.option("N|auto", "Behind p-values that no table gives; 0 for none, auto for 199 where quick."),
     ] = "auto"
     interval: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="QUANTITY[@AT]",
-            help="Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
+        opt.option(
+            "QUANTITY[@AT]",
+            "Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
         ),
     ] = None
-    kind: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the intervals: profile, wald, bootstrap, resample or exact.")
-    ] = "profile"
+    kind: Annotated[str, opt.option("NAME", "Of the intervals: profile, wald, bootstrap, resample or exact.")] = (
+        "profile"
+    )
     level: opt.Level = 0.95
     seed: opt.Seed = 0
 
@@ -252,9 +250,7 @@ def report(
     no_censor: NoCensor = False,
     families: opt.Families = opt.FAMILIES,
     level: opt.Level = 0.95,
-    node: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Show this node by itself. Repeatable.")
-    ] = None,
+    node: Annotated[list[str] | None, opt.option("NAME", "Show this node by itself. Repeatable.")] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     json: Json = False,
 ) -> None:

@@ -26,13 +26,26 @@ __all__ = [
     "choice",
     "duration",
     "family_names",
+    "flag",
     "grouped",
+    "option",
     "pairs",
     "probability",
 ]
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
 _SETTINGS = ("path", "format", "strict", "timezone", "mapping")
+
+
+def option(metavar: str, help: str, **more: Any) -> Any:
+    """An option named after its parameter, whose value shows as `metavar` in the help."""
+    return typer.Option(metavar=metavar, help=help, **more)
+
+
+def flag(name: str, help: str) -> Any:
+    """A switch of this name, without one that turns it off."""
+    return typer.Option(name, help=help)
+
 
 Families = Annotated[
     str, typer.Option("--families", metavar="A,B", help="Distributions to fit; core for four, all for every one.")
@@ -51,29 +64,21 @@ class Reading:
     """Which log to read, how, and which part of it to take."""
 
     log: Annotated[str, typer.Argument(metavar="LOG", help="A failure log, or the name of a bundled sample (white).")]
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="lanl, fta, titan, table or relfit; recognised if left out.")
-    ] = None
-    column: Annotated[
-        list[str] | None, typer.Option(metavar="FIELD=NAME", help="Column of a table, as node=hostname. Repeatable.")
-    ] = None
-    mapping: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="Columns, formats and units of a table.")
-    ] = None
-    timezone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="Zone of times that name none, as America/Denver.")
-    ] = None
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at a row that cannot be used.")] = False
+    format: Annotated[str | None, option("NAME", "lanl, fta, titan, table or relfit; recognised if left out.")] = None
+    column: Annotated[list[str] | None, option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")] = None
+    mapping: Annotated[Path | None, option("FILE.toml", "Columns, formats and units of a table.")] = None
+    timezone: Annotated[str | None, option("ZONE", "Zone of times that name none, as America/Denver.")] = None
+    strict: Annotated[bool, flag("--strict", "Stop at a row that cannot be used.")] = False
     where: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN=VALUE",
-            help="Take only this part, as system=20. Repeatable: one column twice means either value; "
+        option(
+            "COLUMN=VALUE",
+            "Take only this part, as system=20. Repeatable: one column twice means either value; "
             "an empty value means missing.",
         ),
     ] = None
-    since: Annotated[str | None, typer.Option(metavar="DATE", help="Observe from here on.")] = None
-    until: Annotated[str | None, typer.Option(metavar="DATE", help="Observe up to here.")] = None
+    since: Annotated[str | None, option("DATE", "Observe from here on.")] = None
+    until: Annotated[str | None, option("DATE", "Observe up to here.")] = None
 
     def read(self) -> rf.FailureLog:
         """The selected part of the log.
@@ -124,14 +129,14 @@ class Reading:
 class Output:
     """How to show what was computed."""
 
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False
+    json: Annotated[bool, flag("--json", "Print one JSON document and nothing else.")] = False
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="PLACE", help="Write a table (.csv, .parquet, .json), or all to a folder."),
     ] = None
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="PLACE", help="Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder."),
+        option("PLACE", "Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder."),
     ] = None
 
 

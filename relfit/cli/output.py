@@ -30,6 +30,7 @@ __all__ = [
     "print_lines",
     "table",
     "write_document",
+    "write_results",
     "write_table",
 ]
 
@@ -138,6 +139,24 @@ def check_output(to: Output) -> None:
     check_place(to.plot)
 
 
+def write_results(to: Output, tables: dict[str, pd.DataFrame], main: str, pictures: Sequence[Picture]) -> list[str]:
+    """Write one table to a file, or all to a folder, and the figures; an empty line and lines that say where they are.
+
+    Nothing is written, and no line returned, where `to` names no place.
+    """
+    written = []
+    if to.out is not None and to.out.is_dir():
+        for name, frame in tables.items():
+            write_table(frame, to.out / f"{name}.csv")
+        written.append(f"tables written to {to.out}: {', '.join(f'{name}.csv' for name in tables)}")
+    elif to.out is not None:
+        write_table(tables[main], to.out)
+        written.append(f"written to {to.out}")
+    if to.plot is not None:
+        written += write_figures(pictures, to.plot)
+    return ["", *written] if written else []
+
+
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write a table as CSV, Parquet or JSON records, by the ending of `path`."""
     from relfit.results import records
@@ -222,25 +241,15 @@ class Answers:
                 lines += [f"no answer: {answer.problem}"] if answer.problem else answer.text.split("\n")
                 for name, frame in answer.shown.items():
                     lines += ["", *_few_rows(name, frame)]
-        print_lines([*lines, *([""] if written else []), *written])
+        print_lines([*lines, *written])
 
     def _write(self, tables: dict[str, pd.DataFrame], to: Output, main: str) -> list[str]:
-        written = []
-        if to.out is not None and to.out.is_dir():
-            for name, frame in tables.items():
-                write_table(frame, to.out / f"{name}.csv")
-            written.append(f"tables written to {to.out}: {', '.join(f'{name}.csv' for name in tables)}")
-        elif to.out is not None:
-            if main not in tables:
-                reason = next((answer.problem for answer in self.all if answer.problem), "there is none")
-                remedy = "leave --out out, or name a folder for the others"
-                raise DataError(f"no table {main} to write: {reason}", remedy=remedy)
-            write_table(tables[main], to.out)
-            written.append(f"written to {to.out}")
-        if to.plot is not None:
-            pictures = [picture for answer in self.all if not answer.problem for picture in answer.figures]
-            written += write_figures(pictures, to.plot)
-        return written
+        if main not in tables and to.out is not None and not to.out.is_dir():
+            reason = next((answer.problem for answer in self.all if answer.problem), "there is none")
+            remedy = "leave --out out, or name a folder for the others"
+            raise DataError(f"no table {main} to write: {reason}", remedy=remedy)
+        pictures = [picture for answer in self.all if not answer.problem for picture in answer.figures]
+        return write_results(to, tables, main, pictures)
 
 
 def _few_rows(name: str, frame: pd.DataFrame) -> list[str]:

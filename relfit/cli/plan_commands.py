@@ -12,7 +12,7 @@ import typer
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.figures import Picture, write_figures
+from relfit.cli.figures import Picture
 from relfit.errors import ArgumentError
 
 __all__ = ["Draws", "checkpoint", "migration", "replication"]
@@ -23,7 +23,7 @@ class Draws:
     """How uncertain parameters become limits."""
 
     level: opt.Level = 0.95
-    draws: Annotated[int, typer.Option(metavar="N", min=2, help="How often uncertain parameters are drawn.")] = 1000
+    draws: Annotated[int, opt.option("N", "How often uncertain parameters are drawn.", min=2)] = 1000
     seed: opt.Seed = 0
 
     @property
@@ -40,16 +40,12 @@ class Failing:
         Path | None,
         typer.Argument(metavar="[PARAMS]", help="Parameters, as relfit calibrate writes them (.toml or .json)."),
     ] = None
-    mtbf: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Mean time between failures of one node, as 20000h.")
-    ] = None
-    nodes: Annotated[int | None, typer.Option(metavar="N", help="Nodes; all of the fleet, where PARAMS knows.")] = None
-    events: Annotated[
-        float | None, typer.Option(metavar="N", help="Failures behind --mtbf, for limits of everything.")
-    ] = None
-    save: Annotated[str | None, typer.Option(metavar="TIME", help="Time to save a checkpoint (required).")] = None
-    restore: Annotated[str, typer.Option(metavar="TIME", help="Time to restore one.")] = "0h"
-    restart: Annotated[str, typer.Option(metavar="TIME", help="From a failure to the start of the restore.")] = "0h"
+    mtbf: Annotated[str | None, opt.option("TIME", "Mean time between failures of one node, as 20000h.")] = None
+    nodes: Annotated[int | None, opt.option("N", "Nodes; all of the fleet, where PARAMS knows.")] = None
+    events: Annotated[float | None, opt.option("N", "Failures behind --mtbf, for limits of everything.")] = None
+    save: Annotated[str | None, opt.option("TIME", "Time to save a checkpoint (required).")] = None
+    restore: Annotated[str, opt.option("TIME", "Time to restore one.")] = "0h"
+    restart: Annotated[str, opt.option("TIME", "From a failure to the start of the restore.")] = "0h"
 
     def source(self) -> Any:
         """The parameters, or the mean time between failures."""
@@ -83,33 +79,19 @@ def checkpoint(
     failing: Failing,
     draws: Draws,
     to: opt.Output,
-    checkpoint_every: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Say what so much work between saves loses.")
-    ] = None,
-    unexposed: Annotated[
-        bool, typer.Option("--unexposed", help="Failures strike neither in saves nor in restores.")
-    ] = False,
-    slowed: Annotated[float, typer.Option(metavar="P", help="Share of speed lost during a save; 1 blocks.")] = 1.0,
-    global_save: Annotated[str | None, typer.Option(metavar="TIME", help="Two levels: time of a global save.")] = None,
-    global_restore: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Two levels: time of a global restore.")
-    ] = None,
-    share_global: Annotated[
-        float | None, typer.Option(metavar="P", help="Share of failures that need the global save.")
-    ] = None,
-    shape: Annotated[
-        float | None, typer.Option(metavar="X", help="Weibull shape of the times between failures of the job.")
-    ] = None,
+    checkpoint_every: Annotated[str | None, opt.option("TIME", "Say what so much work between saves loses.")] = None,
+    unexposed: Annotated[bool, opt.flag("--unexposed", "Failures strike neither in saves nor in restores.")] = False,
+    slowed: Annotated[float, opt.option("P", "Share of speed lost during a save; 1 blocks.")] = 1.0,
+    global_save: Annotated[str | None, opt.option("TIME", "Two levels: time of a global save.")] = None,
+    global_restore: Annotated[str | None, opt.option("TIME", "Two levels: time of a global restore.")] = None,
+    share_global: Annotated[float | None, opt.option("P", "Share of failures that need the global save.")] = None,
+    shape: Annotated[float | None, opt.option("X", "Weibull shape of the times between failures of the job.")] = None,
     by_family: Annotated[
-        bool, typer.Option("--by-family", help="Plan with the distribution in PARAMS instead of its rates.")
+        bool, opt.flag("--by-family", "Plan with the distribution in PARAMS instead of its rates.")
     ] = False,
-    age: Annotated[
-        str, typer.Option(metavar="TIME", help="Age of the nodes at every restart, with --by-family.")
-    ] = "0h",
-    work: Annotated[str | None, typer.Option(metavar="TIME", help="Work of the job, for its expected time.")] = None,
-    robust: Annotated[
-        str, typer.Option(metavar="mean|P", help="Robust plan by the mean or a quantile of the waste.")
-    ] = "mean",
+    age: Annotated[str, opt.option("TIME", "Age of the nodes at every restart, with --by-family.")] = "0h",
+    work: Annotated[str | None, opt.option("TIME", "Work of the job, for its expected time.")] = None,
+    robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of the waste.")] = "mean",
 ) -> None:
     """How often to save, and what it costs.
 
@@ -153,16 +135,14 @@ def migration(
     failing: Failing,
     draws: Draws,
     to: opt.Output,
-    migration: Annotated[str | None, typer.Option(metavar="TIME", help="Time to migrate (required).")] = None,
-    recall: Annotated[float, typer.Option(metavar="P", help="Share of the failures that are predicted.")] = 1.0,
-    precision: Annotated[float, typer.Option(metavar="P", help="Share of the predictions that are true.")] = 1.0,
-    lead: Annotated[
-        str | None, typer.Option(metavar="TIME", help="How long before the failure the prediction comes.")
-    ] = None,
-    risk: Annotated[float, typer.Option(metavar="P", help="Probability to be short of a spare node.")] = 1e-4,
-    spares: Annotated[int | None, typer.Option(metavar="N", help="So many spares instead.")] = None,
-    sequential: Annotated[bool, typer.Option("--sequential", help="Every node has a job of its own.")] = False,
-    share_sequential: Annotated[float, typer.Option(metavar="P", help="Share of the jobs that have one node.")] = 0.25,
+    migration: Annotated[str | None, opt.option("TIME", "Time to migrate (required).")] = None,
+    recall: Annotated[float, opt.option("P", "Share of the failures that are predicted.")] = 1.0,
+    precision: Annotated[float, opt.option("P", "Share of the predictions that are true.")] = 1.0,
+    lead: Annotated[str | None, opt.option("TIME", "How long before the failure the prediction comes.")] = None,
+    risk: Annotated[float, opt.option("P", "Probability to be short of a spare node.")] = 1e-4,
+    spares: Annotated[int | None, opt.option("N", "So many spares instead.")] = None,
+    sequential: Annotated[bool, opt.flag("--sequential", "Every node has a job of its own.")] = False,
+    share_sequential: Annotated[float, opt.option("P", "Share of the jobs that have one node.")] = 0.25,
 ) -> None:
     """Whether migration on predictions pays.
 
@@ -194,10 +174,8 @@ def replication(
     failing: Failing,
     draws: Draws,
     to: opt.Output,
-    replicas: Annotated[int, typer.Option(metavar="N", help="Up to so many copies of a process.")] = 3,
-    overhead: Annotated[
-        float, typer.Option(metavar="P", help="Share of speed that copies lose to keep in step.")
-    ] = 0.0,
+    replicas: Annotated[int, opt.option("N", "Up to so many copies of a process.")] = 3,
+    overhead: Annotated[float, opt.option("P", "Share of speed that copies lose to keep in step.")] = 0.0,
 ) -> None:
     """Whether to run every process twice or more.
 
@@ -239,13 +217,7 @@ def _weibull(source: Any, failing: Failing, shape: float) -> Any:
 
 def _show(plan: Any, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...]) -> None:
     table = plan.to_frame()
-    written: list[str] = []
-    if to.out is not None:
-        path = to.out / "plan.csv" if to.out.is_dir() else to.out
-        output.write_table(table, path)
-        written.append(f"written to {path}")
-    if to.plot is not None:
-        written += write_figures(pictures, to.plot)
+    written = output.write_results(to, {"plan": table}, "plan", pictures)
     if to.json:
         output.print_json({**plan.to_dict(), "warnings": notes})
         return
@@ -253,4 +225,4 @@ def _show(plan: Any, title: str, pictures: list[Picture], to: opt.Output, notes:
     if notes:
         output.print_lines(["", "What contradicts the assumptions", *(f"- {note}" for note in notes)])
     if written:
-        output.print_lines(["", *written])
+        output.print_lines(written)

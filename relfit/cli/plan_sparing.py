@@ -12,7 +12,7 @@ import typer
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.figures import Picture, write_figures
+from relfit.cli.figures import Picture
 from relfit.cli.plan_commands import Draws, quantile_or_mean
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError
@@ -50,46 +50,38 @@ _MAP_STRATEGIES = 6
 class ClusterOptions:
     """The cluster and its recovery, over what the table [cluster] of the parameter file says."""
 
-    zones: Annotated[int | None, typer.Option(metavar="N", help="Sparing zones.")] = None
-    racks: Annotated[int | None, typer.Option(metavar="N", help="Racks per zone.")] = None
-    trays: Annotated[int | None, typer.Option(metavar="N", help="Trays per rack.")] = None
-    gpus: Annotated[int | None, typer.Option(metavar="N", help="GPUs per tray.")] = None
-    group: Annotated[int | None, typer.Option(metavar="N", help="GPUs that must be placed in one zone.")] = None
+    zones: Annotated[int | None, opt.option("N", "Sparing zones.")] = None
+    racks: Annotated[int | None, opt.option("N", "Racks per zone.")] = None
+    trays: Annotated[int | None, opt.option("N", "Trays per rack.")] = None
+    gpus: Annotated[int | None, opt.option("N", "GPUs per tray.")] = None
+    group: Annotated[int | None, opt.option("N", "GPUs that must be placed in one zone.")] = None
     partial_groups: Annotated[
-        bool | None, typer.Option("--partial-groups", help="Fill the last block of a group in part, if need be.")
+        bool | None, opt.flag("--partial-groups", "Fill the last block of a group in part, if need be.")
     ] = None
     block: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", help="Choose from these block sizes only, in GPUs. Repeatable."),
+        opt.option("N", "Choose from these block sizes only, in GPUs. Repeatable."),
     ] = None
     working: Annotated[
         list[int] | None,
-        typer.Option(metavar="N", help="Working GPUs of each --block; all when left out. Repeatable."),
+        opt.option("N", "Working GPUs of each --block; all when left out. Repeatable."),
     ] = None
     spare_blocks: Annotated[
-        int | None, typer.Option(metavar="N", help="So many spare blocks per zone instead of the best number.")
+        int | None, opt.option("N", "So many spare blocks per zone instead of the best number.")
     ] = None
     checkpoint_every: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Work between checkpoints; the best when left out, or best.")
+        str | None, opt.option("TIME", "Work between checkpoints; the best when left out, or best.")
     ] = None
-    save: Annotated[str | None, typer.Option(metavar="TIME", help="Time to save a checkpoint.")] = None
-    detection: Annotated[str | None, typer.Option(metavar="TIME", help="To notice a failure.")] = None
-    restart: Annotated[str | None, typer.Option(metavar="TIME", help="To find spares, load the state and restart.")] = (
-        None
-    )
-    loss_limit: Annotated[int | None, typer.Option(metavar="N", help="Go on with so many blocks missing.")] = None
+    save: Annotated[str | None, opt.option("TIME", "Time to save a checkpoint.")] = None
+    detection: Annotated[str | None, opt.option("TIME", "To notice a failure.")] = None
+    restart: Annotated[str | None, opt.option("TIME", "To find spares, load the state and restart.")] = None
+    loss_limit: Annotated[int | None, opt.option("N", "Go on with so many blocks missing.")] = None
     disturbed: Annotated[
-        bool | None, typer.Option("--disturbed", help="Failures during detection and restart start them again.")
+        bool | None, opt.flag("--disturbed", "Failures during detection and restart start them again.")
     ] = None
-    alpha: Annotated[float | None, typer.Option(metavar="X", help="Exposed communication of tensor parallelism.")] = (
-        None
-    )
-    exposed: Annotated[float | None, typer.Option(metavar="P", help="Exposed communication, for power headroom.")] = (
-        None
-    )
-    idle_power: Annotated[
-        float | None, typer.Option(metavar="P", help="Power of an idle tray, as a share of its limit.")
-    ] = None
+    alpha: Annotated[float | None, opt.option("X", "Exposed communication of tensor parallelism.")] = None
+    exposed: Annotated[float | None, opt.option("P", "Exposed communication, for power headroom.")] = None
+    idle_power: Annotated[float | None, opt.option("P", "Power of an idle tray, as a share of its limit.")] = None
 
     def table(self, file: PlanFile) -> ClusterTable:
         """The cluster of the file with the options over it."""
@@ -124,13 +116,9 @@ class Devices:
             metavar="[PARAMS]", help="Parameters (.toml or .json), which may hold the tables [cluster] and [prices]."
         ),
     ] = None
-    mtbf: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Mean time between failures of a tray, as 20000h.")
-    ] = None
-    mtbf_rack: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Of a rack as a whole; never when left out.")
-    ] = None
-    mttr: Annotated[str | None, typer.Option(metavar="TIME", help="Mean time to repair.")] = None
+    mtbf: Annotated[str | None, opt.option("TIME", "Mean time between failures of a tray, as 20000h.")] = None
+    mtbf_rack: Annotated[str | None, opt.option("TIME", "Of a rack as a whole; never when left out.")] = None
+    mttr: Annotated[str | None, opt.option("TIME", "Mean time to repair.")] = None
 
     @property
     def by_hand(self) -> dict[str, str | None]:
@@ -194,17 +182,13 @@ def sparing(
     draws: Draws,
     to: opt.Output,
     blocking: Annotated[
-        float | None, typer.Option(metavar="P", help="Also the spare blocks that block the job at most so often.")
+        float | None, opt.option("P", "Also the spare blocks that block the job at most so often.")
     ] = None,
     required: Annotated[
-        float | None, typer.Option(metavar="N", help="Also the cheapest plan for so many useful GPUs, by [prices].")
+        float | None, opt.option("N", "Also the cheapest plan for so many useful GPUs, by [prices].")
     ] = None,
-    simulate: Annotated[
-        float | None, typer.Option(metavar="YEARS", help="Also simulate the plan, trays repaired in turn.")
-    ] = None,
-    robust: Annotated[
-        str, typer.Option(metavar="mean|P", help="Robust plan by the mean or a quantile of goodput.")
-    ] = "mean",
+    simulate: Annotated[float | None, opt.option("YEARS", "Also simulate the plan, trays repaired in turn.")] = None,
+    robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
 ) -> None:
     """Which spares to keep, and the goodput to expect.
 
@@ -322,16 +306,7 @@ def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output) -> No
     import numpy as np
 
     table = shown.tables["plan"]
-    written: list[str] = []
-    if to.out is not None and to.out.is_dir():
-        for name, one in shown.tables.items():
-            output.write_table(one, to.out / f"{name}.csv")
-        written.append(f"tables written to {to.out}: {', '.join(f'{name}.csv' for name in shown.tables)}")
-    elif to.out is not None:
-        output.write_table(table, to.out)
-        written.append(f"written to {to.out}")
-    if to.plot is not None:
-        written += write_figures(shown.pictures, to.plot)
+    written = output.write_results(to, shown.tables, "plan", shown.pictures)
     if to.json:
         output.print_json({"findings": [*shown.findings, *notes], **shown.document})
         return
@@ -346,4 +321,4 @@ def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output) -> No
     output.print_lines([head, "", *shown.findings, *notes, "", "Strategies", *output.table(few)])
     if len(table) > _ROWS:
         output.print_lines([f"... {len(table) - _ROWS} more rows; --out table.csv writes all of them"])
-    output.print_lines([*shown.lines, *([""] if written else []), *written])
+    output.print_lines([*shown.lines, *written])

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.figures import write_figures
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Drawn", "Fleet", "system", "validate", "write_results"]
+__all__ = ["Drawn", "Fleet", "system", "validate"]
 
 _SHOWN = 16  # sizes in the table on a screen
 _FIGURES = ("reliability", "hazard", "mttf")
@@ -32,22 +29,20 @@ class Fleet:
 
     age: Annotated[
         list[str] | None,
-        typer.Option(metavar="TIME", help="Age of all nodes, as 10days, or repeated for each; else the log's."),
+        opt.option("TIME", "Age of all nodes, as 10days, or repeated for each; else the log's."),
     ] = None
-    at: Annotated[
-        str | None, typer.Option(metavar="DATE", help="When the job starts; the end of the log if left out.")
-    ] = None
+    at: Annotated[str | None, opt.option("DATE", "When the job starts; the end of the log if left out.")] = None
     families: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="To fit: one, Weibull when left out; several with --own-fits."),
+        opt.option("A,B", "To fit: one, Weibull when left out; several with --own-fits."),
     ] = None
-    family: Annotated[str, typer.Option(metavar="NAME", help="One for all nodes, or best.")] = "best"
+    family: Annotated[str, opt.option("NAME", "One for all nodes, or best.")] = "best"
     missing: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Nodes without an estimate: pool, drop or error (a file of fits: no pool)."),
+        opt.option("NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool)."),
     ] = None
     own_fits: Annotated[
-        bool, typer.Option("--own-fits", help="Fit every node on its own; else each is drawn towards the fleet.")
+        bool, opt.flag("--own-fits", "Fit every node on its own; else each is drawn towards the fleet.")
     ] = False
 
     def system(self, reading: opt.Reading, names: list[str] | None, steps: Steps) -> rf.System:
@@ -108,10 +103,8 @@ class Fleet:
 class Drawn:
     """Intervals from the uncertainty of the fits."""
 
-    interval: Annotated[
-        float | None, typer.Option(metavar="P", help="Level of intervals from the uncertainty of the fits.")
-    ] = None
-    draws: Annotated[int, typer.Option(metavar="N", min=1, help="Draws of the parameters behind them.")] = 200
+    interval: Annotated[float | None, opt.option("P", "Level of intervals from the uncertainty of the fits.")] = None
+    draws: Annotated[int, opt.option("N", "Draws of the parameters behind them.", min=1)] = 200
     seed: opt.Seed = 0
 
     def check(self) -> None:
@@ -128,14 +121,10 @@ def system(
     fleet: Fleet,
     drawn: Drawn,
     to: opt.Output,
-    nodes: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="These nodes, in this order; all when left out.")
-    ] = None,
-    k: Annotated[int | None, typer.Option(metavar="K", help="Only the first K of them.")] = None,
-    horizon: Annotated[
-        list[str] | None, typer.Option(metavar="TIME", help="Show reliability at 24h, ... Repeatable.")
-    ] = None,
-    tolerate: Annotated[int, typer.Option(metavar="S", help="Nodes that may fail; none are replaced.")] = 0,
+    nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all when left out.")] = None,
+    k: Annotated[int | None, opt.option("K", "Only the first K of them.")] = None,
+    horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
+    tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
 ) -> None:
     """Say how long 1 to K nodes survive together.
 
@@ -171,9 +160,8 @@ def system(
             "sizes": table,
             "nodes": chosen.to_frame(),
         }
-        written = write_results(
-            to, table, [(f"{n}_by_nodes", partial(rf.plotting.by_size, sizes, n)) for n in _FIGURES]
-        )
+        pictures = [(f"{n}_by_nodes", partial(rf.plotting.by_size, sizes, n)) for n in _FIGURES]
+        written = output.write_results(to, {"table": table}, "table", pictures)
     if to.json:
         output.print_json(document)
         return
@@ -183,18 +171,6 @@ def system(
     if len(rows) < len(table):
         lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")
     output.print_lines([*lines, *written])
-
-
-def write_results(to: opt.Output, table: pd.DataFrame, pictures: list[Any]) -> list[str]:
-    """Write the table and the figures; lines that say where they are."""
-    written: list[str] = []
-    if to.out is not None:
-        path = to.out / "table.csv" if to.out.is_dir() else to.out
-        output.write_table(table, path)
-        written.append(f"written to {path}")
-    if to.plot is not None:
-        written += write_figures(pictures, to.plot)
-    return ["", *written] if written else []
 
 
 def _whole(chosen: rf.System, times: list[float], drawn: Drawn) -> pd.DataFrame:
@@ -244,23 +220,13 @@ def _few(count: int) -> list[int]:
 def validate(
     reading: opt.Reading,
     to: opt.Output,
-    split: Annotated[
-        str, typer.Option(metavar="DATE|SHARE", help="Fit before, replay after: a date, or a share.")
-    ] = "0.5",
-    size: Annotated[
-        list[int] | None, typer.Option(metavar="N", help="Nodes of a job; 1, 4 and 16. Repeatable.")
-    ] = None,
-    length: Annotated[
-        list[str] | None, typer.Option(metavar="TIME", help="Of a job; 6h, 24h and 72h. Repeatable.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Instants at which jobs of every size begin.")] = 1000,
+    split: Annotated[str, opt.option("DATE|SHARE", "Fit before, replay after: a date, or a share.")] = "0.5",
+    size: Annotated[list[int] | None, opt.option("N", "Nodes of a job; 1, 4 and 16. Repeatable.")] = None,
+    length: Annotated[list[str] | None, opt.option("TIME", "Of a job; 6h, 24h and 72h. Repeatable.")] = None,
+    jobs: Annotated[int, opt.option("N", "Instants at which jobs of every size begin.")] = 1000,
     families: opt.Families = "weibull,exponential",
-    parameters: Annotated[
-        str, typer.Option(metavar="NAME", help="Of a node: pooled, fleet or node (its own).")
-    ] = "pooled",
-    origin: Annotated[
-        str, typer.Option(metavar="NAME", help="Ages count from the last failure, or repair.")
-    ] = "failure",
+    parameters: Annotated[str, opt.option("NAME", "Of a node: pooled, fleet or node (its own).")] = "pooled",
+    origin: Annotated[str, opt.option("NAME", "Ages count from the last failure, or repair.")] = "failure",
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
 ) -> None:
@@ -279,7 +245,7 @@ def validate(
             parameters=parameters, origin=origin, level=level, rng=seed,
         )  # fmt: skip
         scores, cells = result.scores.reset_index(), result.by_size()
-    written = write_results(to, cells, [("calibration", partial(rf.plot, result))])
+    written = output.write_results(to, {"table": cells}, "table", [("calibration", partial(rf.plot, result))])
     if to.json:
         output.print_json(result.to_dict())
         return
