@@ -5,22 +5,22 @@ Run: python benchmarks/bench_calibration.py
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
+from benchmarks.timing import spent
 from relfit.calibration import draw_parameters
 from relfit.simulation import simulate_log
 
 
 def best(call: Callable[[], object], times: int = 5) -> float:
     """Milliseconds of processor time of the quickest of some calls."""
-    spent = []
-    for _ in range(times):
-        before = time.process_time()
-        call()
-        spent.append(time.process_time() - before)
-    return 1000.0 * min(spent)
+    return 1000.0 * spent(call, times, time.process_time)[0]
 
 
 def by_hand(log: rf.FailureLog) -> tuple[float, float]:

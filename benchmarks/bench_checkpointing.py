@@ -5,13 +5,17 @@ Run: python benchmarks/bench_checkpointing.py
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import optimize
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.timing import spent
 from relfit.families import Weibull
 from relfit.jobs import Checkpoint, expected_time
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
@@ -25,12 +29,7 @@ from relfit.planning.migration.strategies import compare_strategies
 def timed(call: Callable[[], Any], repeat: int = 3) -> float:
     """Least seconds of a few calls, the first of which compiles and is not counted."""
     call()
-    best = np.inf
-    for _ in range(repeat):
-        start = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - start)
-    return best
+    return spent(call, repeat)[0]
 
 
 def searched(mu: np.ndarray, save: np.ndarray) -> np.ndarray:

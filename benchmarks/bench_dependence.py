@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +14,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
+from benchmarks.timing import spent
 from relfit.independence import correlations
-
-
-def timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def main() -> None:
@@ -32,7 +25,7 @@ def main() -> None:
     ragged = rf.LifeData.from_groups([rng.weibull(0.8, n) for n in rng.integers(3, 100, 4000)])
     for name, data in (("20 TTFs each", equal), ("3 to 99 TTFs", ragged)):
         for method in ("spearman", "pearson", "kendall"):
-            seconds = timed(lambda data=data, method=method: correlations(data, method))
+            seconds = spent(lambda data=data, method=method: correlations(data, method))[0]
             print(f"all 7,998,000 pairs of 4,000 nodes, {name}, {method:<9}{seconds:6.2f} s")
 
 

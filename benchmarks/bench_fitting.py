@@ -16,19 +16,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
+from benchmarks.timing import spent
 from tests.fitting.reference import DISTRIBUTIONS, _lifelines, _reliability, _scipy, _surpyval, quiet
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
-
-
-def seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """Median wall time of `repeats` runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return sorted(times)[len(times) // 2]
 
 
 def loop_per_fit(
@@ -74,7 +65,7 @@ def main() -> None:
     for name, lives in samples.items():
         # the bound and the fit in turn, so that both meet the same machine
         pairs = [
-            (seconds(bound, 1), seconds(lambda lives=lives: [f.ks for f in rf.fit(lives).results.values()], 1))
+            (spent(bound)[0], spent(lambda lives=lives: [f.ks for f in rf.fit(lives).results.values()])[0])
             for _ in range(3)
         ]
         base, ours = (sorted(p[i] for p in pairs)[1] for i in (0, 1))

@@ -12,7 +12,6 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +19,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
+from benchmarks.timing import spent
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
-
-
-def timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def bound_of(life: np.ndarray) -> float:
@@ -57,7 +51,7 @@ def main() -> None:
         life = rng.weibull(0.8, (part, 20)) * 1000.0
         bound = bound_of(life)
         lives = rf.LifeData.from_array(life)
-        ours = timed(lambda lives=lives: everything(lives))
+        ours = spent(lambda lives=lives: everything(lives))[0]
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
             f"  {part:>9} groups: {ours:6.2f} s, {ours / part / 20 * 1e9:5.0f} ns a life; bound {bound:5.2f} s, "
@@ -77,7 +71,7 @@ def main() -> None:
     print(f"{part} groups of 20 lives of other kinds, four families with standard errors")
     for name, lives in kinds.items():
         bound = bound_of(life)
-        ours = timed(lambda lives=lives: rf.fit(lives))
+        ours = spent(lambda lives=lives: rf.fit(lives))[0]
         print(f"  {name:<15}{ours:6.2f} s; bound {bound:5.2f} s, ratio {ours / bound:5.1f}")
 
     path = SHARED / "data" / "lanl-failures-1996-2005.csv.xz"

@@ -8,15 +8,18 @@ from __future__ import annotations
 import argparse
 import io
 import lzma
+import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import relfit as rf
+from benchmarks.timing import spent
 
 
 def made_trace(rows: int = 588_463, nodes: int = 1288) -> bytes:
@@ -33,13 +36,6 @@ def made_trace(rows: int = 588_463, nodes: int = 1288) -> bytes:
             for i in range(each)
         ]
     return ("\n".join(lines) + "\n").encode()
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Wall time of one run."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def main() -> None:
@@ -60,7 +56,7 @@ def main() -> None:
         }
         for work in contenders.values():
             work()
-        rounds = [{name: seconds(work) for name, work in contenders.items()} for _ in range(7)]
+        rounds = [{name: spent(work)[0] for name, work in contenders.items()} for _ in range(7)]
     print(f"{'real' if real.is_file() else 'made'} trace, {len(data) / 1e6:.1f} MB decompressed, median of 7 rounds")
     for name in contenders:
         own = sorted(r[name] for r in rounds)[3]

@@ -19,16 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
-from relfit.recurrence import (
-    EventHistories,
-    availability,
-    availability_over_time,
-    compare_processes,
-    fit_process,
-    histories_of_log,
-    mean_cumulative,
-    trend_tests,
-)
+from relfit import recurrence as rec
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
 
@@ -40,15 +31,15 @@ def timed(name: str, work: Callable[[], Any]) -> Any:
     return result
 
 
-def everything(histories: EventHistories, racks: np.ndarray) -> None:
-    timed("mean cumulative function, all nodes", lambda: mean_cumulative(histories))
-    timed("  by rack", lambda: mean_cumulative(histories, racks))
-    timed("four trend tests, every node", lambda: trend_tests(histories))
-    timed("  pooled", lambda: trend_tests(histories, "all"))
-    timed("power law, every node", lambda: fit_process(histories))
-    timed("  pooled", lambda: fit_process(histories, "power_law", "all"))
-    timed("four processes compared, every node", lambda: compare_processes(histories))
-    timed("  pooled", lambda: compare_processes(histories, "all"))
+def everything(histories: rec.EventHistories, racks: np.ndarray) -> None:
+    timed("mean cumulative function, all nodes", lambda: rec.mean_cumulative(histories))
+    timed("  by rack", lambda: rec.mean_cumulative(histories, racks))
+    timed("four trend tests, every node", lambda: rec.trend_tests(histories))
+    timed("  pooled", lambda: rec.trend_tests(histories, "all"))
+    timed("power law, every node", lambda: rec.fit_process(histories))
+    timed("  pooled", lambda: rec.fit_process(histories, "power_law", "all"))
+    timed("four processes compared, every node", lambda: rec.compare_processes(histories))
+    timed("  pooled", lambda: rec.compare_processes(histories, "all"))
 
 
 def main() -> None:
@@ -56,18 +47,18 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--events", type=int, default=5_000_000)
     given = parser.parse_args()
-    warm = EventHistories.from_groups([[1.0, 3.0, 4.0], [2.0, 5.0, 7.0]], end=9.0)
-    for work in (mean_cumulative, trend_tests, compare_processes):
+    warm = rec.EventHistories.from_groups([[1.0, 3.0, 4.0], [2.0, 5.0, 7.0]], end=9.0)
+    for work in (rec.mean_cumulative, rec.trend_tests, rec.compare_processes):
         work(warm)
     path = SHARED / "data" / "lanl-failures-1996-2005.csv.xz"
     if path.exists():
         log = rf.read(path).where(system=18)
         print(f"LANL system 18: {log.n_nodes} nodes, {len(log)} events")
         whole = time.perf_counter()
-        histories = timed("histories", lambda: histories_of_log(log))
+        histories = timed("histories", lambda: rec.histories_of_log(log))
         everything(histories, np.arange(histories.n_histories) // 32)
-        timed("availability by node", lambda: availability(log, "node"))
-        timed("availability over time", lambda: availability_over_time(log))
+        timed("availability by node", lambda: rec.availability(log, "node"))
+        timed("availability over time", lambda: rec.availability_over_time(log))
         print(f"  together {time.perf_counter() - whole:.1f} s")
     else:
         print(f"no LANL log in {SHARED}")
@@ -77,7 +68,7 @@ def main() -> None:
     at = rng.random(events) * 30_000.0
     at = at[np.lexsort((at, owner))]
     offsets = np.searchsorted(owner, np.arange(nodes + 1))
-    histories = EventHistories.from_flat(at, offsets, 30_000.0)
+    histories = rec.EventHistories.from_flat(at, offsets, 30_000.0)
     print(f"simulated: {nodes} nodes, {events} events")
     whole = time.perf_counter()
     everything(histories, np.arange(nodes) // 32)

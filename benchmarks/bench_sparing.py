@@ -6,8 +6,6 @@ Run: python benchmarks/bench_sparing.py
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,15 +14,10 @@ from scipy import special, stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.timing import spent
 from papers.sparing import CLUSTER, FAILURES, PERFORMANCE, RECOVERY, STRATEGIES
 from relfit.planning import DeviceFailures, Strategies, optimise_sparing, sparing_map
 from relfit.simulation import simulate_sparing
-
-
-def timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def direct(blocks: int, q: np.ndarray, rate: np.ndarray) -> np.ndarray:
@@ -44,26 +37,26 @@ def main() -> None:
     few = grid.take((slice(0, 3), slice(0, 3)))
     optimise_sparing(free, few, recovery, gains)
     print("full sweep: 91 block sizes and spare trays, every number of spare blocks, 100 x 100 MTBF and MTTR")
-    print(f"  checkpoints given: {timed(lambda: optimise_sparing(free, grid, recovery, gains)):.2f} s")
+    print(f"  checkpoints given: {spent(lambda: optimise_sparing(free, grid, recovery, gains))[0]:.2f} s")
     best = replace(recovery, checkpoint_every=None)
-    print(f"  best checkpoints: {timed(lambda: optimise_sparing(free, grid, best, gains)):.2f} s")
-    print(f"  one thread:   {timed(lambda: optimise_sparing(free, grid, recovery, gains, workers=1)):.2f} s")
+    print(f"  best checkpoints: {spent(lambda: optimise_sparing(free, grid, best, gains))[0]:.2f} s")
+    print(f"  one thread:   {spent(lambda: optimise_sparing(free, grid, recovery, gains, workers=1))[0]:.2f} s")
     print("decision map of Table 1's strategies with its boundaries: ", end="")
-    print(f"{timed(lambda: sparing_map(free, STRATEGIES, mtbf, mttr, recovery, gains)):.2f} s")
+    print(f"{spent(lambda: sparing_map(free, STRATEGIES, mtbf, mttr, recovery, gains))[0]:.2f} s")
     strategy = Strategies(9, 0)
-    ours = timed(lambda: optimise_sparing(free, grid, recovery, strategies=strategy))
+    ours = spent(lambda: optimise_sparing(free, grid, recovery, strategies=strategy))[0]
     rate = (1 / grid.mtbf_rack + 9 / grid.mtbf_tray).ravel()
     q = grid.mttr.ravel() / (grid.mttr.ravel() + 1 / rate)
     part = slice(0, 1000)
-    theirs = timed(lambda: direct(1024, q[part], rate[part])) * 10
+    theirs = spent(lambda: direct(1024, q[part], rate[part]))[0] * 10
     found = optimise_sparing(free, grid, recovery, strategies=strategy).spare_blocks[0].ravel()
     same = np.mean(found[part] == direct(1024, q[part], rate[part]))
     print(f"one strategy of 1024 blocks, 10 000 cases: {ours:.3f} s; trying every number with scipy {theirs:.1f} s,")
     print(f"  {theirs / ours:.0f} times as long; same spares in {100 * same:.1f} %")
     one = STRATEGIES.take(slice(1, 2))
     simulate_sparing(replace(free, racks=4), one, FAILURES, recovery, years=0.1, n_resamples=2, rng=0)
-    spent = timed(lambda: simulate_sparing(CLUSTER, one, FAILURES, recovery, n_resamples=8, rng=0))
-    print(f"simulation: 8 times ten years of 36 864 trays in {spent:.2f} s")
+    seconds = spent(lambda: simulate_sparing(CLUSTER, one, FAILURES, recovery, n_resamples=8, rng=0))[0]
+    print(f"simulation: 8 times ten years of 36 864 trays in {seconds:.2f} s")
 
 
 if __name__ == "__main__":

@@ -24,15 +24,8 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import relfit as rf
+from relfit import recurrence as rec
 from relfit.independence import dependence
-from relfit.recurrence import (
-    availability,
-    availability_over_time,
-    compare_processes,
-    histories_of_log,
-    mean_cumulative,
-    trend_tests,
-)
 from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
 from relfit.screening.rate_mixtures import rate_classes
 
@@ -67,7 +60,7 @@ def steps(log: rf.FailureLog) -> dict[str, Callable[[], Any]]:
     held: dict[str, Any] = {}
 
     def histories() -> Any:
-        held["histories"] = histories_of_log(log)
+        held["histories"] = rec.histories_of_log(log)
 
     def bad_nodes() -> None:
         held["nodes"] = outlier_nodes(log).nodes
@@ -81,13 +74,13 @@ def steps(log: rf.FailureLog) -> dict[str, Callable[[], Any]]:
         "rate_classes": lambda: rate_classes(held["nodes"]["events"], held["nodes"]["hours"]),
         "repair_kinds": lambda: repair_kinds(log),
         "histories_of_log": histories,
-        "mean_cumulative, every node": lambda: mean_cumulative(held["histories"]),
-        "trend_tests, every node": lambda: trend_tests(held["histories"]),
-        "trend_tests, pooled": lambda: trend_tests(held["histories"], "all"),
-        "compare_processes, every node": lambda: compare_processes(held["histories"]),
-        "compare_processes, pooled": lambda: compare_processes(held["histories"], "all"),
-        "availability by node": lambda: availability(log, "node"),
-        "availability_over_time": lambda: availability_over_time(log),
+        "mean_cumulative, every node": lambda: rec.mean_cumulative(held["histories"]),
+        "trend_tests, every node": lambda: rec.trend_tests(held["histories"]),
+        "trend_tests, pooled": lambda: rec.trend_tests(held["histories"], "all"),
+        "compare_processes, every node": lambda: rec.compare_processes(held["histories"]),
+        "compare_processes, pooled": lambda: rec.compare_processes(held["histories"], "all"),
+        "availability by node": lambda: rec.availability(log, "node"),
+        "availability_over_time": lambda: rec.availability_over_time(log),
     }
 
 

@@ -267,17 +267,7 @@ class FailureLog(Tables):
         censor : bool
             Count outages that were cut off by the end of observation as right-censored, or leave them out.
         overlaps, zeros, since, until
-            As for `ttf`.
-
-        Returns
-        -------
-        LifeData
-            Hours; ``counts`` has one column for each kind of row left out.
-
-        Raises
-        ------
-        ArgumentError
-            For an unknown option or column.
+            As for `ttf`, as are the result, in hours, and the errors.
 
         Examples
         --------

@@ -78,12 +78,7 @@ def path(name: str) -> Path:
 
 
 def load(name: str) -> FailureLog:
-    """Read a bundled sample, with its list of nodes and the time during which each was watched.
-
-    Raises
-    ------
-    ArgumentError
-        When there is no such sample; it names the nearest.
+    """Read a bundled sample, with its list of nodes and the time during which each was watched; errors as for `path`.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from scipy import special
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution, FloatArray
 
-__all__ = ["EULER", "LOG_WEIBULL_SD", "Domain", "Family", "FloatArray", "log_moments"]
+__all__ = ["EULER", "LOG_WEIBULL_SD", "Domain", "Family", "FloatArray", "ShapeScale", "log_moments", "log_of_time"]
 
 Domain = Literal["positive", "real", "fraction"]
 
@@ -30,6 +30,12 @@ def log_moments(meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> tuple[FloatArra
     """Both arguments of `Family.start` as arrays of one shape, the standard deviation away from zero."""
     middle, spread = np.broadcast_arrays(np.asarray(meanlog, np.float64), np.asarray(sdlog, np.float64))
     return middle, np.clip(spread, 1e-7, 1e7)
+
+
+def log_of_time(time: npt.ArrayLike) -> FloatArray:
+    """Log of times in hours; minus infinity for what is zero or below."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +147,19 @@ class Family(Distribution):
 
         inner = ", ".join(f"{k}={show(v)}" for k, v in self.parameters().items())
         return f"{type(self).__name__}({inner})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShapeScale(Family):
+    """A family of a shape without unit and a scale in hours, both above zero."""
+
+    shape: FloatArray
+    scale: FloatArray
+    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
+
+    def _log_relative(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the time relative to the scale."""
+        return np.asarray(log_of_time(time) - np.log(self.scale))
 
 
 # -------------------------------------------------------------------- helpers

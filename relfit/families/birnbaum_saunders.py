@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
-from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.base import FloatArray, ShapeScale, log_moments
 from relfit.families.distribution import normal_quantile_of_hazard
+from relfit.families.lognormal import NormalScore
 from relfit.families.moments import spread_table
 
 __all__ = ["BirnbaumSaunders"]
@@ -18,8 +15,7 @@ __all__ = ["BirnbaumSaunders"]
 _HALF_LOG_TWO_PI = 0.9189385332046727
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class BirnbaumSaunders(Family):
+class BirnbaumSaunders(NormalScore, ShapeScale):
     """``F(t) = Phi((sqrt(t / scale) - sqrt(scale / t)) / shape)`` (Birnbaum and Saunders 1969, J. Appl. Prob. 6, 319).
 
     Parameters
@@ -35,27 +31,14 @@ class BirnbaumSaunders(Family):
     150.0
     """
 
-    shape: FloatArray
-    scale: FloatArray
-    name: ClassVar[str] = "birnbaum_saunders"
-    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
+    name = "birnbaum_saunders"
 
     def _half_log(self, time: npt.ArrayLike) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            log_time = np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0))
-            return np.asarray(0.5 * (log_time - np.log(self.scale)))
+        return np.asarray(0.5 * self._log_relative(time))
 
     def _z(self, time: npt.ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):
             return np.asarray(2.0 * np.sinh(self._half_log(time)) / self.shape)
-
-    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
-        return np.asarray(special.log_ndtr(-self._z(time)))
-
-    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
-        return np.asarray(special.log_ndtr(self._z(time)))
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families.base import EULER, Domain, Family, FloatArray, log_moments
+from relfit.families.base import EULER, Family, FloatArray, log_moments, log_of_time
 from relfit.families.distribution import log_cdf_of_hazard
 
 __all__ = ["Exponential"]
@@ -30,9 +29,9 @@ class Exponential(Family):
     """
 
     rate: FloatArray
-    name: ClassVar[str] = "exponential"
-    domains: ClassVar[tuple[Domain, ...]] = ("positive",)
-    density_at_zero: ClassVar[bool] = True
+    name = "exponential"
+    domains = ("positive",)
+    density_at_zero = True
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
@@ -47,9 +46,7 @@ class Exponential(Family):
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
-        with np.errstate(divide="ignore"):
-            log_time = np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0))
-        return log_cdf_of_hazard(np.log(self.rate) + log_time)
+        return log_cdf_of_hazard(np.log(self.rate) + log_of_time(time))
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
         """Time at which the cumulative hazard reaches `hazard`."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.base import FloatArray, ShapeScale, log_moments
 from relfit.families.distribution import Distribution
 from relfit.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
 
 __all__ = ["Gamma"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Gamma(Family):
+class Gamma(ShapeScale):
     """Density ``t**(shape-1) exp(-t/scale) / (gamma(shape) scale**shape)`` (reliability-aware allocation, Table 3.1).
 
     Parameters
@@ -33,16 +29,11 @@ class Gamma(Family):
     1000.0
     """
 
-    shape: FloatArray
-    scale: FloatArray
-    name: ClassVar[str] = "gamma"
-    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
+    name = "gamma"
 
     def _relative(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the time relative to the mean."""
-        with np.errstate(divide="ignore"):
-            log_time = np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0))
-            return np.asarray(log_time - np.log(self.scale) - np.log(self.shape))
+        return np.asarray(self._log_relative(time) - np.log(self.shape))
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""

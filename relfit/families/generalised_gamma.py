@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.base import Family, FloatArray, log_moments, log_of_time
 from relfit.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
 
 __all__ = ["GeneralisedGamma"]
@@ -43,13 +42,11 @@ class GeneralisedGamma(Family):
     mu: FloatArray
     sigma: FloatArray
     q: FloatArray
-    name: ClassVar[str] = "generalised_gamma"
-    domains: ClassVar[tuple[Domain, ...]] = ("real", "positive", "real")
+    name = "generalised_gamma"
+    domains = ("real", "positive", "real")
 
     def _w(self, time: npt.ArrayLike) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            log_time = np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0))
-            return np.asarray((log_time - self.mu) / self.sigma)
+        return np.asarray((log_of_time(time) - self.mu) / self.sigma)
 
     def _core(self) -> tuple[npt.NDArray[np.bool_], FloatArray, FloatArray]:
         """Where the family is normal on the log scale, q with a stand-in there, and the gamma shape."""

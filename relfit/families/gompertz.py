@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.base import Family, FloatArray, log_moments
 from relfit.families.distribution import log_cdf_of_hazard
 from relfit.families.moments import spread_table
 
@@ -38,9 +37,9 @@ class Gompertz(Family):
 
     rate: FloatArray
     growth: FloatArray
-    name: ClassVar[str] = "gompertz"
-    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
-    density_at_zero: ClassVar[bool] = True
+    name = "gompertz"
+    domains = ("positive", "positive")
+    density_at_zero = True
 
     def _log_hazard_sum(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the cumulative hazard."""

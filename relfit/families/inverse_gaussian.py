@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.base import Family, FloatArray, log_moments
 from relfit.families.distribution import log_one_minus_exp, log_sum
 from relfit.families.moments import spread_table
 from relfit.numeric.quadrature import gauss_legendre
@@ -42,8 +41,8 @@ class InverseGaussian(Family):
 
     mean_life: FloatArray
     shape: FloatArray
-    name: ClassVar[str] = "inverse_gaussian"
-    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
+    name = "inverse_gaussian"
+    domains = ("positive", "positive")
 
     def _places(self, time: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """``sqrt(shape / 2 t) (t / mean - 1)`` and ``sqrt(shape / 2 t)``."""

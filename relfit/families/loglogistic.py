@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.base import FloatArray, ShapeScale, log_moments
 from relfit.families.distribution import log_sum
 
 __all__ = ["Loglogistic"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Loglogistic(Family):
+class Loglogistic(ShapeScale):
     """``F(t) = 1 / (1 + (t / scale)**-shape)`` (Lawless, Lifetime Data, section 1.3).
 
     Parameters
@@ -32,15 +28,10 @@ class Loglogistic(Family):
     0.1
     """
 
-    shape: FloatArray
-    scale: FloatArray
-    name: ClassVar[str] = "loglogistic"
-    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
+    name = "loglogistic"
 
     def _z(self, time: npt.ArrayLike) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            log_time = np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0))
-            return np.asarray(self.shape * (log_time - np.log(self.scale)))
+        return np.asarray(self.shape * self._log_relative(time))
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
@@ -55,7 +46,7 @@ class Loglogistic(Family):
         t = np.asarray(time, dtype=np.float64)
         z = self._z(t)
         with np.errstate(all="ignore"):
-            relative = np.log(np.maximum(t, 0.0)) - np.log(self.scale)
+            relative = self._log_relative(t)
             # (shape - 1) log(t / scale) - 2 log(1 + exp(z)), without overflow of z for late times
             power = np.where(z > 0.0, -z - relative, np.where(self.shape == 1.0, 0.0, z - relative))
             power = np.where(np.isneginf(relative), special.xlogy(self.shape - 1.0, 0.0), power)

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.base import Family, FloatArray, log_moments, log_of_time
 from relfit.families.distribution import normal_quantile_of_hazard
 
-__all__ = ["Lognormal"]
+__all__ = ["Lognormal", "NormalScore"]
+
+
+class NormalScore(Family):
+    """Families in which a rising function `_z` of time is standard normal."""
+
+    @abstractmethod
+    def _z(self, time: npt.ArrayLike) -> FloatArray:
+        """The normal score of `time`."""
+
+    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to live longer than `time`."""
+        return np.asarray(special.log_ndtr(-self._z(time)))
+
+    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the probability to fail within `time`."""
+        return np.asarray(special.log_ndtr(self._z(time)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Lognormal(Family):
+class Lognormal(NormalScore):
     """``F(t) = Phi((log t - meanlog) / sdlog)``; the median, T50 of the papers, is ``exp(meanlog)`` (Table 3.1).
 
     Parameters
@@ -34,20 +50,11 @@ class Lognormal(Family):
 
     meanlog: FloatArray
     sdlog: FloatArray
-    name: ClassVar[str] = "lognormal"
-    domains: ClassVar[tuple[Domain, ...]] = ("real", "positive")
+    name = "lognormal"
+    domains = ("real", "positive")
 
     def _z(self, time: npt.ArrayLike) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            return np.asarray((np.log(np.maximum(np.asarray(time, np.float64), 0.0)) - self.meanlog) / self.sdlog)
-
-    def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to live longer than `time`."""
-        return np.asarray(special.log_ndtr(-self._z(time)))
-
-    def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability to fail within `time`."""
-        return np.asarray(special.log_ndtr(self._z(time)))
+        return np.asarray((log_of_time(time) - self.meanlog) / self.sdlog)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""

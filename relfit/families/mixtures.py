@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import EULER, LOG_WEIBULL_SD, Domain, Family, FloatArray, log_moments
+from relfit.families.base import EULER, LOG_WEIBULL_SD, Family, FloatArray, log_moments
 from relfit.families.distribution import log_one_minus_exp, log_sum, mixed_cumulative_hazard
 from relfit.families.exponential import Exponential
 from relfit.families.weibull import Weibull
@@ -80,9 +79,9 @@ class Hyperexponential2(Mixture):
     weight_1: FloatArray
     rate_1: FloatArray
     rate_2: FloatArray
-    name: ClassVar[str] = "hyperexponential2"
-    domains: ClassVar[tuple[Domain, ...]] = ("fraction", "positive", "positive")
-    density_at_zero: ClassVar[bool] = True
+    name = "hyperexponential2"
+    domains = ("fraction", "positive", "positive")
+    density_at_zero = True
 
     def phases(self) -> Sequence[tuple[FloatArray, Family]]:
         """Log weight and distribution of each phase."""
@@ -130,9 +129,9 @@ class Hyperexponential3(Mixture):
     rate_1: FloatArray
     rate_2: FloatArray
     rate_3: FloatArray
-    name: ClassVar[str] = "hyperexponential3"
-    domains: ClassVar[tuple[Domain, ...]] = ("fraction", "fraction", "positive", "positive", "positive")
-    density_at_zero: ClassVar[bool] = True
+    name = "hyperexponential3"
+    domains = ("fraction", "fraction", "positive", "positive", "positive")
+    density_at_zero = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -204,8 +203,8 @@ class WeibullMixture(Mixture):
     scale_1: FloatArray
     shape_2: FloatArray
     scale_2: FloatArray
-    name: ClassVar[str] = "weibull_mixture"
-    domains: ClassVar[tuple[Domain, ...]] = ("fraction", "positive", "positive", "positive", "positive")
+    name = "weibull_mixture"
+    domains = ("fraction", "positive", "positive", "positive", "positive")
 
     def phases(self) -> Sequence[tuple[FloatArray, Family]]:
         """Log weight and distribution of each phase."""

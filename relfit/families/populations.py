@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families.base import Domain, Family, FloatArray
+from relfit.families.base import Family, FloatArray
 from relfit.families.distribution import log_one_minus_exp, log_sum, mixed_cumulative_hazard
 from relfit.families.weibull import Weibull
 
@@ -40,8 +39,8 @@ class LimitedFailure(Family):
     fraction: FloatArray
     shape: FloatArray
     scale: FloatArray
-    name: ClassVar[str] = "limited_failure"
-    domains: ClassVar[tuple[Domain, ...]] = ("fraction", "positive", "positive")
+    name = "limited_failure"
+    domains = ("fraction", "positive", "positive")
 
     @property
     def _failing(self) -> Weibull:
@@ -117,9 +116,9 @@ class ZeroInflated(Family):
     zero_fraction: FloatArray
     shape: FloatArray
     scale: FloatArray
-    name: ClassVar[str] = "zero_inflated"
-    domains: ClassVar[tuple[Domain, ...]] = ("fraction", "positive", "positive")
-    density_at_zero: ClassVar[bool] = True
+    name = "zero_inflated"
+    domains = ("fraction", "positive", "positive")
+    density_at_zero = True
 
     @property
     def _others(self) -> Weibull:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import EULER, LOG_WEIBULL_SD, Domain, Family, FloatArray, log_moments
+from relfit.families.base import EULER, LOG_WEIBULL_SD, FloatArray, ShapeScale, log_moments
 from relfit.families.distribution import log_cdf_of_hazard
 
 __all__ = ["Weibull"]
@@ -17,8 +14,7 @@ __all__ = ["Weibull"]
 _SMALL = 1e-200  # hazard before an age that is as good as none
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Weibull(Family):
+class Weibull(ShapeScale):
     """``F(t) = 1 - exp(-(t / scale)**shape)`` (reliability-aware allocation, chapter 3).
 
     Parameters
@@ -36,10 +32,7 @@ class Weibull(Family):
     0.9165
     """
 
-    shape: FloatArray
-    scale: FloatArray
-    name: ClassVar[str] = "weibull"
-    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
+    name = "weibull"
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to live longer than `time`."""
@@ -54,9 +47,8 @@ class Weibull(Family):
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
-        with np.errstate(divide="ignore", over="ignore"):
-            log_time = np.log(np.maximum(np.asarray(time, dtype=np.float64), 0.0))
-            return log_cdf_of_hazard(self.shape * (log_time - np.log(self.scale)))
+        with np.errstate(over="ignore"):
+            return log_cdf_of_hazard(self.shape * self._log_relative(time))
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`."""

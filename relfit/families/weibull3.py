@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families.base import EULER, LOG_WEIBULL_SD, Domain, Family, FloatArray, log_moments
+from relfit.families.base import EULER, LOG_WEIBULL_SD, FloatArray, ShapeScale, log_moments
 from relfit.families.weibull import Weibull
 
 __all__ = ["Weibull3"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Weibull3(Family):
+class Weibull3(ShapeScale):
     """``F(t) = 1 - exp(-((t - threshold) / scale)**shape)`` for t above the threshold.
 
     Parameters
@@ -37,11 +36,9 @@ class Weibull3(Family):
     [30.0, 113.255]
     """
 
-    shape: FloatArray
-    scale: FloatArray
     threshold: FloatArray
-    name: ClassVar[str] = "weibull3"
-    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive", "positive")
+    name = "weibull3"
+    domains = ("positive", "positive", "positive")
 
     @property
     def _beyond(self) -> Weibull:

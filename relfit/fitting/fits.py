@@ -162,11 +162,7 @@ class Fits(Result):
         return comparison.weights(self.results, self.groups, by)
 
     def ranking(self, by: str = "aicc") -> pd.DataFrame:
-        """Families of every group from best to worst.
-
-        Parameters
-        ----------
-        by : {"aicc", "bic", "aic"}
+        """Families of every group from best to worst, by the criterion that `by` names as for `weights`.
 
         Returns
         -------

@@ -45,13 +45,13 @@ def level_checked(level: float) -> float:
 def interval_of(
     fit: FamilyEstimates,
     name: str,
-    at: float | str | None = None,
-    kind: str = "profile",
-    level: float | None = None,
-    n_resamples: int = 999,
-    rng: int | np.random.Generator | None = 0,
-    terminated: str | None = None,
-    workers: int | None = None,
+    at: float | str | None,
+    kind: str,
+    level: float | None,
+    n_resamples: int,
+    rng: int | np.random.Generator | None,
+    terminated: str | None,
+    workers: int | None,
 ) -> Interval:
     """Interval of one quantity; `FamilyFit.interval` documents the arguments."""
     level = level_checked(fit.level if level is None else level)

@@ -60,18 +60,8 @@ def trace_in(folder: Path) -> Path:
 def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
     """Read an event trace, with the node, component and platform tables beside it where there are any.
 
-    Parameters
-    ----------
-    content : Content
-    strict : bool
-        A rejected row is an error.
-    timezone : str, optional
-        Zone in which hours and weekdays are shown; the nodes' own offset when left out.
-
-    Raises
-    ------
-    ReadError
-        When this is no event trace or, when strict, for a rejected row.
+    Hours and weekdays are shown in the zone `timezone`, with the nodes' own offset when left out. What is no event
+    trace is a `ReadError`, and so is a rejected row when `strict`.
     """
     text = as_text(content)
     header = _header(text.data, content.path)

@@ -16,7 +16,7 @@ import pandas as pd
 from relfit.failurelog import FailureLog, Window
 from relfit.io.frames import events_frame, population_frame, source_of
 from relfit.io.opening import Content, as_text
-from relfit.io.rows import TextTable, read_text_table
+from relfit.io.rows import TextTable, read_csv
 from relfit.io.times import UTC, check_zone, clock_times, spans
 
 __all__ = ["NAME", "TIMEZONE", "read", "recognises"]
@@ -50,25 +50,12 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     if it failed before, to the end of its month of decommissioning. Nodes that never failed are named from the number
     of nodes that their system is said to have.
 
-    Parameters
-    ----------
-    content : Content
-    strict : bool
-        A rejected row is an error.
-    timezone : str, optional
-        Zone of the times; ``America/Denver`` when left out.
-
-    Raises
-    ------
-    ReadError
-        For a missing column or, when strict, a rejected row.
+    The zone of the times is `timezone`, ``America/Denver`` when left out. A missing column is a `ReadError`, and so
+    is a rejected row when `strict`.
     """
     text = as_text(content)
-    table = read_text_table(text, ",")
-    table.require(_NEEDED, "the LANL failure CSV")
-    zone = check_zone(timezone, TIMEZONE)
-    rejections = table.rejections
-    table.reject_duplicates()
+    table = read_csv(text, _NEEDED, "the LANL failure CSV")
+    zone, rejections = check_zone(timezone, TIMEZONE), table.rejections
     down = pd.to_numeric(pd.Series(table["Down Time"], dtype=object), errors="coerce").to_numpy(dtype=float)
     start, end = (clock_times(table[name], "%m/%d/%Y %H:%M") for name in ("Prob Started", "Prob Fixed"))
     start, end, shifted, disagree = spans(start, end, zone, 60.0 * down)

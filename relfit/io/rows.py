@@ -16,7 +16,7 @@ from relfit.errors import ReadError
 from relfit.io.opening import Text
 from relfit.tables import REJECTED_COLUMNS
 
-__all__ = ["Rejections", "TextTable", "read_text_table"]
+__all__ = ["Rejections", "TextTable", "read_csv", "read_text_table"]
 
 _LONGEST_FIELD = 1_000_000
 _SHOWN = 200
@@ -151,6 +151,20 @@ class TextTable:
         group = frame.groupby(list(frame.columns), sort=False).ngroup().to_numpy()
         _, first = np.unique(group, return_index=True)
         self.rejections.reject(first[group] != np.arange(group.size), "duplicate of an earlier row")
+
+
+def read_csv(text: Text, needed: Sequence[str], what: str) -> TextTable:
+    """A table of fields between commas, with the columns that `what` needs; repeated rows are rejected.
+
+    Raises
+    ------
+    ReadError
+        For a missing column, and as `read_text_table`.
+    """
+    table = read_text_table(text, ",")
+    table.require(needed, what)
+    table.reject_duplicates()
+    return table
 
 
 def read_text_table(text: Text, delimiter: str) -> TextTable:

@@ -14,7 +14,7 @@ import pandas as pd
 from relfit.failurelog import FailureLog, Window
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
 from relfit.io.opening import Content, as_text
-from relfit.io.rows import TextTable, read_text_table
+from relfit.io.rows import TextTable, read_csv
 from relfit.io.times import check_zone, clock_times, spans
 
 __all__ = ["NAME", "TIMEZONE", "read", "recognises"]
@@ -38,25 +38,12 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     without either), at the time when the stay ended. The place (cabinet column and row, cage, slot, position) of a life
     is that of the GPU's longest stay; that of an event is where it happened.
 
-    Parameters
-    ----------
-    content : Content
-    strict : bool
-        A rejected row is an error.
-    timezone : str, optional
-        Zone of the times; ``America/New_York`` when left out.
-
-    Raises
-    ------
-    ReadError
-        For a missing column or, when strict, a rejected row.
+    The zone of the times is `timezone`, ``America/New_York`` when left out. A missing column is a `ReadError`, and so
+    is a rejected row when `strict`.
     """
     text = as_text(content)
-    table = read_text_table(text, ",")
-    table.require(_NEEDED, "the Titan GPU CSV")
-    zone = check_zone(timezone, TIMEZONE)
-    rejections = table.rejections
-    table.reject_duplicates()
+    table = read_csv(text, _NEEDED, "the Titan GPU CSV")
+    zone, rejections = check_zone(timezone, TIMEZONE), table.rejections
     further = table["insert"] == ""
     seconds = pd.to_numeric(pd.Series(table["duration"], dtype=object), errors="coerce").to_numpy(dtype=float)
     insert, remove = (clock_times(table[name], "%Y-%m-%d %H:%M:%S") for name in ("insert", "remove"))

@@ -25,12 +25,17 @@ def instants_of(log: FailureLog) -> list[pd.Timestamp]:
     return sorted(set(found[(found > log.window.start) & (found < log.window.end)]))
 
 
+def cut_of(log: FailureLog, data: st.DataObject) -> pd.Timestamp:
+    """One of these instants, or one inside of an empty log."""
+    cuts = instants_of(log)
+    return data.draw(st.sampled_from(cuts)) if cuts else at(20)
+
+
 @often
 @given(log=logs(), data=st.data())
 @pytest.mark.parametrize("per", ["node", "system"])
 def test_times_to_failure_of_two_parts_add_up(log: FailureLog, per: str, data: st.DataObject) -> None:
-    cuts = instants_of(log)
-    cut = data.draw(st.sampled_from(cuts)) if cuts else at(20)
+    cut = cut_of(log, data)
     rules = data.draw(
         st.fixed_dictionaries(
             {
@@ -50,8 +55,7 @@ def test_times_to_failure_of_two_parts_add_up(log: FailureLog, per: str, data: s
 @given(log=logs(), data=st.data())
 @pytest.mark.parametrize("overlaps", ["merge", "keep"])
 def test_events_of_two_parts_add_up(log: FailureLog, overlaps: str, data: st.DataObject) -> None:
-    cuts = instants_of(log)
-    cut = data.draw(st.sampled_from(cuts)) if cuts else at(20)
+    cut = cut_of(log, data)
     parts = [log.between(until=cut), log.between(since=cut)]
     begun = [int((~part.events["start_cut"].astype(bool)).sum()) for part in (log, *parts)]
     assert begun[0] == begun[1] + begun[2]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from relfit import System, families
-from relfit.families.base import Domain, Family, FloatArray, log_moments
+from relfit.families.base import Family, FloatArray, log_moments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -19,9 +18,9 @@ class Lomax(Family):
 
     shape: FloatArray
     scale: FloatArray
-    name: ClassVar[str] = "lomax"
-    domains: ClassVar[tuple[Domain, ...]] = ("positive", "positive")
-    density_at_zero: ClassVar[bool] = True
+    name = "lomax"
+    domains = ("positive", "positive")
+    density_at_zero = True
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         return -self.shape * np.log1p(np.maximum(np.asarray(time, dtype=np.float64), 0.0) / self.scale)

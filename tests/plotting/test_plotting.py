@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,13 +30,6 @@ EVENT_FIGURES = [
     plotting.hour_of_day,
     plotting.weekday,
 ]
-
-
-@pytest.fixture(autouse=True)
-def _no_windows() -> Iterator[None]:
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,13 +37,6 @@ from relfit.screening import (
     repair_kinds,
 )
 from tests.reporting.logs import log_of
-
-
-@pytest.fixture(autouse=True)
-def _no_windows() -> Iterator[None]:
-    mpl.use("Agg")
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

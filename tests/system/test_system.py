@@ -57,12 +57,16 @@ def test_the_papers_expected_frequencies():
     assert round(((observed - expected) ** 2 / expected).sum(), 2) == 1.37  # 1.3654, printed as 1.365
 
 
-@pytest.mark.parametrize(("name", "parameters"), CASES)
-def test_conditional_hazards_keep_their_digits_at_any_age(name, parameters):
+def family_with_middle(name, parameters):
+    """The family, and a time by which about half of what can fail has failed."""
     family = rf.families.FAMILIES[name](*parameters)
     middle = float(family.median())
-    if name == "zero_inflated" or not np.isfinite(middle):
-        middle = parameters[2]
+    return family, parameters[2] if name == "zero_inflated" or not np.isfinite(middle) else middle
+
+
+@pytest.mark.parametrize(("name", "parameters"), CASES)
+def test_conditional_hazards_keep_their_digits_at_any_age(name, parameters):
+    family, middle = family_with_middle(name, parameters)
     for age in (0.0, 0.3 * middle, 30.0 * middle, 1e3 * middle):
         if not family.cumulative_hazard(age) < 1e7:
             continue  # no node gets there
@@ -79,10 +83,7 @@ def test_conditional_hazards_keep_their_digits_at_any_age(name, parameters):
 
 @pytest.mark.parametrize(("name", "parameters"), CASES)
 def test_failure_rates_are_slopes_of_conditional_hazards(name, parameters):
-    family = rf.families.FAMILIES[name](*parameters)
-    middle = float(family.median())
-    if name == "zero_inflated" or not np.isfinite(middle):
-        middle = parameters[2]
+    family, middle = family_with_middle(name, parameters)
     for age in (0.2 * middle, 3.0 * middle, 1e3 * middle):
         if not family.cumulative_hazard(age) < 1e7:
             continue

@@ -110,7 +110,7 @@ def best_two_levels(
     share_global: Any,
     restart: Any = 0.0,
 ) -> TwoLevels:
-    """The interval and the number of saves for each global one with the least waste; arrays are cases.
+    """The interval and the number of saves for each global one with the least `two_level_waste`; arrays are cases.
 
     Up to 2000 saves for each global one are looked at.
 

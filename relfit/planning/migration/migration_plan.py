@@ -183,7 +183,7 @@ def plan_migration(
     Raises
     ------
     ArgumentError
-        For values that cannot be.
+        Without a number of nodes, for more spares than nodes, or a share that is not between 0 and 1.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class Predictor:
     Raises
     ------
     ArgumentError
-        For values that cannot be.
+        For a share outside of 0 to 1, a precision of 0, or a negative time.
 
     Examples
     --------

@@ -150,7 +150,7 @@ def job_mix(
     Raises
     ------
     ArgumentError
-        For values that cannot be.
+        For sizes above the number of nodes, without shares, or with as many shares as do not go with them.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def compare_throughputs(
     Raises
     ------
     ArgumentError
-        For values that cannot be.
+        For more spares than nodes, or a time or risk out of its range.
 
     Examples
     --------

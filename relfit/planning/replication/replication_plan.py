@@ -129,7 +129,7 @@ def plan_replication(
     Raises
     ------
     ArgumentError
-        For values that cannot be.
+        For fewer than two nodes, a save that takes no time, or a share that is not between 0 and 1.
 
     Examples
     --------
