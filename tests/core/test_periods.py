@@ -137,6 +137,12 @@ def test_a_merged_outage_ends_with_its_last_record(ends: tuple, end: int, known:
     assert found.end_known.tolist() == [known]
 
 
+@pytest.mark.parametrize(("first", "second", "cut"), [(True, False, False), (False, True, True)])
+def test_a_merged_outage_is_cut_off_if_its_last_record_is(first: bool, second: bool, cut: bool) -> None:
+    log = make_log([{"start": 10, "end": 50, "end_cut": first}, {"start": 20, "end": 60, "end_cut": second}])
+    assert outages_of(log).end_cut.tolist() == [cut]
+
+
 def test_an_outage_whose_first_record_has_no_end_ends_with_the_second() -> None:
     log = make_log([{"start": 10}, {"start": 10, "end": 30}, {"start": 50}])
     assert log.ttr().durations.tolist() == [20]

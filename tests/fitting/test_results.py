@@ -158,3 +158,15 @@ def test_mean_time_of_repairs_is_students_on_the_log_scale():
     assert table.iloc[0][["mean", "low", "high"]].tolist() == pytest.approx([3.0, 3.0 / factor, 3.0 * factor])
     single = mean_time(LifeData.from_groups([[4.0], [], [5.0, 5.0]], measure="ttr"))
     assert single["interval"].tolist() == ["none", "none", "none"]
+
+
+def test_rejected_groups_are_those_with_p_below_the_level():
+    sample = np.concatenate([rf.families.Weibull(shape, 100.0).sample((20, 60), rng=1) for shape in (0.5, 1.0)])
+    fits = rf.fit(sample, "exponential")
+    p = fits["exponential"].tests.p[:, fits["exponential"].tests.tests.index("ad")]
+    for found, level in ((fits.rejected(), 0.05), (fits.rejected(alpha=0.3), 0.3)):
+        row = found.loc["exponential"]
+        assert 20 <= row["rejected"] == (p < level).sum() < 40
+        assert row["tested"] == 40
+        assert row["expected"] == pytest.approx(40 * level)
+        assert 20 <= row["rejected_adjusted"] <= row["rejected"]

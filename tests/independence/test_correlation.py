@@ -39,6 +39,12 @@ def test_coefficients_are_scipys(method, ties):
         assert found.r[place] == pytest.approx(SCIPY[method](x, y).statistic, abs=1e-12)
 
 
+@pytest.mark.parametrize(("last", "tied"), [(9.0, True), (9.5, False)])
+def test_equal_times_above_the_least_are_told_too(last, tied):
+    found = correlations(LifeData.from_groups([[1.0, 5.0, 9.0, last], [2.0, 3.0, 1.0, 4.0]]))
+    assert any("equal TTFs" in note for note in found.notes) is tied
+
+
 def test_p_values_are_scipys_where_it_is_exact_or_uses_t():
     rng = np.random.default_rng(4)
     lives = some_series([40, 35, 30, 25], rng)

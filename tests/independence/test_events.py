@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from statsmodels.stats.stattools import durbin_watson
 
 from relfit.errors import ArgumentError, DataError
@@ -92,6 +93,10 @@ def test_counts_are_those_of_brute_force():
     assert found.table["together"].to_dict() == expected
     assert found.n_pairs == 7 * 6 / 2 + 5 * 4 / 2
     assert found.together == found.pairs["together"].sum()
+    # mid-p of a Poisson number
+    poisson = stats.poisson(found.table["expected"])
+    mid = poisson.sf(found.table["together"]) + 0.5 * poisson.pmf(found.table["together"])
+    assert found.table["p"].tolist() == pytest.approx(mid.tolist())
 
 
 def test_chance_is_that_of_simulation():
@@ -214,6 +219,20 @@ def test_the_index_is_variance_over_mean():
     assert "as independent ones at a steady rate" in found.headline
 
 
+def test_the_index_is_tested_by_chi_square_or_by_pairs():
+    at = np.random.default_rng(8).uniform(0, 2400, 300)
+    found = dispersion(make_failures([at], hours=2400), [24.0, 1.0])
+    often = stats.chi2(99)  # three failures in each of 100 bins
+    assert found.low[0] == pytest.approx(often.ppf(0.025) / 99)
+    assert found.high[0] == pytest.approx(often.ppf(0.975) / 99)
+    statistic = 99 * found.index[0]
+    assert found.p[0] == pytest.approx(2 * min(often.cdf(statistic), often.sf(statistic)))
+    counts = np.bincount(at.astype(int))  # an eighth of a failure in each of 2400: pairs in one bin, mid-p
+    pairs, rare = (counts * (counts - 1)).sum() / 2, stats.poisson(300 * 299 / 2 / 2400)
+    below, above = (tail - 0.5 * rare.pmf(pairs) for tail in (rare.cdf(pairs), rare.sf(pairs - 1)))
+    assert found.p[1] == pytest.approx(2 * min(below, above))
+
+
 def test_bursts_and_regular_failures_are_found():
     rng = np.random.default_rng(9)
     bursts = (rng.uniform(0, 2000, 60)[:, None] + rng.exponential(1, (60, 5))).ravel()
@@ -330,6 +349,7 @@ def test_size_of_the_pooled_series():
 def test_pooled_series_that_cannot_be_tested():
     flat = pooled_tests(make_failures([[], [1.0, 2.0], np.arange(1.0, 9.0)]))
     assert flat.to_frame()["status"].tolist() == ["too_few", "too_few", "ok"]
+    assert pooled_tests(make_failures([np.cumsum([1.0, 9, 9, 3, 9])]), [1]).status.tolist() == ["ok"]
     one = pooled_tests(make_failures([[5.0]] * 9))
     assert one.status.tolist() == ["too_few"] * 4 + ["constant"] * 5
     assert one.depends is None

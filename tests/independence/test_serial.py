@@ -25,7 +25,7 @@ def autoregressive(rng, rows, n, phi=0.6):
     return np.exp(0.7 * noise[:, 50:]) * 100
 
 
-@pytest.mark.parametrize("n", [12, 31, 100])
+@pytest.mark.parametrize("n", [7, 12, 31, 100])
 def test_statistics_are_those_of_statsmodels(n):
     x = np.random.default_rng(n).weibull(0.8, (10, n)) * 1000
     found = serial_tests(LifeData.from_array(x), n_resamples=0)

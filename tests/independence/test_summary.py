@@ -113,3 +113,16 @@ def test_a_handful_of_failures_is_never_called_independent(starts: list[int]) ->
     assert "may be" not in found.headline
     assert "as at a steady rate" not in found.headline
     assert not any(depends is False for depends in found.to_frame()["depends"])
+
+
+def test_forty_failures_are_enough_to_call_nodes_independent() -> None:
+    rng = np.random.default_rng(5)
+    times = [rng.uniform(0, 8760, 3) for _ in range(13)]
+    few = dependence(simulated(times))
+    assert few.failures == 39
+    assert few.cofailure is not None
+    assert few.cofailure.depends is False
+    assert few.depends("cofailure") is None
+    enough = dependence(simulated([*times, np.array([5000.0])]))
+    assert enough.failures == 40
+    assert enough.depends("cofailure") is False

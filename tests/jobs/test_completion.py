@@ -4,8 +4,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from relfit.errors import ArgumentError
-from relfit.families import Exponential, Gamma, Lognormal, Weibull
+from relfit.errors import ArgumentError, DataError
+from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
 from relfit.jobs import Amdahl, Checkpoint, Job, completion_time, expected_time, time_to_failure
 from relfit.jobs.completion import expected_paper
 from relfit.jobs.completion_distribution import RestartDistribution, simulated_times
@@ -158,6 +158,17 @@ def test_never_finishing_is_said_and_does_not_overflow() -> None:
     assert "will not finish" in done.headline
     assert done.to_dict()["expected"] is None
     assert float(done.finish_probability(1e9)) == 0.0
+
+
+def test_a_job_is_done_some_time() -> None:
+    done = completion_time(System(Weibull(0.8, [500.0] * 3)), Job(20.0, ONE_SPEED))
+    assert done.finish_probability([0.0, np.inf]).tolist() == [0.0, 1.0]
+
+
+def test_a_long_run_needs_a_finite_mean() -> None:
+    assert time_to_failure(Loglogistic(3.0, 100.0)).mean() == pytest.approx(float(Loglogistic(3.0, 100.0).mean()))
+    with pytest.raises(DataError, match="the long run never comes"):
+        time_to_failure(Loglogistic(0.9, 100.0)).mean()
     assert completion_time(System(Exponential([1.0])), Job(5000.0, None, 0.0, Checkpoint(2000.0))).status == "never"
 
 

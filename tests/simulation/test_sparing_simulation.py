@@ -142,6 +142,18 @@ def test_semi_synchronous_closed_form() -> None:
     assert found.cett > plain.cett
 
 
+def test_a_unit_that_drops_out_repeats_half_an_exchange() -> None:
+    devices, recovery = DeviceFailures(600, 20_000, 2), Recovery("15min", "10s", "60s", "6min", loss_limit=3)
+    often, never = (
+        run(Strategies(8, 0, 2), devices, replace(recovery, exchange=exchange), years=4).shares.loc["rework"]
+        for exchange in (0.5, 0.0)
+    )
+    assert often["closed_form"] > 3 * never["closed_form"]
+    assert often["simulated"] - never["simulated"] == pytest.approx(
+        often["closed_form"] - never["closed_form"], rel=0.2
+    )
+
+
 def test_mixed_repairs_leave_the_mean_alone_without_spare_trays() -> None:
     """Figure 6: two kinds of repair, one quick and one slow, the same mean."""
     mixed = DeviceTimes(

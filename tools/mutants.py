@@ -1,0 +1,238 @@
+"""Mutation testing: break the code in a random sample of places and count what the tests notice.
+
+Run by ``make mutants``. A place is an operator, a comparison, a number, a keyword or a loop that one of cosmic-ray's
+operators can change; places are drawn at random, then one change of each place. Changes that cannot but crash
+(bitwise operators on floats, ``is`` for ``<``) and text (annotations, messages, ``__repr__``) are left out: they would
+raise the share killed and say nothing. Each mutant meets only the tests of its own room that execute its line, by a
+coverage map that is made first; inside compiled functions, which are not traced, those that execute the modules that
+import them. A mutant that runs out of time counts as killed.
+
+``--by-hand`` runs the mutants of ``mutants_by_hand.toml`` instead, one for each rule that a test must defend.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mutant_runs import ROOT, Mutant, copy_repository, coverage_map, import_libraries, try_out
+
+CORE = ("lifedata", "outages", "durations")
+ROOMS = ("core", "fitting", "goodness", "system", "jobs", "planning", "calibration", "independence")
+ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
+BITWISE = ("BitOr", "BitAnd", "BitXor")
+COMPARISONS = ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE")
+OTHERS = (
+    "ReplaceComparisonOperator_Is_IsNot", "ReplaceComparisonOperator_IsNot_Is", "ReplaceUnaryOperator_USub_UAdd",
+    "ReplaceUnaryOperator_Delete_Invert", "ReplaceUnaryOperator_Delete_Not", "AddNot", "ReplaceTrueWithFalse",
+    "ReplaceFalseWithTrue", "ReplaceAndWithOr", "ReplaceOrWithAnd", "ReplaceBreakWithContinue",
+    "ReplaceContinueWithBreak", "NumberReplacer", "ZeroIterationForLoop",
+)  # fmt: skip
+
+
+def sources(room: str) -> list[Path]:
+    """Modules of a room that hold code to break."""
+    if room == "core":
+        return [ROOT / "relfit" / f"{name}.py" for name in CORE]
+    return [path for path in sorted((ROOT / "relfit" / room).rglob("*.py")) if path.name != "__init__.py"]
+
+
+def test_paths(room: str) -> list[str]:
+    """What pytest runs for a room: its tests and the examples in its docstrings."""
+    own = [f"relfit/{name}.py" for name in CORE] if room == "core" else [f"relfit/{room}"]
+    return [f"tests/{room}", *own] + (["tests/simulation"] if room == "planning" else [])
+
+
+# ------------------------------------------------------------------------------------------------ which mutants
+
+
+def operator_names() -> list[str]:
+    """Names of cosmic-ray's operators that are used."""
+    names = list(OTHERS)
+    for kind, family in (("Binary", ARITHMETIC), ("Binary", BITWISE), ("Comparison", COMPARISONS)):
+        names += [f"Replace{kind}Operator_{old}_{new}" for old in family for new in family if old != new]
+    return names
+
+
+def _is_text(node: ast.AST) -> bool:
+    """Whether a syntax node holds no computation: messages, representations, lists of names, checks of types."""
+    if isinstance(node, ast.FunctionDef):
+        return node.name in ("__repr__", "_repr_html_", "headline", "findings")
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) == "TYPE_CHECKING"
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "__all__" or ast.unparse(node.value).startswith("npt.")
+    return isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr)
+
+
+def skipped_spans(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """From where to where (line, column) no mutant is made."""
+    nodes = [node for node in ast.walk(tree) if _is_text(node)]
+    for node in ast.walk(tree):
+        nodes += [part for name in ("annotation", "returns") if (part := getattr(node, name, None)) is not None]
+        nodes += getattr(node, "decorator_list", [])
+    return [((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)) for n in nodes]  # type: ignore[attr-defined]
+
+
+def places(path: Path) -> dict[tuple[int, int], list[tuple[str, int]]]:
+    """Every place of a file, by its position, with the operators that can change it and the number of the change."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.plugins import get_operator
+
+    text = path.read_text(encoding="utf-8")
+    spans = skipped_spans(ast.parse(text))
+    nodes = list(ast_nodes(get_ast(text)))
+    table: dict[tuple[int, int], list[tuple[str, int]]] = {}
+    for name in operator_names():
+        operator = get_operator(f"core/{name}")()
+        number = -1
+        for node in nodes:
+            for start, _ in operator.mutation_positions(node):
+                number += 1
+                if not any(first <= start < last for first, last in spans):
+                    table.setdefault(start, []).append((name, number))
+    return table
+
+
+def mutants(rooms: list[str], rng: random.Random) -> Iterator[Mutant]:
+    """All places of some rooms in random order, one change of each."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    files = [(room, path) for room in rooms for path in sources(room)]
+    everywhere = [(room, path, changes) for room, path in files for changes in places(path).values()]
+    rng.shuffle(everywhere)
+    for room, path, changes in everywhere:
+        name, number = rng.choice(changes)
+        text = path.read_text(encoding="utf-8")
+        source = mutate_code(text, get_operator(f"core/{name}")(), number)
+        try:
+            same = source is None or ast.dump(ast.parse(source)) == ast.dump(ast.parse(text))
+        except SyntaxError:
+            continue
+        if not same:
+            yield _mutant(room, path.relative_to(ROOT).as_posix(), name, text, str(source))
+
+
+def _mutant(room: str, path: str, operator: str, text: str, source: str) -> Mutant:
+    """The mutant with the first line that differs."""
+    old, new = text.splitlines(), source.splitlines()
+    at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(new) - 1)
+    return Mutant(room, path, at + 1, operator, old[at].strip(), new[at].strip(), source)
+
+
+def by_hand(path: Path) -> Iterator[Mutant]:
+    """The mutants of a list: tables ``[[mutant]]`` with name, room, file, old and new text, and tests to run.
+
+    Raises
+    ------
+    SystemExit
+        If an old text does not stand exactly once in its file.
+    """
+    for row in tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]:
+        text = (ROOT / row["file"]).read_text(encoding="utf-8")
+        if text.count(row["old"]) != 1:
+            sys.exit(f"{row['name']!r}: the old text stands {text.count(row['old'])} times in {row['file']}")
+        mutant = _mutant(row["room"], row["file"], row["name"], text, text.replace(row["old"], row["new"]))
+        yield replace(mutant, tests=tuple(row["tests"]))
+
+
+# ------------------------------------------------------------------------------------------------ running
+
+
+def _work(copy: Path, todo: list[Mutant], taken: Any, done: Any, maps: dict[str, Any], ends: float) -> None:
+    """A worker with a copy of its own; the workers count together which mutants are taken."""
+    while time.monotonic() < ends:
+        with taken.get_lock():
+            number, taken.value = taken.value, taken.value + 1
+        if number >= len(todo):
+            break
+        done.put(try_out(todo[number], copy, maps.get(todo[number].room, {})))
+    done.put(None)
+
+
+def table(rows: list[dict[str, Any]], only_survivors: bool) -> None:
+    """Print every mutant, then the share killed of each room and of all."""
+    for row in sorted(rows, key=lambda row: (row["path"], row["line"])):
+        if row["result"] == "survived" or not only_survivors:
+            print(f"{row['result']:9} {row['path']}:{row['line']} {row['operator']} ({row['tests']} tests)")
+            print(f"          - {row['before']}\n          + {row['after']}")
+    print(f"\n{'room':14}{'mutants':>9}{'killed':>9}{'timeout':>9}{'survived':>10}{'killed, %':>11}")
+    for room in [*dict.fromkeys(sorted(row["room"] for row in rows)), "all"]:
+        count = Counter(row["result"] for row in rows if room in (row["room"], "all"))
+        share = 100 * (1 - count["survived"] / max(count.total(), 1))
+        print(f"{room:14}{count.total():9}{count['killed']:9}{count['timeout']:9}{count['survived']:10}{share:11.1f}")
+
+
+def main() -> int:
+    """Read the options, run, print; 1 if fewer than `--at-least` percent were killed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--sample", type=int, default=400, help="mutants (400); a larger sample holds the smaller")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rooms", nargs="+", default=list(ROOMS), choices=ROOMS)
+    parser.add_argument("--by-hand", action="store_true", help="run the mutants of mutants_by_hand.toml instead")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=600.0, help="begin no mutant after this many minutes")
+    parser.add_argument("--json", type=Path, help="write results here; do not run again what it holds")
+    parser.add_argument("--list-survivors", action="store_true", help="print only the mutants that survived")
+    parser.add_argument("--keep-map", action="store_true", help="use the coverage map of the last run")
+    parser.add_argument("--at-least", type=float, default=85.0, help="percent killed that is asked for (85)")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "relfit-mutants")
+    options = parser.parse_args()
+    begun = time.monotonic()
+    os.environ.setdefault("RELFIT_SHARED", str(ROOT.parent / "shared"))
+    rows: list[dict[str, Any]] = json.loads(options.json.read_text()) if options.json and options.json.exists() else []
+    if options.by_hand:
+        sample = list(by_hand(Path(__file__).with_name("mutants_by_hand.toml")))
+    else:
+        drawn = mutants(options.rooms, random.Random(options.seed))
+        sample = [mutant for mutant, _ in zip(drawn, range(options.sample), strict=False)]
+    known = {row["key"] for row in rows}
+    todo = [mutant for mutant in sample if mutant.key not in known]
+    import_libraries()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    private = tempfile.TemporaryDirectory(dir=options.folder)
+    copies = [copy_repository(Path(private.name) / "0")]
+    maps = {
+        room: coverage_map(copies[0], test_paths(room), options.folder / f"map-{room}.json", not options.keep_map)
+        for room in dict.fromkeys(mutant.room for mutant in todo if not mutant.tests)
+    }
+    # the run that made the map has compiled what was not compiled yet
+    copies += [copy_repository(Path(private.name) / str(n), copies[0]) for n in range(1, options.workers)]
+    taken: Any = multiprocessing.Value("i", 0)
+    done: Any = multiprocessing.Queue()
+    ends = begun + 60 * options.minutes
+    workers = [multiprocessing.Process(target=_work, args=(copy, todo, taken, done, maps, ends)) for copy in copies]
+    for worker in workers:
+        worker.start()
+    running = len(workers)
+    while running:
+        row = done.get()
+        if row is None:
+            running -= 1
+            continue
+        rows.append(row)
+        print(f"{len(rows):4} {row['seconds']:6.1f} s {row['result']:9} {row['path']}:{row['line']}", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1))
+    private.cleanup()
+    table(rows, options.list_survivors)
+    killed = sum(row["result"] != "survived" for row in rows)
+    return int(100 * killed < options.at_least * len(rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
