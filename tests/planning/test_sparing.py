@@ -288,6 +288,13 @@ def test_parameters_in_plan_out() -> None:
 # ----------------------------------------------------------------------- prices
 
 
+def test_prices_left_out_are_zero() -> None:
+    found = evaluate_sparing(Cluster(1, 10, 4, 8), Strategies(4, 1, 2), DeviceFailures(976, 4976, 24), Recovery())
+    row = sparing_costs(found, Prices(node=43_800, life=43_800)).iloc[0]
+    assert row[["energy", "repairs"]].tolist() == [0.0, 0.0]
+    assert row["cost"] == pytest.approx(40.0)
+
+
 def test_costs_written_out() -> None:
     cluster = Cluster(1, 10, 4, 8)
     found = evaluate_sparing(cluster, Strategies(4, 1, 2), DeviceFailures(976, 4976, 24), Recovery())
