@@ -202,7 +202,7 @@ def processes(
     shape = ""
     if "power_law" in result.fits and result.fits["power_law"].ok[place]:
         shape_limits = result.fits["power_law"].interval("shape")
-        value, lower, upper = (float(v[place]) for v in (shape_limits.estimate, limits.low, limits.high))
+        value, lower, upper = (float(v[place]) for v in (shape_limits.estimate, shape_limits.low, shape_limits.high))
         shape = f"; power-law shape {value:.2f} ({lower:.2f} to {upper:.2f}; 1 is constant)"
     name = {"renewal": "renewal with Weibull gaps", "hpp": "a constant rate"}.get(
         str(best), str(best).replace("_", "-")
