@@ -15,7 +15,6 @@ import pandas as pd
 from scipy import stats
 
 from relfit.errors import ArgumentError
-from relfit.independence.chance import chance_within, expected_within
 from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_TOGETHER
 from relfit.numeric.counting import counting_order
@@ -28,12 +27,13 @@ from relfit.units import NANOSECONDS_PER_HOUR, hours
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["Cofailures", "cofailures"]
+__all__ = ["Cofailures", "chance_within", "cofailures"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _MOST_LISTED = 20_000_000
+_CLASSES = 400  # times of observation told apart
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +127,6 @@ def cofailures(
     per: str = "system",
     *,
     n_resamples: int = 0,
-    reach: Any = None,
     rng: int | np.random.Generator | None = 0,
     failures: Failures | None = None,
 ) -> Cofailures:
@@ -143,10 +142,8 @@ def cofailures(
         are set against each other; nodes without a value are left out.
     n_resamples : int
         Random logs for a p-value that takes each node's own clustering as it is (cautious where few come together):
-        each moves every node's failures round its time of observation by a random amount.
-    reach : float, str or Timedelta, optional
-        Move by at most this: what nodes share more slowly (a trend, an early period) stays in the random logs. By any
-        amount when left out, and then a shared trend counts as failing together.
+        each moves every node's failures round its time of observation by a random amount. A shared trend counts as
+        failing together.
     rng : int or numpy.random.Generator
         For the random logs.
     failures : Failures, optional
@@ -160,7 +157,7 @@ def cofailures(
     Raises
     ------
     ArgumentError
-        For a window or reach that is not positive, an unknown column, or a negative number of random logs.
+        For a window that is not positive, an unknown column, or a negative number of random logs.
     DataError
         For a log of lifetimes without dates, or one observed for no time.
 
@@ -178,9 +175,6 @@ def cofailures(
         )
     if n_resamples < 0:
         raise ArgumentError(f"n_resamples={n_resamples} must be zero or more")
-    far = np.inf if reach is None else hours(reach)
-    if not far > 0.0:
-        raise ArgumentError(f"reach={reach} must be positive")
     every = failures_of(log) if failures is None else failures
     group, labels = _groups(log, every, per)
     inside = np.flatnonzero(group >= 0)
@@ -188,15 +182,13 @@ def cofailures(
     group = np.sort(group[inside])
     reached = round(width * NANOSECONDS_PER_HOUR)
     together, close = _count(nodes, nodes.times, group, len(labels), reached)
-    expected = expected_within(nodes, group, len(labels), width)
+    expected = _expected_within(nodes, group, len(labels), width)
     table = _table(nodes, group, labels, together, expected)
     size = table["nodes"].to_numpy(np.int64)
     n_pairs = int((size * (size - 1) // 2).sum())
     mean_shuffled, p_shuffled = np.nan, np.nan
     if n_resamples:
-        means, as_many, in_all = _shuffled(
-            nodes, group, together, reached, n_resamples, far, np.random.default_rng(rng)
-        )
+        means, as_many, in_all = _shuffled(nodes, group, together, reached, n_resamples, np.random.default_rng(rng))
         table["expected_shuffled"], mean_shuffled = means, float(means.sum())
         table["p_shuffled"] = np.where(expected > 0.0, (1.0 + as_many) / (1.0 + n_resamples), np.nan)
         p_shuffled = (1.0 + in_all) / (1.0 + n_resamples) if expected.sum() > 0.0 else np.nan
@@ -264,6 +256,53 @@ def _count_within(times: np.ndarray, offsets: np.ndarray, window: int, out: np.n
                 reach += 1
             total += reach - i
         out[group] = total
+
+
+def chance_within(
+    entered: FloatArray, left: FloatArray, entered_2: FloatArray, left_2: FloatArray, window: float
+) -> FloatArray:
+    """Probability that two instants, uniform over two intervals, lie at most `window` apart; hours, arrays broadcast.
+
+    Examples
+    --------
+    >>> chance_within(np.zeros(1), np.ones(1) * 10, np.zeros(1), np.ones(1) * 10, 1.0).round(4).tolist()
+    [0.19]
+    """
+    a, c = np.asarray(entered, np.float64), np.asarray(entered_2, np.float64)
+    tiny = 1.0 / NANOSECONDS_PER_HOUR
+    b, d = np.maximum(left, a + tiny), np.maximum(left_2, c + tiny)
+
+    def area(x: float) -> FloatArray:
+        """Twice the area where the second instant is less than `x` after the first."""
+        corners = ((c - b, 1.0), (c - a, -1.0), (d - b, -1.0), (d - a, 1.0))
+        total = sum(sign * np.maximum(x - corner, 0.0) ** 2 for corner, sign in corners)
+        return np.asarray(total, dtype=np.float64)
+
+    return np.clip((area(window) - area(-window)) / (2.0 * (b - a) * (d - c)), 0.0, 1.0)
+
+
+def _expected_within(failures: Failures, group: IntArray, n_groups: int, window: float) -> FloatArray:
+    """Expected pairs of failures on two nodes of each group at most `window` hours apart, shape (n_groups,).
+
+    Nodes watched over the same time are taken together; beyond 400 different times of observation, similar ones are.
+    """
+    sizes = failures.sizes.astype(np.float64)
+    entered, left = failures.entered / NANOSECONDS_PER_HOUR, failures.left / NANOSECONDS_PER_HOUR
+    own = np.bincount(group, weights=sizes**2 * chance_within(entered, left, entered, left, window), minlength=n_groups)
+    times, kind = np.unique(np.stack([entered, left], axis=1), axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    if len(times) > _CLASSES:
+        joined = np.arange(len(times)) * _CLASSES // len(times)
+        weight = np.bincount(joined, minlength=_CLASSES)
+        times = np.stack([np.bincount(joined, weights=times[:, i]) / weight for i in range(2)], axis=1)
+        kind = joined[kind]
+    chance = chance_within(times[:, None, 0], times[:, None, 1], times[None, :, 0], times[None, :, 1], window)
+    counts = np.zeros((n_groups, len(times)))
+    np.add.at(counts, (group, kind), sizes)
+    both = np.einsum("gi,gi->g", counts @ chance, counts)
+    # only nodes without a partner leave rounding behind
+    partners = np.bincount(group, weights=sizes > 0, minlength=n_groups) > 1
+    return np.where(partners, np.maximum(0.5 * (both - own), 0.0), 0.0)
 
 
 def _table(
@@ -336,13 +375,12 @@ def _list_within(times: np.ndarray, nodes: np.ndarray, offsets: np.ndarray, wind
 
 
 def _shuffled(
-    failures: Failures, group: IntArray, together: IntArray, window: int, n_resamples: int, reach: float,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, IntArray, int]:  # fmt: skip
+    failures: Failures, group: IntArray, together: IntArray, window: int, n_resamples: int, rng: np.random.Generator
+) -> tuple[FloatArray, IntArray, int]:
     """Failures together in the mean random log; how many random logs have as many, per group and in all."""
     node = failures.nodes
     length = np.maximum(failures.left - failures.entered, 1)
-    most = np.minimum(length * 0.5, reach * NANOSECONDS_PER_HOUR)
+    most = 0.5 * length
     total, as_many, in_all = np.zeros(together.size), np.zeros(together.size, dtype=np.int64), 0
     for _ in range(n_resamples):
         step = rng.uniform(-most, most).astype(np.int64)

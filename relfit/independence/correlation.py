@@ -56,7 +56,7 @@ class Correlations(Result):
         Their numbers of TTFs, falling.
     r, p : ndarray of float, shape (k (k - 1) / 2,)
         Coefficient of each pair and its two-sided p-value under independence; NaN where a series is constant over the
-        common length (`constant_pairs` counts them).
+        common length.
     mean_r, mean_r_p, mean_square_p : float
         Mean coefficient; p-values by shuffling each node's TTFs of a mean so far above 0, and of a mean square so
         large; NaN without shuffles.
@@ -81,15 +81,10 @@ class Correlations(Result):
     edges: ClassVar[tuple[float, float, float]] = CORRELATION_CLASSES
     _not_in_json = ("groups", "status", "node", "lengths", "r", "p")
 
-    @property
+    @cached_property
     def n_pairs(self) -> int:
         """Pairs that have a coefficient."""
-        return int(self.r.size - self.constant_pairs)
-
-    @cached_property
-    def constant_pairs(self) -> int:
-        """Pairs of which one series is constant over the common length."""
-        return int(np.isnan(self.r).sum())
+        return int(np.isfinite(self.r).sum())
 
     @cached_property
     def pairs_by_length(self) -> tuple[IntArray, IntArray]:
@@ -179,17 +174,11 @@ class Correlations(Result):
         return None if not self.n_pairs else self._together or self.n_significant(ALPHA / 2.0) > 0
 
     @property
-    def notable(self) -> tuple[float, float]:
-        """Share of the pairs that are high or strong, and that of independent nodes."""
-        sums = self.classes[["observed_share", "expected_share"]].iloc[2:].sum()
-        return float(sums.iloc[0]), float(sums.iloc[1])
-
-    @property
     def headline(self) -> str:
         """What the coefficients say about independence of the nodes."""
         if not self.n_pairs:
             return "No two nodes have three common times to failure: correlation between nodes cannot be judged."
-        seen, chance = self.notable
+        seen, chance = self.classes[["observed_share", "expected_share"]].iloc[2:].sum()
         lengths, pairs = self.pairs_by_length
         middle = int(lengths[np.searchsorted(np.cumsum(pairs), self.n_pairs / 2.0)])
         significant = self.n_significant()
@@ -219,7 +208,7 @@ class Correlations(Result):
             "nodes": self.node.size,
             "status": pd.Series(self.status).value_counts().to_dict(),
             "pairs": self.n_pairs,
-            "constant_pairs": self.constant_pairs,
+            "constant_pairs": self.r.size - self.n_pairs,
             "significant": self.n_significant(),
             "classes": self.classes,
             "histogram": self.histogram(),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.errors import ArgumentError
-from relfit.independence.durbin_watson import durbin_watson_p
+from relfit.independence.serial_p_values import durbin_watson_p
 from relfit.independence.series import Failures
 from relfit.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION
 from relfit.results import Result

@@ -20,8 +20,7 @@ import pandas as pd
 from scipy import special, stats
 
 from relfit.errors import ArgumentError
-from relfit.independence.durbin_watson import durbin_watson_p
-from relfit.independence.runs import runs_above_median
+from relfit.independence.serial_p_values import durbin_watson_p, runs_above_median
 from relfit.independence.series import complete_series
 from relfit.independence.thresholds import ALPHA, LEAST_REJECTED, LEAST_SHARE
 from relfit.lifedata import LifeData
@@ -81,11 +80,6 @@ class SerialTests(Result):
     runs_p: FloatArray
     n_resamples: int
 
-    @property
-    def n_tested(self) -> int:
-        """Series that could be tested."""
-        return int((self.status == "ok").sum())
-
     def rejected(self, alpha: float = ALPHA) -> pd.DataFrame:
         """How many series each test rejects: ``tested``, ``rejected``, ``expected`` and ``rejected_adjusted`` by test.
 
@@ -130,7 +124,7 @@ class SerialTests(Result):
         """What the tests say about fitting times to failure as independent."""
         tested, rejected, adjusted = self._counts
         if not tested:
-            least = "three times to failure that vary" if not self.n_tested else "five times to failure"
+            least = "five times to failure" if (self.status == "ok").any() else "three times to failure that vary"
             return f"No node has {least}: nothing can be said about dependence along time."
         text = (
             f"Durbin-Watson finds autocorrelation at {percent(ALPHA)} in {rejected:,} of {tested:,} nodes "

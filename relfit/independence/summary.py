@@ -193,7 +193,9 @@ def dependence(
         assert failures is not None
         return failures
 
-    resamples = _random_logs(0 if failures is None else failures.times.size)
+    total = 0 if failures is None else failures.times.size
+    # random logs that a few seconds allow
+    resamples = 0 if total > 1_000_000 else int(np.clip(8_000_000 // max(total, 1), 19, 199))
     if failures is not None and not resamples:
         notes.append("more than a million failures: no random logs were drawn, failing together is judged by Poisson")
 
@@ -213,11 +215,6 @@ def dependence(
         tuple(notes),
         None if failures is None else int(failures.times.size),
     )
-
-
-def _random_logs(failures: int) -> int:
-    """Random logs that a few seconds allow; none where the Poisson distribution must do."""
-    return 0 if failures > 1_000_000 else int(np.clip(8_000_000 // max(failures, 1), 19, 199))
 
 
 def _correlation(series: LifeData, method: str, rng: np.random.Generator, notes: list[str]) -> Correlations:

@@ -22,7 +22,7 @@ from relfit.independence import (
     serial_tests,
 )
 from relfit.independence._cycles import cycles_of_instants
-from relfit.independence.runs import runs_mid_p
+from relfit.independence.serial_p_values import runs_mid_p
 from relfit.lifedata import LifeData
 from tests.independence.test_events import EMPTY, make_failures
 

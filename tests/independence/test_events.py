@@ -13,7 +13,7 @@ from statsmodels.stats.stattools import durbin_watson
 from relfit.errors import ArgumentError, DataError
 from relfit.independence import Failures, cofailures, cycles, dispersion, failures_of, pooled_tests
 from relfit.independence._cycles import cycles_of_instants
-from relfit.independence.chance import chance_within
+from relfit.independence.cofailure import chance_within
 from relfit.units import NANOSECONDS_PER_HOUR
 from tests.factories import make_log
 
@@ -157,14 +157,12 @@ def test_a_shared_shock_is_found_where_it_is():
     assert (found.pairs["p_adjusted"].head(40) < 0.01).all()
 
 
-def test_a_shared_trend_is_no_shock_within_its_reach():
+def test_a_shared_trend_counts_as_failing_together():
     rng = np.random.default_rng(6)
     times = [1000 * rng.beta(1, 3, 60) for _ in range(8)]  # all nodes fail early
     known = make_failures(times)
     free = cofailures(EMPTY, 2, failures=known, n_resamples=99, rng=0)
-    near = cofailures(EMPTY, 2, failures=known, n_resamples=99, reach=30, rng=0)
     assert free.p_shuffled == 0.01
-    assert near.p_shuffled > 0.05
 
 
 def test_windows_columns_and_logs_that_cannot_be():
@@ -172,8 +170,6 @@ def test_windows_columns_and_logs_that_cannot_be():
         cofailures(EMPTY, 0)
     with pytest.raises(ArgumentError, match="use system"):
         cofailures(EMPTY, 1, "rack")
-    with pytest.raises(ArgumentError, match="reach"):
-        cofailures(EMPTY, 1, reach=-1)
     with pytest.raises(ArgumentError, match="zero or more"):
         cofailures(EMPTY, 1, n_resamples=-1)
     one = cofailures(EMPTY, 1, n_resamples=9)

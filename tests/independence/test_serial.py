@@ -13,8 +13,7 @@ from statsmodels.tsa.stattools import acf
 
 from relfit.errors import ArgumentError
 from relfit.independence import serial_tests
-from relfit.independence.durbin_watson import durbin_watson_p, permutation_variance
-from relfit.independence.runs import runs_mid_p
+from relfit.independence.serial_p_values import durbin_watson_p, permutation_variance, runs_mid_p
 from relfit.lifedata import LifeData
 
 
@@ -138,7 +137,7 @@ def test_short_constant_and_huge_values():
     assert none.depends is None
     assert "nothing can be said" in none.headline
     assert [row["tested"] for row in none.to_dict()["tests"]] == [0, 0, 0]
-    assert serial_tests(lives.take([])).n_tested == 0
+    assert serial_tests(lives.take([])).depends is None
 
 
 def test_the_seed_alone_decides_not_the_threads(monkeypatch):
