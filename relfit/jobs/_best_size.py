@@ -306,9 +306,6 @@ def _positions(system: System, order: npt.ArrayLike) -> IntArray:
     return places.astype(np.int64)
 
 
-# ------------------------------------------------------------------- the curve
-
-
 @dataclass(frozen=True)
 class _Settings:
     """The job and how it is judged, apart from the nodes."""
@@ -416,9 +413,6 @@ class _Settings:
 
 def _attempts(table: HazardTable, sizes: IntArray, lengths: FloatArray) -> Attempts:
     return attempts(lambda rows, x: table(sizes[rows] - 1, x), lengths, tolerance=1e-8, levels=3)
-
-
-# ----------------------------------------------------------------- uncertainty
 
 
 def _with_limits(

@@ -115,9 +115,6 @@ def log_expected_time(
         return float(np.log(_walk_back(first, again, work, checkpoint, restart, last_save)))
 
 
-# ------------------------------------------------------------------ from zero
-
-
 def hazards_of(life: TimeToFailure) -> Hazards:
     """Cumulative hazards of one life, for `attempts`."""
     return lambda rows, x: -life.log_sf(x)
@@ -225,9 +222,6 @@ def _shares(hazards: Hazards, rows: IntArray, length: FloatArray, step: float) -
         if left.size == 0:
             break
     return share
-
-
-# ----------------------------------------------------------- from checkpoints
 
 
 def _walk_back(

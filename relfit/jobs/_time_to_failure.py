@@ -161,9 +161,6 @@ def time_to_failure(source: Any, ages: Any = 0.0, nodes: int = 1) -> TimeToFailu
     )
 
 
-# ---------------------------------------------------------------------- details
-
-
 def _of_nodes(family: Distribution, ages: FloatArray, nodes: int) -> TimeToFailure:
     shape = np.broadcast_shapes(family.batch_shape, ages.shape)
     size = int(np.prod(shape)) if shape else 1

@@ -108,9 +108,6 @@ class Checkpoint:
         return int(_segments(work, self.every))
 
 
-# ---------------------------------------------------- exponential failures
-
-
 def cost_of_failure(mtbf: Hours, restore: Hours, restart: Hours, exposed: tuple[str, ...] = BOTH) -> FloatArray:
     """Mean hours from one failure to the next, and from there to the end of the restore; arrays are cases."""
     with np.errstate(over="ignore"):

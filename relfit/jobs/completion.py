@@ -148,8 +148,6 @@ class CompletionTime(Result):
         plan = self.job.checkpoint
         return self.length if plan is None else self.length + (plan.segments(self.length) - 1) * plan.save
 
-    # ----------------------------------------------------------- distribution
-
     @cached_property
     def _restarts(self) -> RestartDistribution:
         return RestartDistribution(*self.lives, self.length, self.job.restart)
@@ -181,8 +179,6 @@ class CompletionTime(Result):
         if self.job.checkpoint is None:
             return self._restarts.quantile(p)
         return np.asarray(self._runs[np.clip(np.ceil(p * self._runs.size).astype(int) - 1, 0, self._runs.size - 1)])
-
-    # ---------------------------------------------------------------- showing
 
     @property
     def headline(self) -> str:
@@ -341,9 +337,6 @@ def expected_paper(mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint,
     work = np.asarray(length, dtype=np.float64)
     costs = plan.save, plan.restore, restart
     return work * slowdown_exponential(np.asarray(mttf), np.minimum(plan.every, work), *costs, exposed=())
-
-
-# ---------------------------------------------------------------------- details
 
 
 def _lives(system: System, after_failure: str) -> tuple[TimeToFailure, TimeToFailure]:

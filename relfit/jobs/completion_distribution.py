@@ -95,8 +95,6 @@ class RestartDistribution:
         value = np.where((flat >= 1.0) & (float(self.sf(self.length)) > 0.0), np.inf, value)
         return np.asarray(value.reshape(p.shape))
 
-    # ------------------------------------------------------------- the grid
-
     @cached_property
     def _hazards(self) -> tuple[Hazard, Hazard]:
         """Cumulative hazards of first and later attempts as functions that are quick to ask many times."""
@@ -177,9 +175,6 @@ def _along_time(life: TimeToFailure, length: float) -> Hazard:
     """Cumulative hazard up to `length`, quick to ask many times."""
     quick = table_of(lambda time: -life.log_sf(time), length).life(0)
     return lambda time: -quick.log_sf(np.asarray(time, dtype=np.float64))
-
-
-# ------------------------------------------------------------- checkpoints
 
 
 def simulated_times(

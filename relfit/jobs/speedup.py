@@ -208,9 +208,6 @@ def as_speedup(speedup: Any) -> Speedup:
     raise ArgumentError(f"{speedup!r} is no speed-up", remedy="give Amdahl(p), Gustafson(p) or a table {k: speed-up}")
 
 
-# ---------------------------------------------------------------- from a file
-
-
 def read_speedup(path: str | Path) -> MeasuredSpeedup:
     """A table of speed-ups from a text file with a heading.
 

@@ -88,8 +88,6 @@ class EventHistories(Result):
         if self.times.size > 1 and np.any((np.diff(self.times) < 0.0) & (code[1:] == code[:-1])):
             raise DataError("the events of a history must be in order", remedy="sort them, or use from_groups")
 
-    # ---------------------------------------------------------------- making
-
     @classmethod
     def from_groups(
         cls,
@@ -164,8 +162,6 @@ class EventHistories(Result):
             np.zeros(count, dtype=np.bool_),
             np.zeros(count, dtype=np.int64),
         )
-
-    # --------------------------------------------------------------- reading
 
     @property
     def headline(self) -> str:

@@ -31,9 +31,6 @@ def _standardised(total: FloatArray, variance: FloatArray, ok: BoolArray) -> tup
     return z, 2.0 * special.ndtr(-np.abs(z)), np.sign(np.nan_to_num(z)).astype(np.int64)
 
 
-# ------------------------------------------------- against a constant Poisson rate
-
-
 @dataclass(frozen=True)
 class CountedEvents:
     """Events of each group that are not the end of their window, as shares of it."""
@@ -108,9 +105,6 @@ def handbook(counted: CountedEvents, alone: BoolArray) -> _Outcome:
     below, above = stats.chi2.cdf(value, freedom), stats.chi2.sf(value, freedom)
     direction = np.where(ok, np.where(below < above, 1, -1), 0).astype(np.int64)
     return value, np.minimum(2.0 * np.minimum(below, above), 1.0), direction, status
-
-
-# ------------------------------------------------------ against any renewal process
 
 
 @dataclass(frozen=True)

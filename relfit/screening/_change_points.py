@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arguments import durations, share
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import watched_of
 from relfit.screening._incidents import incidents
 from relfit.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
 from relfit.screening.segmentation import excess, gain_of, merged, null_gains, segments, thinned
-from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
+from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -32,16 +33,15 @@ __all__ = ["change_points", "stable_period"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+_SHORTEST = 720.0  # hours of a period
+
 
 def change_points(
     log: FailureLog,
     *,
     of: str = "incidents",
-    window: Any = None,
     bin_width: Any = "1D",
-    shortest: Any = "30D",
     alpha: float = 0.05,
-    penalty: float | None = None,
     least_change: float = 1.25,
     level: float = 0.95,
     n_resamples: int = 499,
@@ -62,14 +62,10 @@ def change_points(
         Select a system first (``log.where(system=...)``): the rate of all is taken as one.
     of : {"incidents", "records"}
         Count incidents (`relfit.screening.incidents`) or every record.
-    window : float or duration, optional
-        Of the incidents.
-    bin_width, shortest : duration
-        Of a bin, and the least length of a period (at most a tenth of the log).
+    bin_width : duration
+        Of a bin. A period is 30 days long or more, or a tenth of a log that is shorter than 300 days.
     alpha : float
         Probability to find a change where there is none; sets the penalty.
-    penalty : float, optional
-        What a change must add to the log-likelihood, instead of `alpha`.
     least_change : float
         Neighbouring periods whose rates differ by a smaller factor are one; 1 keeps all. By a quarter: the rate of a
         period with sixty failures is known no better, and a large log makes any change significant.
@@ -95,13 +91,10 @@ def change_points(
     >>> [period.name for period in result.periods][-1], result.stable_period.start.year
     ('steady', 2002)
     """
-    for name, value in (("alpha", alpha), ("level", level)):
-        if not 0.0 < value < 1.0:
-            raise ArgumentError(f"{name} {value} is not between 0 and 1", remedy="5 % is 0.05")
+    share("alpha", alpha, zero=False, one=False)
+    share("level", level, zero=False, one=False)
     if of not in ("incidents", "records"):
         raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")
-    if penalty is not None and not penalty > 0.0:
-        raise ArgumentError(f"a penalty of {penalty} cannot be", remedy="give a number above zero, or alpha=0.05")
     if not least_change >= 1.0:
         raise ArgumentError(f"least_change={least_change} cannot be", remedy="give a factor of 1 or more")
     if n_resamples < 99:
@@ -111,28 +104,26 @@ def change_points(
     first, last = log.window.start, log.window.end
     if pd.isna(first) or pd.isna(last) or not first < last:
         raise ArgumentError("this log covers no span of time")
-    width, least = hours(bin_width), hours(shortest)
-    if not (np.isfinite(width) and width > 0.0 and least >= 0.0):
-        raise ArgumentError(f"bins of {bin_width!r} and periods of at least {shortest!r} cannot be")
+    width = float(durations("bin_width", bin_width, zero=False))
     count = int(np.clip(round(log.window.hours / width), 1, 20_000))
     edges = np.linspace(first.as_unit("ns").value, last.as_unit("ns").value, count + 1).astype(np.int64)
     nodes = watched_of(log)
     exposure = np.diff(nodes.hours_until(edges) if nodes.n_groups else edges / NANOSECONDS_PER_HOUR)
     if of == "incidents":
-        when = nanoseconds(incidents(log, window).table["start"]) if len(log.events) else np.zeros(0, np.int64)
+        when = nanoseconds(incidents(log).table["start"]) if len(log.events) else np.zeros(0, np.int64)
     else:
         when = nanoseconds(log.events["start"][~log.events["start_cut"].to_numpy(dtype=bool)])
     counts, unwatched = _counts(when, edges, exposure)
-    smallest = max(1, min(round(least / (log.window.hours / count)), count // 10))
+    smallest = max(1, min(round(_SHORTEST / (log.window.hours / count)), count // 10))
     total = int(counts.sum())
     dispersion = excess(counts, exposure, smallest)
     strongest = np.nan
     if total < FEWEST or exposure.sum() <= 0.0:
         cuts = np.array([0, count], dtype=np.int64)
-        used = np.nan if penalty is None else penalty
+        used = np.nan
     else:
         gains = null_gains(counts, exposure, smallest, n_resamples, rng)
-        used = float(np.quantile(gains, 1.0 - alpha, method="higher")) if penalty is None else penalty
+        used = float(np.quantile(gains, 1.0 - alpha, method="higher"))
         cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
         best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
         strongest = float((1 + np.sum(gains >= best)) / (1 + gains.size))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arguments import share
 from relfit.errors import ArgumentError
 from relfit.outages import group_codes, node_values, watched_of
 from relfit.screening.incident_results import Incidents
@@ -23,6 +24,7 @@ __all__ = ["incidents"]
 IntArray = npt.NDArray[np.int64]
 
 _NOT_A_PLACE = {"start", "end", "line", "duration", *POPULATION_COLUMNS} - {"system", "node"}
+_SYSTEM_SHARE = 0.5  # of its nodes, from which an incident is one of the system
 _RACKS = ("rack", "frame", "cabinet", "chassis")
 
 
@@ -32,15 +34,13 @@ def incidents(
     place: str = "system",
     *,
     group: str | None = None,
-    system_share: float = 0.5,
-    longest: Any = "24h",
     level: float = 0.95,
 ) -> Incidents:
     """Join the records of a log to incidents.
 
     Records of one place, each within the window after the one before, are one incident. Its scope follows from the
-    nodes it hit: one node; several in one group (a rack); nodes of several groups; the system, if these were a share of
-    `system_share` of its nodes or a record says so.
+    nodes it hit: one node; several in one group (a rack); nodes of several groups; the system, if these were half of
+    its nodes or a record says so.
 
     Parameters
     ----------
@@ -53,10 +53,6 @@ def incidents(
     group : str, optional
         Attribute that says which nodes stand together, for the scope; the first of rack, frame, cabinet, chassis that
         the log has when left out. Without one, several nodes are the scope ``"group"``.
-    system_share : float
-        Above 0, at most 1.
-    longest : float or duration
-        Longest window that is considered where none is specified; the result says so if the search ends there.
     level : float
         Level of the intervals of rates.
 
@@ -67,8 +63,8 @@ def incidents(
     Raises
     ------
     ArgumentError
-        For a window that is negative or not a duration, an unknown place or group, a share or level outside its range,
-        or a log of lifetimes, which has no events to join.
+        For a window that is negative or not a duration, an unknown place or group, a level outside 0..1, or a log of
+        lifetimes, which has no events to join.
 
     Examples
     --------
@@ -82,10 +78,7 @@ def incidents(
     width = None if window is None else hours(window)
     if width is not None and not (np.isfinite(width) and width >= 0.0):
         raise ArgumentError(f"a window of {window!r} cannot be", remedy="give a duration of zero or more, as in '5min'")
-    if not 0.0 < system_share <= 1.0:
-        raise ArgumentError(f"system_share={system_share} is not above 0 and at most 1")
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    share("level", level, zero=False, one=False)
     group_name = group if group is not None else next((name for name in _RACKS if name in log.attributes), None)
     columns = {*log.events.columns, *log.population.columns} - _NOT_A_PLACE
     for name in (place, group_name):
@@ -101,13 +94,13 @@ def incidents(
     rows = np.lexsort((start, code))
     between = np.diff(start[rows])
     within = (code[rows][1:] == code[rows][:-1]) & (code[rows][1:] >= 0)  # records without a place stand alone
-    joined = choose_window(between[within], width, hours(longest))
+    joined = choose_window(between[within], width)
     first = np.ones(rows.size, dtype=np.bool_)
     first[1:] = ~(within & (between <= round(joined.hours * NANOSECONDS_PER_HOUR)))
     number = np.cumsum(first) - 1
     groups = None if group_name is None else _codes(log, events, group_name)[rows]
     table = _summary(events.iloc[rows], number, np.flatnonzero(first), node[rows], groups, place)
-    table["scope"] = _scopes(table, events["scope"].astype(str).to_numpy()[rows], number, log, group_name, system_share)
+    table["scope"] = _scopes(table, events["scope"].astype(str).to_numpy()[rows], number, log, group_name)
     order = np.argsort(nanoseconds(table["start"]), kind="stable")
     incident = np.full(len(log.events), -1, dtype=np.int64)
     incident[np.flatnonzero(~under_way)[rows]] = np.argsort(order)[number]
@@ -175,9 +168,8 @@ def _summary(
 
 
 def _scopes(
-    table: pd.DataFrame, declared: npt.NDArray[np.object_], number: IntArray, log: FailureLog, group: str | None,
-    share: float,
-) -> npt.NDArray[np.object_]:  # fmt: skip
+    table: pd.DataFrame, declared: npt.NDArray[np.object_], number: IntArray, log: FailureLog, group: str | None
+) -> npt.NDArray[np.object_]:
     """Scope of each incident, from the nodes it hit and what its records declare."""
     nodes = table["nodes"].to_numpy()
 
@@ -189,7 +181,7 @@ def _scopes(
     out = np.where((nodes > 1) | says("group"), "group", "node").astype(object)
     if group is not None:
         out[(table["groups"].to_numpy() == 1) & (nodes > 1)] = group
-    out[says("system") | ((whole > 1) & (nodes > 1) & (nodes >= share * whole))] = "system"
+    out[says("system") | ((whole > 1) & (nodes > 1) & (nodes >= _SYSTEM_SHARE * whole))] = "system"
     return out
 
 

@@ -151,7 +151,6 @@ def outlier_nodes(
     """
     tally = by_node(log, alpha)
     nodes = tally.table
-    codes, systems = pd.factorize(log.population["system"].astype(str))
     codes, systems = pd.factorize(nodes["system"], sort=False)
     classes, posterior = rate_classes(
         nodes["events"], nodes["hours"], codes, level=level, n_resamples=n_resamples, rng=rng

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.arguments import share
 from relfit.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.lifedata import LifeData
@@ -140,8 +141,7 @@ def repair_kinds(
     """
     if not models or set(models) - set(MODELS):
         raise ArgumentError(f"models {models!r} are not known", remedy=f"use {' or '.join(MODELS)}")
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    share("level", level, zero=False, one=False)
     lives = log if isinstance(log, LifeData) else log.ttr(per)
     if not lives.plain:
         raise ArgumentError("quick and slow repairs are told apart in observed or right-censored ones only")
@@ -231,7 +231,7 @@ class _Mixture:
     def parts(self, free: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log of share times density (survival where censored) of both classes; shape (..., repairs)."""
         rows, observed, out = free[..., self.code, :], self.lives.observed, []
-        for i, share in enumerate((special.log_expit(rows[..., 0]), special.log_expit(-rows[..., 0]))):
+        for i, log_share in enumerate((special.log_expit(rows[..., 0]), special.log_expit(-rows[..., 0]))):
             if self.exponential:
                 place = rows[..., 1 + i]
                 value = np.where(observed, -place, 0.0) - np.exp(self.log - place)
@@ -240,7 +240,7 @@ class _Mixture:
                 z = (self.log - place) * np.exp(-spread)
                 density = -0.5 * z * z - spread - self.log - 0.5 * np.log(2.0 * np.pi)
                 value = np.where(observed, density, special.log_ndtr(-z))
-            out.append(share + value)
+            out.append(log_share + value)
         return out[0], out[1]
 
     def __call__(self, free: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special, stats
 
+from relfit.arguments import share, whole
 from relfit.errors import ArgumentError
 from relfit.numeric.newton import maximise
 from relfit.screening.rate_spread import describe, fit_spread
@@ -81,10 +82,8 @@ def rate_classes(
         raise ArgumentError("events, hours and groups need one length")
     if np.any(count < 0) or not np.all(time >= 0.0) or np.any(np.isinf(time)) or np.any(code < 0):
         raise ArgumentError("events, hours and groups cannot be negative or infinite")
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    if n_resamples < 0:
-        raise ArgumentError(f"n_resamples={n_resamples} cannot be", remedy="use 0 for no test")
+    share("level", level, zero=False, one=False)
+    whole("n_resamples", n_resamples, least=0)
     generator = np.random.default_rng(rng)
     size = int(code.max(initial=-1)) + 1
     watched = time > 0.0

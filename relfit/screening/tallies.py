@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from relfit.arguments import share
 from relfit.errors import ArgumentError
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.poisson import poisson_interval
@@ -49,10 +50,8 @@ _UNITS = {  # pandas' name for the first day of a unit, and the longest span in 
     "quarter": ("QS", 8000.0),
     "year": ("YS", np.inf),
 }
+_MOST_CAUSES = 6
 _CLASSES = 400  # of expected events that the histogram of equal nodes tells apart
-
-
-# ------------------------------------------------------------------- along time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +64,7 @@ class TimeTally(Result):
         In the log's own time zone; the first and last are the ends of the window.
     counts : ndarray of int, shape (bins, causes)
     causes : tuple of str
-        Most frequent first; rare ones are joined as "other causes".
+        Most frequent first; beyond six, rare ones are joined as "other causes".
     node_hours : ndarray of float, shape (bins,)
         Hours of observation, summed over the nodes.
     unit : str
@@ -104,7 +103,7 @@ class TimeTally(Result):
         return table
 
 
-def over_time(log: FailureLog, unit: str | None = None, most_causes: int = 6) -> TimeTally:
+def over_time(log: FailureLog, unit: str | None = None) -> TimeTally:
     """Count a log's events in calendar bins.
 
     Parameters
@@ -112,8 +111,6 @@ def over_time(log: FailureLog, unit: str | None = None, most_causes: int = 6) ->
     log : FailureLog
     unit : str, optional
         ``"hour"`` to ``"year"``; by the length of the window when left out.
-    most_causes : int
-        Causes told apart; the others are joined.
 
     Raises
     ------
@@ -141,7 +138,7 @@ def over_time(log: FailureLog, unit: str | None = None, most_causes: int = 6) ->
     row = np.searchsorted(at, nanoseconds(log.events["start"]), side="right") - 1
     row[nanoseconds(log.events["start"]) == at[-1]] = at.size - 2
     inside = (row >= 0) & (row < at.size - 1)
-    code, causes = _causes(log.events["cause"], most_causes)
+    code, causes = _causes(log.events["cause"])
     counts = np.zeros((at.size - 1, max(len(causes), 1)), dtype=np.int64)
     np.add.at(counts, (row[inside], code[inside]), 1)
     return TimeTally(edges, counts, causes or (NOT_STATED,), np.diff(watched_of(log).hours_until(at)), unit)
@@ -151,19 +148,16 @@ def _is_span(log: FailureLog) -> bool:
     return bool(pd.notna(log.window.start) and pd.notna(log.window.end) and log.window.start < log.window.end)
 
 
-def _causes(column: pd.Series, most: int) -> tuple[IntArray, tuple[str, ...]]:
+def _causes(column: pd.Series) -> tuple[IntArray, tuple[str, ...]]:
     """Number of each event's cause, most frequent first, rare ones joined, missing ones last."""
     text = column.astype(object).where(column.notna(), NOT_STATED).astype(str)
     order = text.value_counts(sort=True)
     names = [name for name in order.index if name != NOT_STATED]
-    joined = len(names) > most
-    kept = names[: most - 1] if joined else names
+    joined = len(names) > _MOST_CAUSES
+    kept = names[: _MOST_CAUSES - 1] if joined else names
     causes = [*kept, *(["other causes"] if joined else []), *([NOT_STATED] if NOT_STATED in order.index else [])]
     place = {name: number for number, name in enumerate(kept)} | {NOT_STATED: len(causes) - 1}
     return text.map(place).fillna(len(kept)).to_numpy(dtype=np.int64), tuple(causes)
-
-
-# --------------------------------------------------------------------- by cause
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,9 +213,6 @@ def by_cause(log: FailureLog) -> CauseTally:
 def _hours(start: pd.Series, end: pd.Series) -> pd.Series:
     """Hours from `start` to `end`, NaN where one of them is unknown."""
     return (end - start).dt.total_seconds().astype(float) / 3600.0
-
-
-# ---------------------------------------------------------------------- by node
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -303,8 +294,7 @@ def by_node(log: FailureLog, alpha: float = 0.05) -> NodeTally:
     >>> len(tally.table), len(tally.outliers)
     (512, 128)
     """
-    if not 0.0 < alpha < 1.0:
-        raise ArgumentError(f"alpha {alpha} is not between 0 and 1", remedy="5 % is 0.05")
+    share("alpha", alpha, zero=False, one=False)
     nodes = _nodes(log.population)
     if log.lifetimes is None:
         records = log.events[log.events["node"].notna()]
@@ -318,10 +308,10 @@ def by_node(log: FailureLog, alpha: float = 0.05) -> NodeTally:
         events=np.bincount(place[place >= 0], minlength=len(nodes)), hours=np.maximum(hours, 0.0)
     )
     total = table.groupby("system")[["events", "hours"]].transform("sum")
-    share = table["hours"] / total["hours"].where(total["hours"] > 0)
-    table["expected"] = (total["events"] * share).fillna(0.0)
+    portion = table["hours"] / total["hours"].where(total["hours"] > 0)
+    table["expected"] = (total["events"] * portion).fillna(0.0)
     table["ratio"] = table["events"] / table["expected"].where(table["expected"] > 0)
-    p = stats.binom.sf(table["events"] - 1, total["events"], np.minimum(share, 1.0))
+    p = stats.binom.sf(table["events"] - 1, total["events"], np.minimum(portion, 1.0))
     table["p"] = np.where(table["hours"] > 0, p, np.nan)  # nobody watched: no test
     table["p_adjusted"] = adjusted_p(table["p"])
     table["outlier"] = (table["p_adjusted"] <= alpha) & (table["ratio"] > 1.0)
@@ -331,9 +321,6 @@ def by_node(log: FailureLog, alpha: float = 0.05) -> NodeTally:
 
 def _nodes(frame: pd.DataFrame) -> pd.MultiIndex:
     return pd.MultiIndex.from_arrays([frame["system"].astype(str), frame["node"].astype(str)], names=["system", "node"])
-
-
-# ----------------------------------------------------------------- on the clock
 
 
 @dataclass(frozen=True, eq=False, repr=False)

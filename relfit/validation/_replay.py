@@ -163,9 +163,6 @@ def replay(
     )
 
 
-# --------------------------------------------------------------------------- arguments
-
-
 def _check(log: FailureLog, kinds: list[type[Family]], parameters: str, origin: str, jobs: int, level: float) -> None:
     if log.lifetimes is not None:
         raise DataError("this log holds times to failure without dates", remedy="replay a log of failures in time")
@@ -191,9 +188,6 @@ def _split(log: FailureLog, split: Any, begin: pd.Timestamp) -> pd.Timestamp:
             f"split {split} is outside the log", remedy=f"it covers {begin:%Y-%m-%d} to {last:%Y-%m-%d}"
         )
     return middle
-
-
-# ------------------------------------------------------------------------------ models
 
 
 def _parameters(kind: type[Family], times: LifeData, how: str) -> FloatArray:

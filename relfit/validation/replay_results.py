@@ -101,8 +101,6 @@ class Replay(Result):
         """Blocks of time in which jobs began."""
         return int(np.unique(self.block).size)
 
-    # ------------------------------------------------------------------ scores
-
     def calibration(self, family: str | None = None, bins: int | npt.ArrayLike | None = None) -> CalibrationCurve:
         """Predicted against observed survival in bins of the prediction.
 
@@ -238,8 +236,6 @@ class Replay(Result):
                 text += f" {brier['favours']} predicts better than {loser}: Brier score {width} ({name} minus {other})."
         return text
 
-    # ----------------------------------------------------------------- showing
-
     def to_frame(self) -> pd.DataFrame:
         """One row per job: ``start`` (UTC), ``system``, ``size``, ``length_hours``, ``survived``, and each family's."""
         place = np.argwhere(self._mask)
@@ -273,8 +269,6 @@ class Replay(Result):
         from html import escape
 
         return f"<p>{escape(self.headline)}</p>{self.by_size().to_html(index=False, float_format='{:.4g}'.format)}"
-
-    # ----------------------------------------------------------------- details
 
     @cached_property
     def _mask(self) -> BoolArray:

@@ -206,7 +206,6 @@ def test_edges() -> None:
     for options in (
         {"alpha": 5},
         {"of": "nodes"},
-        {"penalty": -1.0},
         {"n_resamples": 3},
         {"bin_width": 0},
         {"least_change": 0.5},

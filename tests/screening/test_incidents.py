@@ -157,7 +157,6 @@ def test_lanl_system_2_in_its_first_years(shared: Path) -> None:
         ({"window": float("inf")}, "cannot be"),
         ({"place": "shelf"}, "shelf"),
         ({"group": "shelf"}, "shelf"),
-        ({"system_share": 0.0}, "system_share"),
         ({"level": 95}, "level"),
     ],
 )
