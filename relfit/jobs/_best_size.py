@@ -13,8 +13,15 @@ from relfit.arguments import FloatArray, durations, share
 from relfit.errors import ArgumentError
 from relfit.jobs._expected_time import Attempts, attempts, log_expected_time
 from relfit.jobs.checkpoint import Checkpoint, expected_exponential
-from relfit.jobs.completion import CompletionTime, Job, check_names, completion_time, expected_paper, job_of
-from relfit.jobs.completion_intervals import limits_of_draws
+from relfit.jobs.completion import (
+    CompletionTime,
+    Job,
+    check_names,
+    completion_time,
+    expected_paper,
+    job_of,
+    limits_of_draws,
+)
 from relfit.jobs.hazard_tables import HazardTable, table_by_size
 from relfit.results import Result
 from relfit.system.first_k import node_cumulative_hazards

@@ -16,11 +16,11 @@ import pandas as pd
 
 from relfit.arguments import FloatArray, durations, share
 from relfit.errors import ArgumentError
+from relfit.fitting import PooledFit
 from relfit.jobs._expected_time import Attempts, attempts, hazards_of, log_expected_time, log_expm1
 from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.jobs.checkpoint import Checkpoint, slowdown_exponential
 from relfit.jobs.completion_distribution import RestartDistribution, simulated_times
-from relfit.jobs.completion_intervals import limits_of_draws
 from relfit.jobs.speedup import Speedup, as_speedup
 from relfit.results import Result
 from relfit.text import count, interval, number, percent
@@ -373,3 +373,29 @@ def _failures(first: TimeToFailure, later: TimeToFailure, job: Job, length: floa
             [log_expected_time(first, length, job.checkpoint, job.restart + more, later) for more in (0.0, 1.0)]
         )
     return float(ends[1] - ends[0]) if np.isfinite(ends).all() else math.inf
+
+
+def limits_of_draws(
+    system: System, log_estimate: FloatArray, log_drawn: FloatArray, log_length: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Limits, in hours, of expected times, from their logs at the estimate (m,) and in the draws (draws, m).
+
+    On the scale of ``log(E / T - 1)``, what failures add to the length T. Draws around maximum-likelihood fits are
+    reflected at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2), which carry the uncertainty
+    about many nodes once already, as a shift. Draws of pooled nodes are draws of the nodes themselves and are taken as
+    they are. Limits are widened to hold the estimate where the shift leaves it outside.
+    """
+
+    def scaled(log_time: FloatArray) -> FloatArray:
+        gap = np.clip(log_time - log_length, 1e-300, 1e300)
+        return np.where(gap > 30.0, gap, np.log(np.expm1(np.minimum(gap, 30.0))))
+
+    def hours(value: FloatArray) -> FloatArray:
+        return np.exp(np.where(value > 30.0, value, np.log1p(np.exp(np.minimum(value, 30.0)))) + log_length)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle, drawn = scaled(log_estimate), scaled(log_drawn)
+        low, high = np.quantile(drawn, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0, method="median_unbiased")
+        if not isinstance(system.origin, PooledFit):
+            low, high = 2.0 * middle - high, 2.0 * middle - low
+        return hours(np.minimum(low, middle)), hours(np.maximum(high, middle))

@@ -13,10 +13,11 @@ from scipy import stats
 
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
+from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.levels import normal_quantile
 from relfit.regression.covariates import regression_table
 from relfit.regression.design import INTERCEPT, covariates_of, matrix_of, reference_of, split, suggestion
-from relfit.regression.regression_results import Regression, Test, coefficient_table
+from relfit.regression.regression_results import Regression, Test
 from relfit.regression.scores import aft_scores, cox_scores, sandwich
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ __all__ = ["MODELS", "regress"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 MODELS = {
     "cox": ("CoxPHFitter", "", ""),
@@ -151,7 +151,12 @@ def regression(
         raise ArgumentError(f"no duration is left to fit{': ' + told if told else ''}")
     at = frame.index.to_numpy()
     durations, failed = data.durations[at], data.observed[at]
-    clusters = _clusters(table.loc[at], keys)
+    clusters = None
+    if keys:
+        clusters = table.loc[at, keys].astype(object).groupby(keys, sort=False).ngroup().to_numpy().astype(np.int64)
+        if clusters.max() == 0:
+            told = f"all durations have one value of {', '.join(keys)}"
+            raise ArgumentError(told, remedy="cluster by something else, or cluster=None")
     matrix = matrix_of(frame, right, failed)
     columns, k = list(map(str, matrix.columns)), matrix.shape[1]
     notes: list[str] = []
@@ -172,16 +177,22 @@ def regression(
     n_clusters = None if clusters is None else int(clusters.max()) + 1
     far = independent * np.ptp(matrix.to_numpy(), axis=0) > _FAR
     vague = [name for name, wide in zip(columns, far, strict=True) if wide]
-    _add_notes(notes, converged, vague, int(failed.sum()), k, n_clusters, keys)
+    if vague:
+        told = f"the data say next to nothing about {', '.join(vague)}: its coefficient may have no finite estimate"
+        notes.insert(0, told)
+    if not converged:
+        told = "not converged: the search did not end at a maximum of the likelihood, so no numbers are given"
+        notes.insert(0, f"{told}; {_REMEDY}")
+    if failed.sum() < _FEW_PER_COEFFICIENT * k:
+        notes.append(f"{failed.sum()} failures for {k} coefficients: fewer than ten for each, intervals are too short")
+    notes += _notes_on_errors(n_clusters, k, ", ".join(name for name in keys if name != "system") or "system")
     freedom = np.inf if n_clusters is None else n_clusters - 1
     loglik = float(fitter.log_likelihood_) if converged else np.nan
     return Regression(
         formula=f"{left} ~ {right}",
         model=model,
         level=level,
-        table=coefficient_table(
-            model, columns, [reference_of(name, frame) for name in columns], coefficients[:k], errors, level, freedom
-        ),
+        table=_table(model, frame, columns, coefficients[:k], errors, stats.t(freedom), level),
         n_durations=len(frame),
         n_failures=int(failed.sum()),
         n_clusters=n_clusters,
@@ -206,17 +217,6 @@ def _lifelines() -> Any:
             "regression needs lifelines, which is not installed", remedy="pip install 'relfit[regression]'"
         ) from error
     return lifelines
-
-
-def _clusters(table: pd.DataFrame, keys: list[str]) -> IntArray | None:
-    if not keys:
-        return None
-    clusters = table[keys].astype(object).groupby(keys, sort=False).ngroup().to_numpy().astype(np.int64)
-    if clusters.max() == 0:
-        raise ArgumentError(
-            f"all durations have one value of {', '.join(keys)}", remedy="cluster by something else, or cluster=None"
-        )
-    return clusters
 
 
 def _fit(
@@ -279,29 +279,33 @@ def _wald(coefficients: FloatArray, covariance: FloatArray, n_clusters: int | No
     return Test(wald, k, float(p))
 
 
-def _add_notes(
-    notes: list[str], converged: bool, vague: list[str], failures: int, k: int, n_clusters: int | None, keys: list[str]
-) -> None:
-    if vague:
-        notes.insert(
-            0, f"the data say next to nothing about {', '.join(vague)}: its coefficient may have no finite estimate"
-        )
-    if not converged:
-        notes.insert(
-            0,
-            f"not converged: the search did not end at a maximum of the likelihood, so no numbers are given; {_REMEDY}",
-        )
-    if failures < _FEW_PER_COEFFICIENT * k:
-        notes.append(f"{failures} failures for {k} coefficients: fewer than ten for each, intervals are too short")
+def _table(
+    model: str, frame: pd.DataFrame, names: list[str], coefficients: FloatArray, errors: FloatArray, distribution: Any,
+    level: float,
+) -> pd.DataFrame:  # fmt: skip
+    """One row per coefficient, with limits by Student's distribution; `Regression` documents the columns."""
+    ratio = "hazard_ratio" if model == "cox" else "time_ratio"
+    with np.errstate(all="ignore"):
+        far = distribution.ppf(0.5 + level / 2.0) * errors
+        p = 2.0 * distribution.sf(np.abs(coefficients / errors))
+        ends = {"": coefficients, "_low": coefficients - far, "_high": coefficients + far}
+        columns = {"coefficient": coefficients, "standard_error": errors, "low": ends["_low"], "high": ends["_high"]}
+        columns |= {f"{ratio}{end}": np.exp(value) for end, value in ends.items()}
+    columns |= {"p": p, "p_adjusted": adjusted_p(p)}
+    references = [reference_of(name, frame) for name in names]
+    index = pd.Index(names, name="covariate", dtype=object)
+    return pd.DataFrame(columns, index=index).assign(reference=pd.Series(references, index=index, dtype=object))
+
+
+def _notes_on_errors(n_clusters: int | None, k: int, by: str) -> list[str]:
     if n_clusters is None:
-        notes.append("standard errors take all durations as independent")
-        return
-    by = ", ".join(name for name in keys if name != "system") or "system"
-    notes.append(
+        return ["standard errors take all durations as independent"]
+    notes = [
         f"standard errors are robust to dependence among the durations of one {by} ({n_clusters}); "
         "the likelihood-ratio test takes durations as independent"
-    )
+    ]
     if n_clusters < _FEW_CLUSTERS:
         notes.append(f"{n_clusters} clusters are few: robust standard errors are then uncertain")
     if n_clusters <= k:
         notes.append("fewer clusters than coefficients: no Wald test of all together")
+    return notes

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from scipy import stats
 
-from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result
 from relfit.text import count, p_value
 
-__all__ = ["Regression", "Test", "coefficient_table"]
-
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["Regression", "Test"]
 
 
 @dataclass(frozen=True)
@@ -29,37 +23,6 @@ class Test:
     statistic: float
     degrees: int
     p: float
-
-
-def coefficient_table(
-    model: str,
-    names: Sequence[str],
-    references: Sequence[str | None],
-    coefficients: FloatArray,
-    errors: FloatArray,
-    level: float,
-    freedom: float,
-) -> pd.DataFrame:
-    """One row per coefficient, limits by Student's distribution with `freedom`; `Regression` documents the columns."""
-    z = stats.t.ppf(0.5 + level / 2.0, freedom)
-    ratio = "hazard_ratio" if model == "cox" else "time_ratio"
-    with np.errstate(all="ignore"):
-        low, high = coefficients - z * errors, coefficients + z * errors
-        p = 2.0 * stats.t.sf(np.abs(coefficients / errors), freedom)
-        columns = {
-            "coefficient": coefficients,
-            "standard_error": errors,
-            "low": low,
-            "high": high,
-            ratio: np.exp(coefficients),
-            f"{ratio}_low": np.exp(low),
-            f"{ratio}_high": np.exp(high),
-            "p": p,
-            "p_adjusted": adjusted_p(p),
-        }
-    table = pd.DataFrame(columns, index=pd.Index(list(names), name="covariate", dtype=object))
-    table["reference"] = pd.Series(list(references), index=table.index, dtype=object)
-    return table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -130,7 +130,7 @@ def test_mean_of_the_distribution_where_most_attempts_fail(length: float) -> Non
 def test_limits_are_reflected_but_for_pooled_nodes(pooled: bool) -> None:
     import relfit as rf
     from relfit.fitting import pool
-    from relfit.jobs.completion_intervals import limits_of_draws
+    from relfit.jobs.completion import limits_of_draws
 
     times = rf.LifeData.from_array(Weibull(0.8, 1000.0).sample((4, 50), rng=3))
     fits = pool(Weibull, times) if pooled else rf.fit(times, "weibull")
