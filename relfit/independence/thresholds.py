@@ -19,47 +19,28 @@ __all__ = [
     "MOST_EVEN",
 ]
 
+# Size of each verdict where failures are independent.
 ALPHA = 0.05
-"""Size of each verdict where failures are independent."""
-
+# Limits of |r| between none, weak, high and strong correlation; exactly 0.4 and 0.8 are high. The source has "about
+# 0" for the first limit; below 0.05 is taken as none.
 CORRELATION_CLASSES = (0.05, 0.4, 0.8)
-"""Limits of |r| between none, weak, high and strong correlation; exactly 0.4 and 0.8 are high.
-
-The source has "about 0" for the first limit; below 0.05 is taken as none.
-"""
-
+# At lag 1: the variance of a mean grows by (1 + r) / (1 - r), so its standard error is 5 % too small.
 LEAST_AUTOCORRELATION = 0.05
-"""At lag 1: the variance of a mean grows by (1 + r) / (1 - r), so its standard error is 5 % too small."""
-
+# Failures below which a test that finds nothing says nothing. Even a rate that doubles half way is then missed more
+# often than found: Laplace's statistic is ``sqrt(12 n) / 12``.
 LEAST_FAILURES = 40
-"""Failures below which a test that finds nothing says nothing.
-
-Even a rate that doubles half way is then missed more often than found: Laplace's statistic is ``sqrt(12 n) / 12``.
-"""
-
+# Pairs of failures within the window, by those of independent processes. Pairs go with the square of a rate: 5 % more
+# are what an error of 2.5 % in the rate makes, or nodes that share a rate that varies by 22 % (the ratio is one plus
+# the squared coefficient of variation).
 LEAST_TOGETHER = 1.05
-"""Pairs of failures within the window, by those of independent processes.
-
-Pairs go with the square of a rate: 5 % more are what an error of 2.5 % in the rate makes, or nodes that share a rate
-that varies by 22 % (the ratio is one plus the squared coefficient of variation).
-"""
-
+# Coefficient of variation of the rate over time: for two thirds of the time a constant rate is within 10 % of it. The
+# rate of a log with 400 failures is known no better.
 LEAST_RATE_VARIATION = 0.1
-"""Coefficient of variation of the rate over time: for two thirds of the time a constant rate is within 10 % of it.
-
-The rate of a log with 400 failures is known no better.
-"""
-
+# Index of dispersion below which failures come too evenly: standard errors of counts are 5 % too large (root of 0.9).
 MOST_EVEN = 0.9
-"""Index of dispersion below which failures come too evenly: standard errors of counts are 5 % too large (root of 0.9).
-"""
-
+# Share of nodes that Durbin-Watson rejects at 5 % if each has 90 times to failure with `LEAST_AUTOCORRELATION`. The
+# statistic is then shifted by 0.05 times the root of 90, 0.47 standard errors, and falls beyond 1.96 in 7.5 % of the
+# nodes.
 LEAST_REJECTED = 0.075
-"""Share of nodes that Durbin-Watson rejects at 5 % if each has 90 times to failure with `LEAST_AUTOCORRELATION`.
-
-The statistic is then shifted by 0.05 times the root of 90, 0.47 standard errors, and falls beyond 1.96 in 7.5 % of the
-nodes.
-"""
-
+# Share of nodes that are rejected after adjustment for their number: fewer do not change what a fleet does.
 LEAST_SHARE = 0.01
-"""Share of nodes that are rejected after adjustment for their number: fewer do not change what a fleet does."""
