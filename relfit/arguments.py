@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.units import hours
 
 __all__ = ["FloatArray", "cases", "durations", "positive", "share", "whole"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def durations(name: str, value: Any, *, zero: bool = True, infinite: bool = False) -> FloatArray:

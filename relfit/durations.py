@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
 from relfit.outages import Outages, group_codes, outages_of
@@ -20,8 +21,6 @@ from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["Durations", "Rules", "times_by_cause", "times_to_failure", "times_to_repair"]
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 _CHOICES = {
     "origin": ("failure", "repair"),

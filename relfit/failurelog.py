@@ -8,9 +8,9 @@ from html import escape
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import BoolArray
 from relfit.durations import Rules, times_by_cause, times_to_failure, times_to_repair
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
@@ -18,8 +18,6 @@ from relfit.numeric.ordering import natural_key
 from relfit.tables import Source, Tables, Window, pairs
 
 __all__ = ["FailureLog", "Source", "Window"]
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import DataError
 
 __all__ = ["FURTHER", "checked"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 FURTHER = ("upper", "entry", "exit", "weights", "limit")
 _REMEDY = "leave such rows out or correct them before fitting"

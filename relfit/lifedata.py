@@ -10,15 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.lifechecks import FURTHER, checked
 from relfit.results import Result, key_columns
 
 __all__ = ["LifeData"]
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import union_categoricals
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.ordering import natural_order, order_in_groups
 from relfit.tables import POPULATION_COLUMNS, Tables, pairs
@@ -20,9 +21,6 @@ from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 __all__ = ["Outages", "Watched", "group_codes", "node_values", "outages_of", "watched_of"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 _NONE = np.array([None], dtype=object)
 _NOT_A_GROUP = {"start", "end", "line", "start_cut", "end_cut", *POPULATION_COLUMNS} - {"system", "node"}

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-__all__ = ["Interval", "Result", "json_ready", "key_columns", "records"]
+from relfit.arrays import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["Interval", "Result", "json_ready", "key_columns", "records"]
 
 
 class Result:

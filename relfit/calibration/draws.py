@@ -17,6 +17,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.arguments import share, whole
+from relfit.arrays import FloatArray
 from relfit.calibration.parameter_values import LEVEL, Duration, Quantity
 from relfit.calibration.schema import FittedFamily, Mttr, Parameters
 from relfit.errors import ArgumentError
@@ -24,8 +25,6 @@ from relfit.families import Family, family_named
 from relfit.results import Result, json_ready
 
 __all__ = ["Draws", "draw_parameters", "free_slope", "quantity_quantile"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,12 +58,10 @@ class Draws(Result, Mapping[str, FloatArray]):
         ArgumentError
             For one that is not there.
         """
-        try:
-            return self.arrays[name]
-        except KeyError:
-            raise ArgumentError(
-                f"nothing was drawn for {name!r}", remedy=f"there is {', '.join(self.arrays) or 'nothing'}"
-            ) from None
+        if name not in self.arrays:
+            listed = ", ".join(self.arrays) or "nothing"
+            raise ArgumentError(f"nothing was drawn for {name!r}", remedy=f"there is {listed}")
+        return self.arrays[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.arrays

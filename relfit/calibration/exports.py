@@ -239,10 +239,7 @@ SCIPY_FAMILIES: dict[str, Callable[..., rv_frozen]] = {
 def scipy_distribution(family: str, parameters: Mapping[str, float]) -> rv_frozen:
     """The frozen distribution of scipy.stats for a family of relfit; times are hours.
 
-    Raises
-    ------
-    ArgumentError
-        For a family that scipy does not have.
+    A family that scipy does not have is an `ArgumentError`.
 
     Examples
     --------
@@ -261,16 +258,7 @@ def to_scipy(parameters: Parameters, path: str | Path) -> Path:
     ``failure`` and ``repair`` are the fitted families where scipy has them, else exponentials with the calibrated means
     of single nodes and of all repairs.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    path : str or Path
-        Of the module; complete or absent.
-
-    Raises
-    ------
-    ArgumentError
-        When neither is known.
+    The module at `path` is complete or absent. It is an `ArgumentError` when neither is known.
 
     Examples
     --------

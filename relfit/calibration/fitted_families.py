@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray
 from relfit.calibration.draws import free_slope
 from relfit.calibration.parameter_values import Duration
 from relfit.calibration.schema import FittedFamily
@@ -17,7 +18,6 @@ from relfit.lifedata import LifeData
 
 __all__ = ["fitted_family", "widening"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _LEAST_NODES = 20  # from which on dependence of the times of one node can be seen
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.outages import outages_of
@@ -23,7 +23,6 @@ from relfit.units import nanoseconds
 
 __all__ = ["to_fta"]
 
-IntArray = npt.NDArray[np.int64]
 
 _BAD = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
 _NANOSECONDS = 1_000_000_000  # per second

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from relfit.arrays import FloatArray
 from relfit.calibration.parameter_values import Duration
 from relfit.calibration.schema import Check, Mtbf
 from relfit.failurelog import FailureLog
@@ -22,7 +23,6 @@ from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["Rates", "duration_of_counts", "excess_scatter", "rates_of_durations", "rates_of_log"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _BINS = (8, 16, 32, 64)
 _LEAST = 3.0  # events in a bin, on average

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special, stats
 
+from relfit.arrays import FloatArray
 from relfit.calibration.parameter_values import Duration, Share
 from relfit.calibration.schema import Check
 from relfit.fitting import Fits, fit
@@ -18,7 +19,6 @@ from relfit.screening import repair_kinds
 
 __all__ = ["kinds_of_repairs", "mean_of_repairs", "repairs_of_incidents"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 _LEAST_FITTED = 20  # repairs below which no family but the exponential is tried

@@ -102,21 +102,13 @@ def load(name: str) -> FailureLog:
 def as_lanl(name: str = "white") -> pd.DataFrame:
     """A bundled sample in the columns of the LANL failure data (LA-UR-05-7318), to try what reads those.
 
-    Parameters
-    ----------
-    name : str
-        Of the sample.
+    Errors as for `path`.
 
     Returns
     -------
     pandas.DataFrame
         A row an outage. Clocks are UTC, so read the file with ``timezone="UTC"``. Those columns have no rack,
         and an outage that was still going on at the end has no end in them: the reader rejects it.
-
-    Raises
-    ------
-    ArgumentError
-        When there is no such sample; it names the nearest.
 
     Examples
     --------

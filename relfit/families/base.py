@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
-from relfit.families.distribution import Distribution, FloatArray
+from relfit.families.distribution import Distribution
 
 __all__ = ["EULER", "LOG_WEIBULL_SD", "Domain", "Family", "FloatArray", "ShapeScale", "log_moments", "log_of_time"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families.base import FloatArray, ShapeScale, log_moments
+from relfit.arrays import FloatArray
+from relfit.families.base import ShapeScale, log_moments
 from relfit.families.distribution import normal_quantile_of_hazard
 from relfit.families.lognormal import NormalScore
 from relfit.families.moments import spread_table

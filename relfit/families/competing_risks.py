@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.families.base import Family
-from relfit.families.distribution import Distribution, FloatArray, log_sum
+from relfit.families.distribution import Distribution, log_sum
 
 __all__ = ["CompetingRisks"]
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.numeric.solving import time_at_level
@@ -25,7 +26,6 @@ __all__ = [
     "normal_quantile_of_hazard",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 HEAVIEST = 1.0 + 1e-9
 """Tail index above which a mean is finite: 1, but for rounding."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families.base import EULER, Family, FloatArray, log_moments, log_of_time
+from relfit.arrays import FloatArray
+from relfit.families.base import EULER, Family, log_moments, log_of_time
 from relfit.families.distribution import log_cdf_of_hazard
 
 __all__ = ["Exponential"]

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Family, FloatArray, log_moments, log_of_time
+from relfit.arrays import FloatArray
+from relfit.families.base import Family, log_moments, log_of_time
 from relfit.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
 
 __all__ = ["GeneralisedGamma"]

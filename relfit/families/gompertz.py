@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Family, FloatArray, log_moments
+from relfit.arrays import FloatArray
+from relfit.families.base import Family, log_moments
 from relfit.families.distribution import log_cdf_of_hazard
 from relfit.families.moments import spread_table
 

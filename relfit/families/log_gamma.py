@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray
 from relfit.numeric.quadrature import gauss_legendre
 
 __all__ = ["excess_exponential", "log_gamma_constant", "log_gamma_tail"]
 
-FloatArray = npt.NDArray[np.float64]
 _NODES, _WEIGHTS = gauss_legendre(40)
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _DROP = 42.0  # the integrand is followed until it has fallen by exp(-42)

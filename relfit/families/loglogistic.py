@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import FloatArray, ShapeScale, log_moments
+from relfit.arrays import FloatArray
+from relfit.families.base import ShapeScale, log_moments
 from relfit.families.distribution import log_sum
 
 __all__ = ["Loglogistic"]

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import Family, FloatArray, log_moments, log_of_time
+from relfit.arrays import FloatArray
+from relfit.families.base import Family, log_moments, log_of_time
 from relfit.families.distribution import normal_quantile_of_hazard
 
 __all__ = ["Lognormal", "NormalScore"]

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import EULER, LOG_WEIBULL_SD, Family, FloatArray, log_moments
+from relfit.arrays import FloatArray
+from relfit.families.base import EULER, LOG_WEIBULL_SD, Family, log_moments
 from relfit.families.distribution import log_one_minus_exp, log_sum, mixed_cumulative_hazard
 from relfit.families.exponential import Exponential
 from relfit.families.weibull import Weibull

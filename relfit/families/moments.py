@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from relfit.arrays import FloatArray
 
 __all__ = ["spread_table"]
 
-FloatArray = npt.NDArray[np.float64]
 _LOG_SHAPES = np.linspace(-12.0, 12.0, 49)
 
 

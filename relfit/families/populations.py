@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families.base import Family, FloatArray
+from relfit.arrays import FloatArray
+from relfit.families.base import Family
 from relfit.families.distribution import log_one_minus_exp, log_sum, mixed_cumulative_hazard
 from relfit.families.weibull import Weibull
 

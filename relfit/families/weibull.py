@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.families.base import EULER, LOG_WEIBULL_SD, FloatArray, ShapeScale, log_moments
+from relfit.arrays import FloatArray
+from relfit.families.base import EULER, LOG_WEIBULL_SD, ShapeScale, log_moments
 from relfit.families.distribution import log_cdf_of_hazard
 
 __all__ = ["Weibull"]

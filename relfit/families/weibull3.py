@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from relfit.families.base import EULER, LOG_WEIBULL_SD, FloatArray, ShapeScale, log_moments
+from relfit.arrays import FloatArray
+from relfit.families.base import EULER, LOG_WEIBULL_SD, ShapeScale, log_moments
 from relfit.families.weibull import Weibull
 
 __all__ = ["Weibull3"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
 from relfit.families import Family, Weibull
 from relfit.families.base import EULER, LOG_WEIBULL_SD
 from relfit.families.mixtures import Mixture
@@ -21,7 +22,6 @@ from relfit.numeric.newton import Maximum, maximise, whitening
 
 __all__ = ["Known", "existence", "log_moments", "maximum_likelihood"]
 
-FloatArray = npt.NDArray[np.float64]
 _GROUPS_AT_ONCE = 1 << 15
 _DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
 _LEAST_FALL = 0.2  # of what a parabola falls there

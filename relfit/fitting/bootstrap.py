@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting._maximum_likelihood import maximum_likelihood
@@ -24,8 +25,6 @@ from relfit.lifedata import LifeData
 
 __all__ = ["Replicates", "replicate", "spread_out"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _LIVES_AT_ONCE = 1_500_000
 _MOST_WEIGHT = 10_000_000

@@ -16,7 +16,6 @@ from relfit.units import hours
 
 __all__ = ["CompetingFit", "causes_in_series"]
 
-FloatArray = npt.NDArray[np.float64]
 _NEVER = 690.0  # log hours of a cause that never struck: longer than any life
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
 from relfit.families import Family, Weibull
 from relfit.families.mixtures import Mixture
 from relfit.lifedata import LifeData
 
 __all__ = ["hollow", "mixture_starts"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _ITERATIONS = 60
 # splits: the share of each phase, and its mean life relative to the mean of all

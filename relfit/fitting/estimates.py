@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.families import Family
 from relfit.fitting import status
 from relfit.lifedata import LifeData
@@ -17,8 +18,6 @@ from relfit.numeric.batches import SortedLives
 
 __all__ = ["MAXIMUM_LIKELIHOOD", "Estimates", "Estimator", "FamilyEstimates", "free_covariance", "jacobian"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MAXIMUM_LIKELIHOOD = "maximum likelihood"
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import special
 from scipy.optimize import elementwise
 
+from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ArgumentError
 from relfit.families import CORE, Family, family_named
 from relfit.fitting import status
@@ -22,9 +23,6 @@ from relfit.nonparametric.ranks import POSITIONS, plotting_positions
 
 __all__ = ["moments", "rank_regression"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int8]
 
 # coefficients of e**2, e**3, ... in log gamma(1 + 2 e) - 2 log gamma(1 + e)

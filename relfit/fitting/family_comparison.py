@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.results import key_columns
 
 __all__ = ["compare", "describe", "ranking", "weights"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _AS_GOOD_AICC = 2.0
 

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.goodness_of_fit import Goodness, distances_of, goodness_of
@@ -23,8 +23,6 @@ from relfit.goodness import DISTANCES, STATISTICS, kolmogorov_p
 from relfit.results import Interval, Result, json_ready
 
 __all__ = ["FamilyFit"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,9 +9,9 @@ the root of the determinant of the covariance, keeps the covariance off the bord
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy import optimize
 
+from relfit.arrays import FloatArray
 from relfit.families import Family
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.lifedata import LifeData
@@ -19,7 +19,6 @@ from relfit.numeric.newton import maximise, whitening
 
 __all__ = ["fit_fleet"]
 
-FloatArray = npt.NDArray[np.float64]
 _NODES = {1: 15, 2: 9, 3: 5}  # of the quadrature in each coordinate, by the number of coordinates; else 3
 _LEAST, _MOST = np.log(1e-3), np.log(30.0)  # log standard deviations over the fleet
 _FAR = 1.5  # how far a log standard deviation is moved to allow for its uncertainty

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.families import CORE, Family
 from relfit.fitting import status
@@ -21,7 +22,6 @@ from relfit.results import Result
 
 __all__ = ["SOURCES", "TESTS", "Goodness", "distances_of", "goodness_of"]
 
-FloatArray = npt.NDArray[np.float64]
 
 TESTS = (*DISTANCES, "chi2")
 SOURCES = {

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.units import hours
 
 __all__ = ["QUANTITIES", "Quantity", "quantity_named"]
 
-FloatArray = npt.NDArray[np.float64]
 
 QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
@@ -17,7 +18,6 @@ from relfit.results import Interval
 
 __all__ = ["KINDS", "interval_of", "level_checked"]
 
-FloatArray = npt.NDArray[np.float64]
 _LIVES_AT_ONCE = 50_000  # so that profile limits keep their working arrays small
 
 KINDS = {

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.families import Family
 from relfit.lifedata import LifeData
 
 __all__ = ["LogLikelihood", "log_interval"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def log_interval(distribution: Family, lower: FloatArray, upper: FloatArray) -> FloatArray:

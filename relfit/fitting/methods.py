@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.families import CORE, Family
 from relfit.fitting import status
@@ -21,7 +22,6 @@ from relfit.lifedata import LifeData
 
 __all__ = ["METHODS", "bias_corrected_shape", "method_named"]
 
-FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting import status
@@ -26,8 +26,6 @@ from relfit.lifedata import LifeData
 from relfit.results import Result, json_ready
 
 __all__ = ["PooledFit", "pool"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

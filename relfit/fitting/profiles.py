@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import IntArray
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.lifedata import LifeData
 from relfit.numeric.newton import maximise, whitening
@@ -22,7 +23,6 @@ from relfit.numeric.newton import maximise, whitening
 __all__ = ["border", "profile_limits"]
 
 FloatArray = npt.NDArray[Any]
-IntArray = npt.NDArray[np.int64]
 Transformed = Callable[[FloatArray], FloatArray]  # free coordinates (trials, groups, k) to values (trials, groups)
 
 _SOLVING, _SEARCHING, _FOLLOWING = 25, 25, 80  # turns

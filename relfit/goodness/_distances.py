@@ -14,12 +14,12 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
 from relfit.numeric.batches import SortedLives, over_groups
 from relfit.numeric.special import BLOCK, gamma_cdf, series_table
 
 __all__ = ["DISTANCES", "STATISTICS", "distances", "distances_of_hazards"]
 
-FloatArray = npt.NDArray[np.float64]
 
 DISTANCES = ("ks", "cvm", "ad")
 STATISTICS = (*DISTANCES, "largest")

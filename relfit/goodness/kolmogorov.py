@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
+from relfit.arrays import FloatArray
+
 __all__ = ["kolmogorov_p"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _EXACT_UP_TO = 140
 _AT_ONCE = 4_000_000  # entries of the matrices

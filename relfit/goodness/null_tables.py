@@ -14,11 +14,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
 from relfit.goodness._distances import DISTANCES
 
 __all__ = ["tabulated_p"]
 
-FloatArray = npt.NDArray[np.float64]
 _ANCHORS = (0.01, 0.0005)  # the tail beyond the table goes on as it does between these
 
 

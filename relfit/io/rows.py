@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import BoolArray
 from relfit.errors import ReadError
 from relfit.io.opening import Text
 from relfit.tables import REJECTED_COLUMNS
@@ -21,8 +22,6 @@ __all__ = ["Rejections", "TextTable", "read_csv", "read_text_table"]
 _LONGEST_FIELD = 1_000_000
 _SHOWN = 200
 _MOST_UNCLOSED = 100
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
 from relfit.nonparametric.curves import Grouped, times_per_group
@@ -20,9 +21,6 @@ from relfit.text import count
 
 __all__ = ["TurnbullEstimate", "turnbull"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 # kinds of ends, in their order at one time: an end that excludes the time, a start that includes it, an end that
 # includes it, a start that excludes it

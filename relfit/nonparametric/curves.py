@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.grouped import cumulative, first_below, per_group, places
 from relfit.numeric.levels import normal_quantile
@@ -17,8 +18,6 @@ from relfit.text import count, interval, number
 
 __all__ = ["Grouped", "StepCurves", "times_per_group"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _SAME = 1e-12  # relative difference below which two probabilities count as equal
 

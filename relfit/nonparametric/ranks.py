@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError, DataError
 from relfit.lifedata import LifeData
 from relfit.nonparametric.curves import Grouped
@@ -20,8 +20,6 @@ from relfit.text import count
 
 __all__ = ["POSITIONS", "PlottingPositions", "median_ranks", "plotting_positions"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 POSITIONS = ("median", "benard", "mean", "hazen", "kaplan-meier")
 _SHIFT = {"benard": 0.3, "mean": 0.0, "hazen": 0.5}

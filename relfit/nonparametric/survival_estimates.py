@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.lifedata import LifeData
 from relfit.nonparametric.curves import StepCurves
@@ -16,8 +16,6 @@ from relfit.numeric.levels import normal_quantile
 
 __all__ = ["hazard_limits", "kaplan_meier", "nelson_aalen"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 

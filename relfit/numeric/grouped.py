@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-__all__ = ["cumulative", "first_below", "per_group", "places"]
+from relfit.arrays import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+__all__ = ["cumulative", "first_below", "per_group", "places"]
 
 
 def cumulative(values: FloatArray, codes: IntArray, product: bool = False) -> FloatArray:

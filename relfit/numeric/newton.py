@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import BoolArray, IntArray
+
 __all__ = ["Maximum", "Objective", "derivatives", "maximise", "whitening"]
 
 FloatArray = npt.NDArray[Any]
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int64]
 
 _ITERATIONS = 120
 _LARGEST_STEP = 2.0  # free coordinates are logs or logits: a factor of seven

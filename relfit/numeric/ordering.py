@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import IntArray
+
 __all__ = ["natural_key", "natural_order", "order_in_groups"]
 
-IntArray = npt.NDArray[np.int64]
 
 _FEW = 100_000  # rows below which a plain sort is as fast
 

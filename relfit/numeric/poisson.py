@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-__all__ = ["exponential_mean_interval", "poisson_interval"]
+from relfit.arrays import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["exponential_mean_interval", "poisson_interval"]
 
 
 def poisson_interval(counts: npt.ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:

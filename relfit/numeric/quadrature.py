@@ -8,9 +8,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
+
 __all__ = ["gauss_legendre", "integrate_reliability"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _POINTS = 16  # of a panel
 _TOLERANCE = 1e-10  # relative to the integral

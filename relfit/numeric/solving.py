@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
+
 __all__ = ["time_at_level"]
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _LOWEST, _HIGHEST = -745.0, 709.0  # logs of times that a float can hold

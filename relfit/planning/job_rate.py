@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from relfit.arguments import FloatArray, durations, positive, whole
+from relfit.arguments import durations, positive, whole
+from relfit.arrays import FloatArray
 from relfit.calibration import Draws, Parameters, draw_parameters
 from relfit.errors import ArgumentError
 

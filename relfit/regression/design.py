@@ -38,12 +38,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def split(formula: str) -> tuple[str, str]:
-    """The left and the right side of a formula.
-
-    Raises
-    ------
-    ArgumentError
-        When it is no text, or does not have two sides.
+    """The left and the right side of a formula; an `ArgumentError` for what is no text or does not have two sides.
 
     Examples
     --------

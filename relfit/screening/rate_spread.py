@@ -10,14 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import maximise
 from relfit.screening.rate_table import RateTable
 
 __all__ = ["DESCRIPTIONS", "describe", "fit_spread"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 DESCRIPTIONS = {
     "equal": "nodes of one rate describe the counts best",

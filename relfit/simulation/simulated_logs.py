@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import durations
+from relfit.arrays import FloatArray, IntArray
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog, Source, Window
@@ -18,8 +18,6 @@ from relfit.units import NANOSECONDS_PER_HOUR, instant
 
 __all__ = ["simulate_log"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _MOST = 20_000_000  # outages
 

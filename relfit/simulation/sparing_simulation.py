@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from relfit.arguments import FloatArray, durations, positive, share, whole
+from relfit.arguments import durations, positive, share, whole
+from relfit.arrays import FloatArray
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution

@@ -6,14 +6,13 @@ A Weibull time is a straight line there, so it (and the exponential) are drawn e
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution
 
 __all__ = ["LOW", "STEP", "remaining_table", "time_table"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _KNOTS = 4096
 LOW, _HIGH = float(np.log(1e-12)), float(np.log(60.0))

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.families import Distribution
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array
 
 __all__ = ["CommonCause", "Racks", "common_cause", "racks_of"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

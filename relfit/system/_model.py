@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.results import Interval, Result, json_ready
 from relfit.system import sampling, uncertainty
@@ -21,10 +22,6 @@ from relfit.system.first_k import CELLS, FailureRule, node_hazards, node_tails
 from relfit.text import number
 
 __all__ = ["System", "SystemsBySize"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

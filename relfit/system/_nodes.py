@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.families import Distribution, Family
 from relfit.results import json_ready
@@ -19,8 +20,6 @@ from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, c
 
 __all__ = ["Nodes"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 RACK_EVENTS = ("nodes", "job")
 _FAR = 2.0  # times the longest time to failure that was fitted, above which an age is worth a note

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ArgumentError
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.numeric.solving import time_at_level
@@ -16,8 +17,6 @@ from relfit.system.checked_nodes import duration_array
 
 __all__ = ["Quantities", "finite_hours", "horizon_hours"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _HALF = 0.6931471805599453
 _SMALLEST = 1e-300

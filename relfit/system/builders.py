@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.families import FAMILIES, family_named
@@ -20,9 +20,6 @@ from relfit.units import NANOSECONDS_PER_HOUR, instant
 
 __all__ = ["ages_of_log", "positions_of", "system_from_fits", "system_from_log"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 MISSING = ("error", "drop", "pool")
 _MOST_NAMED = 5

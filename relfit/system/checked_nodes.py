@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.families import CompetingRisks, Distribution, Family
 from relfit.units import hours, unit_in_hours
 
 __all__ = ["LONGEST_AGE", "Component", "Life", "ages_in_hours", "components_of", "duration_array", "node_label"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 Life: TypeAlias = Family | CompetingRisks
 """What the time to failure of a node can be: a batch of it can be indexed."""

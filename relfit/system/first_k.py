@@ -15,6 +15,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
 from relfit.families.distribution import HEAVIEST
 from relfit.numeric.batches import over_groups
 from relfit.system._common_cause import CommonCause, Racks
@@ -22,8 +23,6 @@ from relfit.system.checked_nodes import Component
 
 __all__ = ["CELLS", "FailureRule", "node_cumulative_hazards", "node_hazards", "node_tails"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 CELLS = 2_000_000
 """Entries of a matrix of times by nodes that are held at a time."""
@@ -75,16 +74,7 @@ def node_hazards(
 
 
 def node_cumulative_hazards(components: Sequence[Component], ages: FloatArray, x: npt.ArrayLike) -> FloatArray:
-    """Conditional cumulative hazard of every node, ``H_i(age_i + x) - H_i(age_i)``, shape (n_nodes, m).
-
-    Parameters
-    ----------
-    components : sequence of Component
-    ages : ndarray, shape (n_nodes,)
-        Hours.
-    x : array_like, shape (m,)
-        Hours from now.
-    """
+    """Conditional cumulative hazard of every node, as `node_hazards` but of shape (n, m)."""
     return np.ascontiguousarray(node_hazards(components, ages, np.asarray(x, dtype=np.float64).reshape(-1)).T)
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.families import Distribution
 from relfit.results import Result
@@ -23,8 +23,6 @@ from relfit.text import count
 
 __all__ = ["Sequences", "sample", "sequences", "times_left"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _MOST = 200_000_000  # failures that are held
 _ROUNDS = 100_000

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting.estimates import free_covariance
@@ -25,9 +26,6 @@ from relfit.system.first_k import CELLS, FailureRule
 
 __all__ = ["BY_SIZE", "QUANTITIES", "DrawnParameters", "DrawnSystems", "Source", "checked", "limits", "sources_of"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 QUANTITIES = {
     "reliability": "horizon",

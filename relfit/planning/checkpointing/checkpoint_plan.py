@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import FloatArray, durations, share, whole
+from relfit.arguments import durations, share, whole
+from relfit.arrays import FloatArray
 from relfit.calibration import draw_parameters
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint, TimeToFailure, expected_time, time_to_failure
@@ -206,10 +207,10 @@ def plan_checkpoints(
 
     Raises
     ------
-    ArgumentError
-        For values that cannot be.
     DataError
         When the mean time between failures is infinite.
+    ArgumentError
+        For options that do not go together, or a quantile or level that is not between 0 and 1.
 
     Examples
     --------

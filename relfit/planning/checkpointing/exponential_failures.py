@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from relfit.arguments import FloatArray, cases, durations
+from relfit.arguments import cases, durations
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import BOTH, cost_of_failure, slowdown_exponential
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import FloatArray, durations
+from relfit.arguments import durations
+from relfit.arrays import FloatArray
 from relfit.jobs import Checkpoint, TimeToFailure, time_to_failure
 from relfit.planning.checkpointing.exponential_failures import best_interval
 
@@ -68,7 +69,7 @@ def renewal_waste(
     Raises
     ------
     ArgumentError
-        For values that cannot be.
+        For a time that is not above zero where it must be, or ages that do not go with the nodes.
     DataError
         When the mean time to failure is infinite.
 

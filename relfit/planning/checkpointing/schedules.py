@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import FloatArray, durations
+from relfit.arguments import durations
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint, TimeToFailure, time_to_failure
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval, lattice_sum

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray, cases, durations, share, whole
+from relfit.arguments import cases, durations, share, whole
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.planning.checkpointing.exponential_failures import best_interval, costs_of
 from relfit.results import Result

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relfit.arguments import FloatArray
+from relfit.arrays import FloatArray
 from relfit.jobs import Checkpoint, TimeToFailure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from relfit.arguments import FloatArray, cases, durations, share
+from relfit.arguments import cases, durations, share
+from relfit.arrays import FloatArray
 from relfit.planning.checkpointing.exponential_failures import best_waste, mu_times_root
 
 __all__ = ["Predictor", "best_predicted_interval", "break_even_recall", "predicted_waste"]

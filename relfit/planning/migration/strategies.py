@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray, cases, durations, whole
+from relfit.arguments import cases, durations, whole
+from relfit.arrays import FloatArray
 from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
 from relfit.planning.migration.migration_plan import spares_for_alarms
 from relfit.planning.migration.prediction import Predictor, best_predicted_interval, predicted_waste

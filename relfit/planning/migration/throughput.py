@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from relfit.arguments import FloatArray, cases, durations, share, whole
+from relfit.arguments import cases, durations, share, whole
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs import time_to_failure
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste

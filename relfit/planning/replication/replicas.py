@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arguments import FloatArray, cases, durations, positive, share, whole
+from relfit.arguments import cases, durations, positive, share, whole
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.families.distribution import log_one_minus_exp
 from relfit.jobs import Checkpoint, TimeToFailure

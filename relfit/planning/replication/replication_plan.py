@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import FloatArray, durations, share, whole
+from relfit.arguments import durations, share, whole
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
 from relfit.planning.checkpointing.exponential_failures import best_interval

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.arguments import FloatArray, durations, share, whole
+from relfit.arguments import durations, share, whole
+from relfit.arrays import FloatArray, IntArray
 from relfit.results import Result
 from relfit.text import percent
 
@@ -28,8 +28,6 @@ __all__ = [
     "time_to_exhaust",
     "unavailability",
 ]
-
-IntArray = npt.NDArray[np.int64]
 
 
 def time_to_exhaust(trays: Any, spare_trays: Any, mtbf_tray: Any, mttr: Any) -> FloatArray:

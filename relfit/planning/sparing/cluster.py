@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import FloatArray, durations, positive, share, whole
+from relfit.arguments import durations, positive, share, whole
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 
 __all__ = ["Cluster", "DeviceFailures", "Performance", "PowerHeadroom", "Strategies", "TensorParallel"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

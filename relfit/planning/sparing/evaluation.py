@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.planning.sparing.blocks import block_mtbf, unavailability
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
@@ -24,7 +24,6 @@ from relfit.text import percent
 
 __all__ = ["SHARES", "SparingEvaluation", "evaluate_sparing", "optimise_sparing", "placement_groups"]
 
-IntArray = npt.NDArray[np.int64]
 
 SHARES = ("useful", "spare_trays", "spare_blocks", "stranded", *LOSSES)
 _OF_CASES = ("spare_blocks", "free_spare_blocks", "checkpoint_every", "block_mtbf", "share_down", "failure_rate")

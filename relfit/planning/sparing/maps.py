@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray, durations, positive
+from relfit.arguments import durations, positive
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
 from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_sparing

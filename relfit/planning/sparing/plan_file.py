@@ -135,15 +135,7 @@ class PlanFile:
 def read_plan_file(path: str | Path) -> PlanFile:
     r"""Read a parameter file that may hold ``[cluster]`` and ``[prices]``.
 
-    Parameters
-    ----------
-    path : str or Path
-        TOML or JSON, by its ending.
-
-    Raises
-    ------
-    ReadError
-        With the dotted key of what is wrong.
+    It is TOML or JSON by its ending. A `ReadError` has the dotted key of what is wrong.
 
     Examples
     --------

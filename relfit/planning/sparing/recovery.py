@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
-from relfit.arguments import FloatArray, durations, whole
+from relfit.arguments import durations, whole
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.planning.checkpointing.exponential_failures import best_interval
 from relfit.planning.sparing.blocks import blocking_probability, job_blocked

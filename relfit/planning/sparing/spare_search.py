@@ -12,16 +12,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-from relfit.arguments import FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.numeric.batches import over_groups
 from relfit.planning.sparing.recovery import Recovery, losses
 
 __all__ = ["best_spare_blocks"]
 
-IntArray = npt.NDArray[np.int64]
 
 _CHUNK = 1_000_000  # cases of an exhaustive search held at once
 _SURE = -1e-16  # log of a probability that is as good as one

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray, share, whole
+from relfit.arguments import share, whole
+from relfit.arrays import FloatArray
 from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
 from relfit.planning.plan import Plan
