@@ -54,12 +54,8 @@ class FailureLog(Tables):
         Parameters
         ----------
         conditions, **columns : value or collection of values
-            Compared as text, so ``system=20`` and ``system="20"`` are one. ``None`` selects missing values.
-
-        Raises
-        ------
-        ArgumentError
-            For a column that is not there, or a value that selects nothing.
+            Compared as text, so ``system=20`` and ``system="20"`` are one. ``None`` selects missing values. A column
+            that is not there, or a value that selects nothing, is an `ArgumentError`.
 
         Examples
         --------

@@ -108,7 +108,7 @@ def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Co
     lives : LifeData
         Hours. Groups with censoring, intervals or truncation are ``not_applicable``.
     family : str or type
-        A core family.
+        A core family; another one is an `ArgumentError`.
 
     Returns
     -------
@@ -116,11 +116,6 @@ def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Co
     codes : ndarray of int8, shape (groups,)
         ``too_few`` for a single life and two parameters, ``no_variance`` for equal lives, ``zeros`` for lives that are
         all zero; single zeros do no harm.
-
-    Raises
-    ------
-    ArgumentError
-        For a family that is not a core family.
 
     Examples
     --------

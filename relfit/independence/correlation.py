@@ -226,10 +226,12 @@ def correlations(
 ) -> Correlations:
     """Correlation of the i-th TTFs of every pair of nodes.
 
+    Censored TTFs are left out.
+
     Parameters
     ----------
     series : LifeData
-        Times to failure in the order of time, such as ``log.ttf(zeros="keep")``; censored ones are left out.
+        Times to failure in the order of time, such as ``log.ttf(zeros="keep")``.
     method : {"spearman", "pearson", "kendall"}
         Kendall's is tau-b.
     most : int, optional

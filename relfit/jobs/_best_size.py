@@ -192,6 +192,8 @@ def best_size(
 ) -> BestSize:
     """Expected completion time of a job on the first k nodes of an order, for k = 1..K, and the best k.
 
+    Limits come from the uncertainty of the fitted parameters; order and chosen nodes stay as they are.
+
     Parameters
     ----------
     system : System
@@ -211,7 +213,7 @@ def best_size(
     convention, after_failure
         As for `completion_time`.
     level : float, optional
-        Of limits from the uncertainty of the fitted parameters; order and chosen nodes stay as they are.
+        Of the limits; there are none when left out.
     n_draws : int
         Draws of the parameters for them.
     rng : int or Generator, optional

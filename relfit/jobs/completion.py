@@ -227,10 +227,12 @@ def completion_time(
 ) -> CompletionTime:
     """When a job started now on all nodes of `system` will be done.
 
+    A failure is one of the system: of more nodes than it tolerates.
+
     Parameters
     ----------
     system : System
-        The nodes and their ages; a failure is one of the system (of more nodes than it tolerates).
+        The nodes and their ages.
     work : float, duration or Job
         Time on one node without failures, or a `Job` with all its settings.
     speedup : Speedup or mapping, optional

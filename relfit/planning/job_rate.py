@@ -68,11 +68,13 @@ def rate_of_job(
 ) -> JobRate:
     """Failures of a job.
 
+    Failures of a group of nodes or of a system hit any job of that system.
+
     Parameters
     ----------
     source : duration or Parameters
         Mean time between the failures of one node, or calibrated parameters: ``mtbf.node`` (else ``mtbf.outage``), a
-        node's share of ``mtbf.rack``, and ``mtbf.group`` and ``mtbf.system``, which hit any job of that system.
+        node's share of ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``.
     nodes : int, optional
         Nodes of the job: 1 for a mean time, all of the fleet for parameters that know it.
     events : float, optional

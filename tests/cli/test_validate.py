@@ -47,24 +47,24 @@ def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["comparisons"] == {}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--split", "1.5"], "is no share of the log"),
-        (["--split", "never"], "is not a date"),
-        (["--split", "2030"], "is outside the log"),
-        (["--size", "100000"], "a job of 100000 nodes on 512 nodes"),
-        (["--size", "0"], "give a whole number from 1 on"),
-        (["--length", "long"], "is not a duration"),
-        (["--length", "9000h"], "too short for jobs"),
-        (["--families", "nonsense"], "nonsense"),
-        (["--parameters", "mine"], "parameters='mine' is not known"),
-        (["--level", "95"], "did you mean 0.95"),
-        (["--plot", "figure.doc"], "figure.doc"),
-    ],
-)
-def test_mistakes(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", "white", *arguments]) == 2
+MISTAKES = {
+    "--split 1.5": "is no share of the log",
+    "--split never": "is not a date",
+    "--split 2030": "is outside the log",
+    "--size 100000": "a job of 100000 nodes on 512 nodes",
+    "--size 0": "give a whole number from 1 on",
+    "--length long": "is not a duration",
+    "--length 9000h": "too short for jobs",
+    "--families nonsense": "nonsense",
+    "--parameters mine": "parameters='mine' is not known",
+    "--level 95": "did you mean 0.95",
+    "--plot figure.doc": "figure.doc",
+}
+
+
+@pytest.mark.parametrize(("arguments", "complaint"), MISTAKES.items())
+def test_mistakes(arguments: str, complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "white", *arguments.split()]) == 2
     caught = capsys.readouterr()
     assert caught.out == ""
     assert caught.err.count("\n") == 1

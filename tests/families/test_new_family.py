@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from relfit import System, families
-from relfit.families.base import Family, FloatArray, log_moments
+from relfit.families.base import FloatArray, ShapeScale, log_moments
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Lomax(Family):
+class Lomax(ShapeScale):
     """``S(t) = (1 + t / scale)**-shape``: a Pareto tail."""
 
-    shape: FloatArray
-    scale: FloatArray
     name = "lomax"
-    domains = ("positive", "positive")
     density_at_zero = True
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:

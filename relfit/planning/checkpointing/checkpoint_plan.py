@@ -175,12 +175,14 @@ def plan_checkpoints(
 ) -> CheckpointPlan:
     """Plan the checkpoints of a job.
 
+    With rates, failures are exponential. With a distribution the renewal equation gives the plan, every restart with
+    the same `ages`.
+
     Parameters
     ----------
     source : duration, Parameters, Distribution or System
-        A mean time between failures of one node, calibrated parameters (their rates, exponential), or the
-        distribution of the times to failure of the nodes: then by the renewal equation, every restart with the same
-        `ages`.
+        A mean time between failures of one node, calibrated parameters (their rates), or the distribution of the times
+        to failure of the nodes.
     checkpoint : Checkpoint
         What saves and restores cost; with ``every``, the plan says what so much work between saves loses.
     restart : duration

@@ -156,11 +156,12 @@ def plan_migration(
 ) -> MigrationPlan:
     """Compare checkpoints alone with migration on predictions, for a machine full of jobs.
 
+    Failures that hit whole systems are not predicted, and strike every job.
+
     Parameters
     ----------
     source : duration or Parameters
-        Mean time between the failures of one node, or calibrated parameters. Failures that hit whole systems are not
-        predicted, and strike every job.
+        Mean time between the failures of one node, or calibrated parameters.
     checkpoint : Checkpoint
         What saves and restores cost.
     migration : duration

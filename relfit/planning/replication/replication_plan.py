@@ -109,11 +109,12 @@ def plan_replication(
 ) -> ReplicationPlan:
     """Compare replication with checkpoints alone for a job that has a number of nodes to itself.
 
+    Failures that hit whole systems stop a job with or without copies.
+
     Parameters
     ----------
     source : duration or Parameters
-        Mean time between the failures of one node, or calibrated parameters. Failures that hit whole systems stop a job
-        with or without copies.
+        Mean time between the failures of one node, or calibrated parameters.
     checkpoint : Checkpoint
         What saves and restores cost; a save holds the restart of failed copies, where they are restarted at saves.
     restart : duration

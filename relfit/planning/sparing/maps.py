@@ -117,10 +117,11 @@ def sparing_map(
 ) -> SparingMap:
     """The best of several strategies at every MTBF and MTTR, each with its best spare blocks.
 
+    A cluster without a group has no placement rule.
+
     Parameters
     ----------
     cluster : Cluster
-        Without a group for no placement rule.
     strategies : Strategies
         Without spare blocks, so that the best number is taken at every point.
     mtbf, mttr : array_like

@@ -38,10 +38,12 @@ def device_failures(
 ) -> DeviceFailures:
     """What the sparing planner needs from calibrated parameters: the estimates, or draws of them.
 
+    Racks never fail where ``mtbf.rack`` is not known.
+
     Parameters
     ----------
     parameters : Parameters
-        With ``mtbf.node`` (trays) and ``mttr.mean``; racks never fail where ``mtbf.rack`` is not known.
+        With ``mtbf.node`` (trays) and ``mttr.mean``.
     n_draws : int, optional
         Draws; the estimates themselves when left out.
     rng : int or numpy.random.Generator
