@@ -33,7 +33,7 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     """Write a log as a folder of the Failure Trace Archive.
 
     Times are whole seconds. Records that name no node are left out, as the format has no place for them; outages of a
-    node that overlap are one, as are those that touch; one without a known end lasts no time. What a node was before
+    node that overlap are one; one without a known end lasts no time. What a node was before
     its first and after its last outage is written as available.
 
     Parameters

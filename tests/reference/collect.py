@@ -36,7 +36,7 @@ Values = dict[str, Any]
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("RELFIT_SHARED", HERE.parents[2] / "shared")) / "data"
 RESULTS = HERE / "results.json"
-MODULES = ("logs", "fits")
+MODULES = ("logs", "fits", "systems", "plans")
 SEED = 20240607  # of every random draw
 DIGITS = 9
 TOLERANCE = 1e-6  # relative; what two sound methods must share
@@ -44,7 +44,7 @@ NUMERIC = 1e-3  # relative; of what rests on numerical second derivatives, by th
 NUMERIC_ENDS = ("standard_errors", "share_quick")
 
 
-class NoData(Exception):
+class NoDataError(Exception):
     """A real log is not on this machine."""
 
 
@@ -147,7 +147,7 @@ def log(name: str) -> rf.FailureLog:
     file = {"lanl": "lanl-failures-1996-2005.csv.xz", "grid5000": "grid5000-fta", "titan": "titan-gpu-lifetimes.csv.xz"}
     path = DATA / file[name]
     if not path.exists():
-        raise NoData(f"{path} is not there (set RELFIT_SHARED)")
+        raise NoDataError(f"{path} is not there (set RELFIT_SHARED)")
     return rf.read(path)
 
 

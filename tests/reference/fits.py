@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import relfit as rf
 from relfit.families import CompetingRisks, Exponential, Weibull, family_named
@@ -114,8 +113,11 @@ def fits_titan() -> Values:
 def fits_large() -> Values:
     """Four families for large samples: whole LANL by system, Grid'5000, the sample from its beginning."""
     values: Values = {}
-    for name, per, measure in (("grid5000", "system", "ttf"), ("grid5000", "system", "ttr"), ("white", "system", "ttf"),
-                               ("white", "cause", "ttr"), ("lanl", "system", "ttf"), ("lanl", "cause", "ttr")):  # fmt: skip
+    samples = (
+        ("grid5000", "system", "ttf"), ("grid5000", "system", "ttr"), ("white", "system", "ttf"),
+        ("white", "cause", "ttr"), ("lanl", "system", "ttf"), ("lanl", "cause", "ttr"),
+    )  # fmt: skip
+    for name, per, measure in samples:
         lives = getattr(log(name), measure)(per)
         for family, fit in rf.fit(lives).results.items():
             where = f"{name}.{per}.{measure}.{family}"
@@ -442,7 +444,4 @@ def regression_titan() -> Values:
     cox = rf.regress(log("titan"), "ttf ~ cage + column")
     values = under("cox", _regression(cox))
     weibull = rf.regress(log("titan"), "ttf ~ C(cage) + column", "weibull")
-    values |= under("weibull", _regression(weibull))
-    frame = pd.DataFrame({"cage": [0, 1, 2], "column": [12, 12, 12]})
-    values["weibull.survival_3_years"] = np.ravel(np.asarray(weibull.predict(frame, [26280.0]), float))
-    return values
+    return values | under("weibull", _regression(weibull))

@@ -9,13 +9,14 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from tests.reference.collect import SLOW, TOPICS, NoData, collect, differences, expected_values, load_topics
+from tests.reference.collect import SLOW, TOPICS, NoDataError, collect, differences, expected_values, load_topics
 
 EXCEPTIONS = {
     "fits_system.*.mean_ks": "the K-S distance of further families is no longer weighted by the share not yet censored",
     "fits_titan.*.mean_ks": "so is that of fits of chosen groups, here cages",
     "fits_other_kinds.entered_late_nodes.*.ks*": "so is that of durations with a delayed entry",
     "fits_nodes.*.ks_p_textbook": "beyond 140 durations by scipy's kstwo, exact far out; before by an expansion",
+    "exports.lanl_20.fta.again": "outages of a node that touch without overlapping stay apart, as in the log itself",
     "intervals.four_lives.region.*": "the border is followed by other, closer points",
 }
 """Patterns of keys whose values are those after a change, and what changed."""
@@ -28,7 +29,7 @@ EXPECTED = expected_values()
 def test_every_value_is_what_it_was(name: str) -> None:
     try:
         values = collect(name)
-    except NoData as error:
+    except NoDataError as error:
         pytest.skip(str(error))
     lines = differences(name, EXPECTED[name], values)
     assert not lines, "\n".join([f"{len(lines)} of {len(EXPECTED[name])} values differ:", *lines])
