@@ -132,6 +132,8 @@ def cofailures(
 ) -> Cofailures:
     """Failures of different nodes within a window, per group, per pair of nodes and in all.
 
+    Nodes without a value of `per` are left out.
+
     Parameters
     ----------
     log : FailureLog
@@ -139,7 +141,7 @@ def cofailures(
         How far apart two failures may be; a number is hours. Give at least what the log's clock resolves.
     per : str
         ``"system"`` or any column of the population or of events, such as ``"rack"``: only nodes that share its value
-        are set against each other; nodes without a value are left out.
+        are set against each other.
     n_resamples : int
         Random logs for a p-value that takes each node's own clustering as it is (cautious where few come together):
         each moves every node's failures round its time of observation by a random amount. A shared trend counts as

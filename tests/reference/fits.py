@@ -441,7 +441,6 @@ def regression() -> Values:
 @topic()
 def regression_titan() -> Values:
     """Titan's cages: Cox and Weibull."""
-    cox = rf.regress(log("titan"), "ttf ~ cage + column")
-    values = under("cox", _regression(cox))
+    values = under("cox", _regression(rf.regress(log("titan"), "ttf ~ cage + column")))
     weibull = rf.regress(log("titan"), "ttf ~ C(cage) + column", "weibull")
     return values | under("weibull", _regression(weibull))
