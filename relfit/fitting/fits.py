@@ -215,10 +215,10 @@ class Fits(Result):
         self,
         quantity: str,
         *,
+        families: str | Sequence[str] | None = None,
         at: float | str | None = None,
         kind: str = "profile",
         level: float | None = None,
-        families: str | Sequence[str] | None = None,
         n_resamples: int = 999,
         rng: int | np.random.Generator | None = 0,
     ) -> pd.DataFrame:
