@@ -267,8 +267,9 @@ def _constant(copies: Copies, model: str, level: float) -> _Fitted:
     found = hours > 0.0
     with np.errstate(all="ignore"):
         rate = n / hours
-        columns = (values[:, None] for values in (rate, np.sqrt(n) / hours, low / hours, high / hours))
-        return _Fitted(*columns, n * (np.log(rate) - 1.0), found, ~found)
+        columns = [values[:, None] for values in (rate, np.sqrt(n) / hours, low / hours, high / hours)]
+        estimates, errors, lows, highs = columns
+        return _Fitted(estimates, errors, lows, highs, n * (np.log(rate) - 1.0), found, ~found)
 
 
 def _inverse_information(best: Maximum) -> FloatArray:
