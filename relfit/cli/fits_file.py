@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError, DataError, ReadError
 from relfit.families import FAMILIES, family_named
 from relfit.system import Component, System
@@ -18,7 +18,6 @@ from relfit.system.checked_nodes import ages_in_hours, duration_array
 
 __all__ = ["is_fits_file", "read_fits_table", "system_from_file"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _ENDINGS = (".csv", ".json", ".parquet")
 _FIRST = ("family", "status")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cycles", "cycles"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _PERIODS = (("day", "daily", 24, 24), ("week", "weekly", 168, 7))  # name, adjective, hours, cells
 _LEAST = 10

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.independence.series import Failures
 from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN
@@ -24,8 +25,6 @@ from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["Dispersion", "dispersion"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SCALES = (1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 504.0, 1461.0, 4383.0)
 _LEAST_BINS = 10

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_TOGETHER
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cofailures", "chance_within", "cofailures"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _MOST_LISTED = 20_000_000
 _CLASSES = 400  # times of observation told apart

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.independence.pair_products import PreparedSeries, coefficients, prepare
 from relfit.independence.rank_nulls import null_of
@@ -29,8 +30,6 @@ from relfit.text import count, p_value, percent
 
 __all__ = ["Correlations", "correlations"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _METHODS = ("spearman", "pearson", "kendall")
 _SLACK = 1e-9

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.lifedata import LifeData
 
 __all__ = ["PreparedSeries", "coefficients", "prepare"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 _CHUNK = 40_000_000  # signs of pairs of values that Kendall's coefficient holds at a time
 
 

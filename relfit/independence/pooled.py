@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.independence.serial_p_values import durbin_watson_p
 from relfit.independence.series import Failures
@@ -22,8 +23,6 @@ from relfit.text import p_value, percent
 
 __all__ = ["PooledTests", "pooled_tests"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 _WORK = 20_000_000  # times between failures over all k that the default choice of k stays below
 
 

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray
+
 __all__ = ["Null", "null_of"]
 
-FloatArray = npt.NDArray[np.float64]
 _SPEARMAN_EXACT = 12
 _KENDALL_EXACT = 60
 _EDGE = 1e-9  # coefficients that differ by less are one value of the lattice

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special, stats
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.independence.serial_p_values import durbin_watson_p, runs_above_median
 from relfit.independence.series import complete_series
@@ -31,8 +32,6 @@ from relfit.text import p_value, percent
 
 __all__ = ["SerialTests", "serial_tests"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _LONG = 200  # values beyond which no shuffling is needed
 _ENOUGH = 50

@@ -7,12 +7,11 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.lifedata import LifeData
 
 __all__ = ["durbin_watson_p", "permutation_variance", "runs_above_median", "runs_mid_p"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 _EXACT = 200
 _BLOCK = 4096
 

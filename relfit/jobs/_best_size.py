@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray, durations, share
+from relfit.arguments import durations, share
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.jobs._expected_time import Attempts, attempts, log_expected_time
 from relfit.jobs.checkpoint import Checkpoint, expected_exponential
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BestSize", "best_size", "most_reliable_first", "ra_opt"]
 
-IntArray = npt.NDArray[np.int64]
 
 RULES = ("least", "first")
 _MOST_WITH_CHECKPOINTS = 200

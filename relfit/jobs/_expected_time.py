@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import FloatArray, durations
+from relfit.arguments import durations
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.families.distribution import log_one_minus_exp
 from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
@@ -28,7 +29,6 @@ from relfit.numeric.quadrature import gauss_legendre
 
 __all__ = ["Attempts", "attempts", "expected_time", "log_expected_time", "log_expm1"]
 
-IntArray = npt.NDArray[np.int64]
 Hazards = Callable[[IntArray, FloatArray], FloatArray]
 """Rows (r,) of systems and horizons (r, m) in, cumulative hazards (r, m) out."""
 

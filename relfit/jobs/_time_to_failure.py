@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import FloatArray, durations
+from relfit.arguments import durations
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential
 from relfit.families.distribution import Distribution

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import FloatArray, durations
+from relfit.arguments import durations
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 
 __all__ = ["most_reliable", "pick_all", "pick_by_length", "pick_round_robin", "pick_window"]
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 LONG_JOB = 24.0
 """Hours above which LJRAS takes a job for a long one."""

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from relfit.arguments import FloatArray, share
+from relfit.arguments import share
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.units import hours
 

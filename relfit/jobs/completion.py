@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray, durations, share
+from relfit.arguments import durations, share
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.fitting import PooledFit
 from relfit.jobs._expected_time import Attempts, attempts, hazards_of, log_expected_time, log_expm1

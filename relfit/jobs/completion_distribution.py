@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import signal
 
-from relfit.arguments import FloatArray
+from relfit.arrays import FloatArray
 from relfit.jobs._expected_time import Attempts, attempts, hazards_of
 from relfit.jobs._time_to_failure import TimeToFailure
 from relfit.jobs.checkpoint import Checkpoint

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from relfit.arguments import FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.jobs._time_to_failure import TimeToFailure
 from relfit.numeric.batches import over_groups
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HazardTable", "table_by_size", "table_of"]
 
-IntArray = npt.NDArray[np.int64]
 
 _STEP = 0.2  # of the grid in the log of time
 _LEFT = 14.0  # how far below the shortest time the grid goes, in the log of time

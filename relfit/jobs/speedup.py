@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from relfit.arguments import FloatArray, durations, positive, share
+from relfit.arguments import durations, positive, share
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError, ReadError
 from relfit.units import hours
 

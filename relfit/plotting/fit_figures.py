@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray
 from relfit.fitting import Fits
 from relfit.plotting import style
 from relfit.plotting._registry import plot
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["distributions", "probability_plot"]
 
-FloatArray = npt.NDArray[np.float64]
 DRAWN_STEPS = 400
 DRAWN_POINTS = 160
 

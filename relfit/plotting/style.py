@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray
 from relfit.results import Result
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ __all__ = [
     "title",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 # Okabe and Ito (2008), "Color Universal Design": told apart by all common kinds of colour vision
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"

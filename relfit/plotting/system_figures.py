@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from relfit.errors import ArgumentError
 from relfit.plotting import style
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["by_size", "calibration", "chi_square_bins", "interval_band", "reliability_curve"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _NAMES = {
     "reliability": "reliability",

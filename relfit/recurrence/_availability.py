@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.numeric.grouped import per_group
 from relfit.numeric.levels import normal_quantile
 from relfit.outages import node_values, outages_of
-from relfit.recurrence.histories import BoolArray, FloatArray, IntArray
 from relfit.results import Result, key_columns
 from relfit.screening.tallies import over_time
 from relfit.text import percent

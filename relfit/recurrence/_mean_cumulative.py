@@ -11,11 +11,12 @@ from typing import Any
 import numba
 import numpy as np
 
+from relfit.arrays import FloatArray
 from relfit.nonparametric.curves import StepCurves
 from relfit.nonparametric.survival_estimates import hazard_limits
 from relfit.numeric.batches import over_groups
 from relfit.numeric.levels import normal_quantile
-from relfit.recurrence.histories import EventHistories, FloatArray, grouping, label_text, unit_of
+from relfit.recurrence.histories import EventHistories, grouping, label_text, unit_of
 from relfit.text import number, percent
 
 __all__ = ["MeanCumulative", "mean_cumulative"]

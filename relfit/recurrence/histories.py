@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.outages import outages_of
 from relfit.results import Result, key_columns
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
 __all__ = ["EventHistories", "grouping", "histories_of_log", "label_text", "unit_of"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

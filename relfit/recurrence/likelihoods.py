@@ -13,9 +13,10 @@ import numba
 import numpy as np
 from scipy import special
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.batches import over_groups
 from relfit.numeric.grouped import per_group
-from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray
+from relfit.recurrence.histories import EventHistories
 
 __all__ = ["Copies", "LogLinear", "PowerLaw", "Renewal", "differs"]
 

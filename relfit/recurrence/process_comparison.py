@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
-from relfit.recurrence.histories import EventHistories, FloatArray
+from relfit.recurrence.histories import EventHistories
 from relfit.recurrence.processes import MODELS, ProcessFit, fit_process
 from relfit.results import Result, key_columns
 

@@ -15,12 +15,13 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.grouped import per_group
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
 from relfit.numeric.poisson import poisson_interval
-from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray, grouping, label_text
+from relfit.recurrence.histories import EventHistories, grouping, label_text
 from relfit.recurrence.likelihoods import Copies, LogLinear, PowerLaw, Renewal, differs
 from relfit.results import Interval, Result, key_columns
 from relfit.text import percent

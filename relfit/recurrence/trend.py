@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.false_discovery import adjusted_p
-from relfit.recurrence.histories import EventHistories, FloatArray, IntArray, grouping
+from relfit.recurrence.histories import EventHistories, grouping
 from relfit.recurrence.trend_statistics import CountedEvents, Gaps, handbook, laplace, lewis_robinson, mann
 from relfit.results import Result, key_columns
 from relfit.text import p_value

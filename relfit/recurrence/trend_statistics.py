@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.batches import over_groups
 from relfit.numeric.grouped import per_group
-from relfit.recurrence.histories import BoolArray, EventHistories, FloatArray, IntArray
+from relfit.recurrence.histories import EventHistories
 
 __all__ = ["CountedEvents", "Gaps", "handbook", "laplace", "lewis_robinson", "mann"]
 

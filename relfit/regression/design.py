@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.numeric.ordering import natural_key
 
 __all__ = ["INTERCEPT", "covariates_of", "matrix_of", "names_in", "reference_of", "split", "suggestion"]
 
-FloatArray = npt.NDArray[np.float64]
 INTERCEPT = "Intercept"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m|[⧛⧚]")
 _CODED = re.compile(r"\bC\(\s*`?([^`,()]+?)`?\s*[,)]")

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
 from relfit.numeric.false_discovery import adjusted_p
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MODELS", "regress"]
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 MODELS = {
     "cox": ("CoxPHFitter", "", ""),

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-__all__ = ["aft_scores", "cox_scores", "sandwich"]
+from relfit.arrays import BoolArray, FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+__all__ = ["aft_scores", "cox_scores", "sandwich"]
 
 
 def cox_scores(durations: FloatArray, observed: BoolArray, matrix: FloatArray, coefficients: FloatArray) -> FloatArray:

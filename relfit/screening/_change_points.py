@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import durations, share
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import watched_of
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["change_points", "stable_period"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _SHORTEST = 720.0  # hours of a period
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import share
+from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
 from relfit.outages import group_codes, node_values, watched_of
 from relfit.screening.incident_results import Incidents
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["incidents"]
 
-IntArray = npt.NDArray[np.int64]
 
 _NOT_A_PLACE = {"start", "end", "line", "duration", *POPULATION_COLUMNS} - {"system", "node"}
 _SYSTEM_SHARE = 0.5  # of its nodes, from which an incident is one of the system

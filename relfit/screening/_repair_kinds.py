@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.arguments import share
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.lifedata import LifeData
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MODELS", "ONE_CLASS", "RepairKinds", "repair_kinds"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MODELS = ("hyperexponential2", "lognormal2")
 ONE_CLASS = ("exponential", "lognormal", "weibull", "gamma")

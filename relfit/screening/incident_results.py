@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
 from relfit.results import Result, json_ready
@@ -17,7 +17,6 @@ from relfit.text import count, duration, percent
 
 __all__ = ["Incidents"]
 
-IntArray = npt.NDArray[np.int64]
 
 _LEAST_JOINED = 1.1  # records per incident from which the headline warns of counting records
 

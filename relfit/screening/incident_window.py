@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import optimize, stats
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.results import Result
 from relfit.text import duration, percent
@@ -24,8 +25,6 @@ from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["EXCESS", "IncidentWindow", "choose_window"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 EXCESS = 2.0  # times as many as independent failures give: half of these times lie within incidents
 _RUN = 100  # times between records over which the rate is taken as constant

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.arrays import FloatArray, IntArray
 from relfit.results import Result
 from relfit.text import count, number
 from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["FEWEST", "LEAST_SHARE", "ChangePoints", "Period"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LEAST_SHARE = 1.0 / 6.0  # of the exposure: a period that is long enough
 FEWEST = 10  # failures that a fit needs

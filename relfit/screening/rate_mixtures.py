@@ -13,6 +13,7 @@ import pandas as pd
 from scipy import special, stats
 
 from relfit.arguments import share, whole
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.newton import maximise
 from relfit.screening.rate_spread import describe, fit_spread
@@ -20,8 +21,6 @@ from relfit.screening.rate_table import RateTable, coarse_hours
 
 __all__ = ["rate_classes"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _STARTS = ((0.02, 8.0), (0.1, 4.0), (0.4, 2.0))  # share of bad nodes, ratio of the rates
 _QUANTITIES = ("fraction", "ratio", "rate")

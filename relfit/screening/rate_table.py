@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.arrays import FloatArray, IntArray
+
 __all__ = ["RateTable", "coarse_hours"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _CLASSES = 100  # of exposure, where nodes have more different ones
 

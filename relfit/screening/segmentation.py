@@ -12,10 +12,10 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from relfit.arrays import FloatArray, IntArray
+
 __all__ = ["excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _CALIBRATION_BINS = 300
 _LEAST_MONTHS = 12  # from whose differences the wandering of a rate is told

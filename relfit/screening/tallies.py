@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
 from relfit.arguments import share
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.poisson import poisson_interval
@@ -37,8 +37,6 @@ __all__ = [
     "over_time",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NOT_STATED = "not stated"

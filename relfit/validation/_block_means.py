@@ -8,11 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arguments import FloatArray
+from relfit.arrays import FloatArray, IntArray
 
 __all__ = ["BlockMeans", "block_means", "effective_sizes", "wilson"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

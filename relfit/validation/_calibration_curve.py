@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray, share
+from relfit.arguments import share
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.results import Result
 from relfit.text import percent
@@ -17,8 +18,6 @@ from relfit.validation._block_means import effective_sizes, wilson
 
 __all__ = ["CalibrationCurve", "calibration_curve", "log_loss"]
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 _CERTAIN = 1e-9
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray, durations, share, whole
+from relfit.arguments import durations, share, whole
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Family, family_named
 from relfit.fitting import fit, pool
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["replay"]
 
-IntArray = npt.NDArray[np.int64]
 
 _CELLS_AT_ONCE = 2_000_000
 _MOST_BLOCKS, _FEWEST_BLOCKS = 20, 4

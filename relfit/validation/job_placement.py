@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.outages import outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
 __all__ = ["Fleet", "Placed", "place"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

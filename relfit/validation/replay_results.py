@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import FloatArray
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.results import Result, json_ready
 from relfit.text import percent
@@ -19,8 +19,6 @@ from relfit.validation._calibration_curve import CalibrationCurve, calibration_c
 
 __all__ = ["Replay"]
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 _JOBS_PER_BIN = 60
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.arguments import FloatArray, share
+from relfit.arguments import share
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.results import Result
 from relfit.text import p_value
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SystemChiSquare", "chi_square"]
 
-IntArray = npt.NDArray[np.int64]
 
 _LEAST = 5.0
 
