@@ -222,7 +222,7 @@ def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFix
     titan = "titan.csv"
     assert main(["trend", str(titan), "--plot", "titan.png"]) == 0
     text = capsys.readouterr().out
-    assert "no answer: this log holds whole lives without dates" in text
+    assert "without dates" in text
     assert "no answer: no repair was observed to its end" in text
     said = document(capsys, "dependence", titan)
     assert "lifetimes without dates" in said["problems"]["cofailure"]
