@@ -99,14 +99,9 @@ def probability_plot(fits: Fits, group: Any = None, ax: Axes | None = None, *, f
     Parameters
     ----------
     group : label, optional
-        Of the group; the first when left out.
+        As for `distributions`, which names the errors too.
     family : str
         Whose paper to use; it must be among the fitted ones.
-
-    Raises
-    ------
-    ArgumentError
-        When there is no such group.
     """
     from matplotlib.ticker import MaxNLocator
 
