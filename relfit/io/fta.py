@@ -2,7 +2,9 @@
 
 Tables are separated by tabs and padded with blanks; the header starts with ``#`` and is separated by blanks. An event
 is an interval in which a node was available (1) or not (0), in Unix seconds. Unavailable intervals become events of the
-log; available ones say that the node was watched. An outage that begins or ends with the node's trace is cut off there.
+log; available ones say that the node was watched. A node is watched from its first row to its last: what the component
+table declares for all nodes alike holds for the site, not for each of them. An outage that begins or ends with the
+node's own trace is cut off there.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from relfit.io.frames import events_frame, population_frame, source_of
 from relfit.io.opening import Content, Text, as_text, open_content
 from relfit.io.rows import Rejections, read_text_table
 from relfit.io.times import check_zone, since_1970
+from relfit.text import count
 
 __all__ = ["NAME", "read", "recognises", "trace_in"]
 
@@ -192,7 +195,7 @@ def _assemble(
     )
     nodes = nodes.reset_index().assign(declared=False)
     nodes["node"] = nodes["node"].astype(object)
-    nodes = _with_components(nodes, companions["component"])
+    nodes, silent = _with_components(nodes, companions["component"], bool((table["event_type"] == 1).any()))
     attributes, zone = _attributes(nodes, companions["node"])
     systems = _system_names(nodes["platform_id"].to_numpy(), companions["platform"])
 
@@ -217,7 +220,7 @@ def _assemble(
         node=nodes["node"].to_numpy(),
         entered=since_1970(1_000_000_000 * nodes["entered"].to_numpy()),
         left=since_1970(1_000_000_000 * nodes["left"].to_numpy()),
-        entered_known=True,
+        entered_known=False,
         left_known=True,
         declared=nodes["declared"].to_numpy(),
         attributes=attributes,
@@ -225,6 +228,8 @@ def _assemble(
     window = Window(population["entered"].min(), population["left"].max(), True, True)
     available = len(table) - down.size
     said = [*notes, f"{available} rows say that a node was available; they are kept as its time under observation"]
+    if silent:
+        said.append(f"{count(silent, 'node')} of the component table without a row were never watched and are left out")
     cut = int((began | ended).sum())
     if cut:
         said.append(f"{cut} outages are cut off by the beginning or end of their node's trace")
@@ -233,26 +238,24 @@ def _assemble(
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
-def _with_components(nodes: pd.DataFrame, components: pd.DataFrame | None) -> pd.DataFrame:
-    """When each node's trace starts and ends: as the component table declares, else as seen; silent nodes are added."""
+def _with_components(
+    nodes: pd.DataFrame, components: pd.DataFrame | None, available: bool
+) -> tuple[pd.DataFrame, int]:
+    """When each node was watched, from its rows, and how many nodes of the component table have none.
+
+    Only where no row says that a node was `available` is a node watched for as long as the component table declares.
+    """
+    nodes = nodes.assign(entered=nodes["seen_start"], left=nodes["seen_end"])
     if components is None or not {"trace_start", "trace_end", "node_id", "platform_id"} <= set(components.columns):
-        return nodes.assign(entered=nodes["seen_start"], left=nodes["seen_end"])
-    spans = components.dropna(subset=["trace_start", "trace_end"])
-    table = (
-        spans.groupby(["platform_id", "node_id"])
-        .agg(trace_start=("trace_start", "min"), trace_end=("trace_end", "max"), node_name=("node_name", "first"))
-        .reset_index()
-    )
-    joined = nodes.merge(table, on=["platform_id", "node_id"], how="left")
-    joined["declared"] = joined["trace_start"].notna()
-    silent = table.merge(nodes[["platform_id", "node_id"]], how="left", indicator=True)
-    silent = silent[silent["_merge"] == "left_only"].drop(columns="_merge").assign(declared=True)
-    silent["node"] = silent["node_name"]
-    everyone = pd.concat([joined, silent], ignore_index=True) if len(silent) else joined
-    entered = everyone[["trace_start", "seen_start"]].min(axis=1)
-    left = everyone[["trace_end", "seen_end"]].max(axis=1)
-    everyone["declared"] = everyone["declared"].astype(bool)
-    return everyone.assign(entered=entered.astype(np.int64), left=left.astype(np.int64))
+        return nodes, 0
+    spans = components.dropna(subset=["trace_start", "trace_end"]).groupby(["platform_id", "node_id"])
+    declared = spans.agg({"trace_start": "min", "trace_end": "max"})
+    nodes = nodes.join(declared, on=["platform_id", "node_id"])
+    nodes["declared"] = nodes["trace_start"].notna()
+    if not available:
+        nodes["entered"] = nodes[["trace_start", "seen_start"]].min(axis=1).astype(np.int64)
+        nodes["left"] = nodes[["trace_end", "seen_end"]].max(axis=1).astype(np.int64)
+    return nodes, len(declared) - int(nodes["declared"].sum())
 
 
 def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[str, Any], str]:

@@ -9,6 +9,7 @@ import pytest
 
 import relfit as rf
 from relfit.failurelog import FailureLog
+from relfit.recurrence import availability
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,18 @@ def every_event_is_accounted_for(log: FailureLog, per: str, overlaps: str) -> No
     assert failed.any()
     assert accounted[failed].tolist() == failures[failed].tolist()
     assert failures.sum() == len(begun)
+
+
+def test_grid5000_is_available_as_published(grid5000: FailureLog) -> None:
+    """As the Failure Trace Archive publishes: 32.41 h up and 7.41 h down on average, availability 0.814."""
+    up = grid5000.ttf(origin="repair", first="always", zeros="keep")
+    down = grid5000.ttr(zeros="keep")
+    assert up.durations.mean() == pytest.approx(32.41, abs=0.005)
+    assert down.durations.mean() == pytest.approx(7.41, abs=0.005)
+    share = availability(grid5000)
+    assert share.operational[0] == pytest.approx(0.814, abs=0.0005)
+    assert share.node_hours[0] == pytest.approx(11_718_363, abs=1)
+    assert not grid5000.population["entered_known"].any()
 
 
 @pytest.mark.parametrize("overlaps", ["merge", "keep"])

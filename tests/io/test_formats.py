@@ -88,8 +88,11 @@ def test_fta_joins_companions_and_cuts_at_the_trace(tmp_path):
     )
     log = rf.read(folder)
     assert log.systems == ("Grid",)
-    assert log.population["node"].astype(str).tolist() == ["site/node3", "site/node4", "site/node5"]
-    assert log.population["location"].astype(object).tolist()[:2] == ["s1", "s2"]
+    # a node without a row was never watched; the others from their first row to their last
+    assert log.population["node"].astype(str).tolist() == ["site/node3", "site/node4"]
+    assert log.population["declared"].tolist() == [True, True]
+    assert any("1 node of the component table" in note for note in log.source.notes)
+    assert log.population["location"].astype(object).tolist() == ["s1", "s2"]
     assert "proc_model" not in log.population
     assert log.source.timezone == "Etc/GMT-1"
     assert log.events["start_cut"].tolist() == [True, False]
