@@ -238,9 +238,7 @@ def _assemble(
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
-def _with_components(
-    nodes: pd.DataFrame, components: pd.DataFrame | None, available: bool
-) -> tuple[pd.DataFrame, int]:
+def _with_components(nodes: pd.DataFrame, components: pd.DataFrame | None, available: bool) -> tuple[pd.DataFrame, int]:
     """When each node was watched, from its rows, and how many nodes of the component table have none.
 
     Only where no row says that a node was `available` is a node watched for as long as the component table declares.
