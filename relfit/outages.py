@@ -19,7 +19,10 @@ from relfit.numeric.ordering import natural_order, order_in_groups
 from relfit.tables import POPULATION_COLUMNS, Tables, pairs
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["Outages", "Watched", "group_codes", "node_values", "outages_of", "watched_of"]
+__all__ = [
+    "Outages", "Watched", "group_codes", "node_values", "of_whole_system", "outages_of", "system_outages_of",
+    "watched_of",
+]  # fmt: skip
 
 
 _NONE = np.array([None], dtype=object)
@@ -171,9 +174,69 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
     >>> found.n_groups, int(found.failures.sum()), round(float(found.hours.max()))
     (512, 13262, 37272)
     """
-    events, population = log.events, log.population
-    (node, listed), nodes = group_codes([events, population], ["system", "node"])
+    (node, listed), nodes = group_codes([log.events, log.population], ["system", "node"])
     code, members, groups, notes = _grouped(log, per, node, listed, nodes)
+    return _assembled(log, node, code, members, groups, (*notes, *_unknown_scope(log)), overlaps)
+
+
+def of_whole_system(events: pd.DataFrame) -> BoolArray:
+    """Which records are of a whole system: those that say so, and those that name neither a node nor their scope.
+
+    Examples
+    --------
+    >>> of_whole_system(pd.DataFrame({"node": ["a", None, None, None], "scope": ["node", "system", None, "group"]}))
+    array([False,  True,  True, False])
+    """
+    scope = events["scope"]
+    return np.asarray((scope == "system") | (scope.isna() & events["node"].isna()), dtype=np.bool_)
+
+
+def _unknown_scope(log: Tables) -> tuple[str, ...]:
+    """What is taken of records that name neither a node nor their scope."""
+    number = int((log.events["scope"].isna() & log.events["node"].isna()).sum())
+    if not number:
+        return ()
+    each = "1 record names no node and not" if number == 1 else f"{number:,} records name no node and not"
+    return (f"{each} its scope: taken as of the whole system; read with nodeless=node or nodeless=ignore if not",)
+
+
+def system_outages_of(log: Tables) -> Outages:
+    """The outages of whole systems, by system: when all nodes of a system were down together.
+
+    Records of scope ``"system"``, with or without a node, and records that name neither a node nor their scope (a note
+    counts those; `relfit.read` says with ``nodeless=`` what else they may be). Those that overlap are one outage.
+
+    Parameters
+    ----------
+    log : Tables
+        A failure log.
+
+    Returns
+    -------
+    Outages
+        Groups are all systems of the log, those without such an outage too, watched from their first node's beginning
+        to their last node's end (systems without a node in the population: for the whole window). ``start``, ``end``,
+        ``end_known``, ``start_cut`` and ``end_cut`` are those of each outage, and ``row`` its first record; `code` and
+        `offsets` say which system it is of. ``without_group`` are the records of narrower scope.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> found = system_outages_of(rf.datasets.load("white"))
+    >>> found.groups.tolist(), found.start.size, round(float((found.end - found.start).sum() / 3.6e12))
+    (['white'], 1113, 3238)
+    """
+    (code, members), groups = group_codes([log.events, log.population], ["system"])
+    code = np.where(of_whole_system(log.events), code, -1)
+    return _assembled(log, code, code, members, groups, _unknown_scope(log), "merge")
+
+
+def _assembled(
+    log: Tables, unit: IntArray, code: IntArray, members: IntArray, groups: pd.Index, notes: tuple[str, ...],
+    overlaps: str,
+) -> Outages:  # fmt: skip
+    """The outages of groups: `code` of every event, within which records of one `unit` may be one outage."""
+    events = log.events
     start = nanoseconds(events["start"])
     end_known = events["end"].notna().to_numpy(copy=True)
     end = np.where(end_known, nanoseconds(events["end"].fillna(events["start"])), start)
@@ -181,11 +244,11 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
     end_cut = events["end_cut"].to_numpy(dtype=bool, copy=True)
     joined = np.zeros(start.size, dtype=np.bool_)
     if overlaps == "merge" and start.size:
-        joined = _merge(node, start, start_cut, end, end_known, end_cut)
+        joined = _merge(unit, start, start_cut, end, end_known, end_cut)
     keep = np.flatnonzero(~joined & (code >= 0))
     rows = keep[order_in_groups(code[keep], start[keep])]
     return Outages(
-        groups, *_watched(log, population, members, len(groups)),
+        groups, *_watched(log, log.population, members, len(groups)),
         code[rows], rows, start[rows], end[rows], end_known[rows], start_cut[rows], end_cut[rows],
         joined=np.bincount(code[joined & (code >= 0)], minlength=len(groups)).astype(np.int64),
         without_group=np.flatnonzero(code < 0),

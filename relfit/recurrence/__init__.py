@@ -1,7 +1,8 @@
 """Repairable systems: event histories, mean cumulative functions, tests of trend, point processes, availability."""
 
-from relfit.recurrence._availability import Availability, AvailabilityOverTime, availability, availability_over_time
+from relfit.recurrence._availability import availability, availability_over_time
 from relfit.recurrence._mean_cumulative import MeanCumulative, mean_cumulative
+from relfit.recurrence.availability_results import Availability, AvailabilityOverTime
 from relfit.recurrence.histories import EventHistories, grouping, histories_of_log
 from relfit.recurrence.process_comparison import ProcessComparison, compare_processes
 from relfit.recurrence.processes import MODELS, PROCESS_STATUS, ProcessFit, fit_process

@@ -1,4 +1,7 @@
-"""Operational availability of nodes, systems and other groups: the share of node-hours without an outage."""
+"""Operational availability of nodes, systems and other groups: the share of node-hours without an outage.
+
+A node is down during its own outages and during those of its whole system.
+"""
 
 from __future__ import annotations
 
@@ -14,153 +17,17 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.numeric.grouped import per_group
 from relfit.numeric.levels import normal_quantile
-from relfit.outages import node_values, outages_of
-from relfit.results import Result, key_columns
+from relfit.outages import Outages, node_values, outages_of, system_outages_of
+from relfit.recurrence.availability_results import Availability, AvailabilityOverTime
 from relfit.screening.tallies import over_time
-from relfit.text import percent
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["AVAILABILITY_STATUS", "Availability", "AvailabilityOverTime", "availability", "availability_over_time"]
+__all__ = ["availability", "availability_over_time"]
 
-AVAILABILITY_STATUS = {
-    "ok": "estimate and limits",
-    "some_ends_unknown": "some outages have no known end and count as no time down: the estimate is too high",
-    "no_ends": "no outage has a known end",
-    "never_down": "no hour of outage: availability 1, without a lower limit",
-    "one_outage": "a single outage of a single node has no spread: no limits",
-    "not_watched": "no hour of observation",
-}
 _ENOUGH = 5  # periods of one node from which their spread is taken; with fewer they count as exponential
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Availability(Result):
-    """Operational availability of every group; arrays of shape (groups,).
-
-    Attributes
-    ----------
-    groups : pandas.Index
-    operational, low, high : ndarray of float
-        With limits at `level`; NaN where the status says so.
-    node_hours, down_hours : ndarray of float
-        Observation and outages; hours summed over nodes.
-    failures, unknown_ends : ndarray of int
-        Outages that began under observation, and outages without a known end.
-    nodes : ndarray of int
-    status : ndarray of object
-        See `AVAILABILITY_STATUS`.
-    level : float
-    notes : tuple of str
-    """
-
-    groups: pd.Index
-    operational: FloatArray
-    low: FloatArray
-    high: FloatArray
-    node_hours: FloatArray
-    down_hours: FloatArray
-    failures: IntArray
-    unknown_ends: IntArray
-    nodes: IntArray
-    status: npt.NDArray[np.object_]
-    level: float
-    notes: tuple[str, ...]
-
-    @property
-    def mtbf(self) -> FloatArray:
-        """Hours up by failures; NaN without a failure."""
-        return np.where(self.failures > 0, (self.node_hours - self.down_hours) / np.maximum(self.failures, 1), np.nan)
-
-    @property
-    def mttr(self) -> FloatArray:
-        """Hours down by failures; NaN without a failure or where ends are unknown."""
-        known = (self.failures > 0) & (self.unknown_ends == 0)
-        return np.where(known, self.down_hours / np.maximum(self.failures, 1), np.nan)
-
-    @property
-    def headline(self) -> str:
-        """Availability over all groups."""
-        hours = self.node_hours.sum()
-        if hours <= 0.0 or bool(np.isin(self.status, ("no_ends", "not_watched")).all()):
-            return "Availability is not known: no outage has a known end, or nothing was watched."
-        unknown = self.unknown_ends.sum()
-        more = f"; {unknown} outages without a known end would lower it" if unknown else ""
-        each = ""
-        if len(self.groups) > 1:
-            low, high = np.nanmin(self.operational), np.nanmax(self.operational)
-            each = f", {percent(low, 3)} to {percent(high, 3)} over {len(self.groups)} groups"
-        return f"Nodes were up {percent(1.0 - self.down_hours.sum() / hours, 3)} of the time{each}{more}."
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per group."""
-        names = (
-            "nodes", "node_hours", "failures", "unknown_ends", "down_hours", "mtbf", "mttr", "operational", "low",
-            "high", "status",
-        )  # fmt: skip
-        return key_columns(self.groups).assign(**{name: getattr(self, name) for name in names})
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class AvailabilityOverTime(Result):
-    """Operational availability of every group in calendar bins; arrays of shape (groups, bins).
-
-    Attributes
-    ----------
-    groups : pandas.Index
-    edges : pandas.DatetimeIndex, shape (bins + 1,)
-    operational, low, high : ndarray of float
-        NaN where nothing was watched; limits are NaN too for groups of one node, and where nothing was down.
-    node_hours, down_hours : ndarray of float
-    unknown_ends : int
-        Outages without a known end, which count as no time down.
-    level : float
-    """
-
-    groups: pd.Index
-    edges: pd.DatetimeIndex
-    operational: FloatArray
-    low: FloatArray
-    high: FloatArray
-    node_hours: FloatArray
-    down_hours: FloatArray
-    unknown_ends: int
-    level: float
-
-    @property
-    def status(self) -> npt.NDArray[np.object_]:
-        """``ok``, ``not_watched``, ``never_down`` or ``no_limits`` (one node), shape (groups, bins)."""
-        out = np.full(self.operational.shape, "ok", dtype=object)
-        out[np.isnan(self.low)] = "no_limits"
-        out[self.down_hours == 0.0] = "never_down"
-        out[self.node_hours == 0.0] = "not_watched"
-        return out
-
-    @property
-    def headline(self) -> str:
-        """Where availability was lowest and highest, all groups together."""
-        hours = self.node_hours.sum(axis=0)
-        if not (hours > 0.0).any():
-            return "Nothing was watched."
-        up = np.where(hours > 0.0, 1.0 - self.down_hours.sum(axis=0) / np.where(hours > 0.0, hours, 1.0), np.nan)
-        worst, best = int(np.nanargmin(up)), int(np.nanargmax(up))
-        if up[best] - up[worst] < 5e-6:
-            return f"Availability was the same throughout ({percent(up[best], 3)})."
-        return (
-            f"Availability was lowest from {self.edges[worst]:%Y-%m-%d} to {self.edges[worst + 1]:%Y-%m-%d} "
-            f"({percent(up[worst], 3)}) and highest from {self.edges[best]:%Y-%m-%d} ({percent(up[best], 3)})."
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per group and bin."""
-        groups, bins = self.operational.shape
-        frame = key_columns(self.groups).iloc[np.repeat(np.arange(groups), bins)].reset_index(drop=True)
-        frame["from"] = np.tile(np.asarray(self.edges[:-1], dtype=object), groups)
-        frame["to"] = np.tile(np.asarray(self.edges[1:], dtype=object), groups)
-        names = ("operational", "low", "high", "node_hours", "down_hours", "status")
-        return frame.assign(**{name: getattr(self, name).ravel() for name in names})
 
 
 def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -> Availability:
@@ -173,7 +40,8 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
         ``"node"``, ``"system"`` or a column of the population.
     level : float
         Level of the limits: from the spread over the nodes of a group (Student's t on the logit of the ratio), or for a
-        group of one node from the spread of its periods up and down, which count as independent.
+        group of one node from the spread of its periods up and down, which count as independent; the same of the
+        outages of whole systems, which all nodes share.
 
     Returns
     -------
@@ -188,7 +56,9 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
 
     Notes
     -----
-    Overlapping records of a node are one outage; outages are cut to the node's time under observation.
+    Overlapping records of a node are one outage; outages are cut to the node's time under observation. Outages of a
+    whole system (`relfit.outages.system_outages_of`) count for every node that was watched then; time in which both a
+    node and its system were down counts once.
 
     Examples
     --------
@@ -199,34 +69,24 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     """
     normal_quantile(level)
     down = _down_times(log, per)
-    size, count = len(down.groups), down.entered.size
+    size = len(down.groups)
     member = down.group >= 0
 
     def by_group(values: npt.ArrayLike) -> FloatArray:
         return per_group(np.asarray(values)[member], down.group[member], size)
 
-    def outages_by_group(values: npt.ArrayLike) -> IntArray:
-        return by_group(per_group(values, down.node, count)).astype(np.int64)
+    def by_node(values: npt.ArrayLike) -> IntArray:
+        return per_group(values, down.node, down.entered.size).astype(np.int64)
 
-    hours = (down.end - down.start) / NANOSECONDS_PER_HOUR
-    lost = per_group(hours, down.node, count)
-    whole = (down.left - down.entered) / NANOSECONDS_PER_HOUR
-    operational, low, high = _over_nodes(lost, whole, down.group, size, level)
-    nodes, outages = by_group(np.ones(count)).astype(np.int64), outages_by_group(np.ones(down.node.size))
-    node_hours, down_hours = by_group(whole), by_group(lost)
-    unknown = outages_by_group(~down.known)
-    single = nodes == 1
-    if single.any():
-        group = down.group[down.node]
-        inside = group >= 0
-        same = np.flatnonzero((down.node[1:] == down.node[:-1]) & inside[1:]) + 1
-        up_periods = (down.start[same] - down.end[same - 1]) / NANOSECONDS_PER_HOUR
-        spread = _relative_variance(up_periods, group[same], size)
-        spread = spread + _relative_variance(hours[inside], group[inside], size)
-        limits = _of_one_node(node_hours - down_hours, down_hours, spread, outages, level)
-        low[single], high[single] = limits[0][single], limits[1][single]
+    own, common, whole = down.lost(down.left)
+    number, begun, unended = down.of_system
+    operational, low, high = _limits(own, common, whole, down, number, level, _spread_of_one(down))
+    unknown, outages = by_node(~down.known) + unended, by_node(np.ones(down.node.size)) + number
+    node_hours, down_hours = by_group(whole), by_group(own + common)
+    unknown, outages = by_group(unknown), by_group(outages)
+    nodes = by_group(np.ones(whole.size)).astype(np.int64)
     status = np.full(size, "ok", dtype=object)
-    status[single & (outages == 1)] = "one_outage"
+    status[(nodes == 1) & (outages == 1)] = "one_outage"
     status[down_hours == 0.0] = "never_down"
     status[unknown > 0] = "some_ends_unknown"
     status[(unknown > 0) & (unknown == outages)] = "no_ends"
@@ -234,9 +94,10 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     blank = np.isin(status, ("no_ends", "not_watched"))
     for values in (operational, low, high):
         values[blank] = np.nan
+    counts = (by_group(values).astype(np.int64) for values in (by_node(down.begun), begun))
     return Availability(
-        down.groups, operational, low, high, node_hours, down_hours, outages_by_group(down.begun), unknown, nodes,
-        status, level, down.notes,
+        down.groups, operational, low, high, node_hours, down_hours, by_group(common), *counts,
+        unknown.astype(np.int64), nodes, status, level, down.notes,
     )  # fmt: skip
 
 
@@ -270,30 +131,63 @@ def availability_over_time(
     down = _down_times(log, per)
     edges = over_time(log, unit).edges
     at = edges.tz_convert("UTC").astype("int64").to_numpy()
-    size, count, bins = len(down.groups), down.entered.size, max(len(edges) - 1, 0)
+    size, bins = len(down.groups), max(len(edges) - 1, 0)
     value, low, high, node_hours, down_hours = (np.full((size, bins), np.nan) for _ in range(5))
     member = down.group >= 0
-
-    def until(instant: int) -> tuple[FloatArray, FloatArray]:
-        """Hours down and under observation of each node so far."""
-        lost = np.clip(instant - down.start, 0, down.end - down.start) / NANOSECONDS_PER_HOUR
-        there = np.clip(instant - down.entered, 0, down.left - down.entered) / NANOSECONDS_PER_HOUR
-        return per_group(lost, down.node, count), there
-
+    before = down.lost(np.full_like(down.entered, at[0] if bins else 0))
     for i in range(bins):
-        (lost_before, before), (lost, there) = until(at[i]), until(at[i + 1])
-        fallen, watched = np.maximum(lost - lost_before, 0.0), there - before
-        fallen[fallen < 1e-9] = 0.0
-        value[:, i], low[:, i], high[:, i] = _over_nodes(fallen, watched, down.group, size, level)
+        until = down.lost(np.full_like(down.entered, at[i + 1]))
+        own, common, watched = (np.maximum(b - a, 0.0) for a, b in zip(before, until, strict=True))
+        own[own < 1e-9], common[common < 1e-9] = 0.0, 0.0
+        number = down.system.between(at[i], at[i + 1])[down.member]
+        value[:, i], low[:, i], high[:, i] = _limits(own, common, watched, down, number, level)
         node_hours[:, i] = per_group(watched[member], down.group[member], size)
-        down_hours[:, i] = per_group(fallen[member], down.group[member], size)
-    unknown = int((~down.known).sum())
+        down_hours[:, i] = per_group((own + common)[member], down.group[member], size)
+        before = until
+    unknown = int((~down.known).sum() + (~down.system.outages.end_known).sum())
     return AvailabilityOverTime(down.groups, edges, value, low, high, node_hours, down_hours, unknown, level)
+
+
+class _SystemClock:
+    """How long each system was down as a whole until any instant (nanoseconds)."""
+
+    def __init__(self, outages: Outages) -> None:
+        self.outages = outages
+        self.offsets = outages.offsets
+        self._gone = np.concatenate([[0], np.cumsum(outages.end - outages.start)])
+        hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
+        after = np.flatnonzero(outages.code[1:] == outages.code[:-1]) + 1
+        up = (outages.start[after] - outages.end[after - 1]) / NANOSECONDS_PER_HOUR
+        size = outages.n_groups
+        self.spread = _relative_variance(up, outages.code[after], size) + _relative_variance(hours, outages.code, size)
+
+    def place(self, system: IntArray, at: IntArray) -> IntArray:
+        """Position after the last outage of these systems that began at or before these instants."""
+        number = np.empty(at.size, dtype=np.int64)
+        order = np.argsort(system, kind="stable")
+        ends = np.searchsorted(system[order], np.arange(self.outages.n_groups + 1))
+        for code in np.unique(system):  # a system a turn
+            rows = order[ends[code] : ends[code + 1]]
+            begin, end = self.offsets[code], self.offsets[code + 1]
+            number[rows] = begin + np.searchsorted(self.outages.start[begin:end], at[rows], side="right")
+        return number
+
+    def until(self, system: IntArray, at: IntArray) -> FloatArray:
+        """Hours down of these systems until these instants."""
+        place = self.place(system, at)
+        over = np.where(place > self.offsets[system], np.append(self.outages.end, 0)[place - 1] - at, 0)
+        gone = self._gone[place] - self._gone[self.offsets[system]] - np.maximum(over, 0)
+        return np.asarray(gone / NANOSECONDS_PER_HOUR)
+
+    def between(self, first: int, last: int) -> IntArray:
+        """Outages of each system that were going on at some time between two instants."""
+        there = (self.outages.start < last) & (self.outages.end > first)
+        return self.outages.count(np.asarray(there, dtype=np.bool_))
 
 
 @dataclass(frozen=True)
 class _DownTimes:
-    """Outages of nodes within their observation (nanoseconds), and the group of each node."""
+    """Outages of nodes within their observation (nanoseconds), and the group and system of each node."""
 
     node: IntArray
     start: IntArray
@@ -304,13 +198,39 @@ class _DownTimes:
     left: IntArray
     group: IntArray  # of each node, -1 for none
     groups: pd.Index
+    system: _SystemClock
+    member: IntArray  # system of each node
     notes: tuple[str, ...]
+
+    def lost(self, until: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Hours of each node until an instant of its own: down alone, down with its whole system, watched."""
+        at = np.clip(until, self.entered, self.left)
+        of = self.member[self.node]
+        end = np.clip(at[self.node], self.start, self.end)
+        together = self.system.until(of, end) - self.system.until(of, self.start)
+        alone = (end - self.start) / NANOSECONDS_PER_HOUR - together
+        own = per_group(np.maximum(alone, 0.0), self.node, at.size)
+        common = self.system.until(self.member, at) - self.system.until(self.member, self.entered)
+        return own, common, (at - self.entered) / NANOSECONDS_PER_HOUR
+
+    @property
+    def of_system(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Outages of its whole system while each node was watched, those that began then, those of unknown end."""
+        outages = self.system.outages
+
+        def among(chosen: BoolArray, since: IntArray) -> IntArray:
+            before = np.concatenate([[0], np.cumsum(chosen)])
+            last, first = (self.system.place(self.member, at) for at in (self.left, since - 1))
+            return np.asarray(before[last] - before[first], dtype=np.int64)
+
+        number = among(np.ones(outages.code.size, dtype=np.bool_), self.entered)
+        return number, among(outages.failures, self.entered), among(~outages.end_known, self.entered)
 
 
 def _down_times(log: FailureLog, per: str) -> _DownTimes:
     if log.lifetimes is not None and log.events.empty:
         raise DataError("this log holds durations and no outages, so there is no availability")
-    outages = outages_of(log)
+    outages, whole = outages_of(log), system_outages_of(log)
     nodes, code = outages.groups, outages.code
     if per == "node":
         group, groups = np.arange(len(nodes)), nodes
@@ -325,45 +245,71 @@ def _down_times(log: FailureLog, per: str) -> _DownTimes:
     entered, left = outages.entered, np.maximum(outages.left, outages.entered)
     start = np.clip(outages.start, entered[code], left[code])
     end = np.clip(outages.end, start, left[code])
+    others = int(np.isin(outages.without_group, whole.without_group).sum())
     reasons = {
-        "outages that name no node are in no group": outages.without_group.size,
+        "outages of whole systems count for every node that was watched then": whole.code.size,
+        "outages of a wider scope than a node name none and are in no group": others,
         f"nodes without a value of {per} are in no group": int((group < 0).sum()),
     }
-    notes = tuple(f"{number} {reason}" for reason, number in reasons.items() if number)
+    notes = (*(f"{number:,} {reason}" for reason, number in reasons.items() if number), *whole.notes)
+    member = whole.groups.get_indexer(nodes.get_level_values(0)).astype(np.int64)
     return _DownTimes(
-        code, start, end, outages.end_known, outages.failures, entered, left, group.astype(np.int64), groups, notes
-    )
+        code, start, end, outages.end_known, outages.failures, entered, left, group.astype(np.int64), groups,
+        _SystemClock(whole), member, notes,
+    )  # fmt: skip
 
 
-def _over_nodes(
-    down: FloatArray, whole: FloatArray, group: IntArray, size: int, level: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Share of time up of each group and limits from the spread over its nodes; ratio estimate, logit scale."""
-    member = group >= 0
-    code, down, whole = group[member], down[member], whole[member]
-    nodes = per_group(whole > 0.0, code, size)
-    hours = per_group(whole, code, size)
+def _spread_of_one(down: _DownTimes) -> FloatArray:
+    """By how much the share of time down of each node scatters, relative and squared: from its periods up and down."""
+    same = np.flatnonzero(down.node[1:] == down.node[:-1]) + 1
+    up = (down.start[same] - down.end[same - 1]) / NANOSECONDS_PER_HOUR
+    hours, count = (down.end - down.start) / NANOSECONDS_PER_HOUR, down.entered.size
+    spread = _relative_variance(up, down.node[same], count) + _relative_variance(hours, down.node, count)
+    number = np.bincount(down.node, minlength=count)
+    return np.where(number > 1, spread / np.maximum(number, 1), np.nan)
+
+
+def _limits(
+    own: FloatArray, common: FloatArray, whole: FloatArray, down: _DownTimes, number: IntArray, level: float,
+    of_one: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+    """Share of time up of each group and its limits, on the logit scale.
+
+    The time that nodes were down alone scatters as it does over the nodes, or over one node's own periods (`of_one`);
+    the time that they were down together as the `number` of outages of their whole system does.
+    """
+    size, member = len(down.groups), down.group >= 0
+    code, own, common, whole = down.group[member], own[member], common[member], whole[member]
+    nodes, hours = per_group(whole > 0.0, code, size), per_group(whole, code, size)
     with np.errstate(all="ignore"):
-        share = np.where(hours > 0.0, per_group(down, code, size) / hours, np.nan)
-        away = per_group(np.nan_to_num(down - share[code] * whole) ** 2, code, size)
-        error = np.sqrt(away * nodes / (nodes - 1.0)) / hours / (share * (1.0 - share))
-        far = special.stdtrit(np.maximum(nodes - 1, 1), 0.5 + 0.5 * level) * error
+        alone, together = (np.where(hours > 0.0, per_group(x, code, size) / hours, np.nan) for x in (own, common))
+        share = alone + together
+        away = per_group(np.nan_to_num(own - alone[code] * whole) ** 2, code, size)
+        variance, free = away * nodes / (nodes - 1.0) / hours**2, nodes - 1.0
+        single = nodes == 1
+        if of_one is not None:
+            one = per_group(np.nan_to_num(of_one[member]), code, size)
+            outages = per_group(np.bincount(down.node, minlength=down.entered.size)[member], code, size)
+            variance[single] = (one * (alone * (1.0 - share)) ** 2)[single]
+            variance[single & (outages == 1)] = np.nan
+            free[single] = np.maximum(outages - 1.0, 1.0)[single]
+        # all nodes of a system share its outages: their hours in a group vary together
+        pairs, place = np.unique(np.stack([code, down.member[member]]), axis=1, return_inverse=True)
+        place = place.reshape(-1)
+        most = np.zeros(pairs.shape[1])
+        np.maximum.at(most, place, number[member])
+        part = per_group(common, place, most.size) / hours[pairs[0]] * (1.0 - share[pairs[0]])
+        shaken = np.where(part > 0.0, part**2 * down.system.spread[pairs[1]] / np.maximum(most, 1.0), 0.0)
+        joint = per_group(shaken, pairs[0], size)
+        degrees = per_group(shaken**2 / np.maximum(most - 1.0, 1.0), pairs[0], size) + variance**2 / free
+        total = variance + joint
+        degrees = np.where(total > 0.0, total**2 / degrees, 1.0)  # Satterthwaite
+        far = special.stdtrit(np.maximum(degrees, 1.0), 0.5 + 0.5 * level)
+        far = far * np.sqrt(total) / (share * (1.0 - share))
         low, high = 1.0 - special.expit(special.logit(share) + far), 1.0 - special.expit(special.logit(share) - far)
-    none = (nodes < 2) | ~(share > 0.0) | ~(share < 1.0)
+    none = ~np.isfinite(total) | ~(share > 0.0) | ~(share < 1.0)
     low[none] = high[none] = np.nan
     return 1.0 - share, low, high
-
-
-def _of_one_node(
-    up: FloatArray, lost: FloatArray, spread: FloatArray, count: IntArray, level: float
-) -> tuple[FloatArray, FloatArray]:
-    """Limits for single nodes: the log odds have the variance of the means of the periods up and down."""
-    with np.errstate(all="ignore"):
-        far = special.stdtrit(np.maximum(count - 1, 1), 0.5 + 0.5 * level) * np.sqrt(spread / np.maximum(count, 1))
-        odds = np.log(up / lost)
-        low, high = special.expit(odds - far), special.expit(odds + far)
-    none = (count < 2) | ~(up > 0.0) | ~(lost > 0.0)
-    return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
 
 def _relative_variance(values: FloatArray, code: IntArray, size: int) -> FloatArray:

@@ -48,6 +48,82 @@ def test_nodes_and_racks():
     np.testing.assert_allclose(racks.operational, [0.85, 1.0])
 
 
+def with_whole_systems():
+    """Nodes a and b of system s, watched for 100 h and 60 h; the system down from 10 to 20 and from 55 to 65."""
+    return make_log(
+        [
+            {"node": "a", "start": 5.0, "end": 12.0},  # two of its hours with the whole system
+            {"node": "a", "start": 80.0, "end": 84.0},
+            {"node": "b", "start": 12.0, "end": 15.0},  # within an outage of the system
+            {"node": None, "start": 10.0, "end": 20.0, "scope": "system"},
+            {"node": None, "start": 14.0, "end": 18.0, "scope": "system"},  # part of it
+            {"node": None, "start": 55.0, "end": 65.0, "scope": None},
+            {"node": None, "start": 90.0, "end": 99.0, "scope": "group"},  # of no node that is known
+            {"node": "c", "system": "t", "start": 30.0, "end": 31.0},
+        ],
+        [{"node": "a"}, {"node": "b", "left": 60.0}, {"node": "c", "system": "t"}],
+    )
+
+
+def test_outages_of_whole_systems_count_for_every_node():
+    log = with_whole_systems()
+    nodes = availability(log, "node")
+    # a: 7 + 4 alone and 10 + 10 with the system, 2 of them twice; b: 10 and 5 of 60 h
+    assert nodes.down_hours.tolist() == pytest.approx([29.0, 15.0, 1.0])
+    assert nodes.system_down_hours.tolist() == pytest.approx([20.0, 15.0, 0.0])
+    assert nodes.failures.tolist() == [2, 1, 1]
+    assert nodes.system_failures.tolist() == [2, 2, 0]
+    systems = availability(log)
+    assert systems.operational.tolist() == pytest.approx([1.0 - 44.0 / 160.0, 0.99])
+    assert systems.mtbf[0] == pytest.approx((160.0 - 44.0) / 7.0)
+    assert "the whole system was down 13.462 % of their time" in systems.headline
+    assert any("2 outages of whole systems count for every node" in note for note in systems.notes)
+    assert any("1 record names no node and not its scope" in note for note in systems.notes)
+    over = availability_over_time(log, unit="day")
+    np.testing.assert_allclose(over.down_hours[0], [15.0 + 10.0, 0.0, 17.0 - 2.0, 4.0, 0.0], atol=1e-9)
+    assert over.down_hours.sum() == pytest.approx(45.0)
+
+
+def test_the_sample_was_up_as_counted_by_hand():
+    """The union of the 1 218 records of the whole system, on a grid of minutes, and of each node's own."""
+    log = rf.datasets.load("white")
+    minutes = 37272 * 60
+    start = ((log.events["start"] - log.window.start) / pd.Timedelta(minutes=1)).to_numpy(int)
+    end = ((log.events["end"] - log.window.start) / pd.Timedelta(minutes=1)).to_numpy(int)
+    names = log.events["node"].astype(object).fillna("").to_numpy()
+
+    def down(name):
+        change = np.zeros(minutes + 1, int)
+        np.add.at(change, start[names == name], 1)
+        np.add.at(change, end[names == name], -1)
+        return np.cumsum(change)[:-1] > 0
+
+    whole = down("")
+    assert whole.sum() / 60 == pytest.approx(3238.3, abs=0.05)
+    nodes = availability(log, "node")
+    for place in (0, 100, 358):
+        by_hand = 1.0 - (whole | down(nodes.groups[place][1])).mean()
+        assert nodes.operational[place] == pytest.approx(by_hand, abs=1e-9)
+    assert availability(log).operational[0] == pytest.approx(0.911, abs=0.0005)
+
+
+def test_limits_cover_where_all_nodes_share_outages():
+    rng = np.random.default_rng(3)
+    inside = []
+    for _ in range(150):
+        events = []
+        for node in (None, *"abcdefgh"):
+            rate, mean = (40.0, 6.0) if node is None else (60.0, 3.0)
+            up, down = rng.exponential(rate, 60), rng.exponential(mean, 60)
+            start = np.cumsum(up + down) - down
+            scope = "system" if node is None else "node"
+            pairs = zip(start[start < 900.0], (start + down)[start < 900.0], strict=True)
+            events += [{"node": node, "start": a, "end": min(b, 900.0), "scope": scope} for a, b in pairs]
+        found = availability(make_log(events, [{"node": n} for n in "abcdefgh"], window=(0, 900)))
+        inside.append(found.low[0] <= 40.0 / 46.0 * 60.0 / 63.0 <= found.high[0])
+    assert 0.89 < np.mean(inside) < 0.99
+
+
 def test_over_time_by_hand_and_as_a_whole():
     log = hand_made()
     found = availability_over_time(log, unit="day")
