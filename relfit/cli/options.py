@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
-_SETTINGS = ("path", "format", "strict", "timezone", "mapping")
+_SETTINGS = ("path", "format", "strict", "timezone", "mapping", "nodeless")
 
 
 def option(metavar: str, help: str, **more: Any) -> Any:
@@ -68,6 +68,9 @@ class Reading:
     column: Annotated[list[str] | None, option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")] = None
     mapping: Annotated[Path | None, option("FILE.toml", "Columns, formats and units of a table.")] = None
     timezone: Annotated[str | None, option("ZONE", "Zone of times that name none, as America/Denver.")] = None
+    nodeless: Annotated[
+        str | None, option("WHAT", "What records without a node and a scope are: system, node or ignore.")
+    ] = None
     strict: Annotated[bool, flag("--strict", "Stop at a row that cannot be used.")] = False
     where: Annotated[
         list[str] | None,
@@ -92,8 +95,9 @@ class Reading:
         columns = self._columns()
         if Path(self.log).exists():
             log = rf.read(
-                self.log, self.format, strict=self.strict, timezone=self.timezone, mapping=self.mapping, **columns
-            )
+                self.log, self.format, strict=self.strict, timezone=self.timezone, nodeless=self.nodeless,
+                mapping=self.mapping, **columns,
+            )  # fmt: skip
         else:
             log = self._sample()
         selected = {column: [value or None for value in values] for column, values in conditions.items()}
@@ -101,10 +105,13 @@ class Reading:
 
     def _columns(self) -> dict[str, Any]:
         """Settings from ``--column``; whatever can be wrong without the log is noticed here, before it is read."""
+        from relfit.io.frames import NODELESS
         from relfit.units import instant
 
         for date in (self.since or "2000", self.until or "2000"):
             instant(date, self.timezone or "UTC")
+        if self.nodeless is not None:
+            choice("--nodeless", self.nodeless, NODELESS)
         columns = pairs("--column", self.column)
         for name, values in columns.items():
             if len(values) > 1:
@@ -119,7 +126,7 @@ class Reading:
             raise ReadError(
                 "no such file", path=self.log, remedy=f"give a file or a bundled sample ({', '.join(names)})"
             )
-        for option in ("format", "column", "mapping", "timezone"):
+        for option in ("format", "column", "mapping", "timezone", "nodeless"):
             if getattr(self, option):
                 raise ArgumentError(f"--{option} does not go with the bundled sample {self.log}")
         return rf.datasets.load(self.log)

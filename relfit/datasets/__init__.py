@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,17 +86,10 @@ def load(name: str) -> FailureLog:
     >>> log.n_nodes, log.window.start_known, len(log.rejected)
     (512, True, 0)
     """
-    from relfit.failurelog import Window
     from relfit.io import read
 
     sample = _sample(name)
-    log = read(_FILES / sample.events, "table")
-    nodes = pd.read_csv(_FILES / sample.population, dtype={"system": str, "node": str})
-    for column in ("entered", "left"):
-        nodes[column] = pd.to_datetime(nodes[column]).dt.tz_localize("UTC").astype("datetime64[ns, UTC]")
-    population = nodes.assign(entered_known=True, left_known=True, declared=True)
-    window = Window(nodes["entered"].min(), nodes["left"].max(), start_known=True, end_known=True)
-    return replace(log, population=population, window=window)
+    return read(_FILES / sample.events, "table", population=_FILES / sample.population)
 
 
 def as_lanl(name: str = "white") -> pd.DataFrame:
@@ -107,8 +100,7 @@ def as_lanl(name: str = "white") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row an outage. Clocks are UTC, so read the file with ``timezone="UTC"``. Those columns have no rack,
-        and an outage that was still going on at the end has no end in them: the reader rejects it.
+        A row an outage. Clocks are UTC, so read the file with ``timezone="UTC"``. Those columns have no rack.
 
     Examples
     --------
@@ -136,6 +128,7 @@ def as_lanl(name: str = "white") -> pd.DataFrame:
     table["node decom"] = "current"
     table["purpose"] = "compute"
     table["Prob Started"] = start.dt.strftime("%m/%d/%Y %H:%M")
+    end = end.where(~events["end_cut"])
     table["Prob Fixed"] = end.dt.strftime("%m/%d/%Y %H:%M")
     table["Down Time"] = ((end - start).dt.total_seconds() / 60.0).round().astype("Int64")
     for cause in ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software"):

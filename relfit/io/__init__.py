@@ -9,6 +9,7 @@ from typing import Any
 from relfit.errors import ArgumentError, ReadError
 from relfit.failurelog import FailureLog
 from relfit.io import fta, lanl, relfit_parquet, table, titan
+from relfit.io.frames import NODELESS, with_nodeless
 from relfit.io.opening import open_content
 from relfit.io.relfit_parquet import write
 
@@ -26,6 +27,7 @@ def read(
     *,
     strict: bool = False,
     timezone: str | None = None,
+    nodeless: str | None = None,
     mapping: str | Path | dict[str, Any] | None = None,
     **options: Any,
 ) -> FailureLog:
@@ -41,6 +43,9 @@ def read(
         A row that would be rejected is an error.
     timezone : str, optional
         Zone of times that carry none, such as ``"America/Denver"``; UTC for tables when left out.
+    nodeless : {"system", "node", "ignore"}, optional
+        What records are that name neither a node nor their scope: outages of the whole system (so taken, with a note,
+        when left out), failures of one node, unknown which, or nothing to count.
     mapping : str, Path or dict, optional
         For tables: a TOML file, or its content, with the same keys as `options`.
     **options
@@ -76,6 +81,8 @@ def read(
         )
     if not isinstance(path, (str, Path)):
         raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file or folder")
+    if nodeless is not None and nodeless not in NODELESS:
+        raise ArgumentError(f"nodeless={nodeless!r} is not known", remedy=f"use one of {', '.join(NODELESS)}")
     place = Path(path)
     if format in (None, fta.NAME) and place.is_dir():
         place, format = fta.trace_in(place), fta.NAME
@@ -90,4 +97,4 @@ def read(
         raise ReadError(f"columns can be named for tables only, and this is {format}", remedy="leave them out")
     reader: Any = next(reader for reader in _READERS if format == reader.NAME)
     log: FailureLog = reader.read(content, strict=strict, timezone=timezone, **options)
-    return log
+    return with_nodeless(log, nodeless)

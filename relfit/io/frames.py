@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,19 @@ import pandas as pd
 
 from relfit.io.opening import Content
 from relfit.io.times import UTC
-from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, Source
+from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, Source, pairs
+from relfit.text import count
 
-__all__ = ["events_frame", "lifetimes_frame", "population_frame", "seen_population", "source_of", "text_column"]
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+
+__all__ = [
+    "NODELESS", "events_frame", "lifetimes_frame", "open_outages", "population_frame", "seen_population", "source_of",
+    "text_column", "with_nodeless",
+]  # fmt: skip
+
+NODELESS = ("system", "node", "ignore")
+"""What records may be that name neither a node nor their scope."""
 
 
 def text_column(values: Any) -> pd.Series:
@@ -38,12 +49,13 @@ def events_frame(
     line: npt.ArrayLike,
     attributes: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """The events table of a `FailureLog`; arguments are columns of one length, times in UTC."""
+    """The events table of a `FailureLog`; arguments are columns of one length, times in UTC.
+
+    Where nothing says the scope, it is ``"node"`` with a node, and missing without.
+    """
     size = len(start)
     names = text_column(node)
-    default_scope = pd.Series(
-        pd.Categorical.from_codes(names.isna().to_numpy().astype(np.int8), pd.Index(["node", "system"]))
-    )
+    default_scope = pd.Series(pd.Categorical.from_codes(-names.isna().to_numpy().astype(np.int8), pd.Index(["node"])))
     columns = {
         "system": text_column(system),
         "node": names,
@@ -98,6 +110,54 @@ def lifetimes_frame(
     return _frame(LIFETIME_COLUMNS, columns, attributes)
 
 
+def open_outages(
+    events: pd.DataFrame, population: pd.DataFrame, last: pd.Timestamp
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Events in which an outage without an end goes on until its node was last watched, and what a note says of it.
+
+    That is, in a log where most outages have an end; and if no other outage of the node began later, since then it had
+    been repaired, only when is not known.
+    """
+    missing = events["end"].isna().to_numpy()
+    if not missing.any() or 2 * missing.sum() >= len(events):
+        return events, ()
+    node = events.groupby(["system", "node"], observed=True, dropna=False, sort=False).ngroup().to_numpy()
+    start = events["start"]
+    latest = start.groupby(node).transform("max")
+    until = pd.Series(population["left"].to_numpy(), index=pairs(population), dtype=UTC)
+    until = until[~until.index.duplicated()].reindex(pairs(events)).fillna(last).set_axis(events.index)
+    still = missing & (start == latest).to_numpy() & (start <= until).to_numpy()
+    going_on = events.assign(end=events["end"].where(~still, until), end_cut=events["end_cut"] | still)
+    counts = (
+        (int(still.sum()), "without an end: still going on when observation ended"),
+        (int((missing & ~still).sum()), "without an end, after which the node failed again: their ends are not known"),
+    )
+    return going_on, tuple(f"{count(number, 'outage')} {what}" for number, what in counts if number)
+
+
+def with_nodeless(log: FailureLog, nodeless: str | None) -> FailureLog:
+    """The log in which records that name neither a node nor their scope are what `nodeless` says, one of `NODELESS`."""
+    events = log.events
+    unknown = (events["node"].isna() & events["scope"].isna()).to_numpy()
+    number = int(unknown.sum())
+    if not number:
+        return log
+    of = f"{count(number, 'record')} without a node and a scope"
+    if nodeless is None:
+        remedy = "read with nodeless=node or nodeless=ignore (--nodeless) if they are not"
+        return _noted(log, f"{of}: taken as outages of the whole system; {remedy}")
+    if nodeless == "ignore":
+        source = replace(log.source, rows_deselected=log.source.rows_deselected + number)
+        return _noted(replace(log, events=events[~unknown].reset_index(drop=True), source=source), f"{of} left out")
+    scope = events["scope"].astype(object).where(~unknown, nodeless)
+    what = "outages of the whole system" if nodeless == "system" else "failures of one node each, unknown which"
+    return _noted(replace(log, events=events.assign(scope=text_column(scope))), f"{of} taken as {what}")
+
+
+def _noted(log: FailureLog, note: str) -> FailureLog:
+    return replace(log, source=replace(log.source, notes=tuple(dict.fromkeys((*log.source.notes, note)))))
+
+
 def source_of(
     content: Content, format: str, rows_read: int, kept: int, zone: str, notes: Sequence[str], deselected: int = 0
 ) -> Source:
@@ -111,16 +171,16 @@ def seen_population(
 ) -> pd.DataFrame:
     """The nodes that events name, watched for the whole window, with those columns of `keep` that never change."""
     named = events[events["node"].notna()]
-    pairs = named.drop_duplicates(["system", "node"])
+    nodes = named.drop_duplicates(["system", "node"])
     attributes = {}
     for name in keep:
         values = named.groupby(["system", "node"], observed=True, dropna=False)[name].nunique(dropna=False)
         if len(values) and int(values.max()) == 1:
-            attributes[name] = pairs[name].reset_index(drop=True)
-    size = len(pairs)
+            attributes[name] = nodes[name].reset_index(drop=True)
+    size = len(nodes)
     return population_frame(
-        system=pairs["system"].astype(object).to_numpy(),
-        node=pairs["node"].astype(object).to_numpy(),
+        system=nodes["system"].astype(object).to_numpy(),
+        node=nodes["node"].astype(object).to_numpy(),
         entered=pd.Series([start] * size, dtype=UTC),
         left=pd.Series([end] * size, dtype=UTC),
         entered_known=known[0],

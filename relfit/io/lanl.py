@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.failurelog import FailureLog, Window
-from relfit.io.frames import events_frame, population_frame, source_of
+from relfit.io.frames import events_frame, open_outages, population_frame, source_of
 from relfit.io.opening import Content, as_text
 from relfit.io.rows import TextTable, read_csv
-from relfit.io.times import UTC, check_zone, clock_times, spans
+from relfit.io.times import UTC, check_zone, clock_times, spans, unsaid
 
 __all__ = ["NAME", "TIMEZONE", "read", "recognises"]
 
@@ -61,7 +61,7 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     start, end, shifted, disagree = spans(start, end, zone, 60.0 * down)
     rejections.reject(table["System"] == "", "no system", "System")
     rejections.reject(start.isna().to_numpy(), "not a date and time", "Prob Started")
-    rejections.reject(end.isna().to_numpy(), "not a date and time", "Prob Fixed")
+    rejections.reject(end.isna().to_numpy() & ~unsaid(table["Prob Fixed"]), "not a date and time", "Prob Fixed")
     rejections.reject((end < start).to_numpy(), "fixed before it started", "Prob Fixed")
     kept = rejections.settle(strict)
     filled = np.stack([table[name] != "" for name in _CAUSES])
@@ -81,8 +81,9 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     notes = list(text.notes)
     first, last = events["start"].min(), events[["start", "end"]].max().max()
     population, added = _population(table, kept, events, first, last, zone)
+    events, still = open_outages(events, population, last)
+    notes += still
     counts = (
-        (int(events["node"].isna().sum()), "events name no node: they count for their system only"),
         (added, "nodes that never failed were added from the number of nodes of their system"),
         (int((disagree & kept).sum()), "rows give a Down Time that differs from their two times; the times were used"),
         (int((shifted & kept).sum()), "times fall into the hour that a change of clocks leaves out; moved to its end"),

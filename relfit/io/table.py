@@ -20,7 +20,14 @@ from pyarrow import parquet
 
 from relfit.errors import ArgumentError, ReadError
 from relfit.failurelog import FailureLog, Window
-from relfit.io.frames import events_frame, lifetimes_frame, population_frame, seen_population, source_of
+from relfit.io.frames import (
+    events_frame,
+    lifetimes_frame,
+    open_outages,
+    population_frame,
+    seen_population,
+    source_of,
+)
 from relfit.io.opening import Content, as_text, open_content
 from relfit.io.rows import Rejections, TextTable, read_text_table
 from relfit.io.table_mapping import COMMON_NAMES, Columns, guessed, mapping_of
@@ -181,8 +188,6 @@ def _events(columns: Columns, content: Content, notes: tuple[str, ...], strict: 
     rejections.reject((end < start).to_numpy(), "ends before it starts", columns.named("end", "duration"))
     known = (scope == "") | np.isin(scope, _SCOPES)
     rejections.reject(~known, "scope is none of node, group, system", columns.named("scope"))
-    alone = (node == "") & ~np.isin(scope, ("group", "system"))
-    rejections.reject(alone, "no node, and no wider scope that would do without", columns.named("node"))
     kept = rejections.settle(strict)
     attributes = columns.attributes(kept)
     cause, detail = columns.text("cause"), columns.text("detail")
@@ -211,6 +216,8 @@ def _events(columns: Columns, content: Content, notes: tuple[str, ...], strict: 
     if left_out:
         said.append(f"{left_out} events lie outside the declared window and are left out of it")
         events = events[~outside].reset_index(drop=True)
+    events, still = open_outages(events, population, window.end)
+    said += still
     source = source_of(content, NAME, columns.table.rows_read, int(kept.sum()), columns.zone, said, left_out)
     return FailureLog(events, population, window, rejections.frame(), source)
 

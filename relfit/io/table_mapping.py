@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from relfit.errors import ArgumentError, ReadError
 from relfit.io.frames import attribute_column
 from relfit.io.rows import Rejections, TextTable
-from relfit.io.times import durations, instants
+from relfit.io.times import durations, instants, unsaid
 from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 from relfit.units import unit_in_hours
 
@@ -191,8 +191,8 @@ class Columns:
         if field not in self.names:
             return pd.Series(pd.NaT, index=range(self.size), dtype="datetime64[ns, UTC]")
         values, column = self.text(field), self.names[field]
-        times, bad = instants(values, self.zone, self.mapping.time_format)
-        empty = values == ""
+        empty = (values == "") if required else unsaid(values)
+        times, bad = instants(np.where(empty, "", values), self.zone, self.mapping.time_format)
         reasons = np.array([f"{value[:40]!r} is not a date or time" for value in values], dtype=object)
         self.rejections.reject(bad & ~empty, reasons, column)
         if required:

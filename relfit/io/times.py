@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError
 
-__all__ = ["UTC", "check_zone", "clock_times", "durations", "flags", "instants", "since_1970", "spans"]
+__all__ = ["UTC", "check_zone", "clock_times", "durations", "flags", "instants", "since_1970", "spans", "unsaid"]
 
 UTC: Any = "datetime64[ns, UTC]"
 _TRUE = ("true", "t", "yes", "y", "1", "1.0")
@@ -19,6 +19,18 @@ _UNITS = {"unix": 1.0, "unix_ms": 1e-3, "unix_us": 1e-6, "unix_ns": 1e-9}
 _BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (0.0, 1.0))  # seconds in one unit, for numbers above a size
 _EARLIEST, _LATEST = pd.Timestamp("1800-01-01"), pd.Timestamp("2250-01-01")  # well within what nanoseconds reach
 _LARGEST = 8.8e9  # seconds from 1970 to the latest
+_UNSAID = {"", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"}
+
+
+def unsaid(values: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+    """Which texts say that a time is not there: nothing, or a word for it.
+
+    Examples
+    --------
+    >>> unsaid(np.array(["", "Unknown", "n/a", "2024-01-01"], dtype=object)).tolist()
+    [True, True, True, False]
+    """
+    return np.asarray(pd.Series(values, dtype=object).str.lower().isin(_UNSAID), dtype=np.bool_)
 
 
 def instants(

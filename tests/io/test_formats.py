@@ -38,7 +38,7 @@ def test_lanl_causes_rows_without_node_and_duplicates(tmp_path):
     assert log.events["cause"].astype(object).tolist()[0] == "hardware"
     assert log.events["detail"].astype(object).tolist()[0] == "Disk"
     assert log.events["node"].isna().tolist() == [False, True]
-    assert log.events["scope"].astype(str).tolist() == ["node", "system"]
+    assert log.events["scope"].isna().tolist() == [False, True]
     assert log.events["cause"].isna().tolist() == [False, True]
     assert log.rejected[["line", "reason"]].to_numpy().tolist() == [[3, "duplicate of an earlier row"]]
 
@@ -268,7 +268,50 @@ def test_declared_population_and_window(tmp_path):
         rf.read(path, population=tmp_path / "nodes.csv")
 
 
-def test_scope_lets_a_row_do_without_a_node(tmp_path):
-    log = rf.read(write(tmp_path, "node,start,scope\na,2024-01-01,node\n,2024-01-02,system\n,2024-01-03,\n"))
-    assert log.events["scope"].astype(str).tolist() == ["node", "system"]
-    assert log.rejected["line"].tolist() == [4]
+def test_records_without_a_node(tmp_path):
+    path = write(tmp_path, "node,start,scope\na,2024-01-01,node\n,2024-01-02,system\n,2024-01-03,\n,2024-01-04,group\n")
+
+    def scopes(**options):
+        log = rf.read(path, **options)
+        return [None if x != x else x for x in log.events["scope"].astype(object)], log.source.notes[-1]
+
+    assert scopes()[0] == ["node", "system", None, "group"]
+    assert "1 record without a node and a scope: taken as outages of the whole system" in scopes()[1]
+    assert scopes(nodeless="system")[0] == ["node", "system", "system", "group"]
+    assert scopes(nodeless="node")[0] == ["node", "system", "node", "group"]
+    assert scopes(nodeless="ignore")[0] == ["node", "system", "group"]
+    assert "left out" in scopes(nodeless="ignore")[1]
+    assert rf.read(path, nodeless="ignore").source.rows_deselected == 1
+    with pytest.raises(rf.ArgumentError, match="nodeless='rack' is not known"):
+        rf.read(path, nodeless="rack")
+    notes = rf.read(path).ttf().notes
+    assert any("1 record names no node and not its scope: taken as of the whole system" in note for note in notes)
+    assert not any("names no node" in note for note in rf.read(path, nodeless="node").ttf().notes)
+
+
+def test_an_outage_without_an_end_goes_on(tmp_path):
+    rows = [
+        "node,start,end",
+        "a,2024-01-01 00:00,2024-01-01 02:00",
+        "a,2024-01-05 00:00,Unknown",  # it failed again, so it was repaired before
+        "a,2024-01-06 00:00,2024-01-06 01:00",
+        "b,2024-01-02 00:00,2024-01-02 03:00",
+        "b,2024-01-09 00:00,",
+        "c,2024-01-10 00:00,2024-01-11 00:00",
+    ]
+    log = rf.read(write(tmp_path, "\n".join(rows)))
+    assert log.events["end_cut"].tolist() == [False, False, False, False, True, False]
+    assert log.events["end"].isna().tolist() == [False, True, False, False, False, False]
+    assert log.events["end"].iloc[4] == log.window.end == pd.Timestamp("2024-01-11", tz="UTC")
+    assert log.source.notes[-2:] == (
+        "1 outage without an end: still going on when observation ended",
+        "1 outage without an end, after which the node failed again: their ends are not known",
+    )
+    repairs = log.ttr().group(("system", "b"))
+    assert repairs.durations.tolist() == [3.0, 48.0]
+    assert repairs.observed.tolist() == [True, False]
+    listed = "node,left\na,\nb,2024-01-10\nc,\n"
+    with_left = rf.read(tmp_path / "log.csv", population=write(tmp_path, listed, "nodes.csv"))
+    assert with_left.events["end"].iloc[4] == pd.Timestamp("2024-01-10", tz="UTC")
+    ends_never = rf.read(write(tmp_path, "node,start,end\na,2024-01-01,\nb,2024-01-02,2024-01-03\nc,2024-01-09,\n"))
+    assert ends_never.events["end"].isna().tolist() == [True, False, True]
