@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = 35.0  # seconds of tests per mutant, by their own times
 LIMIT = 120.0  # seconds per mutant, at most
+# Times are the processor's, so that a busy machine makes nothing look slow; a mutant that only waits is stopped after
+# as many times its limit by the clock on the wall.
+PATIENCE = 30.0
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,10 @@ class Probe:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Lines from here on belong to this test."""
         self.coverage.switch_context(item.nodeid)
-        return (yield)
+        begun = _processor_time()
+        result = yield
+        self.times[item.nodeid] = self.times.get(item.nodeid, 0.0) + _processor_time() - begun
+        return result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[None]:
@@ -70,9 +77,9 @@ class Probe:
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the time; tests that fail or are skipped cannot kill."""
-        seconds = report.duration if report.passed else 1e9
-        self.times[report.nodeid] = self.times.get(report.nodeid, 0.0) + seconds
+        """Tests that fail or are skipped cannot kill."""
+        if not report.passed:
+            self.times[report.nodeid] = 1e9
 
     def pytest_sessionfinish(self) -> None:
         """Write lines and times."""
@@ -88,6 +95,11 @@ class Probe:
         }
         times = {test: seconds for test, seconds in self.times.items() if seconds < 1e9}
         self.file.write_text(json.dumps({"times": times, "lines": lines}))
+
+
+def _processor_time() -> float:
+    """Seconds the processor has spent on this process and its children."""
+    return sum(os.times()[:4])
 
 
 class Selected:
@@ -167,7 +179,7 @@ def run_pytest(
     plugin : callable
         Makes the plugin, in the fork.
     limit : float or None
-        Seconds.
+        Seconds of the processor.
     stamp : tuple or None
         A file whose compiled functions stay as they are though it changes, and its stamp in numba's cache.
     fail : str
@@ -185,17 +197,21 @@ def run_pytest(
         os.environ["PYTHONPATH"] = str(copy)
         if stamp is not None:
             _keep_compiled(*stamp)
+        if limit is not None:
+            seconds = int(limit + _processor_time()) + 1
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
         made = plugin()
         code = pytest.main(
             [fail, "-q", "-p", "no:cacheprovider", "-m", "not slow", *paths], plugins=[made] if made else []
         )
         sys.stdout.flush()
         os._exit(int(code))
-    ends = time.monotonic() + (limit or 1e9)
+    ends = time.monotonic() + PATIENCE * (limit or 1e9)
     while time.monotonic() < ends:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            return "survived" if os.waitstatus_to_exitcode(status) in (0, 5) else "killed"  # 5: no test was collected
+            code = os.waitstatus_to_exitcode(status)
+            return {0: "survived", 5: "survived", -signal.SIGXCPU: "timeout"}.get(code, "killed")  # 5: no test collected
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)

@@ -5,7 +5,10 @@ operators can change; places are drawn at random, then one change of each place.
 (bitwise operators on floats, ``is`` for ``<``) and text (annotations, messages, ``__repr__``) are left out: they would
 raise the share killed and say nothing. Each mutant meets only the tests of its own room that execute its line, by a
 coverage map that is made first; inside compiled functions, which are not traced, those that execute the modules that
-import them. A mutant that runs out of time counts as killed.
+import them. A mutant that runs out of the processor's time counts as killed.
+
+No test can kill some mutants: what they compute is the same. Those of ``mutants_equivalent.toml``, each with its
+reason, are counted apart; two shares are printed, of all mutants and of those that are not listed there.
 
 ``--by-hand`` runs the mutants of ``mutants_by_hand.toml`` instead, one for each rule that a test must defend.
 """
@@ -150,6 +153,22 @@ def by_hand(path: Path) -> Iterator[Mutant]:
         yield replace(mutant, tests=tuple(row["tests"]))
 
 
+def equivalent(path: Path) -> set[tuple[str, str, str]]:
+    """File, line before and line after of the mutants that compute the same.
+
+    Raises
+    ------
+    SystemExit
+        If a line does not stand in its file.
+    """
+    rows = tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", [])
+    for row in rows:
+        lines = [line.strip() for line in (ROOT / row["file"]).read_text(encoding="utf-8").splitlines()]
+        if row["old"] not in lines or not row["why"]:
+            sys.exit(f"{path.name}: {row['old']!r} is no line of {row['file']}, or no reason is given")
+    return {(row["file"], row["old"], row["new"]) for row in rows}
+
+
 # ------------------------------------------------------------------------------------------------ running
 
 
@@ -170,11 +189,14 @@ def table(rows: list[dict[str, Any]], only_survivors: bool) -> None:
         if row["result"] == "survived" or not only_survivors:
             print(f"{row['result']:9} {row['path']}:{row['line']} {row['operator']} ({row['tests']} tests)")
             print(f"          - {row['before']}\n          + {row['after']}")
-    print(f"\n{'room':14}{'mutants':>9}{'killed':>9}{'timeout':>9}{'survived':>10}{'killed, %':>11}")
+    heads = ("mutants", "killed", "timeout", "survived", "equivalent", "killed, %", "but equiv., %")
+    print(f"\n{'room':14}" + "".join(f"{head:>{len(head) + 2}}" for head in heads))
     for room in [*dict.fromkeys(sorted(row["room"] for row in rows)), "all"]:
         count = Counter(row["result"] for row in rows if room in (row["room"], "all"))
-        share = 100 * (1 - count["survived"] / max(count.total(), 1))
-        print(f"{room:14}{count.total():9}{count['killed']:9}{count['timeout']:9}{count['survived']:10}{share:11.1f}")
+        noticed, same = count["killed"] + count["timeout"], count["equivalent"]
+        shares = [f"{100 * noticed / max(total, 1):.1f}" for total in (count.total(), count.total() - same)]
+        cells = (count.total(), *(count[name] for name in heads[1:5]), *shares)
+        print(f"{room:14}" + "".join(f"{cell:>{len(head) + 2}}" for cell, head in zip(cells, heads, strict=True)))
 
 
 def main() -> int:
@@ -229,8 +251,12 @@ def main() -> int:
         if options.json:
             options.json.write_text(json.dumps(rows, indent=1))
     private.cleanup()
+    same = equivalent(Path(__file__).with_name("mutants_equivalent.toml"))
+    for row in rows:
+        if row["result"] == "survived" and (row["path"], row["before"], row["after"]) in same:
+            row["result"] = "equivalent"
     table(rows, options.list_survivors)
-    killed = sum(row["result"] != "survived" for row in rows)
+    killed = sum(row["result"] in ("killed", "timeout") for row in rows)
     return int(100 * killed < options.at_least * len(rows))
 
 

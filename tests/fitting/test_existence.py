@@ -45,6 +45,14 @@ def test_status_of_every_case(failures, censored, exponential, others):
         assert all(np.isfinite(n[0]) == (result.status[0] == "ok") for n in numbers)
 
 
+@pytest.mark.parametrize("values", [[5.0, 9.0], [5.0, 5.0, 9.0, 9.0], [9.0, 5.0, 9.0, 5.0, 9.0, 5.0]])
+def test_three_parameters_need_three_times_that_differ(values):
+    fits = rf.fit({"too few": values, "enough": [*values, 11.0, 12.0, 30.0]}, "weibull3")
+    few, enough = fits["weibull3"].status
+    assert few == "too_few"
+    assert enough != "too_few"
+
+
 def test_zeros_are_counted():
     frame = rf.fit(lives([0.0, 0.0, 7.0])).to_frame()
     assert frame["zeros"].tolist() == [2, 2, 2, 2]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy import stats
 
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
@@ -170,6 +171,15 @@ def test_a_long_run_needs_a_finite_mean() -> None:
     with pytest.raises(DataError, match="the long run never comes"):
         time_to_failure(Loglogistic(0.9, 100.0)).mean()
     assert completion_time(System(Exponential([1.0])), Job(5000.0, None, 0.0, Checkpoint(2000.0))).status == "never"
+
+
+@pytest.mark.parametrize("n", [3, 1500])
+def test_first_failures_are_drawn_from_their_distribution(n: int) -> None:
+    ages = np.linspace(0.0, 900.0, n)
+    life = time_to_failure(Weibull(0.7, np.full(n, 500.0 * n)), ages=ages)
+    drawn = life.draw(2000, np.random.default_rng(4))
+    assert drawn.shape == (2000,)
+    assert stats.kstest(drawn, lambda time: 1.0 - life.sf(time)).pvalue > 1e-3
 
 
 EXPOSED = [("save", "restore"), (), ("save",), ("restore",)]

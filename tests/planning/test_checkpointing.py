@@ -309,6 +309,14 @@ def test_plan_holds_the_closed_forms() -> None:
     assert "<table" in plan._repr_html_()
 
 
+@pytest.mark.parametrize(("mtbf", "save"), [("2h", "1s"), ("24h", "10s"), ("700d", "1h")])
+def test_the_curve_of_a_plan_is_centred_at_the_best_interval(mtbf: str, save: str) -> None:
+    plan = plan_checkpoints(mtbf, Checkpoint(save=save))
+    curve = plan.curve
+    assert np.sqrt(curve.checkpoint_every[0] * curve.checkpoint_every[-1]) == pytest.approx(plan.checkpoint_every)
+    assert curve.waste.min() == pytest.approx(plan.waste, rel=1e-12)
+
+
 def test_limits_of_a_count() -> None:
     rate = rate_of_job(100.0, 1, events=20, n_draws=40_000, rng=1)
     assert rate.draws is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ from relfit.planning.sparing import (
     sparing_map,
     sparing_sensitivity,
 )
+from relfit.planning.sparing.plan_file import read_plan_file
 
 
 def test_table_1_without_roundings() -> None:
@@ -293,6 +295,22 @@ def test_prices_left_out_are_zero() -> None:
     row = sparing_costs(found, Prices(node=43_800, life=43_800)).iloc[0]
     assert row[["energy", "repairs"]].tolist() == [0.0, 0.0]
     assert row["cost"] == pytest.approx(40.0)
+
+
+def test_what_a_plan_file_leaves_out_costs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text("[cluster]\nracks = 16\ntrays = 4\ngpus = 8\n[prices]\n")
+    file = read_plan_file(tmp_path / "plan.toml")
+    assert file.parameters is None
+    assert file.cluster is not None
+    assert file.cluster.cluster() == Cluster(racks=16, trays=4, gpus=8)
+    found = evaluate_sparing(
+        file.cluster.cluster(), file.cluster.strategies(), DeviceFailures(np.inf, np.inf, 0.0), file.cluster.recovery(),
+        file.cluster.performance(),
+    )  # fmt: skip
+    # nothing fails and saves take no time: the best choice is every GPU, all the time
+    assert found.goodput.max() == pytest.approx(16 * 4 * 8, rel=1e-12)
+    assert file.prices is not None
+    assert sparing_costs(found, file.prices)["cost"].tolist() == [0.0] * len(file.cluster.strategies())
 
 
 def test_costs_written_out() -> None:
