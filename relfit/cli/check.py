@@ -22,15 +22,6 @@ _PERIODS = 12  # shown
 _LARGEST = 12  # incidents shown
 _HOURS_PER_YEAR = 8766.0
 _METHODS = ("spearman", "pearson", "kendall")
-_QUESTIONS = {
-    "correlation": "Between nodes: times to failure",
-    "cofailure": "Between nodes: failing together",
-    "place": "Between nodes of one place: failing together",
-    "serial": "Along time: each node",
-    "pooled": "Along time: all nodes pooled",
-    "dispersion": "Along time: counts",
-    "cycles": "Along time: the clock",
-}
 _CLASSES = (
     "system", "nodes", "events", "fraction", "fraction_low", "fraction_high", "ratio", "ratio_low", "ratio_high", "p",
     "spread", "description", "status",
@@ -63,10 +54,11 @@ def dependence(
         steps.next()
         result = rf.dependence(log, window=window, place=place, method=correlation, rng=seed)
         steps.next()
-        answers = Answers()
-        for key, headline in result.answers.items():
+        answers, questions = Answers(), result.to_frame()
+        for key, question, headline in zip(*(questions[name] for name in ("part", "question", "finding")), strict=True):
             part = getattr(result, key)
-            answer = Answer(key, _QUESTIONS[key], headline, problem="" if part is not None else headline)
+            title = f"{question[:1].upper()}{question[1:]}"
+            answer = Answer(key, title, headline, problem="" if part is not None else headline)
             if part is not None:
                 answer.document = part.to_dict()
                 _DETAILS[key](answer, part, alpha)
@@ -74,7 +66,7 @@ def dependence(
                     answer.shown, answer.figures = {}, []
             answers.all.append(answer)
         notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
-        answers.all.append(Answer("questions", "Notes", notes, tables={"questions": result.to_frame()}))
+        answers.all.append(Answer("questions", "Notes", notes, tables={"questions": questions}))
         answers.show(repr(log), to, "questions", result.headline)
 
 
