@@ -31,8 +31,10 @@ class Asked:
     speedup: Annotated[str, opt.option("NAME", "amdahl, gustafson or table.")] = "amdahl"
     table: Annotated[Path | None, opt.option("FILE", "Measured: columns nodes, and time or speedup.")] = None
     restart: Annotated[str, opt.option("TIME", "From a failure to working again.")] = "0h"
-    checkpoint_every: Annotated[str | None, opt.option("TIME", "Work between two checkpoints; none without.")] = None
-    save: Annotated[str, opt.option("TIME", "To write a checkpoint.")] = "0h"
+    checkpoint_every: Annotated[
+        str | None, opt.option("TIME", "Work between two checkpoints; with --save alone the best.")
+    ] = None
+    save: Annotated[str, opt.option("TIME", "To write a checkpoint; no checkpoints without.")] = "0h"
     restore: Annotated[str, opt.option("TIME", "To read a checkpoint.")] = "0h"
 
     def job(self) -> rf.jobs.Job:
@@ -73,12 +75,9 @@ class Asked:
     def _checkpoint(self) -> rf.jobs.Checkpoint | None:
         save, restore = opt.duration("--save", self.save), opt.duration("--restore", self.restore)
         if self.checkpoint_every is None:
-            if save or restore:
-                raise ArgumentError(
-                    "--save and --restore need --checkpoint-every",
-                    remedy="say how often a checkpoint is written, as 4h",
-                )
-            return None
+            if restore and not save:
+                raise ArgumentError("--restore needs --save", remedy="say how long it takes to write a checkpoint")
+            return rf.jobs.Checkpoint(save=save, restore=restore) if save else None
         every = opt.duration("--checkpoint-every", self.checkpoint_every, positive=True)
         return rf.jobs.Checkpoint(every, save, restore)
 
@@ -89,7 +88,9 @@ def nodes(
     fleet: Fleet,
     drawn: Drawn,
     to: opt.Output,
-    k_max: Annotated[int | None, opt.option("K", "Largest number of nodes.")] = None,
+    k_min: Annotated[int, opt.option("K", "Smallest number of nodes.", min=1)] = 1,
+    k_max: Annotated[int | None, opt.option("K", "Largest number of nodes.", min=1)] = None,
+    tolerate: Annotated[int, opt.option("S", "Spares beside the nodes of every size.", min=0)] = 0,
     rule: Annotated[str, opt.option("NAME", "least of all sizes, or first: add nodes while it pays.")] = "least",
     convention: Annotated[str, opt.option("NAME", "Of the time lost to a failure: exact, or the paper's.")] = "exact",
     after_failure: Annotated[str, opt.option("NAME", "Nodes are the same as at first, or as_new.")] = "same",
@@ -110,17 +111,17 @@ def nodes(
     drawn.check()
     limit = None if deadline is None else opt.duration("--deadline", deadline, positive=True)
     job = asked.job()
-    if k_max is not None and k_max < 1:
-        raise ArgumentError(f"--k-max {k_max} is no number of nodes", remedy="give one or more")
     with Steps("reading", "fitting", "choosing") as steps:
         chosen = fleet.system(reading, None, steps)
-        if k_max is not None and k_max > chosen.n_nodes:
-            raise ArgumentError(
-                f"--k-max {k_max}: there are only {chosen.n_nodes} nodes then", remedy="give a smaller number, or none"
-            )
+        for option, size in (("--k-min", k_min), ("--k-max", k_max or k_min)):
+            if size + tolerate > chosen.n_nodes:
+                raise ArgumentError(
+                    f"{option} {size}: there are only {chosen.n_nodes} nodes then", remedy="give a smaller number"
+                )
+        chosen = chosen.tolerating(tolerate)
         steps.next()
         best = rf.jobs.best_size(
-            chosen, job, k_max=k_max, rule=rule, convention=convention, after_failure=after_failure,
+            chosen, job, k_min=k_min, k_max=k_max, rule=rule, convention=convention, after_failure=after_failure,
             level=drawn.interval, n_draws=drawn.draws, rng=drawn.seed,
         )  # fmt: skip
         done = best.completion()
@@ -139,7 +140,7 @@ def nodes(
         lines.append(f"It is done within {limit:g} h with probability {share:.3g}.")
     lines += ["", "Around the best", *output.table(_near(best, table))]
     names = [str(name) for name in best.nodes[:_NAMED]]
-    more = best.best - len(names)
+    more = len(best.nodes) - len(names)
     lines += ["", "Nodes, the most reliable first"]
     lines.append(", ".join(names) + (f" and {more} more (--json has all)" if more > 0 else ""))
     output.print_lines([*lines, *written])
@@ -153,5 +154,6 @@ def _near(best: Any, table: pd.DataFrame) -> pd.DataFrame:
     powers = 2 ** np.arange(int(np.log2(sizes[-1])) + 1)
     chosen = np.isin(sizes, np.concatenate([powers, [sizes[-1]]]))
     chosen[max(best.place - 2, 0) : best.place + 3] = True
-    shown = ["nodes", "length", "success", "lost", "expected", *(c for c in ("low", "high") if c in table), "best"]
+    known = (c for c in ("checkpoint_every", "low", "high") if c in table)
+    shown = ["nodes", "length", "success", "lost", "expected", *known, "best"]
     return table.loc[chosen, shown].assign(best=np.where(table.loc[chosen, "best"], "*", ""))

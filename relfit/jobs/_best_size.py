@@ -9,33 +9,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arguments import durations, share
+from relfit.arguments import durations, share, whole
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.jobs._expected_time import Attempts, attempts, log_expected_time
-from relfit.jobs.checkpoint import Checkpoint, expected_exponential
-from relfit.jobs.completion import (
-    CompletionTime,
-    Job,
-    check_names,
-    completion_time,
-    expected_paper,
-    job_of,
-    limits_of_draws,
-)
-from relfit.jobs.hazard_tables import HazardTable, table_by_size
+from relfit.jobs.checkpoint import Checkpoint
+from relfit.jobs.completion import CompletionTime, Job, completion_time, job_of, limits_of_draws
+from relfit.jobs.size_curve import Judged
 from relfit.results import Result
 from relfit.system.first_k import node_cumulative_hazards
-from relfit.text import count, number, percent
+from relfit.text import count, duration, number, percent
 
 if TYPE_CHECKING:
     from relfit.system import System
 
 __all__ = ["BestSize", "best_size", "most_reliable_first", "ra_opt"]
-
-
-RULES = ("least", "first")
-_MOST_WITH_CHECKPOINTS = 200
 _MOST_DRAWN = 48
 _ROUNDS = 5
 _SAME = 0.02  # change of the horizon's log below which the nodes are not sorted again
@@ -54,8 +41,10 @@ class BestSize(Result):
     lengths, log_expected, success, lost : ndarray, shape (m,)
         Hours without failures; log of the expected completion time in hours; probability that an attempt meets no
         failure; mean hours that a failed attempt has run (the mean time to failure in the paper's convention).
+    checkpoint_every : ndarray, shape (m,)
+        Hours of work between two saves, as asked or the best for the size; NaN without checkpoints.
     order : ndarray of int, shape (K,)
-        Positions of nodes; size k means the first k of them.
+        Positions of nodes; size k means the first k of them, with the spares of the system the next.
     place : int
         Where in `sizes` the best is.
     rule, convention, after_failure : str
@@ -74,6 +63,7 @@ class BestSize(Result):
     log_expected: FloatArray
     success: FloatArray
     lost: FloatArray
+    checkpoint_every: FloatArray
     order: IntArray
     place: int
     rule: str
@@ -103,8 +93,8 @@ class BestSize(Result):
 
     @property
     def positions(self) -> IntArray:
-        """Positions of the chosen nodes, the most reliable first."""
-        return self.order[: self.best]
+        """Positions of the chosen nodes, the most reliable first, spares included."""
+        return self.order[: self.best + self.system.tolerance]
 
     @property
     def nodes(self) -> list[Any]:
@@ -136,11 +126,20 @@ class BestSize(Result):
         ArgumentError
             For a size that is not there.
         """
-        nodes = self.best if size is None else int(size)
-        if not 1 <= nodes <= self.order.size:
-            raise ArgumentError(f"size is {nodes}", remedy=f"give one to {self.order.size} nodes")
-        system = self.system.take(self.order[:nodes])
-        return completion_time(system, self.job, convention=self.convention, after_failure=self.after_failure)
+        nodes, spares = self.best if size is None else int(size), self.system.tolerance
+        if not 1 <= nodes <= self.order.size - spares:
+            raise ArgumentError(f"size is {nodes}", remedy=f"give one to {self.order.size - spares} nodes")
+        job, at = self.job, np.flatnonzero(self.sizes == nodes)
+        if job.checkpoint is not None and at.size:
+            job = replace(job, checkpoint=replace(job.checkpoint, every=float(self.checkpoint_every[at[0]])))
+        system, how = self.system.take(self.order[: nodes + spares]), (self.convention, self.after_failure)
+        return completion_time(system, job, size=nodes, convention=how[0], after_failure=how[1])
+
+    @property
+    def _chosen_every(self) -> float:
+        """The best hours of work between two saves, where they were looked for; else NaN."""
+        plan = self.job.checkpoint
+        return np.nan if plan is None or plan.every is not None else float(self.checkpoint_every[self.place])
 
     @property
     def headline(self) -> str:
@@ -148,7 +147,10 @@ class BestSize(Result):
         if self.status == "never":
             return "On no number of nodes will the job finish: failures come too often for its length."
         text = (
-            f"Best on {count(self.best, 'node')}: {number(self.best_expected, 4)} h expected, "
+            f"Best on {count(self.best, 'node')}"
+            + (f" with {count(self.system.tolerance, 'spare')}" if self.system.tolerance else "")
+            + (f", saving every {duration(every)} of work" if np.isfinite(every := self._chosen_every) else "")
+            + f": {number(self.best_expected, 4)} h expected, "
             f"{number(float(self.lengths[self.place]), 4)} h without failures"
         )
         if self.status == "all":
@@ -162,6 +164,8 @@ class BestSize(Result):
         """One row per size: nodes, length, speedup, success, failure, lost, expected (hours), log_expected, best."""
         table = pd.DataFrame({"nodes": self.sizes, "length": self.lengths, "speedup": self.job.work / self.lengths})
         table = table.assign(success=self.success, failure=1.0 - self.success, lost=self.lost, expected=self.expected)
+        if self.job.checkpoint is not None:
+            table = table.assign(checkpoint_every=self.checkpoint_every)
         table = table.assign(log_expected=self.log_expected, best=np.arange(self.sizes.size) == self.place)
         if self.draws is None:
             return table
@@ -180,6 +184,7 @@ def best_size(
     *,
     restart: Any = 0.0,
     checkpoint: Checkpoint | None = None,
+    k_min: int = 1,
     k_max: int | None = None,
     order: str | npt.ArrayLike = "reliability",
     horizon: Any = None,
@@ -197,11 +202,12 @@ def best_size(
     Parameters
     ----------
     system : System
-        The nodes to choose from.
+        The nodes to choose from. With a tolerance s, a job on k nodes has s spares beside them: the first k + s nodes,
+        of which s may fail before it starts again.
     work, speedup, restart, checkpoint
-        As for `completion_time`; `work` may be a `Job`.
-    k_max : int, optional
-        Largest number of nodes; all when left out.
+        As for `completion_time`; `work` may be a `Job`. For a checkpoint without ``every`` each size has its own best.
+    k_min, k_max : int, optional
+        Smallest and largest number of nodes; 1 and all (but the spares) when left out.
     order : "reliability", "given" or array of int
         The most reliable first, ties by position; as they stand; or positions of nodes.
     horizon : float or duration, optional
@@ -242,32 +248,27 @@ def best_size(
     >>> best.best, round(best.best_expected, 1)
     (61, 73.1)
     """
-    job = job_of(work, speedup, restart, checkpoint)
-    check_names(convention, after_failure)
-    if rule not in RULES:
-        raise ArgumentError(f"rule={rule!r} is not known", remedy="use 'least' or 'first'")
-    if system.tolerance:
-        raise ArgumentError(
-            f"a system that tolerates {system.tolerance} failed nodes has no sizes to compare",
-            remedy="compare completion_time(system.take(...).tolerating(s), work, speedup, size=...)",
-        )
-    most = _most(system, k_max)
-    settings = _Settings(job, rule, convention, after_failure)
+    judged = Judged(job_of(work, speedup, restart, checkpoint), rule, convention, after_failure)
+    sizes = _sizes(system, k_min, k_max)
+    most = int(sizes[-1]) + system.tolerance
     if not isinstance(order, str) or order == "given":
         positions = np.arange(system.n_nodes) if isinstance(order, str) else _positions(system, order)
-        if k_max is not None and positions.size < most:
-            raise ArgumentError(f"k_max is {most} but the order has {positions.size} nodes", remedy="give more nodes")
-        best = settings.curve(system, positions[:most], np.nan)
+        if positions.size < most:
+            if k_max is not None or positions.size - system.tolerance < sizes[0]:
+                raise ArgumentError(f"k_max is {sizes[-1]} but the order has {positions.size} nodes",
+                                    remedy="give more nodes")  # fmt: skip
+            sizes = sizes[: positions.size - system.tolerance - sizes[0] + 1]
+        best = _curve(judged, system, positions[:most], sizes, np.nan)
     elif order != "reliability":
         raise ArgumentError(f"order={order!r} is not known", remedy="use 'reliability', 'given' or positions of nodes")
     elif horizon is not None:
         over = float(durations("horizon", horizon, zero=False))
-        best = settings.curve(system, most_reliable_first(system, over)[:most], over)
+        best = _curve(judged, system, most_reliable_first(system, over)[:most], sizes, over)
     else:
-        best = settings.repeated(system, most)
+        best = _repeated(judged, system, sizes)
     if level is None:
         return best
-    return _with_limits(best, settings, float(share("level", level, zero=False, one=False)), n_draws, rng)
+    return _with_limits(best, judged, float(share("level", level, zero=False, one=False)), n_draws, rng)
 
 
 def ra_opt(system: System, work: Any = None, speedup: Any = None, **settings: Any) -> BestSize:
@@ -293,13 +294,16 @@ def most_reliable_first(system: System, horizon: float) -> IntArray:
     return np.argsort(hazard, kind="stable")
 
 
-def _most(system: System, k_max: int | None) -> int:
-    most = system.n_nodes if k_max is None else int(k_max)
-    if k_max is not None and (most != k_max or most < 1):
-        raise ArgumentError(f"k_max is {k_max}", remedy="give one node or more")
-    if most > system.n_nodes:
-        raise ArgumentError(f"k_max is {most}, but there are only {system.n_nodes} nodes", remedy="leave it out")
-    return most
+def _sizes(system: System, k_min: int, k_max: int | None) -> IntArray:
+    """Numbers of working nodes to look at."""
+    most = system.n_nodes - system.tolerance
+    ends = int(whole("k_min", k_min)), most if k_max is None else int(whole("k_max", k_max))
+    if ends[1] > most or most < 1:
+        spares = f" beside {system.tolerance} spares" if system.tolerance else ""
+        raise ArgumentError(f"k_max is {ends[1]}, but there are only {most} nodes{spares}", remedy="leave it out")
+    if ends[0] > ends[1]:
+        raise ArgumentError(f"k_min is {ends[0]} of {ends[1]} nodes", remedy="give a smaller number")
+    return np.arange(ends[0], ends[1] + 1)
 
 
 def _positions(system: System, order: npt.ArrayLike) -> IntArray:
@@ -315,126 +319,48 @@ def _positions(system: System, order: npt.ArrayLike) -> IntArray:
     return places.astype(np.int64)
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """The job and how it is judged, apart from the nodes."""
-
-    job: Job
-    rule: str
-    convention: str
-    after_failure: str
-
-    def repeated(self, system: System, most: int) -> BestSize:
-        """The order by reliability over the length on the best size, until that no longer changes."""
-        over = float(self.job.time([most])[0])
-        best: BestSize | None = None
-        last: IntArray | None = None
-        for _ in range(_ROUNDS):
-            order = most_reliable_first(system, over)[:most]
-            if last is not None and np.array_equal(order, last):
-                break
-            curve = self.curve(system, order, over)
-            if best is None or curve.log_expected[curve.place] < best.log_expected[best.place]:
-                best = curve
-            new = float(curve.lengths[curve.place])
-            if abs(np.log(new / over)) < _SAME:
-                break
-            over, last = new, order
-        assert best is not None
-        return best
-
-    def curve(self, system: System, order: IntArray, horizon: float) -> BestSize:
-        """Expected completion times of the first k nodes of one order."""
-        sizes = np.arange(1, order.size + 1)
-        lengths = self.job.time(sizes)
-        log_expected, once, lost = self.expected(system, order, sizes, lengths)
-        kept, place = ~np.isnan(log_expected), self.choose(log_expected)
-        return BestSize(
-            system, self.job, sizes[kept], lengths[kept], log_expected[kept], np.exp(-once.hazard)[kept], lost[kept],
-            order, int(np.count_nonzero(kept[:place])), self.rule, self.convention, self.after_failure, horizon,
-        )  # fmt: skip
-
-    def choose(self, log_expected: FloatArray) -> int:
-        """Place of the best among those that are not NaN."""
-        looked = np.flatnonzero(~np.isnan(log_expected))
-        values = log_expected[looked]
-        if self.rule == "first":
-            grows = np.flatnonzero(~(values[1:] <= values[:-1]))
-            return int(looked[grows[0] if grows.size else values.size - 1])
-        return int(looked[np.argmin(values)])
-
-    def expected(
-        self, system: System, order: IntArray, sizes: IntArray, lengths: FloatArray
-    ) -> tuple[FloatArray, Attempts, FloatArray]:
-        """Log of the expected time by size (NaN where it is not computed), the attempts, and the hours lost in one."""
-        job, plan = self.job, self.job.checkpoint
-        ends = float(lengths.min()), float(lengths.max())
-        if plan is not None:  # saves and the restore count too
-            ends = ends[0], ends[1] * (1.0 + plan.save / plan.every) + plan.restore + plan.save
-        table = table_by_size(system, order, *ends)
-        once = _attempts(table, sizes, lengths)
-        if self.convention == "paper":
-            mttf = np.asarray(system.take(order).by_size().mttf, dtype=np.float64)[sizes - 1]
-            if plan is None:
-                return once.log_expected_paper(job.restart, mttf), once, mttf
-            return np.log(expected_paper(mttf, lengths, plan, job.restart)), once, mttf
-        later = table if self.after_failure == "same" else table_by_size(system.at_age(0.0), order, *ends)
-        if plan is not None:
-            return self._with_checkpoints(system, table, later, sizes, lengths), once, once.lost
-        if later is table:
-            return once.log_expected(job.restart), once, once.lost
-        again = _attempts(later, sizes, lengths).log_expected(job.restart)
-        return once.log_expected_then(job.restart, again), once, once.lost
-
-    def _with_checkpoints(
-        self, system: System, table: HazardTable, later: HazardTable, sizes: IntArray, lengths: FloatArray
-    ) -> FloatArray:
-        """All sizes at once for constant rates; else one by one, a net of sizes and then those around the best."""
-        plan, restart = self.job.checkpoint, self.job.restart
-        assert plan is not None
-        if (
-            all(getattr(part.family, "name", "") == "exponential" for part in system.components)
-            and system.racks is None
-        ):
-            mtbf = 1.0 / table(sizes - 1, np.ones((sizes.size, 1)))[:, 0]
-            return np.log(
-                expected_exponential(mtbf, lengths, plan.every, plan.save, plan.restore, restart, plan.exposed)
-            )
-        value = np.full(sizes.size, np.nan)
-
-        def fill(some: IntArray) -> None:
-            for place in some[np.isnan(value[some])].tolist():
-                now, then = (one.life(int(sizes[place]) - 1) for one in (table, later))
-                value[place] = log_expected_time(now, float(lengths[place]), plan, restart, then)
-
-        net = np.unique(np.geomspace(1, sizes.size, min(sizes.size, _MOST_WITH_CHECKPOINTS // 2)).round()).astype(int)
-        fill(net - 1 if sizes.size > _MOST_WITH_CHECKPOINTS else np.arange(sizes.size))
-        while True:  # halve the gaps beside the best
-            looked = np.flatnonzero(~np.isnan(value))
-            at = int(np.searchsorted(looked, self.choose(value)))
-            left, here, right = (int(looked[np.clip(at + d, 0, looked.size - 1)]) for d in (-1, 0, 1))
-            new = np.unique([(left + here) // 2, (here + right + 1) // 2])
-            new = new[np.isnan(value[new])]
-            if not new.size:
-                return value
-            fill(new)
+def _repeated(judged: Judged, system: System, sizes: IntArray) -> BestSize:
+    """The order by reliability over the length on the best size, until that no longer changes."""
+    over = float(judged.job.time(sizes[-1:])[0])
+    best: BestSize | None = None
+    last: IntArray | None = None
+    for _ in range(_ROUNDS):
+        order = most_reliable_first(system, over)[: sizes[-1] + system.tolerance]
+        if last is not None and np.array_equal(order, last):
+            break
+        curve = _curve(judged, system, order, sizes, over)
+        if best is None or curve.log_expected[curve.place] < best.log_expected[best.place]:
+            best = curve
+        new = float(curve.lengths[curve.place])
+        if abs(np.log(new / over)) < _SAME:
+            break
+        over, last = new, order
+    assert best is not None
+    return best
 
 
-def _attempts(table: HazardTable, sizes: IntArray, lengths: FloatArray) -> Attempts:
-    return attempts(lambda rows, x: table(sizes[rows] - 1, x), lengths, tolerance=1e-8, levels=3)
+def _curve(judged: Judged, system: System, order: IntArray, sizes: IntArray, horizon: float) -> BestSize:
+    """Expected completion times on these numbers of the first nodes of one order."""
+    found = judged.expected(system, order, sizes)
+    kept, place = ~np.isnan(found.log_expected), judged.choose(found.log_expected)
+    return BestSize(
+        system, judged.job, sizes[kept], found.lengths[kept], found.log_expected[kept], np.exp(-found.hazard)[kept],
+        found.lost[kept], found.every[kept], order, int(np.count_nonzero(kept[:place])), judged.rule,
+        judged.convention, judged.after_failure, horizon,
+    )  # fmt: skip
 
 
 def _with_limits(
-    best: BestSize, settings: _Settings, level: float, n_draws: int, rng: int | np.random.Generator | None
+    best: BestSize, judged: Judged, level: float, n_draws: int, rng: int | np.random.Generator | None
 ) -> BestSize:
     places = np.arange(best.sizes.size)
     if best.sizes.size > _MOST_DRAWN:
         near = np.clip(best.place + np.arange(-6, 7), 0, places[-1])
         net = np.geomspace(1, best.sizes.size, _MOST_DRAWN - near.size).round().astype(int) - 1
         places = np.unique(np.concatenate([net, near]))
-    sizes, lengths = best.sizes[places], best.lengths[places]
+    sizes, lengths, every = best.sizes[places], best.lengths[places], best.checkpoint_every[places]
     drawn = best.system.drawn(n_draws, rng)
-    logs = np.array([settings.expected(one, best.order, sizes, lengths)[0] for one in drawn])
+    logs = np.array([judged.expected(one, best.order, sizes, every).log_expected for one in drawn])
     low, high = limits_of_draws(best.system, best.log_expected[places], logs, np.log(lengths), level)
     share_best = np.bincount(np.nanargmin(logs, axis=1), minlength=sizes.size) / logs.shape[0]
     table = pd.DataFrame({"nodes": sizes, "low": low, "high": high, "best": share_best})

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.jobs.checkpoint import Checkpoint, expected_exponential
 from relfit.numeric.quadrature import gauss_legendre
 
-__all__ = ["Attempts", "attempts", "expected_time", "log_expected_time", "log_expm1"]
+__all__ = ["Attempts", "attempts", "best_checkpoint", "expected_time", "log_expected_time", "log_expm1"]
 
 Hazards = Callable[[IntArray, FloatArray], FloatArray]
 """Rows (r,) of systems and horizons (r, m) in, cumulative hazards (r, m) out."""
@@ -113,6 +113,47 @@ def log_expected_time(
             )
             return float(np.log(expected))
         return float(np.log(_walk_back(first, again, work, checkpoint, restart, last_save)))
+
+
+def best_checkpoint(
+    first: TimeToFailure, work: float, checkpoint: Checkpoint, restart: float, later: TimeToFailure, near: float
+) -> tuple[Checkpoint, float]:
+    """The checkpoint with equal segments whose number gives the least expected time, and the log of that time.
+
+    Numbers of segments are doubled and halved from that of an interval of `near` hours, then the gaps beside the best
+    are halved until they are a fiftieth of it.
+
+    Raises
+    ------
+    ArgumentError
+        When a save takes no time: then the job saves best as often as it can.
+    """
+    need_time_to_save(checkpoint)
+    logs: dict[int, float] = {}
+
+    def look(*numbers: int) -> int:
+        for n in {max(number, 1) for number in numbers} - set(logs):
+            logs[n] = log_expected_time(first, work, replace(checkpoint, every=work / n), restart, later)
+        return min(logs, key=lambda n: (logs[n], n))
+
+    start = max(round(work / near), 1)
+    best = look(start // 2, start, 2 * start)
+    while best in (min(logs), max(logs)) and (best > 1 or max(logs) == 1) and len(logs) < 40:
+        best = look(best // 2, 2 * best)
+    while True:
+        below = max((n for n in logs if n < best), default=best)
+        above = min((n for n in logs if n > best), default=best)
+        if above - below <= max(2, best // 25):
+            return replace(checkpoint, every=work / best), logs[best]
+        best = look((below + best) // 2, (best + above + 1) // 2)
+
+
+def need_time_to_save(checkpoint: Checkpoint) -> None:
+    """Reject a save that takes no time where the best interval is asked for."""
+    if not checkpoint.save > 0.0:
+        raise ArgumentError(
+            "a save that takes no time has no best interval", remedy="say how long a save takes, or give every"
+        )
 
 
 def hazards_of(life: TimeToFailure) -> Hazards:

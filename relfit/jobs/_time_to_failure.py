@@ -20,7 +20,7 @@ from relfit.families import Exponential
 from relfit.families.distribution import Distribution
 from relfit.numeric.quadrature import gauss_legendre
 
-__all__ = ["TimeToFailure", "time_to_failure"]
+__all__ = ["TimeToFailure", "has_constant_rates", "time_to_failure"]
 
 _NODES, _WEIGHTS = gauss_legendre(16)
 _LEVELS = np.concatenate([[1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7], np.arange(1.0, 4.0, 0.5),
@@ -219,7 +219,12 @@ def _of_system(system: Any) -> TimeToFailure:
     def hazard(time: FloatArray) -> FloatArray:
         return np.asarray(system.hazard(np.asarray(time, dtype=np.float64)), dtype=np.float64)
 
-    parts = system.components
-    plain = not system.tolerance and system.racks is None and system.common is None
-    constant = plain and all(getattr(part.family, "name", "") == "exponential" for part in parts)
-    return TimeToFailure(log_sf, hazard, draw, int(system.n_nodes), float(system.hazard(1.0)) if constant else np.nan)
+    rate = float(system.hazard(1.0)) if has_constant_rates(system) else np.nan
+    return TimeToFailure(log_sf, hazard, draw, int(system.n_nodes), rate)
+
+
+def has_constant_rates(system: Any) -> bool:
+    """Whether the failure rate of a system never changes: nodes, racks and common causes are all exponential."""
+    parts = [*system.components, *(part for events in (system.racks, system.common) if events is not None
+                                   for part in events.components)]  # fmt: skip
+    return not system.tolerance and all(getattr(part.family, "name", "") == "exponential" for part in parts)

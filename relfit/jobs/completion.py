@@ -6,7 +6,7 @@ Reliability-aware allocation, chapter 6, whose time lost to a failure is replace
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,9 +18,17 @@ from relfit.arguments import durations, share
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.fitting import PooledFit
-from relfit.jobs._expected_time import Attempts, attempts, hazards_of, log_expected_time, log_expm1
+from relfit.jobs._expected_time import (
+    Attempts,
+    attempts,
+    best_checkpoint,
+    hazards_of,
+    log_expected_time,
+    log_expm1,
+    need_time_to_save,
+)
 from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
-from relfit.jobs.checkpoint import Checkpoint, slowdown_exponential
+from relfit.jobs.checkpoint import Checkpoint, best_interval, slowdown_exponential
 from relfit.jobs.completion_distribution import RestartDistribution, simulated_times
 from relfit.jobs.speedup import Speedup, as_speedup
 from relfit.results import Result
@@ -51,7 +59,7 @@ class Job:
     restart : float or duration
         Time from a failure to the next start (before the restore of a checkpoint).
     checkpoint : Checkpoint, optional
-        Without one every attempt begins from zero.
+        Without one every attempt begins from zero. Without ``every`` the best is looked for, on any number of nodes.
 
     Examples
     --------
@@ -72,8 +80,10 @@ class Job:
         if not (math.isfinite(pause) and pause >= 0.0):
             raise ArgumentError(f"restart takes {pause:g} hours", remedy="it must be finite and not negative")
         plan = self.checkpoint
-        if plan is not None and not (isinstance(plan, Checkpoint) and plan.every is not None):
+        if plan is not None and not isinstance(plan, Checkpoint):
             raise ArgumentError(f"checkpoint is {plan!r}", remedy="give Checkpoint(every, save, restore) or None")
+        if plan is not None and plan.every is None:
+            need_time_to_save(plan)
         for name, value in (("work", total), ("speedup", law), ("restart", pause)):
             object.__setattr__(self, name, value)
 
@@ -241,7 +251,7 @@ def completion_time(
     restart : float or duration
         Time from a failure to the next start.
     checkpoint : Checkpoint, optional
-        How the job saves its state; it begins from zero without.
+        How the job saves its state; it begins from zero without. Without ``every`` the best is looked for.
     size : int, optional
         Nodes that the work is spread over, where it is fewer than `system` has (the others are spares).
     convention : {"exact", "paper"}
@@ -288,6 +298,7 @@ def completion_time(
     length = float(job.time(nodes))
     first, later = _lives(system, after_failure)
     once = attempts(hazards_of(first), [length])
+    job = _with_interval(job, system, first, later, length, float(once.hazard[0]), convention)
     log_expected = _log_expected(system, first, later, job, length, once, convention)
     low = high = None
     if level is not None:
@@ -335,11 +346,34 @@ def check_names(convention: str, after_failure: str) -> None:
         raise ArgumentError("the paper's convention knows only after_failure='same'", remedy="use convention='exact'")
 
 
-def expected_paper(mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint, restart: float) -> FloatArray:
+def expected_paper(
+    mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint, restart: float, every: npt.ArrayLike | None = None
+) -> FloatArray:
     """Expected hours by the efficiency of the sparing paper, appendix C: saves and restores meet no failure."""
     work = np.asarray(length, dtype=np.float64)
     costs = plan.save, plan.restore, restart
-    return work * slowdown_exponential(np.asarray(mttf), np.minimum(plan.every, work), *costs, exposed=())
+    every = plan.every if every is None else every
+    return work * slowdown_exponential(np.asarray(mttf), np.minimum(every, work), *costs, exposed=())
+
+
+def _with_interval(
+    job: Job, system: System, first: TimeToFailure, later: TimeToFailure, length: float, hazard: float, convention: str
+) -> Job:
+    """The job with the best hours of work between two saves, where it does not say them."""
+    plan = job.checkpoint
+    if plan is None or plan.every is not None:
+        return job
+    if convention == "paper":
+        every = best_interval(system.mttf(), plan.save, plan.restore, job.restart, exposed=())
+        return replace(job, checkpoint=replace(plan, every=min(float(every), length)))
+    near = float(young(length, hazard, plan.save))
+    return replace(job, checkpoint=best_checkpoint(first, length, plan, job.restart, later, near)[0])
+
+
+def young(length: npt.ArrayLike, hazard: npt.ArrayLike, save: float) -> FloatArray:
+    """Young's interval for the mean failure rate over the length of a job, hours; at most the length."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.minimum(np.sqrt(2.0 * save * np.asarray(length) / np.asarray(hazard)), length))
 
 
 def _lives(system: System, after_failure: str) -> tuple[TimeToFailure, TimeToFailure]:
@@ -358,10 +392,11 @@ def _log_expected(
     """Log of the expected completion time."""
     if convention == "exact":
         return log_expected_time(first, length, job.checkpoint, job.restart, later)
-    if job.checkpoint is None:
+    plan = job.checkpoint
+    if plan is None:
         return float(once.log_expected_paper(job.restart, system.mttf())[0])
     with np.errstate(divide="ignore"):
-        return float(np.log(expected_paper(system.mttf(), length, job.checkpoint, job.restart)))
+        return float(np.log(expected_paper(system.mttf(), length, plan, job.restart)))
 
 
 def _failures(first: TimeToFailure, later: TimeToFailure, job: Job, length: float, once: Attempts) -> float:

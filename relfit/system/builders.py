@@ -101,9 +101,9 @@ def system_from_log(
     ----------
     log : FailureLog
     at : str, datetime or pandas.Timestamp, optional
-        End of the window when left out. Nodes that were not under observation then are left out.
+        End of the window when left out. Nodes that were not under observation then, or in repair, are left out.
     nodes : sequence of labels, optional
-        All when left out.
+        All that were not in repair then when left out.
     families : str or sequence of str, optional
         To fit: one for pooled nodes, Weibull when left out; else any, and exponential, Weibull, gamma and lognormal
         when left out.
@@ -143,8 +143,9 @@ def system_from_log(
     fits = fit(log.ttf(since=since, until=at), families=names)
     table = ages.reindex(fits.groups)
     present = table["present"].fillna(False).to_numpy(dtype=bool)
+    down = table["down"].fillna(False).to_numpy(dtype=bool)
     if nodes is None:
-        nodes = list(fits.groups[present])
+        nodes = list(fits.groups[present & ~down])
     origin: Fits | PooledFit = _pooled_fleet(fits, names[0]) if pooled else fits
     components, labels, sources, kept = _chosen(origin, nodes, names[0] if pooled else family, "aicc", missing)
     # sources is -1 where the fleet's distribution stands in for a node's own, so go by the labels
@@ -152,12 +153,12 @@ def system_from_log(
     values, counts = np.unique(places, return_counts=True)
     if values.size < places.size:
         raise ArgumentError(f"node {fits.groups[int(values[counts > 1][0])]!r} is given twice")
-    absent = np.flatnonzero(~present[places])
-    if absent.size:
-        raise DataError(
-            f"node {labels[int(absent[0])]!r} was not under observation then",
-            remedy="leave it out, or choose another time",
-        )
+    for there, what in ((present, "was not under observation then"), (~down, "was in repair then")):
+        absent = np.flatnonzero(~there[places])
+        if absent.size:
+            raise DataError(
+                f"node {labels[int(absent[0])]!r} {what}", remedy="leave it out, or choose another time"
+            )
     own = ages_in_hours(table["age"].to_numpy()[places], places.size, labels, longest=None)
     return System.of_components(components, own, names=labels, sources=sources, origin=origin, **options)
 
@@ -345,9 +346,10 @@ def ages_of_log(log: FailureLog, at: Any = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Indexed by system and node: ``age`` in hours; ``failed`` (whether it failed before; an age without a failure
-        is a lower limit unless the node was watched from its first day); ``down`` (whether an outage was going on);
-        ``present`` (watched at that instant).
+        Indexed by system and node: ``age`` in hours, 0 for a node in repair, which starts anew; ``failed`` (whether it
+        failed before; an age without a failure is a lower limit unless the node was watched from its first day);
+        ``down`` (whether an outage was going on; a last outage without a known end still is, in a log that knows
+        ends); ``present`` (watched at that instant).
 
     Raises
     ------
@@ -381,11 +383,14 @@ def ages_of_log(log: FailureLog, at: Any = None) -> pd.DataFrame:
     down = np.zeros(size, dtype=np.bool_)
     going = before & (outages.end > now)
     going |= before & outages.end_cut & (outages.end >= now)
+    if outages.end_known.any():
+        is_last = np.append(outages.code[1:] != outages.code[:-1], True)[: outages.code.size]
+        going |= before & ~outages.end_known & is_last
     down[outages.code[going]] = True
     begun = np.where(failed, last, outages.entered)
     return pd.DataFrame(
         {
-            "age": np.maximum(now - begun, 0) / NANOSECONDS_PER_HOUR,
+            "age": np.where(down, 0, np.maximum(now - begun, 0)) / NANOSECONDS_PER_HOUR,
             "failed": failed,
             "down": down,
             "present": (outages.entered <= now) & (outages.left >= now),

@@ -34,6 +34,16 @@ def test_json_with_a_measured_table_and_checkpoints(capsys, tmp_path) -> None:
     assert found["job"]["checkpoint"]["every"] == 4.0
 
 
+def test_the_interval_is_looked_for_and_sizes_have_ends_and_spares(capsys) -> None:
+    job = [*JOB[:4], "--work", "500h", "--parallel-fraction", "0.99", "--save", "5min", "--tolerate", "2"]
+    assert main([*job, "--k-min", "20", "--k-max", "40", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["sizes"][0] == 20
+    assert len(found["nodes"]) == found["best"] + 2
+    assert len(found["checkpoint_every"]) == len(found["sizes"])
+    assert "saving every" in found["findings"][0]
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [
@@ -41,7 +51,7 @@ def test_json_with_a_measured_table_and_checkpoints(capsys, tmp_path) -> None:
         (["--parallel-fraction", "89.5"], "did you mean 0.895"),
         (["--speedup", "moore"], "--speedup 'moore'"),
         (["--parallel-fraction", "0.9", "--restart", "soon"], "--restart 'soon'"),
-        (["--parallel-fraction", "0.9", "--save", "5min"], "--checkpoint-every"),
+        (["--parallel-fraction", "0.9", "--restore", "5min"], "--restore needs --save"),
         (["--parallel-fraction", "0.9", "--rule", "last"], "--rule 'last'"),
         (["--parallel-fraction", "0.9", "--k-max", "9999"], "--k-max 9999"),
         (["--speedup", "table"], "--table FILE"),

@@ -8,6 +8,7 @@ from papers.printed import printed_table
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Lognormal, Weibull
 from relfit.jobs import Amdahl, Checkpoint, Gustafson, best_size, completion_time, ra_opt
+from relfit.jobs.size_curve import Judged
 from relfit.system import System
 
 
@@ -84,9 +85,7 @@ def test_rules_and_ties() -> None:
 
 
 def test_nodes_are_added_while_the_time_does_not_grow() -> None:
-    from relfit.jobs._best_size import _Settings
-
-    first, least = (_Settings(None, rule, "exact", "same") for rule in ("first", "least"))
+    first, least = (Judged(None, rule, "exact", "same") for rule in ("first", "least"))
     curve = np.log([5.0, 3.0, 3.0, 2.0, 4.0, 1.0])
     assert first.choose(curve) == 3
     assert least.choose(curve) == 5
@@ -148,6 +147,94 @@ def test_bad_input(settings, text) -> None:
         best_size(fleet(6, 2), 100.0, Amdahl(0.9), **settings)
 
 
-def test_systems_that_tolerate_failures_are_rejected() -> None:
-    with pytest.raises(ArgumentError, match="tolerates 1"):
-        best_size(fleet(6, 2, tolerance=1), 100.0)
+def simulated_mean(draw, length: float, plan: Checkpoint, restart: float, runs: int, rng) -> tuple[float, float]:
+    """Mean completion time and its standard error: runs side by side, ``draw(n)`` times to the next failure."""
+    clock, done = np.zeros(runs), np.zeros(runs)
+    first, going = np.ones(runs, dtype=bool), np.arange(runs)
+    while going.size:
+        life, read = draw(going.size), np.where(first[going], 0.0, plan.restore)
+        left = length - done[going]
+        saves = np.ceil(left / plan.every * (1 - 1e-12)) - 1
+        end = read + left + saves * plan.save
+        ends = life >= end
+        kept = np.clip(np.floor((life - read) / (plan.every + plan.save)), 0, saves) * plan.every
+        clock[going] += np.where(ends, end, life + restart)
+        done[going] += np.where(ends, left, kept)
+        first[going] = False
+        going = going[~ends]
+    return float(clock.mean()), float(clock.std() / np.sqrt(runs))
+
+
+def test_common_causes_and_racks_that_age_are_not_taken_at_the_hazard_of_their_first_hour() -> None:
+    rng = np.random.default_rng(5)
+    plan = Checkpoint("4h", "6min", "10min")
+    system = System(
+        Exponential(np.full(100, 1 / 3000.0)), common={"power": (Weibull(0.3, 2000.0), 0.0)},
+        racks=np.arange(100) // 20, rack_lives=Weibull(0.5, 5000.0),
+    )  # fmt: skip
+    best = best_size(system, "2000h", Amdahl(0.999), restart="24h", checkpoint=plan, order="given")
+    for k in (1, 40, 100):
+        one = best.completion(k)
+        assert best.expected[best.sizes == k] == pytest.approx(one.expected, rel=1e-6)
+
+    def draw(size: int) -> np.ndarray:
+        common = 2000.0 * rng.standard_exponential(size) ** (1 / 0.3)
+        racks = 5000.0 * (rng.standard_exponential((5, size)) ** 2).min(axis=0)
+        return np.minimum(np.minimum(common, racks), 30.0 * rng.standard_exponential(size))
+
+    mean, error = simulated_mean(draw, float(best.lengths[-1]), plan, 24.0, 20_000, rng)
+    assert best.expected[-1] == pytest.approx(mean, abs=4 * error)
+
+
+def test_sizes_from_k_min_on() -> None:
+    system = System(Weibull(np.full(512, 0.8), 5e4), ages=1e3)
+    plan = Checkpoint("1h", "5min", "5min")
+    best = best_size(system, "100000h", Amdahl(0.9999), checkpoint=plan, k_min=400, k_max=500, order="given")
+    assert best.sizes[0] == 400
+    assert best.best_expected == pytest.approx(best.completion().expected, rel=1e-6)
+    with pytest.raises(ArgumentError, match="k_min is 9 of 6 nodes"):
+        best_size(fleet(6, 2), 100.0, k_min=9)
+
+
+@pytest.mark.parametrize("family", [Exponential(np.full(30, 1 / 900.0)), Weibull(np.full(30, 0.7), 700.0)])
+def test_the_interval_is_chosen_with_the_size(family) -> None:
+    system, costs = System(family), {"restart": "1h", "order": "given"}
+    joint = best_size(system, "900h", Amdahl(0.99), checkpoint=Checkpoint(save="6min", restore="12min"), **costs)
+    fixed = [
+        best_size(system, "900h", Amdahl(0.99), checkpoint=Checkpoint(every, "6min", "12min"), **costs).expected
+        for every in np.geomspace(0.5, 60.0, 40)
+    ]
+    least = np.min(fixed, axis=0)
+    assert np.all(joint.expected <= least * (1 + 2e-4))
+    assert np.all(joint.expected >= least * (1 - 0.01))
+    assert np.ptp(joint.checkpoint_every) > 1.0
+    alone = completion_time(
+        system, "900h", Amdahl(0.99), restart="1h", checkpoint=Checkpoint(save="6min", restore="12min")
+    )
+    assert joint.expected[-1] == pytest.approx(alone.expected, rel=1e-4)
+    assert "saving every" in joint.headline
+    paper = best_size(
+        system, "900h", Amdahl(0.99), checkpoint=Checkpoint(save="6min", restore="12min"), convention="paper", **costs
+    )
+    assert paper.expected[-1] == pytest.approx(paper.completion(30).expected, rel=1e-6)
+    with pytest.raises(ArgumentError, match="no best interval"):
+        best_size(system, "900h", checkpoint=Checkpoint())
+
+
+def test_spares_beside_each_size() -> None:
+    system = fleet(12, 7, tolerance=2)
+    best = best_size(system, "800h", Amdahl(0.95), restart="2h")
+    assert best.sizes.tolist() == list(range(1, 11))
+    assert len(best.nodes) == best.best + 2
+    b, a = (system.components[0].family.parameters()[name][best.order] for name in ("shape", "scale"))
+    age, rng, runs = system.ages[best.order], np.random.default_rng(9), 40_000
+    k = 6
+    one = completion_time(system.take(best.order[: k + 2]), "800h", Amdahl(0.95), restart="2h", size=k)
+    assert best.expected[k - 1] == pytest.approx(one.expected, rel=1e-6)
+    length, total, going = float(best.lengths[k - 1]), np.zeros(runs), np.arange(runs)
+    while going.size:  # the third failure among eight nodes ends an attempt
+        spent = (age[: k + 2] / a[: k + 2]) ** b[: k + 2] + rng.standard_exponential((going.size, k + 2))
+        life = np.sort(a[: k + 2] * spent ** (1 / b[: k + 2]) - age[: k + 2], axis=1)[:, 2]
+        total[going] += np.where(life >= length, length, life + 2.0)
+        going = going[life < length]
+    assert best.expected[k - 1] == pytest.approx(total.mean(), abs=4 * total.std() / np.sqrt(runs))

@@ -12,8 +12,9 @@ from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Weibull
 from relfit.jobs import Checkpoint
+from relfit.jobs.checkpoint import best_interval
 from relfit.planning import Predictor, Scenario, plan_migration
-from relfit.planning.checkpointing.exponential_failures import best_interval, best_waste, waste
+from relfit.planning.checkpointing.exponential_failures import best_waste, waste
 from relfit.planning.migration.prediction import (
     best_predicted_interval,
     break_even_recall,

@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize, stats
 
 from relfit.errors import ArgumentError
-from relfit.planning.checkpointing.exponential_failures import best_interval
+from relfit.jobs.checkpoint import best_interval
 from relfit.planning.sparing.blocks import (
     block_mtbf,
     blocking_probability,

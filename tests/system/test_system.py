@@ -11,6 +11,8 @@ from scipy import stats
 import relfit as rf
 from relfit import ArgumentError, DataError, System
 from relfit.families import FAMILIES, CompetingRisks, Exponential, Gamma, Lognormal, Weibull
+from relfit.system import ages_of_log
+from tests.factories import make_log
 from tests.families.cases import PARAMETERS
 from tests.system.exact import excess
 
@@ -379,3 +381,26 @@ def test_notes_of_ages_far_above_the_lives():
     assert rf.system_from_fits(fits, nodes=2, ages=700.0).notes == ()
     assert "node 1 has an age of 9000 h" in rf.system_from_fits(fits, nodes=2, ages=[90.0, 9000.0]).notes[0]
     assert System(Weibull(0.8, 10.0), ages=1e5).notes == ()
+
+
+def test_nodes_in_repair_are_not_offered_and_do_not_grow_more_reliable() -> None:
+    log = make_log(
+        [
+            {"node": "up", "start": 10, "end": 12},
+            {"node": "down", "start": 20, "end": 130},
+            {"node": "open", "start": 30, "end": None},
+            {"node": "late", "start": 5, "end": None},
+            {"node": "late", "start": 40, "end": 41},
+            *({"node": f"n{i}", "start": 10 + i, "end": 11 + i} for i in range(9)),
+        ],
+        window=(0, 100),
+    )
+    ages = ages_of_log(log).droplevel("system")
+    assert ages["down"][ages["down"]].index.tolist() == ["down", "open"]
+    assert ages.loc[["up", "down", "open", "late"], "age"].tolist() == [90.0, 0.0, 0.0, 60.0]
+    offered = rf.system_from_log(log, pooled=False, families="exponential")
+    assert set(offered.names) == {"up", "late", *(f"n{i}" for i in range(9))}
+    with pytest.raises(DataError, match="'down' was in repair then"):
+        rf.system_from_log(log, nodes=["up", "down"], pooled=False, families="exponential")
+    never_ends = make_log([{"node": "a", "start": 10}, {"node": "b", "start": 20}])
+    assert not ages_of_log(never_ends)["down"].any()

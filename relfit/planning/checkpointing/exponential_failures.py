@@ -12,28 +12,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from relfit.arguments import cases, durations
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
-from relfit.jobs.checkpoint import BOTH, cost_of_failure, slowdown_exponential
+from relfit.jobs.checkpoint import BOTH, best_interval, slowdown_exponential
 
 __all__ = [
-    "best_interval",
     "best_waste",
     "costs_of",
     "daly_interval",
     "first_order_best_waste",
     "least_mtbf",
-    "mu_times_root",
     "slowdown",
     "waste",
     "young_interval",
 ]
-
-_TERMS = np.arange(2.0, 24.0)
-_SERIES = (_TERMS - 1.0) * np.exp(-special.gammaln(_TERMS + 1.0))
 
 
 class _Costs(NamedTuple):
@@ -151,29 +145,6 @@ def waste(mtbf: Any, every: Any, save: Any, restore: Any = 0.0, restart: Any = 0
         return 1.0 - 1.0 / slowdown(mtbf, every, save, restore, restart, **how)
 
 
-def best_interval(
-    mtbf: Any, save: Any, restore: Any = 0.0, restart: Any = 0.0, *, exposed: tuple[str, ...] = BOTH
-) -> FloatArray:
-    """Hours of work between two saves that minimise the expected time; exact, by Lambert's W.
-
-    With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, whatever restore and restart are. Else, with ``A`` the
-    mean time from one failure to the next and from there to the end of the restore, ``w = mu (1 + W0((C/A - 1)/e))``.
-
-    Examples
-    --------
-    >>> best_interval(["24h", "6h", "15min"], "5min").round(4).tolist()
-    [1.9448, 0.9452, 0.1528]
-
-    The sparing paper's form, with failures neither in saves nor in restores:
-
-    >>> best_interval(24, "5min", "10min", exposed=()).round(4).tolist()
-    1.9399
-    """
-    c, r, d = costs_of(save, restore, restart)
-    mu, c, r, d = cases(mtbf=durations("mtbf", mtbf, zero=False, infinite=True), save=c, restore=r, restart=d)
-    return mu_times_root(mu, c, cost_of_failure(mu, r, d, exposed), "save" in exposed)
-
-
 def best_waste(mtbf: Any, save: Any, restore: Any = 0.0, restart: Any = 0.0, **how: Any) -> FloatArray:
     """Waste at `best_interval`; 1 where no interval gives progress that a float can hold.
 
@@ -183,21 +154,3 @@ def best_waste(mtbf: Any, save: Any, restore: Any = 0.0, restart: Any = 0.0, **h
     [0.2616, 1.0, 1.0]
     """
     return waste(mtbf, best_interval(mtbf, save, restore, restart, **how), save, restore, restart, **how)
-
-
-def mu_times_root(mu: FloatArray, c: FloatArray, cost: FloatArray, exposed: bool) -> FloatArray:
-    """``mu x`` with x the root of ``(1 - x) exp(x) = (1 - k) exp(-C/mu)``, accurate for short saves too."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        q = -np.expm1(-c / mu) if exposed else c / cost  # 1 - (1 - x) exp(x)
-        p = np.sqrt(2.0 * q)
-        near = p - p * p / 3.0 + 11.0 / 72.0 * p**3
-        far = 1.0 + np.real(np.asarray(special.lambertw((q - 1.0) / np.e)))  # type: ignore[call-overload]
-        x = np.where(q < 0.01, near, far)
-        for _ in range(3):
-            small = np.minimum(x, 0.5)
-            series = (small[..., None] ** _TERMS * _SERIES).sum(axis=-1)
-            value = np.where(x < 0.5, series, 1.0 - (1.0 - x) * np.exp(x))
-            step = (value - q) / (x * np.exp(x))
-            x = np.where((x > 0.0) & np.isfinite(step), x - step, x)
-        root = np.where(np.isinf(mu), np.where(c > 0.0, np.inf, 0.0), mu * x)
-    return np.where(c == 0.0, 0.0, root)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from relfit.arguments import durations
 from relfit.arrays import FloatArray
 from relfit.jobs import Checkpoint, TimeToFailure, time_to_failure
-from relfit.planning.checkpointing.exponential_failures import best_interval
+from relfit.jobs.checkpoint import best_interval
 
 __all__ = ["LEAST_PROGRESS", "BestFixed", "best_fixed_interval", "lattice_sum", "renewal_waste"]
 

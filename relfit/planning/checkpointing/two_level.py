@@ -17,7 +17,8 @@ import pandas as pd
 from relfit.arguments import cases, durations, share, whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
-from relfit.planning.checkpointing.exponential_failures import best_interval, costs_of
+from relfit.jobs.checkpoint import best_interval
+from relfit.planning.checkpointing.exponential_failures import costs_of
 from relfit.results import Result
 from relfit.text import duration, percent
 

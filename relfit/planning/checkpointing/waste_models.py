@@ -9,6 +9,7 @@ import numpy as np
 
 from relfit.arrays import FloatArray
 from relfit.jobs import Checkpoint, TimeToFailure
+from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste
 
@@ -73,10 +74,10 @@ class ExponentialWaste:
     def _best(self, mu: FloatArray) -> FloatArray:
         plan = self.checkpoint
         if plan.slowed == 1.0:
-            return exact.best_interval(mu, plan.save, plan.restore, self.restart, exposed=plan.exposed)
+            return best_interval(mu, plan.save, plan.restore, self.restart, exposed=plan.exposed)
         if plan.save == 0.0:
             return np.zeros(mu.shape)
-        guess = exact.best_interval(mu, plan.save)
+        guess = best_interval(mu, plan.save)
         low, high = np.log(guess)[..., None] - 9.0, np.log(guess)[..., None] + 4.0
         where = low
         for _ in range(7):

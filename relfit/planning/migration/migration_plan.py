@@ -12,7 +12,8 @@ from relfit.arguments import durations, share, whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
-from relfit.planning.checkpointing.exponential_failures import best_interval, best_waste
+from relfit.jobs.checkpoint import best_interval
+from relfit.planning.checkpointing.exponential_failures import best_waste
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.migration.prediction import (
     Predictor,

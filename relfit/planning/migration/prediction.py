@@ -16,7 +16,8 @@ import numpy as np
 
 from relfit.arguments import cases, durations, share
 from relfit.arrays import FloatArray
-from relfit.planning.checkpointing.exponential_failures import best_waste, mu_times_root
+from relfit.jobs.checkpoint import mu_times_root
+from relfit.planning.checkpointing.exponential_failures import best_waste
 
 __all__ = ["Predictor", "best_predicted_interval", "break_even_recall", "predicted_waste"]
 

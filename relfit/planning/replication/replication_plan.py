@@ -12,7 +12,7 @@ from relfit.arguments import durations, share, whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
-from relfit.planning.checkpointing.exponential_failures import best_interval
+from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.plan import Plan, limits

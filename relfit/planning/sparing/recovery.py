@@ -12,7 +12,7 @@ from scipy import special, stats
 from relfit.arguments import durations, whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
-from relfit.planning.checkpointing.exponential_failures import best_interval
+from relfit.jobs.checkpoint import best_interval
 from relfit.planning.sparing.blocks import blocking_probability, job_blocked
 
 __all__ = ["LOSSES", "Recovery", "losses"]
