@@ -27,7 +27,7 @@ from relfit.planning import (
 
 __all__ = ["CLUSTER", "FAILURES", "PERFORMANCE", "RECOVERY", "STRATEGIES", "cells", "table_1"]
 
-CLUSTER = Cluster(zones=4, racks=256, trays=36, gpus=2, group=2304)
+CLUSTER = Cluster(zones=4, racks=256, trays=36, gpus=2, group=2304, shared_racks=False)  # blocks fail independently
 FAILURES = DeviceFailures(mtbf_tray=20_000, mtbf_rack=10_000, mttr=24)
 RECOVERY = Recovery(checkpoint_every="250s", save="50ms", detection="60s", restart="6min")
 PERFORMANCE = Performance(

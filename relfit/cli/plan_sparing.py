@@ -228,7 +228,8 @@ def sparing(
             best, evaluation = int(plan.best), plan
             needed = planning.spare_blocks_needed(
                 evaluation.block_mtbf[best], evaluation.failures.mttr, blocking, blocks=int(evaluation.blocks[best]),
-                zones=cluster.zones,
+                zones=cluster.zones, racks=cluster.racks if cluster.shared_racks else None,
+                mtbf_rack=evaluation.failures.mtbf_rack,
             )  # fmt: skip
             shown.document["blocking"] = needed
             shown.findings.append(f"For blocks of {evaluation.labels[best]} GPUs: {needed.headline}")
@@ -296,7 +297,7 @@ def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: 
     lives = rf.simulation.DeviceTimes.of_parameters(file.parameters) if calibrated else evaluation.failures
     run = rf.simulation.simulate_sparing(
         evaluation.cluster, chosen, lives, evaluation.recovery, years=years, rng=draws.seed, level=draws.level,
-        whole_block_repairs=False, separate_racks=False, undisturbed_recovery=False,
+        whole_block_repairs=False, undisturbed_recovery=False,
     )  # fmt: skip
     shown.add("simulation", run)
     shown.pictures.append(("simulation", partial(rf.plot, run)))
@@ -315,6 +316,7 @@ def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output) -> No
     head = (
         f"Planned for {plan.cluster.total_gpus:,} GPUs: a tray fails every "
         f"{float(failures.mtbf_tray):.6g} h, a rack {rack}, a repair takes {float(failures.mttr):.6g} h."
+        + ("" if plan.cluster.shared_racks else " Blocks of one rack are taken to fail independently.")
     )
     empty = [name for name in _COLUMNS if name.endswith("_percent") and not table[name].abs().max() > 5e-4]
     few = table[[name for name in _COLUMNS if name not in empty]].head(_ROWS).rename(columns=_COLUMNS)

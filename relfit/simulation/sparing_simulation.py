@@ -275,7 +275,7 @@ def simulate_sparing(
     recovery: Recovery | None = None,
     *,
     whole_block_repairs: bool = True,
-    separate_racks: bool = True,
+    separate_racks: bool | None = None,
     undisturbed_recovery: bool | None = None,
     years: float = 10.0,
     n_resamples: int = 8,
@@ -300,9 +300,9 @@ def simulate_sparing(
         A `checkpoint_every` of None is the best by the closed form.
     whole_block_repairs : bool
         True (the closed form): one repair restores all trays of a block. False: every tray is repaired by itself.
-    separate_racks : bool
-        True (the closed form): every block fails by itself at the rate of a rack. False: racks take all their blocks
-        down together. Needs to be True when `whole_block_repairs` is.
+    separate_racks : bool, optional
+        True: every block fails by itself at the rate of a rack. False: racks take all their blocks down together. Needs
+        to be True when `whole_block_repairs` is, and then is when left out; else as `cluster` says.
     undisturbed_recovery : bool
         True: failures during detection and restart cost nothing. False: they start it again. As `recovery` says when
         left out, which is what the closed form takes too.
@@ -340,6 +340,8 @@ def simulate_sparing(
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
     if len(strategy) != 1:
         raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
+    if separate_racks is None:
+        separate_racks = whole_block_repairs or not cluster.shared_racks
     if whole_block_repairs and not separate_racks:
         raise ArgumentError(
             "whole_block_repairs go with separate_racks", remedy="set whole_block_repairs=False to share racks"

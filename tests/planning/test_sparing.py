@@ -45,7 +45,10 @@ def test_table_1_without_roundings() -> None:
 
 def random_case(rng: np.random.Generator) -> tuple[Cluster, DeviceFailures, Recovery]:
     trays = int(rng.choice([1, 2, 3, 4, 6]))
-    cluster = Cluster(int(rng.integers(1, 4)), int(rng.integers(2, 12)), trays, int(rng.choice([1, 2, 4])))
+    cluster = Cluster(
+        int(rng.integers(1, 4)), int(rng.integers(2, 12)), trays, int(rng.choice([1, 2, 4])),
+        shared_racks=bool(rng.random() < 0.5),
+    )  # fmt: skip
     if rng.random() < 0.5:
         cluster = replace(
             cluster, group=int(rng.integers(1, 9)) * cluster.gpus, partial_groups=bool(rng.random() < 0.5)
@@ -60,7 +63,7 @@ def random_case(rng: np.random.Generator) -> tuple[Cluster, DeviceFailures, Reco
 
 
 def brute_force(cluster: Cluster, failures: DeviceFailures, recovery: Recovery) -> float:
-    """The highest CETT over every block size, spare tray, spare block and period; the paper's formulas written out."""
+    """The highest CETT over every block size, spare tray, spare block and period; all formulas written out."""
     best = 0.0
     tray, rack, mttr = float(failures.mtbf_tray), float(failures.mtbf_rack), float(failures.mttr)
     wait = recovery.detection + recovery.restart
@@ -82,10 +85,13 @@ def brute_force(cluster: Cluster, failures: DeviceFailures, recovery: Recovery) 
                 time = ahead * (1 + life / mttr) + life
                 ahead = time
             q = mttr / (mttr + 1 / (1 / rack + 1 / time))
+            together = cluster.trays // size if cluster.shared_racks else 1
+            r = mttr / (mttr + rack) if together > 1 else 0.0
+            law = law_of_racks(total // together, together, (q - r) / (1 - r), r)
             for spare in range(total):
                 if (total - spare) % unit:
                     continue
-                rate = (total - spare) * cluster.zones * (1 / rack + (size - idle) / tray)
+                rate = (total - spare) * cluster.zones * (1 / (rack * together) + (size - idle) / tray)
                 down = np.expm1(min(rate * wait, 460)) / rate if recovery.disturbed else wait
 
                 def efficiency(period: float, rate: float = rate, down: float = down) -> float:
@@ -101,15 +107,19 @@ def brute_force(cluster: Cluster, failures: DeviceFailures, recovery: Recovery) 
                     running = -float(top.fun)
                 else:
                     running = efficiency(recovery.checkpoint_every)
-                open_ = stats_cdf(spare, total, q) ** cluster.zones
+                open_ = float(law[: spare + 1].sum()) ** cluster.zones
                 best = max(best, (1 - spare / total) * (1 - idle / size) * open_ * running * filled)
     return best
 
 
-def stats_cdf(spare: int, total: int, q: float) -> float:
-    from scipy import special
-
-    return 1.0 if spare >= total else float(special.bdtr(spare, total, q))
+def law_of_racks(racks: int, blocks: int, own: float, down: float) -> np.ndarray:
+    """Probability of each number of blocks down: one rack after another, each with all its blocks or some of them."""
+    one = (1 - down) * stats.binom.pmf(np.arange(blocks + 1), blocks, own)
+    one[-1] += down
+    law = np.ones(1)
+    for _ in range(racks):
+        law = np.convolve(law, one)
+    return law
 
 
 def test_optimiser_agrees_with_exhaustive_search() -> None:
@@ -414,10 +424,6 @@ def test_bad_input_is_one_clear_line(make: object, said: str) -> None:
     with pytest.raises(ArgumentError, match=said) as caught:
         make()  # type: ignore[operator]
     assert "\n" not in str(caught.value)
-
-
-def test_binomial_cdf_of_the_helper() -> None:
-    assert stats_cdf(2, 9, 0.3) == pytest.approx(stats.binom.cdf(2, 9, 0.3))
 
 
 def test_names_of_the_room() -> None:

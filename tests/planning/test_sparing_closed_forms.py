@@ -12,8 +12,10 @@ from scipy import optimize, stats
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import best_interval
 from relfit.planning.sparing.blocks import (
+    SharedRacks,
     block_mtbf,
     blocking_probability,
+    blocks_down,
     job_blocked,
     spare_blocks_needed,
     time_to_exhaust,
@@ -98,6 +100,73 @@ def test_spares_needed_are_the_smallest_that_are_enough() -> None:
         if enough.size:
             assert found.probability[i] == pytest.approx(blocked[enough[0]], rel=1e-6, abs=1e-15)
     assert (found.spare_blocks >= 0).sum() > 40
+
+
+def down_of_racks(racks: int, blocks: int, mtbf_own: float, mtbf_rack: float, mttr: float, hours: float) -> np.ndarray:
+    """Share of time with each number of blocks down: racks and blocks that fail and are repaired, in small steps.
+
+    A rack takes its blocks down and brings all of them back; a block in a rack that is down does not fail.
+    """
+    rng, step = np.random.default_rng(2), 0.05 * mttr
+    up, own_up = np.ones((40, racks), dtype=bool), np.ones((40, racks, blocks), dtype=bool)
+    seen = np.zeros(racks * blocks + 1)
+    back, fall, rack_falls = (-np.expm1(-step / mean) for mean in (mttr, mtbf_own, mtbf_rack))
+    for i in range(int(hours / step)):
+        chance = rng.random((40, racks, blocks))
+        own_up = np.where(own_up, chance > fall, chance < back)
+        hit = rng.random((40, racks))
+        repaired = ~up & (hit < back)
+        up = np.where(up, hit > rack_falls, repaired)
+        own_up |= ~up[:, :, None] | repaired[:, :, None]
+        if i > 200:
+            down = np.where(up, (~own_up).sum(axis=2), blocks).sum(axis=1)
+            seen += np.bincount(down, minlength=seen.size)
+    return seen / seen.sum()
+
+
+def test_blocks_of_a_rack_go_down_together() -> None:
+    racks, blocks, own, rack, mttr = 10, 20, 1500.0, 1000.0, 5.0
+    seen = down_of_racks(racks, blocks, own, rack, mttr, 60_000.0)
+    down = unavailability(block_mtbf(1, 0, own, rack, mttr), mttr)
+    shared = SharedRacks(np.asarray(blocks), unavailability(rack, mttr))
+    for spare in (1, 7, 20, 24):
+        found = blocking_probability(racks * blocks, spare, down, shared)
+        assert found == pytest.approx(seen[spare + 1 :].sum(), rel=0.08, abs=2e-4)
+    # independent blocks seem to need seven spares
+    needed = spare_blocks_needed(block_mtbf(1, 0, own, rack, mttr), mttr, 0.001, blocks=200)
+    assert int(needed.spare_blocks) == 7
+    assert float(needed.probability) < 0.0004
+    assert seen[8:].sum() == pytest.approx(0.049, abs=0.004)
+    enough = spare_blocks_needed(block_mtbf(1, 0, own, rack, mttr), mttr, 0.001, blocks=200, racks=10, mtbf_rack=rack)
+    assert seen[int(enough.spare_blocks) + 1 :].sum() < 0.0015
+
+
+def test_the_convolution_over_racks_is_exact() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(40):
+        racks, blocks = int(rng.integers(1, 30)), int(rng.integers(2, 9))
+        rack, own = 10 ** rng.uniform(-4, -0.3), 10 ** rng.uniform(-5, -0.3)
+        one = (1 - rack) * stats.binom.pmf(np.arange(blocks + 1), blocks, own)
+        one[-1] += rack
+        law = np.ones(1)
+        for _ in range(racks):
+            law = np.convolve(law, one)
+        shared, q = SharedRacks(np.asarray(blocks), np.asarray(rack)), rack + (1 - rack) * own
+        number = np.arange(racks * blocks + 1)
+        assert blocks_down(number, racks * blocks, q, shared) == pytest.approx(law, rel=1e-8, abs=1e-18)
+        above = np.append(np.cumsum(law[::-1])[::-1][1:], 0.0)
+        assert blocking_probability(racks * blocks, number, q, shared) == pytest.approx(above, rel=1e-8, abs=1e-18)
+
+
+def test_the_paper_s_cluster_of_single_trays_needs_three_times_the_spares() -> None:
+    block, mttr = block_mtbf(1, 0, 20_000.0, 10_000.0, 24.0), 24.0
+    alone = spare_blocks_needed(block, mttr, 0.001, blocks=9216)
+    racked = spare_blocks_needed(block, mttr, 0.001, blocks=9216, racks=256, mtbf_rack=10_000)
+    shared = SharedRacks(np.asarray(36), unavailability(10_000.0, mttr))
+    truth = blocking_probability(9216, int(alone.spare_blocks), unavailability(block, mttr), shared)
+    assert (int(alone.spare_blocks), round(100 * float(alone.probability), 3)) == (52, 0.083)
+    assert 100 * float(truth) == pytest.approx(14.5, abs=0.2)
+    assert int(racked.spare_blocks) == pytest.approx(158, abs=2)
 
 
 def best(rate: float, save: float, down: float) -> float:
@@ -192,6 +261,8 @@ def test_standing_losses_pays_off() -> None:
         (lambda: Recovery(unit=0), "unit"),
         (lambda: spare_blocks_needed(0, 10, 0.1, blocks=4), "mtbf"),
         (lambda: spare_blocks_needed(100, 10, 0.0, blocks=4), "limit"),
+        (lambda: spare_blocks_needed(100, 10, 0.1, blocks=4, racks=3, mtbf_rack=200), "divide into its racks"),
+        (lambda: spare_blocks_needed(100, 10, 0.1, blocks=4, racks=2, mtbf_rack=50), "less often than its rack"),
     ],
 )
 def test_bad_input_is_one_clear_line(make: object, said: str) -> None:

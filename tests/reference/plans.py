@@ -154,7 +154,7 @@ def replication() -> Values:
 @topic()
 def sparing() -> Values:
     """Evaluate, optimise, blocks needed, maps."""
-    cluster = Cluster(zones=4, racks=256, trays=36, gpus=2, group=2304)
+    cluster = Cluster(zones=4, racks=256, trays=36, gpus=2, group=2304, shared_racks=False)
     failures = DeviceFailures(mtbf_tray="20000h", mtbf_rack="10000h", mttr="24h")
     recovery = Recovery(checkpoint_every="250s", save="50ms", detection="60s", restart="6min")
     speed = Performance(PowerHeadroom(exposed=0.228, idle=0.28), TensorParallel(alpha=0.204, baseline=16))

@@ -16,13 +16,16 @@ from scipy import special
 
 from relfit.arguments import durations, share, whole
 from relfit.arrays import FloatArray, IntArray
+from relfit.errors import ArgumentError
 from relfit.results import Result
 from relfit.text import percent
 
 __all__ = [
+    "SharedRacks",
     "SparesNeeded",
     "block_mtbf",
     "blocking_probability",
+    "blocks_down",
     "job_blocked",
     "spare_blocks_needed",
     "time_to_exhaust",
@@ -110,8 +113,34 @@ def unavailability(mtbf: Any, mttr: Any) -> FloatArray:
     return np.asarray(1.0 / (1.0 + ratio))
 
 
-def blocking_probability(blocks: Any, spare_blocks: Any, share_down: Any) -> FloatArray:
-    """Probability that more blocks of a zone are down than it has spares: P(N > R), N binomial(L, q).
+@dataclass(frozen=True, eq=False)
+class SharedRacks:
+    """Racks that take all their blocks down together; arrays broadcast with those of the blocks.
+
+    Attributes
+    ----------
+    blocks : ndarray
+        Blocks per rack; those of a zone are a multiple of it.
+    share_down : ndarray
+        Share of time that a rack is down.
+    """
+
+    blocks: FloatArray
+    share_down: FloatArray
+
+    def own(self, share_down: Any) -> FloatArray:
+        """Probability that a block is down while its rack is up, so that blocks are down for a share of all time."""
+        q, rack = np.asarray(share_down, dtype=np.float64), self.share_down
+        return np.asarray(np.clip((q - rack) / np.maximum(1.0 - rack, 1e-300), 0.0, 1.0))
+
+
+def blocking_probability(
+    blocks: Any, spare_blocks: Any, share_down: Any, racks: SharedRacks | None = None
+) -> FloatArray:
+    """Probability that more blocks of a zone are down than it has spares.
+
+    Independent blocks: P(N > R), N binomial(L, q). Blocks of shared racks: the sum over the number of racks down, with
+    all their blocks, of the binomial of the others.
 
     Parameters
     ----------
@@ -119,11 +148,13 @@ def blocking_probability(blocks: Any, spare_blocks: Any, share_down: Any) -> Flo
         L and R.
     share_down : array_like
         q, the share of time that a block is down. All three broadcast.
+    racks : SharedRacks, optional
+        Each block has a rack of its own when left out, as in the paper.
 
     Returns
     -------
     ndarray
-        From the survival function itself, not as one minus a sum: small probabilities keep all their digits.
+        From survival functions, not as one minus a sum: small probabilities keep all their digits.
 
     Notes
     -----
@@ -133,12 +164,72 @@ def blocking_probability(blocks: Any, spare_blocks: Any, share_down: Any) -> Flo
     --------
     >>> blocking_probability(256, [4, 22, 200], 24 / 550.3).tolist()  # doctest: +ELLIPSIS
     [0.98789..., 0.00094854..., 1.3547...e-218]
+
+    Ten racks of twenty blocks: seven spares do not stand one rack.
+
+    >>> blocking_probability(200, 7, 0.0082, SharedRacks(20, 0.00498)).round(3).tolist()
+    0.049
     """
-    count, spare = np.asarray(blocks, dtype=np.float64), np.asarray(spare_blocks, dtype=np.float64)
-    q = np.asarray(share_down, dtype=np.float64)
-    inside = spare < count
-    tail = special.betainc(np.where(inside, spare + 1.0, 1.0), np.where(inside, count - spare, 1.0), q)
-    return np.asarray(np.where(inside, tail, 0.0))
+    if racks is None:
+        return _above(spare_blocks, blocks, share_down)
+    values = (blocks, spare_blocks, racks.own(share_down), racks.blocks, racks.share_down)
+    count, spare, own, size, rack = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))
+    above = _above(np.floor(spare / size), count / size, rack)  # more racks are down than spares stand in for
+    return np.minimum(above + _over_racks(_above, spare, count, own, size, rack), 1.0)
+
+
+def blocks_down(number: Any, blocks: Any, share_down: Any, racks: SharedRacks | None = None) -> FloatArray:
+    """Probability that just so many blocks of a zone are down; arguments as in `blocking_probability`.
+
+    Examples
+    --------
+    >>> blocks_down([0, 1, 4], 8, 0.1, SharedRacks(4, 0.05)).round(4).tolist()
+    [0.5856, 0.2603, 0.0769]
+    """
+    if racks is None:
+        return _binomial(number, blocks, share_down)
+    values = (number, blocks, racks.own(share_down), racks.blocks, racks.share_down)
+    k, count, own, size, rack = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))
+    return _over_racks(_binomial, k, count, own, size, rack)
+
+
+def _over_racks(
+    law: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+    number: FloatArray, count: FloatArray, own: FloatArray, size: FloatArray, rack: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """Sum over the racks down, up to `number` blocks in them, of their probability times the law of all other blocks.
+
+    Cases are given up beyond their mean number of racks, once what is added is lost in the sum.
+    """
+    shape = number.shape
+    k, n, own, size, rack = (value.ravel() for value in (number, count, own, size, rack))
+    total, cases, down = np.zeros(k.shape), np.arange(k.size), 0
+    while cases.size:
+        weight = _binomial(down, n[cases] / size[cases], rack[cases])
+        at = cases[weight > 0.0]
+        gone = down * size[at]
+        total[at] += weight[weight > 0.0] * law(k[at] - gone, n[at] - gone, own[at])
+        down += 1
+        more = (weight > 1e-18 * total[cases]) | (down <= n[cases] * rack[cases] / size[cases] + 1.0)
+        cases = cases[more & (down * size[cases] <= k[cases])]
+    return total.reshape(shape)
+
+
+def _above(most: Any, count: Any, q: Any) -> FloatArray:
+    """P(N > most) of a binomial."""
+    n, r, p = (np.asarray(value, dtype=np.float64) for value in (count, most, q))
+    inside = (r < n) & (r >= 0.0)
+    tail = special.betainc(np.where(inside, r + 1.0, 1.0), np.where(inside, n - r, 1.0), p)
+    return np.asarray(np.where(inside, tail, np.where(r < 0.0, 1.0, 0.0)))
+
+
+def _binomial(k: Any, count: Any, q: Any) -> FloatArray:
+    """P(N = k) of a binomial; 0 for a k that cannot be."""
+    x, n, p = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in (k, count, q)))
+    there = (x >= 0.0) & (x <= n)
+    x, n = np.where(there, x, 0.0), np.where(there, n, 0.0)
+    log = special.gammaln(n + 1.0) - special.gammaln(x + 1.0) - special.gammaln(n - x + 1.0)
+    return np.where(there, np.exp(log + special.xlogy(x, p) + special.xlog1py(n - x, -p)), 0.0)
 
 
 def job_blocked(blocking: Any, zones: Any) -> FloatArray:
@@ -160,7 +251,7 @@ class SparesNeeded(Result):
     Attributes
     ----------
     spare_blocks : ndarray of int
-        By the binomial distribution; -1 where no number of spares is enough.
+        By the exact distribution; -1 where no number of spares is enough.
     poisson : ndarray of int
         By the paper's Poisson approximation; -1 as above.
     probability : ndarray
@@ -197,7 +288,9 @@ class SparesNeeded(Result):
         return pd.DataFrame({name: np.broadcast_to(getattr(self, name), self.limit.shape).ravel() for name in names})
 
 
-def spare_blocks_needed(mtbf: Any, mttr: Any, limit: Any, *, blocks: Any, zones: int = 1) -> SparesNeeded:
+def spare_blocks_needed(
+    mtbf: Any, mttr: Any, limit: Any, *, blocks: Any, zones: int = 1, racks: Any = None, mtbf_rack: Any = np.inf
+) -> SparesNeeded:
     """Spare blocks per zone that keep the job's probability of blocking at or below a limit.
 
     Parameters
@@ -210,6 +303,11 @@ def spare_blocks_needed(mtbf: Any, mttr: Any, limit: Any, *, blocks: Any, zones:
         Blocks per zone, spares included.
     zones : int
         Zones of the job.
+    racks : array_like of int, optional
+        Racks per zone, where blocks are parts of racks that take all their blocks down together. Each block has a rack
+        of its own when left out.
+    mtbf_rack : array_like or duration
+        Of a rack, for `racks`.
 
     Returns
     -------
@@ -223,21 +321,37 @@ def spare_blocks_needed(mtbf: Any, mttr: Any, limit: Any, *, blocks: Any, zones:
     Notes
     -----
     By bisection on the survival function, which falls as spares are added; all cases at once. The Poisson approximation
-    has the mean L MTTR / MTBF (end of appendix B).
+    has the mean L MTTR / MTBF (end of appendix B), and knows nothing of racks.
 
     Examples
     --------
     >>> needed = spare_blocks_needed(526.3, 24, 0.01, blocks=256, zones=4)
     >>> needed.spare_blocks.tolist(), needed.poisson.tolist()
     (21, 22)
+
+    Blocks of one tray, twenty of them in each of ten racks:
+
+    >>> found = spare_blocks_needed(
+    ...     block_mtbf(1, 0, 1500, 1000, 5), 5, 0.001, blocks=200, racks=10, mtbf_rack=1000
+    ... )
+    >>> int(found.spare_blocks), int(found.poisson)
+    (40, 7)
     """
     up, down = durations("mtbf", mtbf, zero=False, infinite=True), durations("mttr", mttr)
     highest, zones = share("limit", limit, zero=False), int(whole("zones", zones))
-    up, down, highest, total = np.broadcast_arrays(up, down, highest, whole("blocks", blocks))
-    q = unavailability(up, down)
+    count = whole("blocks", blocks)
+    up, down, highest, total = np.broadcast_arrays(up, down, highest, count)
+    q, shared = unavailability(up, down), None
+    if racks is not None:
+        number, rack = whole("racks", racks), durations("mtbf_rack", mtbf_rack, zero=False, infinite=True)
+        if np.any(count % number):
+            raise ArgumentError("the blocks of a zone do not divide into its racks", remedy="look at blocks and racks")
+        if np.any(up > rack):
+            raise ArgumentError("a block fails less often than its rack", remedy="mtbf is that of block_mtbf")
+        shared = SharedRacks(total / number, unavailability(rack, down))
 
     def exact(spare: FloatArray) -> FloatArray:
-        return job_blocked(blocking_probability(total, spare, q), zones)
+        return job_blocked(blocking_probability(total, spare, q, shared), zones)
 
     def poisson(spare: FloatArray) -> FloatArray:
         return job_blocked(special.gammainc(spare + 1.0, total * down / up), zones)

@@ -40,8 +40,9 @@ class Cluster:
         What to do with blocks that do not divide the group: leave such a strategy out (False, the default), or fill
         the group's last block in part and count the rest as stranded.
     shared_racks : bool
-        How often racks interrupt the job, when a rack holds several blocks: once for each block (False, as in the
-        paper), or once for all of them (True, as it is). Running out of spares takes blocks as independent either way.
+        When a rack holds several blocks: whether it takes them down together and interrupts the job once (True), or
+        each block has a rack of its own that fails by itself, the paper's convention (False), which needs far fewer
+        spares than there must be.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class Cluster:
     gpus: int = 1
     group: int | None = None
     partial_groups: bool = False
-    shared_racks: bool = False
+    shared_racks: bool = True
 
     def __post_init__(self) -> None:
         for name in ("zones", "racks", "trays", "gpus"):

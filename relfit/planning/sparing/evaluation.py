@@ -15,7 +15,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.planning.sparing.blocks import block_mtbf, unavailability
+from relfit.planning.sparing.blocks import SharedRacks, block_mtbf, unavailability
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
 from relfit.planning.sparing.recovery import LOSSES, Recovery, losses
 from relfit.planning.sparing.spare_search import best_spare_blocks
@@ -252,16 +252,18 @@ def evaluate_sparing(
     size, idle = strategies.block_trays.reshape(lead), strategies.spare_trays.reshape(lead)
     mtbf = block_mtbf(size, idle, failures.mtbf_tray, failures.mtbf_rack, failures.mttr)
     down = unavailability(mtbf, failures.mttr)
-    in_rack = cluster.trays / size if cluster.shared_racks else 1.0  # blocks that one failure of a rack hits together
+    in_rack = cluster.trays / size if cluster.shared_racks else np.ones(size.shape)  # blocks that it takes down at once
     rate = 1.0 / (failures.mtbf_rack * in_rack) + (size - idle) / failures.mtbf_tray
-    total, rate, unit_of_case = np.broadcast_arrays(
-        blocks.reshape(lead).astype(np.float64), rate, unit.reshape(lead), mtbf
-    )[:3]  # fmt: skip
-    free, placed = best_spare_blocks(recovery, cluster.zones, total, down, rate, unit_of_case, workers)
+    rack_down = np.where(in_rack > 1.0, unavailability(failures.mtbf_rack, failures.mttr), 0.0)
+    total, rate, unit_of_case, in_rack, rack_down = np.broadcast_arrays(
+        blocks.reshape(lead).astype(np.float64), rate, unit.reshape(lead), in_rack, rack_down, mtbf
+    )[:5]  # fmt: skip
+    racks = SharedRacks(in_rack, rack_down)
+    free, placed = best_spare_blocks(recovery, cluster.zones, total, down, rate, racks, unit_of_case, workers)
     if strategies.spare_blocks is not None:
         _check_placed(cluster, strategies.spare_blocks, blocks, unit)
         placed = np.broadcast_to(strategies.spare_blocks.reshape(lead), mtbf.shape)
-    every, lost = losses(recovery, total, placed, cluster.zones, down, rate)
+    every, lost = losses(recovery, total, placed, cluster.zones, down, rate, racks)
     gpus = cluster.gpus
     hardware, model = performance.scales(
         strategies.block_trays * gpus, (strategies.block_trays - strategies.spare_trays) * gpus
@@ -326,7 +328,7 @@ def optimise_sparing(
     >>> recovery = Recovery(save="50ms", detection="60s", restart="6min")
     >>> best = optimise_sparing(cluster, DeviceFailures(20_000, 10_000, 24), recovery)
     >>> best.ranking().loc[0, ["block_gpus", "working_gpus", "spare_blocks"]].astype(int).tolist()
-    [72, 72, 32]
+    [6, 6, 384]
     """
     every = strategies or Strategies.every(cluster)
     _, _, misfits = placement_groups(cluster, every, every.check(cluster))

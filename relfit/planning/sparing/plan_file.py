@@ -46,7 +46,7 @@ class ClusterTable(Model):
     gpus: Whole = Field(1, description="GPUs per tray")
     group: Whole | None = Field(None, description="GPUs that must be placed in one zone")
     partial_groups: bool = Field(False, description="fill the last block of a group in part")
-    shared_racks: bool = Field(False, description="whether a rack's failure interrupts once for all its blocks")
+    shared_racks: bool = Field(True, description="whether a rack takes all its blocks down together")
     block: list[Whole] | Whole | None = Field(None, description="GPUs per block, of the strategies to choose from")
     working: list[Whole] | Whole | None = Field(None, description="working GPUs per block, one for each block")
     spare_blocks: Counted | None = Field(None, description="spare blocks per zone; the best number when left out")

@@ -13,7 +13,7 @@ from relfit.arguments import durations, whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import best_interval
-from relfit.planning.sparing.blocks import blocking_probability, job_blocked
+from relfit.planning.sparing.blocks import SharedRacks, blocking_probability, blocks_down, job_blocked
 
 __all__ = ["LOSSES", "Recovery", "losses"]
 
@@ -87,6 +87,7 @@ def losses(
     zones: int,
     share_down: FloatArray,
     block_rate: FloatArray,
+    racks: SharedRacks | None = None,
 ) -> tuple[FloatArray, dict[str, FloatArray]]:
     """Work between checkpoints, and the shares of the job's GPU hours that are lost.
 
@@ -100,6 +101,8 @@ def losses(
         Share of time that a block is in repair (q).
     block_rate : ndarray
         Failures per hour of one working block that interrupt the job (1/MTBF_F). All broadcast.
+    racks : SharedRacks, optional
+        As for `blocking_probability`.
 
     Returns
     -------
@@ -125,9 +128,9 @@ def losses(
     detecting, restarting = detection * longer, restart * longer
     missing = dropped = np.zeros(())
     if recovery.loss_limit:
-        blocked, missing, stops, dropped = reduced_size(recovery, blocks, spare_blocks, zones, share_down, rate)
+        blocked, missing, stops, dropped = reduced_size(recovery, blocks, spare_blocks, zones, share_down, rate, racks)
     else:
-        blocked, stops = job_blocked(blocking_probability(blocks, spare_blocks, share_down), zones), rate
+        blocked, stops = job_blocked(blocking_probability(blocks, spare_blocks, share_down, racks), zones), rate
     shape = np.broadcast_shapes(stops.shape, np.shape(blocked))
     if recovery.checkpoint_every is not None:
         every = np.full(shape, recovery.checkpoint_every)
@@ -164,14 +167,16 @@ def _running(rate: Any, every: Any, save: float, detection: Any, restart: Any) -
 
 
 def reduced_size(
-    recovery: Recovery, blocks: Any, spare_blocks: Any, zones: int, share_down: Any, rate: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    recovery: Recovery, blocks: Any, spare_blocks: Any, zones: int, share_down: Any, rate: FloatArray,
+    racks: SharedRacks | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:  # fmt: skip
     """Probability of blocking; missing blocks, full stops per hour and single drops per hour while running."""
     total, spare, q, rate = np.broadcast_arrays(blocks, spare_blocks, share_down, rate)
     limit, unit = recovery.loss_limit, recovery.unit
     m = np.arange(limit + 1).reshape((-1,) + (1,) * rate.ndim)
     # missing blocks of one zone: none with probability P(N <= R), m with P(N = R + m)
-    one = np.where(m == 0, special.bdtr(spare, total.astype(np.int64), q), stats.binom.pmf(spare + m, total, q))
+    none = 1.0 - blocking_probability(total, spare, q, racks)
+    one = np.where(m == 0, none, blocks_down(spare + m, total, q, racks))
     every = one
     for _ in range(zones - 1):  # the sum over zones, cut off at the limit
         parts = [np.concatenate([np.zeros_like(one[:i]), every[i] * one[: limit + 1 - i]]) for i in range(limit + 1)]

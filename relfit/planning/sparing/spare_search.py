@@ -1,10 +1,9 @@
 """The number of spare blocks of highest CETT, without the placement rule and with it.
 
-With synchronous recovery the logarithm of CETT is concave in the number R of spare blocks: log F(R) of a binomial is
-concave, and so is the logarithm of working blocks times their checkpoint efficiency, at a given work between
-checkpoints as at the best one, whether recovery is disturbed or not. The first R that is no better than the one before
-it therefore ends the search, and under the placement rule (working blocks a multiple of the group) the best R is one
-of the two neighbours of the unconstrained best. At reduced size every number is tried.
+Every number is tried until the blocks down are as good as sure to be fewer: racks that take several blocks down make
+CETT rise in steps. From there on the logarithm of CETT is concave in the number of spares (working blocks times their
+checkpoint efficiency, at a given work between checkpoints as at the best one), so that the first decline ends the
+search. At reduced size every number is tried.
 """
 
 from __future__ import annotations
@@ -16,13 +15,15 @@ from numba import njit
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.numeric.batches import over_groups
+from relfit.planning.sparing.blocks import SharedRacks
 from relfit.planning.sparing.recovery import Recovery, losses
 
 __all__ = ["best_spare_blocks"]
 
 
 _CHUNK = 1_000_000  # cases of an exhaustive search held at once
-_SURE = -1e-16  # log of a probability that is as good as one
+_SURE = 1e-15  # probability of more blocks down that is as good as none
+_NOTHING = 1e-25
 
 
 def best_spare_blocks(
@@ -31,6 +32,7 @@ def best_spare_blocks(
     blocks: FloatArray,
     share_down: FloatArray,
     block_rate: FloatArray,
+    racks: SharedRacks,
     unit: IntArray,
     workers: int | None = None,
 ) -> tuple[IntArray, IntArray]:
@@ -40,7 +42,7 @@ def best_spare_blocks(
     ----------
     recovery : Recovery
     zones : int
-    blocks, share_down, block_rate : ndarray
+    blocks, share_down, block_rate, racks
         As for `losses`, of one shape.
     unit : ndarray of int
         Blocks that must be placed together, of the same shape.
@@ -52,19 +54,22 @@ def best_spare_blocks(
     free, placed : ndarray of int
     """
     shape = blocks.shape
-    total, q, rate = (np.ascontiguousarray(a, dtype=np.float64).ravel() for a in (blocks, share_down, block_rate))
+    total, q, rate, size, rack = (
+        np.ascontiguousarray(a, dtype=np.float64).ravel()
+        for a in (blocks, share_down, block_rate, racks.blocks, racks.share_down)
+    )
     units = np.ascontiguousarray(unit, dtype=np.int64).ravel()
     free, placed = np.empty(total.size, np.int64), np.empty(total.size, np.int64)
     if recovery.loss_limit:
-        _try_all(recovery, zones, total, q, rate, units, free, placed)
+        _try_all(recovery, zones, total, q, rate, SharedRacks(size, rack), units, free, placed)
     else:
-        counts = total.astype(np.int64)
+        counts, own = total.astype(np.int64), SharedRacks(size, rack).own(q)
         period = np.nan if recovery.checkpoint_every is None else recovery.checkpoint_every
         down = recovery.detection + recovery.restart
 
         def work(first: int, last: int) -> None:
-            _climb(counts, q, zones, rate, recovery.save, down, recovery.disturbed, period, units, free, placed,
-                   first, last)  # fmt: skip
+            _search(counts, own, size.astype(np.int64), rack, zones, rate, recovery.save, down, recovery.disturbed,
+                    period, units, free, placed, first, last)  # fmt: skip
 
         # each case is one "group" of the batch, weighted by the blocks that the search may have to look at
         over_groups(np.concatenate([[0], np.cumsum(counts)]), work, workers)
@@ -72,15 +77,16 @@ def best_spare_blocks(
 
 
 def _try_all(
-    recovery: Recovery, zones: int, total: FloatArray, q: FloatArray, rate: FloatArray, units: IntArray,
-    free: IntArray, placed: IntArray,
+    recovery: Recovery, zones: int, total: FloatArray, q: FloatArray, rate: FloatArray, racks: SharedRacks,
+    units: IntArray, free: IntArray, placed: IntArray,
 ) -> None:  # fmt: skip
     for count in np.unique(total).astype(int):
         members = np.flatnonzero(total == count)
         step = max(1, _CHUNK // (count * (recovery.loss_limit + 1)))
         spare = np.arange(count)[:, None]
         for piece in (members[i : i + step] for i in range(0, members.size, step)):
-            _, lost = losses(recovery, total[piece], spare, zones, q[piece], rate[piece])
+            some = SharedRacks(racks.blocks[piece], racks.share_down[piece])
+            _, lost = losses(recovery, total[piece], spare, zones, q[piece], rate[piece], some)
             value = (count - spare) * (1.0 - sum(lost.values()))
             free[piece] = value.argmax(axis=0)
             placed[piece] = np.where((count - spare) % units[piece] == 0, value, -1.0).argmax(axis=0)
@@ -121,9 +127,50 @@ def _log_efficiency(rate: float, save: float, down: float, disturbed: bool, peri
 
 
 @njit(cache=True, nogil=True)
-def _climb(
+def _add_binomial(count: int, q: float, weight: float, first: int, out: np.ndarray) -> None:
+    """Add `weight` times a binomial law to ``out[first:]``, from its mode outwards to where nothing is left of it."""
+    mode = min(int((count + 1) * q), count)
+    log = math.lgamma(count + 1.0) - math.lgamma(mode + 1.0) - math.lgamma(count - mode + 1.0)
+    if mode > 0:
+        log += mode * math.log(q)
+    if mode < count:
+        log += (count - mode) * math.log1p(-q)
+    top = weight * math.exp(log)
+    odds = q / (1.0 - q) if q < 1.0 else np.inf
+    value = top
+    out[first + mode] += top
+    for k in range(mode + 1, count + 1):
+        value *= (count - k + 1.0) / k * odds
+        out[first + k] += value
+        if value < _NOTHING:
+            break
+    value = top
+    for k in range(mode, 0, -1):
+        value *= k / (count - k + 1.0) / odds
+        out[first + k - 1] += value
+        if value < _NOTHING:
+            break
+
+
+@njit(cache=True, nogil=True)
+def _blocks_down(total: int, own: float, per_rack: int, rack: float) -> np.ndarray:
+    """Probability of each number of blocks down, shape (total + 1,)."""
+    out = np.zeros(total + 1)
+    racks = total // per_rack
+    weights = np.zeros(racks + 1)
+    _add_binomial(racks, rack, 1.0, 0, weights)
+    for down in range(racks + 1):
+        if weights[down] >= _NOTHING:
+            _add_binomial((racks - down) * per_rack, own, weights[down], down * per_rack, out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _search(
     blocks: np.ndarray,
-    share_down: np.ndarray,
+    own: np.ndarray,
+    per_rack: np.ndarray,
+    rack: np.ndarray,
     zones: int,
     block_rate: np.ndarray,
     save: float,
@@ -136,45 +183,31 @@ def _climb(
     first: int,
     last: int,
 ) -> None:
-    """Spare blocks of highest CETT of the cases first..last.
-
-    Counted up from a number that can be placed, six deviations of the blocks down below their mean: there one more
-    spare still adds more to log F than the working block that it takes, and the efficiency does not fall.
-    """
+    """Spare blocks of highest CETT of the cases first..last."""
     for i in range(first, last):
-        total, q = blocks[i], share_down[i]
-        log_pmf = total * math.log1p(-q) if q < 1.0 else -np.inf
-        odds = math.log(q) - math.log1p(-q) if 0.0 < q < 1.0 else -np.inf
-        start = int(total * q - 6.0 * math.sqrt(total * q * (1.0 - q))) if q < 1.0 else 0
-        start = max(start - (start - total) % unit[i], 0)
-        share, term = 1.0, 1.0  # of P(N <= start) by P(N = start), whose terms fall
-        if start > 0:
-            log_pmf += math.lgamma(total + 1.0) - math.lgamma(start + 1.0) - math.lgamma(total - start + 1.0)
-            log_pmf += start * odds
-            for k in range(start, 0, -1):
-                term *= k / (total - k + 1.0) * math.exp(-odds)
-                share += term
-                if term < 1e-17 * share:
-                    break
-        log_cdf, top, top_placed, climbing = log_pmf + math.log(share), -np.inf, -np.inf, True
-        free[i], placed[i] = start, total - unit[i]
-        for spare in range(start, total):
-            if spare > start and log_cdf < _SURE:
-                log_pmf += math.log((total - spare + 1) / spare) + odds
-                above = max(log_cdf, log_pmf)
-                if above > -np.inf:
-                    log_cdf = min(above + math.log1p(math.exp(min(log_cdf, log_pmf) - above)), 0.0)
+        total = blocks[i]
+        law = _blocks_down(total, own[i], per_rack[i], rack[i])
+        cdf, top, top_placed = 0.0, -np.inf, -np.inf
+        free[i], placed[i] = 0, total - unit[i]
+        left = law.sum()
+        over = False
+        for spare in range(total):
+            cdf += law[spare]
+            left -= law[spare]
             fits = (total - spare) % unit[i] == 0
-            if not (climbing or fits):
+            if cdf <= 0.0 or (over and not fits):
                 continue
-            rate = (total - spare) * zones * block_rate[i]
-            value = math.log(total - spare) + zones * log_cdf
-            value += _log_efficiency(rate, save, down, disturbed, period)
-            if climbing:
-                climbing = value > top or spare == start
-                if climbing:
-                    top, free[i] = value, spare
-            if fits and (value > top_placed or top_placed == -np.inf):
-                top_placed, placed[i] = value, spare
-            if fits and not climbing:
+            value = math.log(total - spare) + zones * math.log(min(cdf, 1.0))
+            if value <= top_placed and not left > _SURE:
                 break
+            if value > top or (fits and value > top_placed):
+                rate = (total - spare) * zones * block_rate[i]
+                value += _log_efficiency(rate, save, down, disturbed, period)
+                if value > top:
+                    top, free[i] = value, spare
+                elif not left > _SURE:
+                    over = True
+                if fits and (value > top_placed or top_placed == -np.inf):
+                    top_placed, placed[i] = value, spare
+                if fits and over:
+                    break
