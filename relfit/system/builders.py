@@ -156,9 +156,7 @@ def system_from_log(
     for there, what in ((present, "was not under observation then"), (~down, "was in repair then")):
         absent = np.flatnonzero(~there[places])
         if absent.size:
-            raise DataError(
-                f"node {labels[int(absent[0])]!r} {what}", remedy="leave it out, or choose another time"
-            )
+            raise DataError(f"node {labels[int(absent[0])]!r} {what}", remedy="leave it out, or choose another time")
     own = ages_in_hours(table["age"].to_numpy()[places], places.size, labels, longest=None)
     return System.of_components(components, own, names=labels, sources=sources, origin=origin, **options)
 
