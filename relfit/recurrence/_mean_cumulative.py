@@ -10,8 +10,9 @@ from typing import Any
 
 import numba
 import numpy as np
+from scipy import stats
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.nonparametric.curves import StepCurves
 from relfit.nonparametric.survival_estimates import hazard_limits
 from relfit.numeric.batches import over_groups
@@ -75,8 +76,9 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     by : "all", "each", a key of the histories, or array_like of labels
         Which systems make a group; see `relfit.recurrence.grouping`.
     level : float
-        Level of the pointwise limits, which are normal on the log scale with the robust variance (Nelson; Lawless and
-        Nadeau): it takes the systems as independent and nothing else.
+        Level of the pointwise limits, on the log scale by Student's t with the robust variance (Nelson; Lawless and
+        Nadeau) times n/(n - 1) of n systems: it takes the systems as independent and nothing else. Where all systems
+        had as many events the variance is that of Poisson events.
 
     Returns
     -------
@@ -97,7 +99,7 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     >>> curve.estimate.round(4).tolist(), (curve.standard_error**2 * 1296).round(9).tolist()
     ([0.3333, 0.6667, 1.3333, 1.8333], [96.0, 96.0, 384.0, 978.0])
     """
-    z = normal_quantile(level)
+    normal_quantile(level)  # refuses what is no level
     codes, groups = grouping(histories, by)
     size = len(groups)
     history = histories.codes()
@@ -122,8 +124,14 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
         )  # fmt: skip
 
     over_groups(offsets, work)
-    low, high = hazard_limits(mean, z * np.sqrt(variance))
-    alone = np.repeat(sizes < 2, np.diff(offsets))
+    steps = np.diff(offsets)
+    copies = np.repeat(sizes, steps).astype(np.float64)
+    alone = copies < 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # residuals about a mean of n copies are too small by (n - 1)/n; where all copies are alike they tell nothing
+        spread = np.where(variance > 1e-9 * mean**2, variance, _poisson(offsets, np.diff(events) / at_risk**2.0))
+        error = np.sqrt(spread * copies / (copies - 1.0))
+        low, high = hazard_limits(mean, stats.t.ppf(0.5 + 0.5 * level, copies - 1.0) * error)
     low[alone] = high[alone] = np.nan
     status = np.where(np.diff(offsets) == 0, "no_events", np.where(sizes < 2, "one_copy", "ok")).astype(object)
     until = np.zeros(size)
@@ -132,6 +140,13 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
         groups, offsets, "mean number of failures", "mean cumulative function", times[starts], mean,
         np.sqrt(variance), low, high, at_risk, np.diff(events), sizes, status, level, until, unit_of(histories.groups),
     )  # fmt: skip
+
+
+def _poisson(offsets: IntArray, steps: FloatArray) -> FloatArray:
+    """Variance of the mean of Poisson events at every step: the sum of events over squared systems at risk."""
+    total = np.cumsum(steps)
+    before = np.concatenate([[0.0], total])[offsets[:-1]]
+    return np.asarray(total - np.repeat(before, np.diff(offsets)), dtype=np.float64)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -40,6 +40,7 @@ TREND_STATUS = {
     "at_beginning": "an event at the very beginning has no finite statistic",
 }
 _FEW = 40  # events below which Laplace's test misses a rate that doubles half way more often than not
+_SEEN, _CLEAR = 1.96, 4.0  # Laplace's statistic: counts that change, and that no other test can gainsay
 _COLUMNS = ("statistic", "p", "p_adjusted", "direction", "status")
 
 
@@ -70,6 +71,8 @@ class TrendTests(Result):
         Times between failures that Lewis-Robinson and Mann count.
     failure_truncated : ndarray of int, shape (groups,)
         Histories whose observation was taken to have ended with their last event.
+    counts : ndarray of float, shape (groups,)
+        Laplace's statistic, whatever tests were made: how the number of failures changes, by which headlines go.
     """
 
     groups: pd.Index
@@ -84,6 +87,7 @@ class TrendTests(Result):
     events: IntArray
     gaps: IntArray
     failure_truncated: IntArray
+    counts: FloatArray
 
     def of(self, test: str) -> pd.DataFrame:
         """One test, one row per group: statistic, p, p_adjusted, direction, status.
@@ -127,21 +131,33 @@ class TrendTests(Result):
         renewal = [i for i in made if self.tests[i] in _RENEWAL]
         judges = renewal or made
         p = {i: min(1.0, len(judges) * float(self.p[0, i])) for i in judges}
-        way = {i: "rises" if self.direction[0, i] > 0 else "falls" for i in judges}
         best = min(judges, key=lambda i: float(self.p[0, i]))
-        significant = [i for i in judges if p[i] < 0.05]
-        if len({way[i] for i in significant}) > 1:
-            ways = " and ".join(f"{TEST_NAMES[self.tests[i]]} says that it {way[i]}" for i in significant)
+        significant = sorted((i for i in judges if p[i] < 0.05), key=lambda i: p[i])
+        z = float(np.nan_to_num(self.counts[0]))
+        counted = int(np.sign(z)) if abs(z) > _SEEN else 0
+        ways = {int(self.direction[0, i]) for i in significant}
+        mixes = "a fit of one lifetime distribution to all of it mixes different times"
+        if abs(z) > _CLEAR or ways == {counted} or (len(ways) == 1 and not counted):
+            way = counted or ways.pop()
+            verb = "rises" if way > 0 else "falls"
+            said = [i for i in significant if self.direction[0, i] == way]
+            if said:
+                return (
+                    f"The rate of failures {verb} over the observation ({TEST_NAMES[self.tests[said[0]]]}, "
+                    f"{p_value(p[said[0]])} adjusted for {len(judges)} tests): {mixes}."
+                )
             return (
-                f"The rate of failures changes over the observation, but not one way: {ways} (5 %, "
-                f"adjusted for {len(judges)} tests). Look at the periods: a fit of one lifetime distribution to all "
-                "of it mixes different times."
+                f"The rate of failures {verb} over the observation by their number (Laplace's statistic {z:+.1f}), "
+                f"which the order of the times between failures does not show: {mixes}, unless failures come in bursts."
             )
-        if significant:
+        if ways:
+            said = [f"{TEST_NAMES[self.tests[i]]} says that it {'rises' if self.direction[0, i] > 0 else 'falls'}"
+                    for i in significant]  # fmt: skip
+            if counted and ways != {1, -1}:
+                said.append(f"the number of failures {'rises' if counted > 0 else 'falls'}")
             return (
-                f"The rate of failures {way[best]} over the observation ({TEST_NAMES[self.tests[best]]}, "
-                f"{p_value(p[best])} adjusted for {len(judges)} tests): a fit of one lifetime distribution to all of "
-                "it mixes different times."
+                f"The rate of failures changes over the observation, but not one way: {' and '.join(said)} (5 %, "
+                f"adjusted for {len(judges)} tests). Look at the periods: {mixes}."
             )
         poisson = [float(self.p[0, i]) for i in made if self.tests[i] in _POISSON]
         if renewal and poisson and min(poisson) < 0.025:
@@ -238,5 +254,5 @@ def trend_tests(histories: EventHistories, by: Any = "each", *, tests: tuple[str
     return TrendTests(
         groups, tuple(tests), statistic, p, adjusted, direction, status, 2 * counted.events, copies, counted.events,
         np.bincount(codes, gaps.size, minlength=size).astype(np.int64),
-        np.bincount(codes, counted.cut, minlength=size).astype(np.int64),
+        np.bincount(codes, counted.cut, minlength=size).astype(np.int64), laplace(counted, copies == 1)[0],
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 from reliability.Repairable_systems import MCF_nonparametric
 from surpyval.recurrent import NonParametricCounting
 
@@ -48,8 +49,12 @@ def test_mean_and_robust_limits_are_those_of_surpyval(seed):
     kept = curve.times > 15.0
     np.testing.assert_allclose(curve.estimate[kept], model.mcf(curve.times[kept]), rtol=1e-9)
     limits = model.mcf_cb(curve.times[kept])
-    np.testing.assert_allclose(curve.low[kept], limits[:, 0], rtol=1e-7)
-    np.testing.assert_allclose(curve.high[kept], limits[:, 1], rtol=1e-7)
+    # theirs are normal; ours are Student's t with n/(n - 1), see below
+    far = stats.norm.ppf(0.975) * curve.standard_error[kept] / curve.estimate[kept]
+    np.testing.assert_allclose(curve.estimate[kept] * np.exp(-far), limits[:, 0], rtol=1e-7)
+    np.testing.assert_allclose(curve.estimate[kept] * np.exp(far), limits[:, 1], rtol=1e-7)
+    far *= stats.t.ppf(0.975, count - 1) / stats.norm.ppf(0.975) * np.sqrt(count / (count - 1))
+    np.testing.assert_allclose(curve.low[kept], curve.estimate[kept] * np.exp(-far), rtol=1e-9)
 
 
 def test_robust_variance_is_the_sum_of_squared_residuals_in_every_group():
@@ -78,6 +83,15 @@ def test_limits_cover_with_unequal_systems():
     robust = mean_cumulative(histories, labels)
     limits = robust.interval(1.0)
     assert 0.92 < np.mean((limits.low <= 3.0) & (limits.high >= 3.0)) < 0.96
+
+
+@pytest.mark.parametrize(("copies", "least"), [(2, 0.96), (3, 0.93), (5, 0.925), (10, 0.925)])
+def test_limits_of_few_copies_cover(copies, least):
+    rng = np.random.default_rng(16)
+    each = rng.poisson(8.0, 1500 * copies)
+    limits = mean_cumulative(scattered(each, rng.random(each.sum())), np.repeat(np.arange(1500), copies)).interval(1.0)
+    assert ((limits.low <= 8.0) & (limits.high >= 8.0)).mean() > least
+    assert (limits.high > 1.1 * limits.low).all()  # no width of zero where all copies had as many
 
 
 def test_edges():

@@ -41,8 +41,9 @@ def test_nelsons_valve_seats() -> None:
     i = np.concatenate([histories.codes(), np.arange(41)])
     c = np.concatenate([np.zeros(48), np.ones(41)]).astype(int)
     limits = NonParametricCounting.fit(x, i=i, c=c).mcf_cb(curve.times)
-    np.testing.assert_allclose(curve.low, limits[:, 0], rtol=1e-6)
-    np.testing.assert_allclose(curve.high, limits[:, 1], rtol=1e-6)
+    far = stats.norm.ppf(0.975) * curve.standard_error / curve.estimate  # theirs are normal
+    np.testing.assert_allclose(curve.estimate * np.exp(-far), limits[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(curve.estimate * np.exp(far), limits[:, 1], rtol=1e-6)
     # seats wear out: the Poisson tests say so, as Nelson's plot does
     pooled = trend_tests(histories, "all")
     assert (pooled.direction == 1).all()

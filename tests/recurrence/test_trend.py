@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 from surpyval.recurrent.tests import laplace, mil_hdbk_189c
 
+import relfit as rf
 from relfit import ArgumentError
-from relfit.recurrence import TESTS, EventHistories, fit_process, mean_cumulative, trend_tests
+from relfit.recurrence import TESTS, EventHistories, fit_process, histories_of_log, mean_cumulative, trend_tests
 from tests.recurrence.made import CROW_SYSTEMS, HANDBOOK_SYSTEMS, doubling, power_law, renewals
 
 
@@ -179,3 +180,44 @@ def test_labels_do_not_become_markup():
     for result in (trend_tests(histories), fit_process(histories), mean_cumulative(histories, "each"), histories):
         shown = result._repr_html_() if hasattr(result, "_repr_html_") else ""
         assert "<b>x" not in shown
+
+
+@pytest.mark.parametrize("tests", [TESTS, ("lewis_robinson", "mann")])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_direction_is_that_of_the_counts_in_a_falling_fleet_of_many_nodes(tests, seed):
+    # nodes that were running before observation began: their first gap is longer than those that follow
+    rng = np.random.default_rng(seed)
+    gaps = rng.weibull(0.5, (800, 200)) / 2.0
+    at = gaps.cumsum(axis=1) - rng.uniform(30.0, 35.0, (800, 1))
+    until = (1.0 - np.exp(-0.75)) / 0.15
+    inside = (at > 0.0) & (at < until)
+    times = -np.log(1.0 - 0.15 * at[inside]) / 0.15  # a rate that falls by half over 5 units of time
+    offsets = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+    found = trend_tests(EventHistories.from_flat(times, offsets, 5.0), "all", tests=tests)
+    z = (times / 5.0 - 0.5).sum() / np.sqrt(times.size / 12.0)
+    assert z < -4.0
+    assert (found.direction[0, -2:] == 1).all()  # what the sentence went by
+    assert found.counts[0] == pytest.approx(z)
+    assert "falls" in found.headline
+    assert "rises" not in found.headline
+
+
+def test_a_trend_of_few_failures_that_gaps_and_counts_see_one_way_is_told():
+    found = trend_tests(EventHistories.from_groups([[10, 19, 27, 34, 40, 45, 49, 52, 54, 55, 56]], end=60.0))
+    assert "rises" in found.headline
+
+
+def test_sentences_agree_with_the_counts_in_every_system_of_lanl(shared):
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+    pooled = []
+    for system in log.systems:
+        part = log.where(system=system)
+        for histories, by in ((histories_of_log(part, "system"), "each"), (histories_of_log(part, "node"), "all")):
+            for tests in (TESTS, ("lewis_robinson", "mann")):
+                found = trend_tests(histories, by, tests=tests)
+                z = float(found.counts[0])
+                if abs(z) > 4.0:
+                    pooled.append(system)
+                    assert ("rises" if z > 0.0 else "falls") in found.headline, (system, by, found.headline)
+                    assert ("falls" if z > 0.0 else "rises") not in found.headline, (system, by, found.headline)
+    assert len(set(pooled)) > 10
