@@ -21,9 +21,10 @@ __all__ = ["kinds_of_repairs", "mean_of_repairs", "repairs_of_incidents"]
 
 
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
-_LEAST_FITTED = 20  # repairs below which no family but the exponential is tried
-_BETTER = 2.0  # AICc by which another family must be better than the exponential
-_REJECTED = 0.10  # p-value of Anderson-Darling below which a family is not trusted with the mean
+_LEAST_FITTED = 10  # repairs below which no family but the exponential is tried
+_BETTER = 2.0  # AICc by which another family must be better for repairs not to be exponential
+_NEAR = 6.0  # AICc up to which a family describes the repairs about as well as the best
+_REJECTED = 0.05  # p-value of Anderson-Darling below which a family is not trusted with the mean
 
 
 def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64]) -> LifeData:
@@ -55,9 +56,11 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64]) -> 
 def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Check | None]:
     """Mean of all repairs with an interval that holds for how they are distributed.
 
-    Where the exponential describes them, the interval is exact. Where another core family does, it is that of the
-    family's mean by profile likelihood. Elsewhere it allows for skewness, without a family, by Hall's transformation of
-    Student's t (1992).
+    The family is not known, so the interval is that of all core families that describe the repairs about as well as the
+    best (AICc within 6), from the lowest to the highest limit of the mean by profile likelihood, with Student's t for
+    the normal quantile. Where the exponential is as good and the lognormal is not, it is exact; where the repairs speak
+    against the best of them it allows for skewness, without a family, by Hall's transformation of Student's t (1992).
+    Fewer than ten repairs are taken as exponential.
     """
     n = int(times.n_failures.sum())
     total = float(times.total_time.sum())
@@ -67,18 +70,23 @@ def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Che
         return _exponential(n, total, level), None
     fits = fit(times, list(_FAMILIES), n_resamples=0)
     aicc = {name: float(fits[name].aicc[0]) for name in fits.families}
-    best = min((name for name in aicc if np.isfinite(aicc[name])), key=lambda name: aicc[name], default="exponential")
-    if best == "exponential" or not aicc[best] < aicc["exponential"] - _BETTER:
+    aicc = {name: value for name, value in sorted(aicc.items(), key=lambda one: one[1]) if np.isfinite(value)}
+    if not aicc:
         return _exponential(n, total, level), None
-    seen = times.durations[times.observed]
-    spread = float(np.var(seen, ddof=1) / np.mean(seen) ** 2)
-    check = Check(
-        name="repairs.exponential",
-        concern=True,
-        finding=f"Repair times are not exponential (AICc of {best} is lower by {aicc['exponential'] - aicc[best]:.3g}; "
-        f"their squared coefficient of variation is {spread:.3g}, not 1).",
-    )
-    return _of_family(times, fits, best, level) or _without_family(times, level), check
+    best, check = next(iter(aicc)), None
+    near = [name for name in aicc if aicc[name] <= aicc[best] + _NEAR]
+    if "lognormal" not in near and aicc.get("exponential", np.inf) <= aicc[best] + _BETTER:
+        return _exponential(n, total, level), None
+    if aicc[best] < aicc.get("exponential", np.inf) - _BETTER:
+        seen = times.durations[times.observed]
+        spread = float(np.var(seen, ddof=1) / np.mean(seen) ** 2)
+        check = Check(
+            name="repairs.exponential",
+            concern=True,
+            finding=f"Repair times are not exponential (AICc of {best} is lower by "
+            f"{aicc['exponential'] - aicc[best]:.3g}; their squared coefficient of variation is {spread:.3g}, not 1).",
+        )
+    return _of_families(times, fits, near, level) or _without_family(times, level), check
 
 
 def _exponential(n: int, total: float, level: float) -> Duration:
@@ -95,19 +103,23 @@ def _exponential(n: int, total: float, level: float) -> Duration:
     )
 
 
-def _of_family(times: LifeData, fits: Fits, best: str, level: float) -> Duration | None:
-    """The mean under the best family, where the repairs do not speak against that family."""
+def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> Duration | None:
+    """The mean under the best family with the limits of all that are near, where the repairs do not speak against."""
     seen = LifeData.from_array(times.durations[times.observed])
-    p = fit(seen, best, n_resamples=0)[best].goodness(("ad",), n_resamples=0).p[0, 0]
+    n = seen.durations.size
+    p = fit(seen, near[0], n_resamples=0)[near[0]].goodness(("ad",), n_resamples=0).p[0, 0]
     if not p >= _REJECTED:
         return None
-    found = fits[best].interval("mean", level=level).to_frame().iloc[0]
-    value, low, high = float(found["estimate"]), float(found["low"]), float(found["high"])
-    if not (found["status"] == "ok" and 0.0 < low <= value <= high < np.inf):
+    wider = 2.0 * float(stats.norm.cdf(stats.t.ppf(0.5 + 0.5 * level, n - 1))) - 1.0
+    found = pd.concat([fits[name].interval("mean", level=wider).to_frame() for name in near])
+    value = float(found["estimate"].iloc[0])
+    good = found[(found["status"] == "ok") & (found["low"] > 0.0) & np.isfinite(found["high"])]
+    if not len(good) or not 0.0 < value < np.inf:
         return None
+    low, high = min(float(good["low"].min()), value), max(float(good["high"].max()), value)
     return Duration(
-        value=value, low=low, high=high, level=level, events=int(times.n_failures.sum()), distribution="lognormal",
-        method=f"mean of the {best} family, profile likelihood",
+        value=value, low=low, high=high, level=level, events=n, distribution="lognormal",
+        method=f"mean of the {near[0]} family, profile likelihood of {', '.join(sorted(near))}",
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ __all__ = ["MODELS", "ONE_CLASS", "RepairKinds", "repair_kinds"]
 
 
 MODELS = ("hyperexponential2", "lognormal2")
-ONE_CLASS = ("exponential", "lognormal", "weibull", "gamma")
+ONE_CLASS = ("exponential", "lognormal", "weibull", "gamma", "loglogistic", "inverse_gaussian")
 """Families of one class that two classes are held against."""
 _QUANTITIES = ("share_quick", "mean_quick", "mean_slow", "mean", "split")
 _CUTS = (0.25, 0.5, 0.8)  # quantiles at which EM splits the repairs first

@@ -157,3 +157,13 @@ def test_p_values_do_not_depend_on_the_unit_of_time():
     a, b = (rf.fit(part, "weibull")["weibull"].goodness(n_resamples=99, rng=1) for part in (lives, small))
     np.testing.assert_allclose(b.statistic, a.statistic, rtol=1e-7)
     np.testing.assert_allclose(b.p, a.p, atol=0.011)
+
+
+def test_no_p_value_near_five_percent_rests_on_the_first_replicates():
+    """Groups that went on at 5 % only made a hole just below it: a size of 4.4 %, not 5."""
+    lives = randomly_censored("exponential", 2000, 20, seed=11, known=True)
+    found = rf.fit(lives, "exponential")["exponential"].goodness(rng=1)
+    assert found.n_resamples[(found.p < 0.08).any(axis=1)].min() > 1900
+    p = found.p[:, 0]
+    assert 0.035 < np.mean((p > 0.05) & (p <= 0.1)) < 0.065
+    assert 0.035 < np.mean(p <= 0.05) < 0.065

@@ -13,6 +13,7 @@ from relfit.families import Exponential, Family, Gamma, Lognormal, Weibull
 from relfit.fitting import fit
 from relfit.lifedata import LifeData
 from relfit.screening import repair_kinds
+from relfit.screening._repair_kinds import ONE_CLASS
 from tests.factories import make_log
 
 
@@ -79,9 +80,18 @@ def test_any_single_law_is_one_class(law: Family) -> None:
     table = repair_kinds(LifeData.from_groups(dict(enumerate(life)))).table
     assert (table["status"] == "ok").sum() <= 1
     best = table.drop_duplicates(table.columns[0])
-    assert set(best["one"]) <= {"exponential", "lognormal", "weibull", "gamma"}
+    assert set(best["one"]) <= set(ONE_CLASS)
     single = fit(LifeData.from_groups(dict(enumerate(life))), law.name, n_resamples=0)[law.name]
     assert (best["aic_one"].to_numpy() <= single.aic + 2.0 * np.log(300)).all()
+
+
+@pytest.mark.parametrize("law", ["loglogistic", "inverse_gaussian"])
+def test_one_law_of_any_family_that_relfit_has_is_one_class(law: str) -> None:
+    rng = np.random.default_rng(17)
+    odds = rng.random((30, 300))
+    life = 2.0 * (odds / (1.0 - odds)) ** (1.0 / 1.5) if law == "loglogistic" else rng.wald(3.0, 1.0, odds.shape)
+    table = repair_kinds(LifeData.from_groups(dict(enumerate(life)))).best()
+    assert (table["status"] == "ok").sum() <= 2
 
 
 def test_by_cause_of_a_log() -> None:
