@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 from reliability.Repairable_systems import MCF_nonparametric
+from scipy import stats
 from surpyval.recurrent import NonParametricCounting
 
 from relfit import ArgumentError
