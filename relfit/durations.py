@@ -100,7 +100,7 @@ def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) 
     parts = pd.DataFrame(
         {
             "code": outages.code, "row": outages.row, "ending": outages.row,
-            "begun": outages.start, "ended": outages.end, "observed": whole,
+            "begun": outages.start, "ended": outages.end, "observed": whole, "stationary": False,
         }
     )[outages.end_known if rules.censor else whole]  # fmt: skip
     counts = {"end_unknown": outages.count(~outages.end_known)}
@@ -130,11 +130,14 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
         raise ArgumentError(f"the events of this log have no column {column!r} to tell causes apart by")
     times = times_to_failure(log, per, rules)
-    lives = times.lives
+    # the age of a life under way depends on all causes, so it says nothing of one alone
+    lives = times.lives.from_age_known()
+    last = times.ended if times.lives.stationary is None else times.ended[~times.lives.stationary]
+    left_out = times.lives.durations.size - last.size
     values = log.events[column].astype(object)
     causes, names = pd.factorize(values.where(values.notna(), "unknown").astype(str), sort=True)
-    cause = np.append(causes, -1)[times.ended]
-    present = np.unique(cause[cause >= 0])
+    cause = np.append(causes, -1)[last]
+    present = np.unique(causes[times.ended[times.ended >= 0]])
     labels = names[present] if present.size else np.array(["unknown"])
     count = labels.size
     # every duration stands once in the group of each cause
@@ -149,7 +152,11 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
         observed=repeated.observed & (cause[rows] == np.repeat(wanted, repeated.sizes)),
         groups=pd.MultiIndex.from_frame(keys),
         counts=None,
-        notes=(*lives.notes, f"failures from another {column} censor a time"),
+        notes=(
+            *lives.notes,
+            f"failures from another {column} censor a time",
+            *([f"{left_out} times under way at an unknown age are left out"] if left_out else []),
+        ),
     )
 
 
@@ -178,6 +185,9 @@ def _failures(log: Tables, outages: Outages, rules: Rules) -> Durations:
     from_first = {"known": outages.entered_known, "always": np.ones(size, bool), "never": np.zeros(size, bool)}
     begun, ended = of(begins, renewal, outages.entered[group]), of(ending, start, outages.left[group])
     known = of(begins, renewal_known, from_first[rules.first][group])
+    # under way at an unknown age; a failure with which an observation begins ends no such time
+    stationary = first & ~known & (ended > begun) & (rules.first == "known")
+    known |= stationary
     possible = ~of(ending, outages.start_cut[rows], False)
     positive = np.where(last, ended > begun, ended >= begun)
     counts = {
@@ -190,13 +200,15 @@ def _failures(log: Tables, outages: Outages, rules: Rules) -> Durations:
     parts = pd.DataFrame(
         {
             "code": group, "row": of(begins, row, -1), "ending": of(ending, row, -1),
-            "begun": begun, "ended": ended, "observed": ~last,
+            "begun": begun, "ended": ended, "observed": ~last, "stationary": stationary,
         }
     )[keep]  # fmt: skip
-    notes = (
+    notes: tuple[str, ...] = (
         f"times run from {rules.origin} to failure",
         "the time after the last failure is " + ("right-censored" if rules.censor else "left out"),
     )
+    if parts["stationary"].any():
+        notes += ("times under way at an unknown age when observation began are taken as in a fleet in steady state",)
     return _packed(
         log, outages, "ttf", parts, {n: np.bincount(group[c], minlength=size) for n, c in counts.items()}, notes, rules
     )
@@ -238,6 +250,7 @@ def _packed(
         pd.DataFrame(counts, index=outages.groups),
         (*outages.notes, *notes),
         entry=entry,
+        stationary=parts["stationary"].to_numpy()[keep],
     )
     begun, ended = parts["row"].to_numpy()[keep], parts["ending"].to_numpy()[keep]
     return Durations(lives, begun, np.where(observed, ended, -1))
@@ -259,10 +272,12 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
     entered = np.maximum(begun, first)
     # a failure at the first instant ends a time of this period; a censored time of no length says nothing
     seen = before_end & ((ended > entered) | (ends_now & (ended == entered)))
-    chosen = parts.assign(ended=ended, observed=ends_now, entry=entered - begun)[seen]
+    # of a time that began at an unknown age, what is seen of it in the period is a time of that kind again
+    begun = np.where(parts["stationary"], entered, begun)
+    chosen = parts.assign(begun=begun, ended=ended, observed=ends_now, entry=entered - begun)[seen]
     note = (
         f"seen from {since:%Y-%m-%d} to {until:%Y-%m-%d}: times under way at the beginning enter at their age "
-        "(left truncation), times that went on are censored at the end"
+        "(left truncation) where it is known, times that went on are censored at the end"
     )
     return chosen, parts["code"].to_numpy()[~seen], note
 

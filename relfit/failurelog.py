@@ -120,7 +120,8 @@ class FailureLog(Tables):
         Failures that began outside are left out, nodes that were not there too, and the window is narrowed. A period
         holds its first instant and not its last, unless that is the log's own, so that adjoining periods add up. An
         outage that was going on at `since` is kept and marked ``start_cut``; one still going on at `until` is
-        shortened and marked ``end_cut``. Sources that give durations without dates cannot be cut.
+        shortened and marked ``end_cut``. Nodes that were there before `since` are not new then: their first life is under
+        way at an unknown age (`ttf`). Sources that give durations without dates cannot be cut.
 
         Parameters
         ----------
@@ -149,7 +150,7 @@ class FailureLog(Tables):
         at_once = (population["left"] == first) & pairs(population).isin(pairs(events[start == first]))
         population = population[there | at_once].copy()
         earlier, later = population["entered"] < first, population["left"] > last
-        population.loc[earlier, ["entered", "entered_known"]] = first, True
+        population.loc[earlier, ["entered", "entered_known"]] = first, False
         population.loc[later, ["left", "left_known"]] = last, True
         part = self._cut(keep.to_numpy(), population, None, f"from {first.isoformat()} to {last.isoformat()}")
         cut = part.events.copy()
@@ -207,16 +208,18 @@ class FailureLog(Tables):
         origin : {"failure", "repair"}
             Whether a time to failure runs from failure to failure, or from the end of an outage to the next failure.
         first : {"known", "always", "never"}
-            Whether the time before a group's first failure counts: where its beginning is known, always, or never.
-            A node that never failed is one such censored time.
+            The time before a group's first failure. ``"known"``: a life from age 0 where the group was installed then;
+            otherwise one under way at an unknown age (``LifeData.stationary``; for pooled groups as well, whose failures
+            are a process under way). ``"always"``: from age 0. ``"never"``: left out. A node that never failed is one
+            such censored time.
         overlaps : {"merge", "keep"}
             A record that begins while the same node is already down is part of that outage, or a failure of its own.
         zeros : {"apart", "keep"}
             Times of length zero are counted apart in ``counts``, or kept.
         since, until : str, datetime or pandas.Timestamp, optional
             Times as they were seen in this part of the observation. One under way at `since` enters at the age it
-            had then (left truncation), one that lasted beyond `until` is censored there; so a period uses what is known
-            from before it, where `between` starts afresh.
+            had then (left truncation), or as one of unknown age; one that lasted beyond `until` is censored there. So a
+            period uses what is known from before it, where `between` starts afresh.
         competing : str, optional
             Column of events, such as ``cause``: a group for every group and cause, in which only failures of that
             cause end a time and the others censor it (competing risks).

@@ -12,7 +12,7 @@ from relfit.errors import DataError
 __all__ = ["FURTHER", "checked"]
 
 
-FURTHER = ("upper", "entry", "exit", "weights", "limit")
+FURTHER = ("upper", "entry", "exit", "weights", "limit", "stationary")
 _REMEDY = "leave such rows out or correct them before fitting"
 
 
@@ -58,6 +58,15 @@ def checked(lives: Any) -> dict[str, Any]:
             "a life that is here only because it ended by then has a failure time or an interval up to then",
         )  # fmt: skip
         found["exit"] = leave if np.any(leave < np.inf) else None
+    if lives.stationary is not None:
+        late = (0.0 if entry is None else entry) > 0.0
+        cut = np.isfinite(np.inf if leave is None else leave) | (~observed & (ends < np.inf))
+        reject(
+            lives.stationary & (late | cut), "stationary life of {}", (lengths,),
+            "is truncated or ended in an interval as well",
+            "a life under way at an unknown age is observed or right-censored; its duration runs from when it was seen",
+        )  # fmt: skip
+        found["stationary"] = lives.stationary if lives.stationary.any() else None
     if limit is not None:
         reject(~(limit >= lengths), "limit of observation {}", (limit,), "is missing or before the end of its life")
         found["limit"] = np.where(~observed & np.isinf(ends), lengths, limit)

@@ -17,6 +17,8 @@ from relfit.results import Result, key_columns
 
 __all__ = ["LifeData"]
 
+_FLAGS = ("observed", "stationary")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LifeData(Result):
@@ -56,12 +58,17 @@ class LifeData(Result):
     limit : ndarray of float, shape (n,), optional
         The age at which a life would have been right-censored had it lasted, where that is known for the lives that
         failed too; infinite for none. It makes bootstrap p-values more exact, and changes no estimate.
+    stationary : ndarray of bool, shape (n,), optional
+        True for a life that was under way at an unknown age when its observation began, in a fleet in steady state; its
+        duration runs from then. Its density is ``S(x) / mean`` if it ended, and the integral of ``S`` beyond ``x`` over
+        the mean if not. It has neither truncation nor interval.
 
     Raises
     ------
     DataError
         When shapes disagree; when a duration is negative, NaN or infinite, an interval's ends are exchanged, a
-        truncation lies past the failure, or a weight is negative or no whole number. It names the group and the row.
+        truncation lies past the failure, a stationary life is truncated, or a weight is negative or no whole number. It
+        names the group and the row.
 
     Examples
     --------
@@ -84,13 +91,14 @@ class LifeData(Result):
     exit: FloatArray | None = None
     weights: IntArray | None = None
     limit: FloatArray | None = None
+    stationary: BoolArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", np.ascontiguousarray(self.offsets, dtype=np.int64))
         for name in ("durations", "observed", *FURTHER):
             if getattr(self, name) is None:
                 continue
-            array = np.ascontiguousarray(getattr(self, name), dtype=np.bool_ if name == "observed" else np.float64)
+            array = np.ascontiguousarray(getattr(self, name), dtype=np.bool_ if name in _FLAGS else np.float64)
             if array.ndim != 1 or array.shape != np.shape(self.durations):
                 raise DataError(f"{name} has shape {array.shape}, the durations have {np.shape(self.durations)}")
             object.__setattr__(self, name, array)
@@ -120,7 +128,7 @@ class LifeData(Result):
         measure : str
             See the class.
         **further : same shape, optional
-            ``upper``, ``entry``, ``exit``, ``weights`` and ``limit``; see the class.
+            ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary``; see the class.
         """
         labelled = isinstance(durations, Mapping)
         labels: list[Any] = list(durations) if labelled else list(range(len(durations)))
@@ -230,8 +238,8 @@ class LifeData(Result):
         measure : str
             See the class.
         **further : str, optional
-            Columns of ``upper``, ``entry``, ``exit``, ``weights`` and ``limit``. With `upper` and without `observed`, a
-            life is observed where both ends are equal.
+            Columns of ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary``. With `upper` and
+            without `observed`, a life is observed where both ends are equal.
 
         Examples
         --------
@@ -307,8 +315,23 @@ class LifeData(Result):
 
     @property
     def plain(self) -> bool:
-        """Whether all lives are observed or right-censored, without truncation or weights."""
-        return self.upper is None and self.entry is None and self.exit is None and self.weights is None
+        """Whether all lives are observed or right-censored from age 0, without truncation or weights."""
+        return all(getattr(self, name) is None for name in ("upper", "entry", "exit", "weights", "stationary"))
+
+    @property
+    def n_stationary(self) -> IntArray:
+        """Lives in each group that were under way at an unknown age, shape (groups,)."""
+        if self.stationary is None:
+            return np.zeros(self.n_groups, dtype=np.int64)
+        return self._count(self.stationary)
+
+    def from_age_known(self) -> LifeData:
+        """The lives whose age is known: all but the stationary ones."""
+        if self.stationary is None:
+            return self
+        keep = ~self.stationary
+        sizes = np.bincount(self.group_codes()[keep], minlength=self.n_groups)
+        return self._part(keep, sizes, self.groups, self.counts)
 
     @property
     def ends(self) -> FloatArray:
@@ -359,6 +382,11 @@ class LifeData(Result):
         counts = None if self.counts is None else self.counts.iloc[chosen]
         return self._part(self.rows_of(chosen), self.sizes[chosen], self.groups[chosen], counts)
 
+    def each(self) -> LifeData:
+        """Every life as a group of its own."""
+        size = self.durations.size
+        return self._part(slice(None), np.ones(size, np.int64), pd.RangeIndex(size, name="group"), None)
+
     def pooled(self) -> LifeData:
         """All lives as one sample, whatever group they came from."""
         counts = None if self.counts is None else self.counts.sum().to_frame("all").T
@@ -370,7 +398,7 @@ class LifeData(Result):
         return LifeData(lengths, observed, _offsets(sizes), groups, self.measure, counts, self.notes, **columns)
 
     def further(self) -> dict[str, Any]:
-        """Those of ``upper``, ``entry``, ``exit``, ``weights`` and ``limit`` that are given, by name."""
+        """Those of ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary`` that are given, by name."""
         named = {name: getattr(self, name) for name in FURTHER}
         return {name: values for name, values in named.items() if values is not None}
 
@@ -380,7 +408,7 @@ class LifeData(Result):
         frame["duration_hours"] = self.durations
         frame["observed"] = self.observed
         for name, values in self.further().items():
-            frame[name if name == "weights" else f"{name}_hours"] = values
+            frame[name if name in ("weights", "stationary") else f"{name}_hours"] = values
         return frame
 
     def to_dict(self) -> dict[str, Any]:
@@ -394,6 +422,7 @@ class LifeData(Result):
             "censored": int(self.n_censored.sum()),
             "left_truncated": 0 if self.entry is None else int((self.entry > 0).sum()),
             "right_truncated": 0 if self.exit is None else int((self.exit < np.inf).sum()),
+            "stationary": int(self.n_stationary.sum()),
             "zeros": int(self.n_zeros.sum()),
             "left_out": {} if self.counts is None else {str(k): int(v) for k, v in self.counts.sum().items()},
             "notes": list(self.notes),
@@ -412,6 +441,7 @@ class LifeData(Result):
             for side in ("left", "right")
             if total[f"{side}_truncated"]
         )
+        cut += f", {total['stationary']} under way at an unknown age" if total["stationary"] else ""
         return (
             f"{total['lives']} lives in {self.n_groups} groups ({total['observed']} observed, {between}"
             f"{total['censored']} censored, {total['zeros']} of length zero{cut}), measure {self.measure}"

@@ -39,8 +39,10 @@ class Watched:
         Labels in natural order, (system, node) by node.
     entered, left : ndarray of int, shape (groups,)
         From the first node's beginning to the last node's end.
-    entered_known, left_known : ndarray of bool, shape (groups,)
-        Whether these are declared, rather than the first and last instants seen.
+    entered_known : ndarray of bool, shape (groups,)
+        Whether all nodes of the group were installed when their observation began.
+    left_known : ndarray of bool, shape (groups,)
+        Whether the end is declared, rather than the last instant seen.
     """
 
     groups: pd.Index
@@ -307,7 +309,8 @@ def _watched(
     window = log.window
     entered = np.full(size, window.start.as_unit("ns").value, dtype=np.int64)
     left = np.full(size, window.end.as_unit("ns").value, dtype=np.int64)
-    entered_known, left_known = np.full(size, window.start_known), np.full(size, window.end_known)
+    entered_known = np.full(size, len(log.population) > 0 and bool(log.population["entered_known"].all()))
+    left_known = np.full(size, window.end_known)
     if (members >= 0).any():
         table = pd.DataFrame(
             {

@@ -75,7 +75,8 @@ class Tables:
         observation began or ended), ``line`` (in the source), then any attributes.
     population : pandas.DataFrame
         One row per node: ``system``, ``node``, ``entered``, ``left`` (UTC), ``entered_known``, ``left_known``,
-        ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes.
+        ``declared`` (the source lists the node; otherwise it is known from its events only), then attributes. A node is
+        watched from ``entered`` to ``left``; ``entered_known`` says that it was installed then, new.
     window : Window
         The time of observation.
     rejected : pandas.DataFrame

@@ -14,6 +14,7 @@ from relfit.calibration.parameter_values import Duration
 from relfit.calibration.schema import FittedFamily
 from relfit.errors import RelfitError
 from relfit.fitting import FamilyFit, fit
+from relfit.fitting.likelihood import LogLikelihood
 from relfit.lifedata import LifeData
 
 __all__ = ["fitted_family", "widening"]
@@ -85,11 +86,10 @@ def widening(one: FamilyFit, codes: npt.NDArray[np.int64], nodes: int) -> float:
     times, kind, centre = one.lives, one.family, one.parameter_array[0]
     free = kind.to_free(centre)
 
+    each_life = LogLikelihood(kind, times.each())
+
     def each(at: FloatArray) -> FloatArray:
-        model = kind.unchecked(*kind.from_free(at))
-        with np.errstate(all="ignore"):
-            value = np.where(times.observed, model.log_pdf(times.durations), model.log_sf(times.durations))
-            return np.asarray(value if times.entry is None else value - model.log_sf(times.entry), dtype=np.float64)
+        return each_life(np.broadcast_to(at, (1, times.durations.size, at.size)))[0]
 
     step = 1e-5
     scores = np.stack([(each(free + step * e) - each(free - step * e)) / (2.0 * step) for e in np.eye(free.size)])

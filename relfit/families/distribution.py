@@ -20,6 +20,7 @@ __all__ = [
     "Distribution",
     "FloatArray",
     "log_cdf_of_hazard",
+    "log_difference",
     "log_one_minus_exp",
     "log_sum",
     "mixed_cumulative_hazard",
@@ -89,6 +90,22 @@ class Distribution(ABC):
         """Log of the density at `time`, per hour."""
 
     # ------------------------------- defaults, for which a family may have better
+
+    def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the integral of the reliability from `time` on, in hours; at 0, of the mean life.
+
+        Over the mean it is the survival function of a life under way at an unknown age in steady state (Cox 1962,
+        Renewal Theory, section 5.2).
+
+        Examples
+        --------
+        >>> from relfit.families import Exponential
+        >>> Exponential(0.01).log_integrated_tail([0.0, 100.0]).round(4).tolist()
+        [4.6052, 3.6052]
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_sf = self.log_sf(time)
+            return np.where(np.isneginf(log_sf), -np.inf, log_sf + np.log(self.mean_residual_life(time)))
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the probability to fail within `time`."""
@@ -167,6 +184,34 @@ class Distribution(ABC):
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         spent = np.random.default_rng(rng).standard_exponential(lead + self.batch_shape)
         return self.inverse_cumulative_hazard(spent)
+
+    def residual_sample(
+        self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None
+    ) -> FloatArray:
+        """Random lives left at an unknown age in steady state, shape ``size + batch_shape``.
+
+        A uniform share of a life drawn in proportion to its length; by inversion of `log_integrated_tail` where the
+        family has no way to draw such lives.
+        """
+        lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+        generator = np.random.default_rng(rng)
+        whole_life = self._length_biased(lead + self.batch_shape, generator)
+        if whole_life is not None:
+            return np.asarray(whole_life * generator.random(whole_life.shape))
+        spent = generator.standard_exponential(lead + self.batch_shape)
+        whole = np.ones(spent.size)
+
+        def log_curve(rows: npt.NDArray[np.intp], time: FloatArray) -> FloatArray:
+            at = whole.copy()
+            at[rows] = time
+            tail = self.log_integrated_tail(at.reshape(spent.shape))
+            return np.log(np.maximum(np.log(self.mean()) - tail, 0.0)).reshape(-1)[rows]
+
+        return time_at_level(log_curve, np.log(spent).reshape(-1)).reshape(spent.shape)
+
+    def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray | None:
+        """Lives drawn in proportion to their length, or None."""
+        return None
 
     # ------------------------------------------------- given survival to an age
 
@@ -261,6 +306,13 @@ class Distribution(ABC):
 
         found = integrate_reliability(log_sf, np.where(usable, half, 1.0), size)
         return np.where(usable, found, np.where(np.isnan(half), np.nan, np.inf)).reshape(shape)
+
+
+def log_difference(larger: npt.ArrayLike, smaller: npt.ArrayLike) -> FloatArray:
+    """Log of the difference of two exponentials, minus infinity where there is none."""
+    high, low = np.asarray(larger, np.float64), np.asarray(smaller, np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(np.isneginf(high), -np.inf, high + log_one_minus_exp(np.minimum(low - high, 0.0))))
 
 
 def mixed_cumulative_hazard(log_weights: Sequence[FloatArray], spent: Sequence[FloatArray]) -> FloatArray:

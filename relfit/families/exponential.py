@@ -62,9 +62,16 @@ class Exponential(Family):
         """Hours after which `conditional_cumulative_hazard` reaches `hazard`, whatever the age."""
         return np.asarray(np.asarray(hazard, dtype=np.float64) / self.rate + 0.0 * np.asarray(age))
 
+    def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the integral of the reliability from `time` on."""
+        return self.log_sf(time) - np.log(self.rate)
+
     def mean(self) -> FloatArray:
         """Mean life in hours."""
         return np.asarray(1.0 / self.rate)
+
+    def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        return np.asarray(rng.standard_gamma(2.0, shape) / self.rate)
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:

@@ -8,7 +8,7 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.families.base import ShapeScale, log_moments
-from relfit.families.distribution import Distribution
+from relfit.families.distribution import Distribution, log_difference
 from relfit.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
 
 __all__ = ["Gamma"]
@@ -85,6 +85,16 @@ class Gamma(ShapeScale):
     def mean(self) -> FloatArray:
         """Mean life in hours."""
         return np.asarray(self.shape * self.scale)
+
+    def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the integral of the reliability from `time` on, by two incomplete gamma functions."""
+        relative = self._relative(time)
+        with np.errstate(all="ignore"):
+            longer = log_gamma_tail(self.shape + 1.0, relative - np.log1p(1.0 / self.shape), True)
+            return np.log(self.shape * self.scale) + log_difference(longer, relative + self.log_sf(time))
+
+    def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        return np.asarray(self.scale * rng.standard_gamma(np.broadcast_to(self.shape + 1.0, shape)))
 
     @classmethod
     def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:

@@ -11,7 +11,7 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.families.base import Family, log_moments, log_of_time
-from relfit.families.distribution import normal_quantile_of_hazard
+from relfit.families.distribution import log_difference, normal_quantile_of_hazard
 
 __all__ = ["Lognormal", "NormalScore"]
 
@@ -74,6 +74,17 @@ class Lognormal(NormalScore):
         """Mean life in hours; infinite where it exceeds the largest float."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(self.meanlog + 0.5 * self.sdlog**2))
+
+    def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the integral of the reliability from `time` on, by two normal tails."""
+        z = self._z(time)
+        log_mean = self.meanlog + 0.5 * self.sdlog**2
+        with np.errstate(all="ignore"):
+            past = np.where(np.isneginf(z), -np.inf, log_of_time(time) + special.log_ndtr(-z))
+            return log_difference(log_mean + special.log_ndtr(self.sdlog - z), past)
+
+    def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        return np.exp(self.meanlog + self.sdlog**2 + self.sdlog * rng.standard_normal(shape))
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:

@@ -9,6 +9,7 @@ from scipy import special
 from relfit.arrays import FloatArray
 from relfit.families.base import EULER, LOG_WEIBULL_SD, ShapeScale, log_moments
 from relfit.families.distribution import log_cdf_of_hazard
+from relfit.families.log_gamma import log_gamma_tail
 
 __all__ = ["Weibull"]
 
@@ -86,6 +87,17 @@ class Weibull(ShapeScale):
         """Mean life in hours; infinite where it exceeds the largest float."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(np.log(self.scale) + special.gammaln(1.0 + 1.0 / self.shape)))
+
+    def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the integral of the reliability from `time` on: an incomplete gamma function of shape ``1/shape``."""
+        with np.errstate(all="ignore"):
+            log_mean = np.log(self.scale) + special.gammaln(1.0 + 1.0 / self.shape)
+            return log_mean + log_gamma_tail(
+                1.0 / self.shape, self.shape * self._log_relative(time) + np.log(self.shape), True
+            )
+
+    def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        return np.asarray(self.scale * rng.standard_gamma(1.0 + np.broadcast_to(1.0 / self.shape, shape)) ** (1.0 / self.shape))
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:

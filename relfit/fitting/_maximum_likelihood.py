@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +94,8 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
     A family of two or more parameters has no estimate where one failure time agrees with all lives of a group, since
     the likelihood then grows without bound, or to its limit, as the spread vanishes. A life that ended, or is known to
     have lasted, just as long as its entry agrees with every earlier failure time, since the hazard there grows without
-    bound too; so does one that ended at its exit with every later one.
+    bound too; so does one that ended at its exit with every later one. A stationary life, whose density is bounded,
+    agrees with every failure time that is not before its end.
     """
     count = len(family.parameter_names())
     starts, sizes = lives.offsets[:-1], lives.sizes
@@ -109,10 +110,13 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
             early = np.where((lives.entry > 0.0) & (lives.entry == early), -np.inf, early)
         if lives.exit is not None:
             late = np.where(lives.exit == late, np.inf, late)
+        if lives.stationary is not None:
+            late = np.where(lives.stationary, np.inf, late)
         latest = _by_group(np.maximum, np.where(counted, early, -np.inf), starts, sizes, -np.inf)
         first = _by_group(np.minimum, np.where(counted, late, np.inf), starts, sizes, np.inf)
-        codes[latest <= first] = status.NO_VARIANCE
-        codes[(latest <= first) & (failures == 1)] = status.TOO_FEW
+        alike = (latest <= first) & (first < np.inf)
+        codes[alike] = status.NO_VARIANCE
+        codes[alike & (failures == 1)] = status.TOO_FEW
         if count > 2:
             codes[_distinct_failures(lives, ended) < count] = status.TOO_FEW
     if not family.density_at_zero:
@@ -241,7 +245,7 @@ def _best(objective: LogLikelihood, starts: FloatArray) -> Maximum:
         take = np.where(best.found == other.found, other.value > best.value, other.found)
         _replace(best, np.flatnonzero(take), other, take)
     lives = objective.lives
-    if free.shape[-1] <= 2 and not (lives.upper is None and lives.entry is None and lives.exit is None):
+    if free.shape[-1] <= 2 and not replace(lives, weights=None).plain:
         _look_around(objective, best)
     return best
 

@@ -1,7 +1,7 @@
 """Replicates of every group: parametric, censored as the group was, or resampled; fitted again, all at once.
 
 In a parametric replicate every life is drawn anew from the group's fitted distribution, beyond the age at which it came
-under observation. A censored life keeps its limit, and so does one whose `LifeData.limit` is given. For other lives
+under observation; one under way at an unknown age from that of the life left in steady state. A censored life keeps its limit, and so does one whose `LifeData.limit` is given. For other lives
 that failed the limit is unknown; it is drawn from the Kaplan-Meier estimate of the group's limits beyond that life
 (Davison and Hinkley 1997, algorithm 3.1), and is infinite where no longer life was censored.
 """
@@ -70,13 +70,19 @@ def _parametric(
     with np.errstate(all="ignore"):
         drawn = distribution.sample(shape[0], rng) if age is None else distribution.excess_sample(age, shape[0], rng)
         drawn = drawn if age is None else drawn + age
+        if lives.stationary is not None:
+            drawn = np.where(lives.stationary, distribution.residual_sample(shape[0], rng), drawn)
     drawn = np.clip(drawn, 1e-300, 1e300)
     observed = np.ones(shape, dtype=np.bool_)
     if lives.limit is not None or (~lives.observed).any():
         limit = _limits(lives, rng.random(shape)) if lives.limit is None else np.broadcast_to(lives.limit, shape)
         observed = drawn <= limit
         drawn = np.where(observed, drawn, limit)
-    return _stacked(lives, drawn, observed, None if age is None else np.broadcast_to(age, shape), n_resamples)
+    stacked = _stacked(lives, drawn, observed, n_resamples)
+    conditions = {"entry": age, "stationary": lives.stationary}
+    order = _order(lives, n_resamples)
+    fixed = {name: np.broadcast_to(row, shape).ravel()[order] for name, row in conditions.items() if row is not None}
+    return replace(stacked, **fixed)
 
 
 def _resampled(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> LifeData:
@@ -85,7 +91,7 @@ def _resampled(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> L
     size = lives.sizes[codes]
     pick = (rng.random((n_resamples, codes.size)) * size).astype(np.int64) + lives.offsets[:-1][codes]
     further = {name: values[pick] for name, values in lives.further().items()}
-    stacked = _stacked(lives, lives.durations[pick], lives.observed[pick], None, n_resamples)
+    stacked = _stacked(lives, lives.durations[pick], lives.observed[pick], n_resamples)
     order = _order(lives, n_resamples)
     return replace(stacked, **{name: values.ravel()[order] for name, values in further.items()})
 
@@ -99,19 +105,11 @@ def _order(lives: LifeData, n_resamples: int) -> IntArray:
     return np.asarray(np.repeat(begin - first, sizes) + np.arange(n * n_resamples))
 
 
-def _stacked(
-    lives: LifeData, durations: FloatArray, observed: npt.NDArray[np.bool_], entry: FloatArray | None,
-    n_resamples: int,
-) -> LifeData:  # fmt: skip
+def _stacked(lives: LifeData, durations: FloatArray, observed: npt.NDArray[np.bool_], n_resamples: int) -> LifeData:
     order = _order(lives, n_resamples)
     offsets = np.concatenate([[0], np.cumsum(np.repeat(lives.sizes, n_resamples))]).astype(np.int64)
     return LifeData(
-        durations.ravel()[order],
-        observed.ravel()[order],
-        offsets,
-        pd.RangeIndex(offsets.size - 1),
-        lives.measure,
-        entry=None if entry is None else entry.ravel()[order],
+        durations.ravel()[order], observed.ravel()[order], offsets, pd.RangeIndex(offsets.size - 1), lives.measure
     )
 
 

@@ -103,7 +103,7 @@ def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData)
     """Cumulative hazard that each life spent under observation: a unit exponential if the family is right.
 
     Truncation is taken into account: the hazard since the entry, or that of the distribution conditional on an end
-    before the exit.
+    before the exit. For a stationary life it is that of the life left at an unknown age.
     """
     distribution = family.unchecked(*parameters[lives.group_codes()].T)
     with np.errstate(all="ignore"):
@@ -114,6 +114,9 @@ def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData)
         if lives.exit is not None:
             whole = distribution.cumulative_hazard(lives.exit) - before
             spent = -np.log1p(np.expm1(-spent) / -np.expm1(-whole))
+        if lives.stationary is not None:
+            left = np.log(distribution.mean()) - distribution.log_integrated_tail(lives.durations)
+            spent = np.where(lives.stationary, left, spent)
     return np.nan_to_num(np.maximum(spent, 0.0), nan=0.0, posinf=1e300)
 
 

@@ -2,7 +2,8 @@
 
 An observed life adds its log density, a right-censored one the log of its survival, an interval ``(l, u]`` the log of
 ``S(l) - S(u)``; truncation divides by the probability to be seen at all: ``S(entry)``, ``F(exit)``, or
-``S(entry) - S(exit)``. Weights multiply.
+``S(entry) - S(exit)``. A stationary life adds the log of ``S(x) / mean``, or of the integral of ``S`` beyond ``x`` over
+the mean. Weights multiply.
 """
 
 from __future__ import annotations
@@ -108,8 +109,9 @@ def _terms(lives: LifeData) -> list[_Term]:
     entry = np.zeros(codes.size) if lives.entry is None else lives.entry
     leave = np.full(codes.size, np.inf) if lives.exit is None else lives.exit
     durations = lives.durations
-    right = ~lives.observed & np.isinf(ends)
-    between = ~lives.observed & ~right
+    stationary = np.zeros(codes.size, np.bool_) if lives.stationary is None else lives.stationary
+    right = ~lives.observed & np.isinf(ends) & ~stationary
+    between = ~lives.observed & ~right & ~stationary
     left = between & (durations == 0.0)
     between &= durations > 0.0
     late = (entry > 0.0) & np.isinf(leave)
@@ -131,12 +133,15 @@ def _terms(lives: LifeData) -> list[_Term]:
     # a life that ended as it was first seen adds its log hazard, whose parts would cancel far in the tail
     at_once = late & (durations == entry) & ~between
     late &= ~at_once
-    add(lives.observed & ~at_once, lambda d, r: d.log_pdf(durations[r]))
+    add(lives.observed & ~at_once & ~stationary, lambda d, r: d.log_pdf(durations[r]))
     add(lives.observed & at_once, lambda d, r: d.log_hazard(durations[r]))
     add(right & (durations > 0.0) & ~at_once, lambda d, r: d.log_sf(durations[r]))
     add(left, lambda d, r: d.log_cdf(ends[r]))
     add(between, lambda d, r: log_interval(d, durations[r], ends[r]))
     add(late, lambda d, r: d.log_sf(entry[r]), -1.0)
     add(early, lambda d, r: d.log_cdf(leave[r]), -1.0)
+    add(stationary & lives.observed, lambda d, r: d.log_sf(durations[r]))
+    add(stationary & ~lives.observed, lambda d, r: d.log_integrated_tail(durations[r]))
+    add(stationary, lambda d, r: np.log(d.mean()), -1.0)
     add(both, lambda d, r: log_interval(d, entry[r], leave[r]), -1.0)
     return terms

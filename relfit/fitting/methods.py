@@ -95,9 +95,10 @@ _Simple = Callable[[LifeData, str], tuple[FloatArray, Codes]]
 
 def _estimates(simple: _Simple, name: str, family: type[Family], lives: LifeData, workers: int | None) -> Estimates:
     """Estimates of a method that gives no covariance, with the log-likelihood where they are."""
-    if family.name not in CORE or not lives.plain:
+    if family.name not in CORE or not lives.from_age_known().plain:
         what = f"the {family.name} family" if family.name not in CORE else "intervals, truncation or weights"
         raise ArgumentError(f"{name} is not there for {what}", remedy="use method='ml'")
+    lives = lives.from_age_known()
     found = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     found.parameters[:], found.codes[:] = simple(lives, family.name)
     ok = found.codes == status.OK
@@ -112,6 +113,7 @@ def _loglik(family: type[Family], parameters: FloatArray, lives: LifeData) -> Fl
 
 def _corrected(target: str, family: type[Family], lives: LifeData, workers: int | None) -> Estimates:
     """Maximum likelihood with the Weibull shape corrected for its bias, and the scale that is likeliest for it."""
+    lives = lives.from_age_known() if family.name == "weibull" else lives
     found = maximum_likelihood(family, lives, workers)
     if family.name != "weibull":
         return found

@@ -99,13 +99,14 @@ def failures_of(log: FailureLog) -> Failures:
 
 
 def complete_series(series: LifeData) -> LifeData:
-    """`series` without censored times: what follows the last failure of a node is no value of a series.
+    """`series` without times that are cut off: neither what follows the last failure nor what precedes the first.
 
     Raises
     ------
     DataError
         When times are known to lie in intervals only, are truncated or have weights.
     """
+    series = series.from_age_known()
     if not series.plain:
         raise DataError(
             "a series needs times to failure that are exactly known", remedy="leave out intervals, entries and weights"

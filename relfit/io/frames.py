@@ -167,9 +167,12 @@ def source_of(
 
 
 def seen_population(
-    events: pd.DataFrame, start: pd.Timestamp, end: pd.Timestamp, *, known: tuple[bool, bool], keep: Sequence[str] = ()
+    events: pd.DataFrame, start: pd.Timestamp, end: pd.Timestamp, *, end_known: bool, keep: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The nodes that events name, watched for the whole window, with those columns of `keep` that never change."""
+    """The nodes that events name, watched for the whole window, with those columns of `keep` that never change.
+
+    When they were installed is not known.
+    """
     named = events[events["node"].notna()]
     nodes = named.drop_duplicates(["system", "node"])
     attributes = {}
@@ -183,8 +186,8 @@ def seen_population(
         node=nodes["node"].astype(object).to_numpy(),
         entered=pd.Series([start] * size, dtype=UTC),
         left=pd.Series([end] * size, dtype=UTC),
-        entered_known=known[0],
-        left_known=known[1],
+        entered_known=False,
+        left_known=end_known,
         declared=False,
         attributes=attributes,
     )

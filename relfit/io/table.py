@@ -208,7 +208,7 @@ def _events(columns: Columns, content: Content, notes: tuple[str, ...], strict: 
     if start_known and end_known and not first < last:
         raise ArgumentError(f"the window ends at {last} before it starts at {first}", remedy="exchange its two ends")
     window = Window(first, last, start_known, end_known)
-    population = seen_population(events, first, last, known=(start_known, end_known), keep=list(attributes))
+    population = seen_population(events, first, last, end_known=end_known, keep=list(attributes))
     if mapping.population is not None:
         population, window = _listed(columns, population, window, folder, content)
     outside = (events["start"] < window.start) | (events["start"] > window.end)
@@ -247,12 +247,16 @@ def _listed(
     first = window.start if window.start_known or not all_entered else min(entered.min(), window.start)
     last = window.end if window.end_known or not all_left else max(left.max(), window.end)
     window = Window(first, last, window.start_known or all_entered, window.end_known or all_left)
+    # failures before a declared window are not in the log, so a node installed earlier has an unknown age at its start
+    watched_from = entered.fillna(first)
+    if events.mapping.window_start is not None:
+        watched_from = watched_from.where(watched_from >= first, first)
     declared = population_frame(
         system=columns.system(),
         node=node,
-        entered=entered.fillna(first),
+        entered=watched_from,
         left=left.fillna(last),
-        entered_known=entered.notna().to_numpy() | window.start_known,
+        entered_known=(entered == watched_from).to_numpy(),
         left_known=left.notna().to_numpy() | window.end_known,
         declared=True,
         attributes=columns.attributes(rejections.kept),

@@ -238,6 +238,7 @@ class _Coded:
 
 
 def _coded(data: LifeData) -> _Coded:
+    data = data.from_age_known()
     kept = np.ones(data.durations.size, dtype=bool) if data.weights is None else data.weights > 0
     weight = np.ones(kept.size) if data.weights is None else data.weights.astype(np.float64)
     low, high, exact = data.durations[kept], data.ends[kept], data.observed[kept]

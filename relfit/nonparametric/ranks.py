@@ -125,6 +125,7 @@ def plotting_positions(data: LifeData, method: str = "median", level: float = 0.
         raise ArgumentError(f"unknown method {method!r}", remedy=f"use one of {', '.join(POSITIONS)}")
     if method == "kaplan-meier":
         return _from_kaplan_meier(data, level)
+    data = data.from_age_known()
     if data.upper is not None or data.exit is not None or data.entry is not None:
         raise DataError(
             "ranks have no answer to intervals and truncation",

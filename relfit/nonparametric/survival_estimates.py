@@ -180,8 +180,10 @@ def _risk_sets(data: LifeData, estimate: str) -> _RiskSets:
     """Count who was at risk and who failed at each distinct duration of each group.
 
     A duration is at risk at t if it entered before t and ended at t or later; one watched from the start (entry 0) is
-    at risk at t = 0 too. One that ended at the age at which it entered is at risk at that age alone.
+    at risk at t = 0 too. One that ended at the age at which it entered is at risk at that age alone. Stationary
+    durations, whose ages nobody knows, are left out.
     """
+    data = data.from_age_known()
     if data.upper is not None or data.exit is not None:
         what = "durations known to have ended within an interval" if data.upper is not None else "right truncation"
         raise DataError(f"{estimate} has no answer to {what}", remedy="use turnbull(data)")

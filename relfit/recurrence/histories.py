@@ -280,7 +280,8 @@ def histories_of_log(log: FailureLog, per: str = "node") -> EventHistories:
     code = outages.code
     entered, left = outages.entered, np.maximum(outages.left, outages.entered)
     within = (outages.start >= entered[code]) & (outages.start <= left[code])
-    opens = within & outages.failures & (outages.start == entered[code]) & ~outages.entered_known[code]
+    declared = outages.entered_known | (log.window.start_known & (entered == log.window.start.as_unit("ns").value))
+    opens = within & outages.failures & (outages.start == entered[code]) & ~declared[code]
     reasons = {
         "failures outside the time of observation are left out": int((~within & outages.failures).sum()),
         "outages already going on at the beginning are no failures": int(outages.start_cut.sum()),

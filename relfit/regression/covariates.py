@@ -56,7 +56,9 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
     ['system', 'node', 'duration', 'observed', 'rack', 'cause', 'detail', 'scope']
     """
     times = (times_to_failure if measure == "ttf" else times_to_repair)(log)
-    data, rows = times.lives, times.begun
+    data, rows = times.lives.from_age_known(), times.begun
+    if times.lives.stationary is not None:
+        rows = rows[~times.lives.stationary]
     table = data.to_frame().rename(columns={"duration_hours": "duration"})
     whole = log.lifetimes is not None and measure == "ttf"
     listed = pairs(log.population)
@@ -75,6 +77,8 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
             if len(found) == 2 and sources[0] is of_event and found[0].isna().any():
                 table[name] = found[0].astype(object).where(found[0].notna(), found[1].astype(object)).infer_objects()
     counts = {} if data.counts is None else {str(k): int(v) for k, v in data.counts.sum().items() if v}
+    if rows.size < times.begun.size:
+        counts["under_way"] = times.begun.size - rows.size
     return table, {_DROPPED.get(name, name): number for name, number in counts.items()}
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import relfit as rf
 from relfit.failurelog import FailureLog
 from relfit.numeric.ordering import natural_key
+from relfit.outages import outages_of
 from tests.factories import EPOCH, at, make_log
 
 # ------------------------------------------------------------- the rules, one record at a time
@@ -92,7 +93,7 @@ def plain_lives(
                 current = dict(record)
                 outages.append(current)
 
-    lives: dict[Any, list[tuple[float, bool]]] = {group: [] for group in groups}
+    lives: dict[Any, list[tuple[float, bool, bool]]] = {group: [] for group in groups}
     names = {
         "ttf": ("zero_gaps", "overlapping", "first_gap_unknown", "repair_unknown", "negative_gaps"),
         "ttr": ("zero_repairs", "overlapping", "end_unknown"),
@@ -100,11 +101,11 @@ def plain_lives(
     counts = {name: dict.fromkeys(groups, 0) for name in names}
     counts["overlapping"] = overlapping
 
-    def live(group: Any, duration: float, observed: bool) -> None:
+    def live(group: Any, duration: float, observed: bool, stationary: bool = False) -> None:
         if duration == 0 and observed:
             counts[names[0]][group] += 1
         if duration > 0 or (observed and zeros == "keep"):
-            lives[group].append((duration, observed))
+            lives[group].append((duration, observed, stationary))
 
     for group in groups:
         mine = sorted((o for o in outages if label(o, True) == group), key=lambda o: (o["start"], o["line"]))
@@ -116,16 +117,21 @@ def plain_lives(
                 elif whole or censor:
                     live(group, outage["end"] - outage["start"], whole)
             continue
-        entered, left, known = hour(log.window.start), hour(log.window.end), log.window.start_known
+        entered, left = hour(log.window.start), hour(log.window.end)
+        known = bool(members) and all(m["entered_known"] for m in members)
         if group in watched:
             entered = min(m["entered"] for m in watched[group])
             left = max(m["left"] for m in watched[group])
             known = all(m["entered_known"] for m in watched[group])
         from_start = {"known": known, "always": True, "never": False}[first]
+        under_way = first == "known" and not known  # at an unknown age
         if origin == "failure":
             mine = [o for o in mine if not o["start_cut"]]
         if not mine:
-            if not from_start:
+            if under_way and left > entered:
+                if censor:
+                    live(group, left - entered, False, True)
+            elif not from_start:
                 counts["first_gap_unknown"][group] += left > entered
             elif censor and left > entered:
                 live(group, left - entered, False)
@@ -136,6 +142,8 @@ def plain_lives(
                 if not outage["start_cut"]:
                     if from_start and outage["start"] >= entered:
                         live(group, outage["start"] - entered, True)
+                    elif under_way and outage["start"] > entered:
+                        live(group, outage["start"] - entered, True, True)
                     else:
                         counts["first_gap_unknown"][group] += 1
             elif not outage["start_cut"]:
@@ -167,9 +175,11 @@ def assert_as_documented(log: FailureLog, measure: str, per: str, **rules: Any) 
     assert parts == sorted(parts, key=lambda label: [natural_key(part) for part in label])
     for i, label in enumerate(labels):
         mine = slice(lives.offsets[i], lives.offsets[i + 1])
-        found = list(zip(lives.durations[mine].tolist(), lives.observed[mine].tolist(), strict=True))
-        assert [d for d, _ in found] == pytest.approx([d for d, _ in expected[label]])
-        assert [o for _, o in found] == [o for _, o in expected[label]]
+        stationary = np.zeros(lives.durations.size, bool) if lives.stationary is None else lives.stationary
+        columns = (lives.durations, lives.observed, stationary)
+        found = list(zip(*(column[mine].tolist() for column in columns), strict=True))
+        assert [life[0] for life in found] == pytest.approx([life[0] for life in expected[label]])
+        assert [life[1:] for life in found] == [life[1:] for life in expected[label]]
     assert lives.counts is not None
     assert sorted(lives.counts.columns) == sorted(counts)
     for name, by_group in counts.items():
@@ -310,15 +320,58 @@ def test_a_node_that_never_failed_is_one_censored_life() -> None:
     assert log.ttf(censor=False).group(("s", "2")).durations.size == 0
 
 
-def test_unknown_entry_leaves_the_first_gap_out_and_counts_it() -> None:
+def test_unknown_entry_makes_the_first_gap_a_life_under_way() -> None:
     log = make_log(
         [{"node": "1", "start": 10}], [{"node": "1", "entered_known": False}, {"node": "2", "entered_known": False}]
     )
     lives = log.ttf()
-    assert lives.durations.tolist() == [90]
-    assert lives.counts is not None
-    assert lives.counts["first_gap_unknown"].tolist() == [1, 1]
+    assert lives.durations.tolist() == [10, 90, 100]
+    assert lives.stationary is not None
+    assert lives.stationary.tolist() == [True, False, True]
+    assert lives.n_stationary.tolist() == [1, 1]
+    assert lives.from_age_known().durations.tolist() == [90]
+    left_out = log.ttf(first="never")
+    assert left_out.durations.tolist() == [90]
+    assert left_out.counts is not None
+    assert left_out.counts["first_gap_unknown"].tolist() == [1, 1]
     assert log.ttf(first="always").durations.tolist() == [10, 90, 100]
+    assert log.ttf(first="always").stationary is None
+
+
+def test_a_cut_does_not_make_running_nodes_new() -> None:
+    log = make_log(
+        [{"node": "1", "start": 10}, {"node": "1", "start": 60}, {"node": "2", "start": 70}],
+        [{"node": "1"}, {"node": "2"}, {"node": "3", "entered": 50}],
+    )
+    part = log.between(since=at(40))
+    assert part.population["entered_known"].tolist() == [False, False, True]
+    lives = part.ttf()
+    assert lives.durations.tolist() == [20, 40, 30, 30, 50]
+    assert lives.stationary is not None
+    assert lives.stationary.tolist() == [True, False, True, False, False]
+    assert outages_of(part).hours.tolist() == [60, 60, 50]
+    # with what is known from before the cut, the first life of node 1 enters at its age
+    whole = log.ttf(since=at(40))
+    assert whole.durations.tolist() == [50, 40, 70, 30, 50]
+    assert whole.entry is not None
+    assert whole.entry.tolist() == [30, 0, 40, 0, 0]
+    assert whole.stationary is None
+
+
+def test_what_is_unknown_at_a_cut_is_under_way_in_both_parts() -> None:
+    log = make_log([{"start": 60}], [{"node": "n", "entered_known": False}])
+    early, late = log.ttf(until=at(40)), log.ttf(since=at(40))
+    assert (early.durations.tolist(), early.n_stationary.tolist()) == ([40], [1])
+    assert (late.durations.tolist(), late.stationary.tolist()) == ([20, 40], [True, False])  # type: ignore[union-attr]
+    assert late.entry is None
+
+
+def test_causes_leave_out_lives_under_way() -> None:
+    log = make_log([{"start": 10, "cause": "a"}, {"start": 30, "cause": "b"}], [{"node": "n", "entered_known": False}])
+    lives = log.ttf(competing="cause")
+    assert lives.durations.tolist() == [20, 70, 20, 70]
+    assert lives.observed.tolist() == [False, False, True, False]
+    assert any("1 times under way" in note for note in lives.notes)
 
 
 def test_overlapping_records_are_one_outage() -> None:

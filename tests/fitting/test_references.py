@@ -183,7 +183,7 @@ def _real(shared, name: str) -> LifeData:
         "titan": "titan-gpu-lifetimes.csv.xz",
     }
     log = rf.read(shared / "data" / paths[name])
-    return log.ttf(per="cage") if name == "titan" else log.ttf()
+    return log.ttf(per="cage") if name == "titan" else log.ttf().from_age_known()
 
 
 @pytest.mark.parametrize("name", ["lanl", "grid5000", "titan"])
