@@ -97,7 +97,9 @@ class Weibull(ShapeScale):
             )
 
     def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-        return np.asarray(self.scale * rng.standard_gamma(1.0 + np.broadcast_to(1.0 / self.shape, shape)) ** (1.0 / self.shape))
+        return np.asarray(
+            self.scale * rng.standard_gamma(1.0 + np.broadcast_to(1.0 / self.shape, shape)) ** (1.0 / self.shape)
+        )
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
