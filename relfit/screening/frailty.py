@@ -1,0 +1,449 @@
+"""Ageing told from unequal nodes: Weibull renewals of equal nodes, of a spread of rates (gamma frailty), of two classes.
+
+Nodes of unequal rates, pooled, look like nodes whose failure rate falls with age (Proschan 1963). A frailty multiplies
+the hazard of all lives of a node, the shape belongs to each life, so that lives of many nodes tell the two apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special
+
+from relfit.arguments import share
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.errors import ArgumentError
+from relfit.lifedata import LifeData
+from relfit.numeric.levels import normal_quantile
+from relfit.numeric.newton import Maximum, derivatives, maximise
+from relfit.results import Result
+from relfit.text import number
+
+__all__ = ["RenewalModels", "renewal_models"]
+
+_FEWEST = 10  # failures below which no shape is estimated
+_FEWEST_NODES = 20  # below which the covariance is not made robust by nodes
+_STARTS = ((0.05, 5.0), (0.3, 2.5))  # share and ratio of the class with the higher hazard
+_ITERATIONS = 40  # a spread that is none runs to the edge: further steps gain nothing
+_CLEAR = 2.0  # difference of BIC below which there is nothing to choose (Kass and Raftery 1995)
+_FREE = {"equal": 2, "spread": 3, "classes": 4}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RenewalModels(Result):
+    """Weibull renewal models of the nodes of each group: equal, spread and of two classes.
+
+    Attributes
+    ----------
+    groups : pandas.Index, shape (groups,)
+    nodes, failures : ndarray of int, shape (groups,)
+    shape, scale : ndarray, shape (groups, 3)
+        Low, estimate and high, of the model with a spread, or of two classes where these describe the nodes best; scale
+        in hours, of a node of frailty one (in two classes: of the better). The shape is 1, without limits, where there
+        are fewer than ten failures.
+    variance : ndarray, shape (groups, 3)
+        Of the gamma frailty, whose mean is one; zero, without limits, where nodes are equal or of two classes.
+    fraction, ratio : ndarray, shape (groups,)
+        Share of nodes in the class with the higher hazard, and how many times as high their failure rate is.
+    loglik : pandas.DataFrame
+        One row per group, ``equal``, ``spread`` and ``classes``.
+    description : ndarray of object, shape (groups,)
+        What describes the nodes best by BIC: ``equal``, ``spread``, ``two_classes`` or ``either`` of the two.
+    status : ndarray of object, shape (groups,)
+        ``ok``; ``few`` (fewer than ten failures: a constant rate is taken); ``none`` (no failure).
+    covariance : ndarray, shape (groups, 3, 3)
+        Of log shape, log scale and log variance, robust against what nodes have in common from 20 nodes on; rows and
+        columns of what is not estimated are zero.
+    group_of_node : ndarray of int, shape (nodes,)
+    posterior : ndarray, shape (nodes, 2)
+        Shape and rate of each node's frailty, a gamma variable given what the node has been through (of two classes,
+        one with the same mean and variance); infinite where nodes are equal.
+    level : float
+    """
+
+    groups: pd.Index
+    nodes: IntArray
+    failures: IntArray
+    shape: FloatArray
+    scale: FloatArray
+    variance: FloatArray
+    fraction: FloatArray
+    ratio: FloatArray
+    loglik: pd.DataFrame
+    description: npt.NDArray[np.object_]
+    status: npt.NDArray[np.object_]
+    covariance: FloatArray
+    group_of_node: IntArray
+    posterior: FloatArray
+    level: float
+
+    _not_in_json = ("covariance", "group_of_node", "posterior")
+
+    @property
+    def headline(self) -> str:
+        """Whether the failure rate of a node changes with the time since its last failure."""
+        if len(self.groups) != 1:
+            falls, rises = int((self.ageing < 0).sum()), int((self.ageing > 0).sum())
+            return (
+                f"Of {len(self.groups)} systems, the failure rate of a node falls with the time since its last "
+                f"failure in {falls} and rises in {rises}; in the others there is no evidence either way."
+            )
+        if self.status[0] != "ok":
+            return f"{int(self.failures[0])} failures are too few to tell ageing from unequal nodes."
+        low, value, high = self.shape[0]
+        limits = f"(Weibull shape {number(value)}, {number(low)} to {number(high)}, unequal nodes allowed for)"
+        if self.ageing[0] == 0:
+            return f"There is no evidence that the failure rate of a node changes with its age {limits}."
+        word = "falls" if self.ageing[0] < 0 else "rises"
+        return f"The failure rate of a node {word} with the time since its last failure {limits}."
+
+    @property
+    def ageing(self) -> IntArray:
+        """-1 where the hazard of a node falls with age, 1 where it rises, 0 where the limits of the shape hold 1."""
+        low, _, high = self.shape.T
+        return np.where(high < 1.0, -1, np.where(low > 1.0, 1, 0))
+
+    def rates(self) -> FloatArray:
+        """Expected long-run failure rate of each node given what it has been through, per hour, shape (nodes,)."""
+        shape, scale = (values[self.group_of_node, 1] for values in (self.shape, self.scale))
+        return frailty_moment(self.posterior, 1.0 / shape) / (scale * special.gamma(1.0 + 1.0 / shape))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group."""
+        table = pd.DataFrame({"nodes": self.nodes, "failures": self.failures}, index=self.groups)
+        for name in ("shape", "scale", "variance"):
+            table[f"{name}_low"], table[name], table[f"{name}_high"] = getattr(self, name).T
+        table["fraction"], table["ratio"] = self.fraction, self.ratio
+        for name in self.loglik.columns:
+            table[f"loglik_{name}"] = self.loglik[name].to_numpy()
+        return table.assign(description=self.description, status=self.status)
+
+
+def frailty_moment(posterior: FloatArray, power: npt.ArrayLike) -> FloatArray:
+    """Mean of a power of gamma variables, shape (nodes,); 1 where shape and rate are infinite."""
+    shape, rate = posterior[..., 0], posterior[..., 1]
+    finite = np.isfinite(shape)
+    a, b, p = np.where(finite, shape, 1.0), np.where(finite, rate, 1.0), np.asarray(power, dtype=np.float64)
+    return np.asarray(np.where(finite, np.exp(special.gammaln(a + p) - special.gammaln(a) - p * np.log(b)), 1.0))
+
+
+def renewal_models(lives: LifeData, groups: npt.ArrayLike | None = None, *, level: float = 0.95) -> RenewalModels:
+    """Fit Weibull renewals of equal nodes, of nodes with gamma frailty and of two classes of nodes.
+
+    Parameters
+    ----------
+    lives : LifeData
+        One group per node: times to failure, right-censored, left-truncated or stationary (under way at an unknown age
+        when observation began). Hours.
+    groups : array_like of int, shape (nodes,), optional
+        Number of the group (system) of each node, from 0; all in one when left out.
+    level : float
+        Of the limits: normal on the log scale.
+
+    Raises
+    ------
+    ArgumentError
+        For numbers of groups that do not fit the nodes, or a level outside 0..1.
+
+    Notes
+    -----
+    With frailty z of mean one and variance v, a node with n failures and cumulative hazard s (of frailty one) has the
+    likelihood of a gamma mixture, ``Gamma(k + n) k^k / (Gamma(k) (k + s)^(k + n))``, k = 1/v (Hougaard 2000). A life
+    under way at an unknown age has the density S(x)/mean of a stationary renewal process (Cox 1962), which adds
+    1/shape to n; a node that was never seen to fail a regularised beta function.
+
+    Examples
+    --------
+    Exponential nodes of unequal rates do not age:
+
+    >>> rng = np.random.default_rng(1)
+    >>> rate = rng.gamma(2.0, 0.5, size=(200, 1)) / 1000.0
+    >>> found = renewal_models(LifeData.from_array(rng.standard_exponential((200, 10)) / rate))
+    >>> found.description.tolist(), found.ageing.tolist(), found.shape.round(2).tolist()
+    (['spread'], [0], [[0.97, 1.0, 1.03]])
+    """
+    share("level", level, zero=False, one=False)
+    code = np.zeros(lives.n_groups, np.int64) if groups is None else np.asarray(groups, dtype=np.int64)
+    if code.shape != (lives.n_groups,) or np.any(code < 0):
+        raise ArgumentError(f"groups has shape {code.shape}, there are {lives.n_groups} nodes")
+    size = int(code.max(initial=-1)) + 1
+    data = _Lives.of(lives, code, size)
+    failures = data.sums(data.failed)
+    status = np.where(failures < 1, "none", np.where(failures < _FEWEST, "few", "ok")).astype(object)
+    usable = np.flatnonzero(failures >= _FEWEST)
+    best = {name: _fitted(data, name, usable) for name in _FREE}
+    loglik = {name: best[name].value for name in _FREE}
+    rate = np.divide(failures, data.sums(data.hours), out=np.zeros(size), where=data.sums(data.hours) > 0.0)
+    for name in ("spread", "classes"):
+        loglik[name] = np.fmax(loglik[name], loglik["equal"])
+    described = _description(loglik, data.sums(np.ones(code.size)))
+    described[failures < _FEWEST] = "equal"
+    classes = (described == "two_classes") & best["classes"].found
+    spread = ~classes & best["spread"].found & (best["spread"].value > loglik["equal"])
+    free = np.where(spread[:, None], best["spread"].free, np.pad(best["equal"].free, ((0, 0), (0, 1))))
+    free[classes, :2] = best["classes"].free[classes, :2]
+    with np.errstate(divide="ignore"):
+        free[failures < _FEWEST] = np.stack([np.zeros(size), -np.log(rate), np.zeros(size)], axis=1)[failures < _FEWEST]
+    free[:, 2] = np.where(spread, free[:, 2], -np.inf)
+    covariance = np.zeros((size, 3, 3))
+    for name, rows in (("spread", spread), ("classes", classes), ("equal", best["equal"].found & ~spread & ~classes)):
+        at = np.flatnonzero(rows)
+        if at.size:
+            found = _covariance(data.take(at), name, best[name], at)
+            k = 2 if name == "classes" else _FREE[name]
+            covariance[at, :k, :k] = found[:, :k, :k]
+    few = np.flatnonzero((failures > 0) & (failures < _FEWEST))
+    covariance[few, 1, 1] = 1.0 / failures[few]
+    width = normal_quantile(level) * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    width[width == 0.0] = np.nan
+    with np.errstate(invalid="ignore"):
+        limits = np.exp(free[:, :, None] + width[:, :, None] * np.array([-1.0, 0.0, 1.0]))
+    limits[:, :, 1] = np.exp(free)
+    two = best["classes"].free
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = np.exp(np.log1p(np.exp(two[:, 3])) / np.exp(two[:, 0]))  # of long-run rates, not of hazards
+    return RenewalModels(
+        pd.RangeIndex(size, name="group"), data.sums(np.ones(code.size)).astype(np.int64), failures.astype(np.int64),
+        limits[:, 0], limits[:, 1], limits[:, 2], np.where(best["classes"].found, special.expit(two[:, 2]), np.nan),
+        np.where(best["classes"].found, ratio, np.nan), pd.DataFrame(loglik), described, status, covariance, code,
+        data.posterior(limits[:, :, 1], np.where(classes[:, None], two[:, 2:], np.nan)), level,
+    )  # fmt: skip
+
+
+def _description(loglik: dict[str, FloatArray], nodes: FloatArray) -> npt.NDArray[np.object_]:
+    """What describes each group best by BIC."""
+    bic = {name: _FREE[name] * np.log(nodes) - 2.0 * value for name, value in loglik.items()}
+    with np.errstate(invalid="ignore"):
+        gain = bic["spread"] - bic["classes"]
+        words = np.where(np.abs(gain) < _CLEAR, "either", np.where(gain > 0.0, "two_classes", "spread")).astype(object)
+        words[bic["equal"] <= np.fmin(bic["spread"], bic["classes"])] = "equal"
+    return words
+
+
+# ------------------------------------------------------------------ likelihoods
+
+
+@dataclass(frozen=True, eq=False)
+class _Lives:
+    """What the likelihoods need of each node, nodes in their own order; times in units of each group's mean.
+
+    ``failed`` counts lives seen to end, ``under_way`` those of them that had begun at an unknown age, ``log`` sums the
+    logs of the others; ``never`` is the time of a node that was under way and never failed, zero for other nodes.
+    """
+
+    time: FloatArray
+    entry: FloatArray
+    offsets: IntArray
+    code: IntArray
+    n_groups: int
+    failed: FloatArray
+    under_way: FloatArray
+    log: FloatArray
+    never: FloatArray
+    hours: FloatArray
+    unit: FloatArray
+
+    @classmethod
+    def of(cls, lives: LifeData, code: IntArray, size: int) -> _Lives:
+        node = np.repeat(np.arange(lives.n_groups), lives.sizes)
+        stationary = np.zeros(node.size, np.bool_) if getattr(lives, "stationary", None) is None else lives.stationary
+        entry = np.zeros(node.size) if lives.entry is None else lives.entry
+
+        def by_node(values: FloatArray | BoolArray) -> FloatArray:
+            return np.bincount(node, values, lives.n_groups).astype(np.float64)
+
+        total = np.bincount(code, by_node(lives.durations - entry), size)
+        failures = np.bincount(code, by_node(lives.observed), size)
+        unit = np.where(total > 0.0, total / np.maximum(failures, 1.0), 1.0)
+        time, entry = lives.durations / unit[code[node]], entry / unit[code[node]]
+        never = stationary & ~lives.observed
+        with np.errstate(divide="ignore"):
+            log = np.where(lives.observed & ~stationary, np.log(time), 0.0)
+        return cls(
+            np.where(never, 0.0, time), entry, lives.offsets, code, size, by_node(lives.observed),
+            by_node(lives.observed & stationary), by_node(log), by_node(np.where(never, time, 0.0)),
+            by_node(lives.durations - entry * unit[code[node]]), unit,
+        )  # fmt: skip
+
+    def take(self, positions: IntArray) -> _Lives:
+        """Some of the groups."""
+        place = np.full(self.n_groups, -1, dtype=np.int64)
+        place[positions] = np.arange(positions.size)
+        mine = np.flatnonzero(place[self.code] >= 0)
+        sizes = np.diff(self.offsets)[mine]
+        ends = np.cumsum(sizes)
+        rows = np.arange(ends[-1] if ends.size else 0) + np.repeat(self.offsets[mine] - (ends - sizes), sizes)
+        return _Lives(
+            self.time[rows], self.entry[rows], np.append(0, ends), place[self.code[mine]], positions.size,
+            self.failed[mine], self.under_way[mine], self.log[mine], self.never[mine], self.hours[mine],
+            self.unit[positions],
+        )  # fmt: skip
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Sum over the nodes of each group, of shape (..., nodes)."""
+        flat = np.atleast_2d(values)
+        out = np.stack([np.bincount(self.code, row, self.n_groups) for row in flat]).astype(np.float64)
+        return out.reshape(*values.shape[:-1], self.n_groups)
+
+    def hazards(self, shape: FloatArray) -> FloatArray:
+        """Sum of ``time**shape - entry**shape`` over the lives of each node; shape (trials, groups) to (trials, nodes)."""
+        several, which = np.unique(shape, axis=0, return_inverse=True)
+        out = np.empty((several.shape[0], self.code.size))
+        _power_sums(self.time, self.entry, self.offsets, self.code, np.ascontiguousarray(several), out)
+        return out[which.reshape(-1)]
+
+    def loglik(self, name: str, free: FloatArray) -> FloatArray:
+        """Log-likelihood of every node; shape (trials, groups, k) to (trials, nodes)."""
+        shape, row = np.exp(free[..., 0]), free[:, self.code]
+        with np.errstate(all="ignore"):
+            b, log_scale = np.exp(row[..., 0]), row[..., 1]
+            s = self.hazards(shape) * np.exp(-b * log_scale)
+            c = (self.never * np.exp(-log_scale)) ** b
+            n = self.failed - self.under_way * (1.0 - 1.0 / b)
+            own = self.failed - self.under_way
+            value = own * (row[..., 0] - b * log_scale) + (b - 1.0) * self.log
+            value -= self.under_way * (log_scale + special.gammaln(1.0 + 1.0 / b))
+            value -= self.failed * np.log(self.unit)[self.code]
+            if name == "equal":
+                value += np.where(self.never > 0.0, np.log(special.gammaincc(1.0 / b, c)), -s)
+            elif name == "spread":
+                k = np.exp(-row[..., 2])
+                # the ratio of gamma functions is lost where k is large: the digamma function is its slope there
+                gammas = np.where(
+                    k < 1e7, special.gammaln(k + n) - special.gammaln(k), n * np.log(k) + n * (n - 1.0) / (2.0 * k)
+                )
+                mixed = gammas - n * np.log(k) - (k + n) * np.log1p(s / k)
+                value += np.where(self.never > 0.0, np.log(_never_failed(k, b, c)), mixed)
+            else:
+                ratio = 1.0 + np.exp(row[..., 3])
+                good, bad = special.log_expit(-row[..., 2]), special.log_expit(row[..., 2])
+                here = np.logaddexp(good - s, bad + n * np.log(ratio) - ratio * s)
+                alone = np.logaddexp(
+                    good + np.log(special.gammaincc(1.0 / b, c)), bad + np.log(special.gammaincc(1.0 / b, ratio * c))
+                )
+                value += np.where(self.never > 0.0, alone, here)
+        return np.where(np.isfinite(value), value, -np.inf)
+
+    def posterior(self, parameters: FloatArray, classes: FloatArray) -> FloatArray:
+        """Shape and rate of every node's frailty, shape (nodes, 2); where it is no gamma variable, by its moments.
+
+        Parameters
+        ----------
+        parameters : ndarray, shape (groups, 3)
+            Shape, scale (hours) and variance.
+        classes : ndarray, shape (groups, 2)
+            Free coordinates of share and ratio, NaN where the group is not of two classes.
+        """
+        with np.errstate(all="ignore"):
+            b, scale, variance = (values[self.code] for values in parameters.T)
+            scale, k = scale / self.unit[self.code], 1.0 / variance
+            s = self.hazards(parameters[None, :, 0])[0] * scale**-b
+            n = self.failed - self.under_way * (1.0 - 1.0 / b)
+            c = (self.never / scale) ** b
+            none = _never_failed(k, b, c)
+            once = special.betainc(k + 1.0, 1.0 / b, k / (k + c)) / none
+            twice = (k + 1.0) / k * special.betainc(k + 2.0, 1.0 / b, k / (k + c)) / none
+            gamma = np.stack([k + n, k + s], axis=1)
+            gamma = np.where((self.never > 0.0)[:, None], _by_moments(once, twice - once**2), gamma)
+            gamma[~np.isfinite(k)] = np.inf
+            odds, ratio = classes[self.code, 0], 1.0 + np.exp(classes[self.code, 1])
+            alone = np.log(special.gammaincc(1.0 / b, ratio * c)) - np.log(special.gammaincc(1.0 / b, c))
+            p = special.expit(odds + np.where(self.never > 0.0, alone, n * np.log(ratio) - (ratio - 1.0) * s))
+            two = _by_moments(1.0 + p * (ratio - 1.0), p * (1.0 - p) * (ratio - 1.0) ** 2)
+        return np.where(np.isfinite(odds)[:, None], two, gamma)
+
+
+def _by_moments(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Shape and rate of gamma variables with these moments."""
+    shape = mean**2 / np.maximum(variance, 1e-12 * mean**2)
+    return np.stack([shape, shape / mean], axis=-1)
+
+
+def _never_failed(k: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+    """Probability that a stationary node of gamma frailty is not seen to fail: c is (time / scale)^shape."""
+    return np.asarray(special.betainc(k, 1.0 / b, k / (k + c)))
+
+
+@numba.njit(cache=True, nogil=True)
+def _power_sums(
+    time: np.ndarray, entry: np.ndarray, offsets: np.ndarray, code: np.ndarray, shape: np.ndarray, out: np.ndarray
+) -> None:
+    for t in range(shape.shape[0]):
+        for node in range(code.size):
+            b = shape[t, code[node]]
+            total = 0.0
+            for i in range(offsets[node], offsets[node + 1]):
+                if time[i] > 0.0:
+                    total += time[i] ** b
+                if entry[i] > 0.0:
+                    total -= entry[i] ** b
+            out[t, node] = total
+
+
+class _Objective:
+    """The log-likelihood of one model by group, for `relfit.numeric.newton.maximise`."""
+
+    def __init__(self, data: _Lives, name: str) -> None:
+        self.data, self.name = data, name
+
+    @property
+    def n_groups(self) -> int:
+        return self.data.n_groups
+
+    def take(self, positions: IntArray) -> _Objective:
+        return _Objective(self.data.take(positions), self.name)
+
+    def __call__(self, free: FloatArray) -> FloatArray:
+        found = self.data.sums(self.data.loglik(self.name, free))
+        return np.where(np.isfinite(found), found, -np.inf)
+
+
+def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
+    """The maximum in every group; not found in those that are not usable. Free scales are in hours."""
+    size, k = data.n_groups, _FREE[name]
+    starts = {"equal": [()], "spread": [(np.log(0.3),)], "classes": [(special.logit(p), np.log(r - 1.0)) for p, r in _STARTS]}
+    found: Maximum | None = None
+    part = data.take(usable)
+    for further in starts[name]:
+        start = np.tile([0.0, 0.0, *further], (usable.size, 1))
+        trial = maximise(_Objective(part, name), start, iterations=_ITERATIONS)
+        if found is None:
+            found = trial
+            continue
+        better = trial.found & ~(found.found & (found.value >= trial.value))
+        for field in ("free", "value", "gradient", "information", "found", "edge"):
+            getattr(found, field)[better] = getattr(trial, field)[better]
+    assert found is not None
+    out = Maximum(
+        np.zeros((size, k)), np.full(size, np.nan), np.full((size, k), np.nan), np.full((size, k, k), np.nan),
+        np.zeros(size, np.bool_), np.zeros(size, np.bool_),
+    )  # fmt: skip
+    for field in ("free", "gradient", "information", "found", "edge"):
+        getattr(out, field)[usable] = getattr(found, field)
+    out.value[usable] = np.where(found.found, found.value, np.nan)
+    out.free[:, 1] += np.log(data.unit)
+    return out
+
+
+def _covariance(part: _Lives, name: str, best: Maximum, at: IntArray) -> FloatArray:
+    """Inverse information, or the sandwich over nodes where there are enough of them; shape (groups, k, k)."""
+    information = best.information[at]
+    inverse = np.linalg.inv(information)
+    k = inverse.shape[1]
+    free = best.free[at].copy()
+    free[:, 1] -= np.log(part.unit)
+    step = 1e-4
+    moves = np.concatenate([step * np.eye(k), -step * np.eye(k)])
+    each = part.loglik(name, free[None] + moves[:, None, :])
+    score = (each[:k] - each[k:]) / (2.0 * step)
+    meat = np.empty_like(inverse)
+    for i in range(k):
+        for j in range(k):
+            meat[:, i, j] = part.sums(score[i] * score[j])
+    nodes = part.sums((part.failed > 0).astype(np.float64))
+    robust = inverse @ meat @ inverse * (nodes / np.maximum(nodes - 1.0, 1.0))[:, None, None]
+    return np.where((nodes >= _FEWEST_NODES)[:, None, None], robust, inverse)

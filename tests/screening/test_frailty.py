@@ -1,0 +1,125 @@
+"""Weibull renewals with frailty: against direct integration, and on fleets of known truth in steady state."""
+
+from __future__ import annotations
+
+from math import gamma
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from relfit.lifedata import LifeData
+from relfit.screening.frailty import RenewalModels, renewal_models
+
+
+def steady(rng, nodes: int, shape: float, mean: float, window: float, frailty) -> LifeData:
+    """Gaps of nodes that have run for twenty mean lives before the window opens."""
+    durations, observed, stationary = [], [], []
+    for z in frailty:
+        scale = mean / gamma(1.0 + 1.0 / shape) * z ** (-1.0 / shape)
+        before = 20.0 * scale * gamma(1.0 + 1.0 / shape)
+        ends = np.cumsum(scale * rng.weibull(shape, int(60 + 4 * (before + window) / (scale * gamma(1 + 1 / shape)))))
+        assert ends[-1] > before + window
+        ends = ends[(ends > before) & (ends < before + window)] - before
+        durations.append(np.diff(np.concatenate([[0.0], ends, [window]])))
+        observed.append(np.arange(ends.size + 1) < ends.size)
+        stationary.append(np.arange(ends.size + 1) == 0)
+    return LifeData.from_groups(durations, observed, stationary=stationary)
+
+
+@pytest.mark.parametrize("shape", [0.5, 0.7, 1.0, 2.0])
+def test_identical_nodes_are_equal_and_their_shape_is_found(shape):
+    words, low, high = [], 0, 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        found = renewal_models(steady(rng, 150, shape, 3000.0, 8766.0, np.ones(150)))
+        words.append(found.description[0])
+        low, high = low + (found.shape[0, 0] > shape), high + (found.shape[0, 2] < shape)
+    assert words.count("equal") >= 11
+    assert low + high <= 3
+
+
+def test_unequal_exponential_nodes_do_not_age_and_equal_ones_of_falling_hazard_do():
+    unequal = ageing = 0
+    for seed in range(10):
+        rng = np.random.default_rng(100 + seed)
+        found = renewal_models(steady(rng, 200, 1.0, 3000.0, 8766.0, rng.gamma(2.0, 0.5, 200)))
+        unequal += found.ageing[0] != 0
+        found = renewal_models(steady(rng, 200, 0.7, 3000.0, 8766.0, np.ones(200)))
+        ageing += found.ageing[0] == -1
+    assert unequal <= 2
+    assert ageing == 10
+
+
+def test_five_percent_of_bad_nodes_are_two_classes():
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(200 + seed)
+        frailty = np.where(np.arange(400) < 20, 5.0, 1.0)
+        found.append(renewal_models(steady(rng, 400, 1.0, 3000.0, 8766.0, frailty)))
+    assert sum(one.description[0] == "two_classes" for one in found) >= 9
+    assert np.median([one.ratio[0] for one in found]) == pytest.approx(5.0, rel=0.15)
+    posterior = found[0].rates()
+    assert np.sort(np.argsort(posterior)[-20:])[:15].max() < 20
+
+
+def direct(durations, observed, stationary, shape, scale, k) -> float:
+    """The likelihood of one node by numerical integration over its frailty."""
+
+    def given(z: float) -> float:
+        life = stats.weibull_min(shape, scale=scale * z ** (-1.0 / shape))
+        value = 1.0
+        for x, ended, under_way in zip(durations, observed, stationary, strict=True):
+            if under_way and ended:
+                value *= life.sf(x) / life.mean()
+            elif under_way:
+                value *= integrate.quad(life.sf, x, np.inf)[0] / life.mean()
+            else:
+                value *= life.pdf(x) if ended else life.sf(x)
+        return value * stats.gamma(k, scale=1.0 / k).pdf(z)
+
+    return integrate.quad(given, 0.0, 60.0, limit=400)[0]
+
+
+def test_the_likelihood_of_a_spread_is_that_of_direct_integration():
+    rng = np.random.default_rng(5)
+    lives = steady(rng, 40, 0.8, 3000.0, 6000.0, rng.gamma(3.0, 1.0 / 3.0, 40))
+    found = renewal_models(lives)
+    assert isinstance(found, RenewalModels)
+    k = 1.0 / found.variance[0, 1]
+    bounds = lives.offsets
+    total = 0.0
+    for node in range(40):
+        part = slice(bounds[node], bounds[node + 1])
+        columns = (lives.durations[part], lives.observed[part], lives.stationary[part])
+        total += np.log(direct(*columns, found.shape[0, 1], found.scale[0, 1], k))
+    assert found.loglik["spread"][0] == pytest.approx(total, abs=1e-4)
+    assert (~lives.observed & lives.stationary).any()  # some never failed
+
+
+def test_the_posterior_of_a_node_that_never_failed_is_that_of_direct_integration():
+    rng = np.random.default_rng(5)
+    lives = steady(rng, 40, 0.8, 3000.0, 6000.0, rng.gamma(3.0, 1.0 / 3.0, 40))
+    found = renewal_models(lives)
+    node = int(np.flatnonzero(np.diff(lives.offsets) == 1)[0])
+    x, k = lives.durations[lives.offsets[node]], 1.0 / found.variance[0, 1]
+    shape, scale = found.shape[0, 1], found.scale[0, 1]
+
+    def weight(z: float, power: float) -> float:
+        life = stats.weibull_min(shape, scale=scale * z ** (-1.0 / shape))
+        none = integrate.quad(life.sf, x, np.inf)[0] / life.mean()
+        return z**power * none * stats.gamma(k, scale=1.0 / k).pdf(z)
+
+    zero, one = (integrate.quad(weight, 0.0, 40.0, args=(power,), limit=400)[0] for power in (0.0, 1.0))
+    a, b = found.posterior[node]
+    assert a / b == pytest.approx(one / zero, rel=1e-5)
+
+
+def test_few_failures_take_a_constant_rate_and_none_says_so():
+    lives = LifeData.from_groups([[100.0, 200.0], [300.0], [50.0]], [[True, False], [False], [False]])
+    found = renewal_models(lives, [0, 0, 1])
+    assert found.status.tolist() == ["few", "none"]
+    assert found.shape[0, 1] == 1.0 and np.isnan(found.shape[0, 0])
+    assert found.scale[0, 1] == pytest.approx(600.0)
+    assert found.rates()[0] == pytest.approx(1.0 / 600.0) and found.rates()[2] == 0.0
+    assert found.ageing.tolist() == [0, 0]
