@@ -19,7 +19,7 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
 from relfit.numeric.levels import normal_quantile
-from relfit.numeric.newton import Maximum, derivatives, maximise
+from relfit.numeric.newton import Maximum, maximise
 from relfit.results import Result
 from relfit.text import number
 
@@ -28,6 +28,7 @@ __all__ = ["RenewalModels", "renewal_models"]
 _FEWEST = 10  # failures below which no shape is estimated
 _FEWEST_NODES = 20  # below which the covariance is not made robust by nodes
 _STARTS = ((0.05, 5.0), (0.3, 2.5))  # share and ratio of the class with the higher hazard
+_SEVERAL = 3  # nodes that can be unequal
 _ITERATIONS = 40  # a spread that is none runs to the edge: further steps gain nothing
 _CLEAR = 2.0  # difference of BIC below which there is nothing to choose (Kass and Raftery 1995)
 _FREE = {"equal": 2, "spread": 3, "classes": 4}
@@ -131,7 +132,9 @@ def frailty_moment(posterior: FloatArray, power: npt.ArrayLike) -> FloatArray:
     return np.asarray(np.where(finite, np.exp(special.gammaln(a + p) - special.gammaln(a) - p * np.log(b)), 1.0))
 
 
-def renewal_models(lives: LifeData, groups: npt.ArrayLike | None = None, *, level: float = 0.95) -> RenewalModels:
+def renewal_models(
+    lives: LifeData, groups: npt.ArrayLike | None = None, *, n_groups: int | None = None, level: float = 0.95
+) -> RenewalModels:
     """Fit Weibull renewals of equal nodes, of nodes with gamma frailty and of two classes of nodes.
 
     Parameters
@@ -141,6 +144,8 @@ def renewal_models(lives: LifeData, groups: npt.ArrayLike | None = None, *, leve
         when observation began). Hours.
     groups : array_like of int, shape (nodes,), optional
         Number of the group (system) of each node, from 0; all in one when left out.
+    n_groups : int, optional
+        Number of groups, some of which may be without nodes.
     level : float
         Of the limits: normal on the log scale.
 
@@ -170,12 +175,13 @@ def renewal_models(lives: LifeData, groups: npt.ArrayLike | None = None, *, leve
     code = np.zeros(lives.n_groups, np.int64) if groups is None else np.asarray(groups, dtype=np.int64)
     if code.shape != (lives.n_groups,) or np.any(code < 0):
         raise ArgumentError(f"groups has shape {code.shape}, there are {lives.n_groups} nodes")
-    size = int(code.max(initial=-1)) + 1
+    size = int(code.max(initial=-1)) + 1 if n_groups is None else n_groups
     data = _Lives.of(lives, code, size)
     failures = data.sums(data.failed)
     status = np.where(failures < 1, "none", np.where(failures < _FEWEST, "few", "ok")).astype(object)
     usable = np.flatnonzero(failures >= _FEWEST)
-    best = {name: _fitted(data, name, usable) for name in _FREE}
+    several = usable[data.sums(np.ones(code.size))[usable] >= _SEVERAL]
+    best = {name: _fitted(data, name, usable if name == "equal" else several) for name in _FREE}
     loglik = {name: best[name].value for name in _FREE}
     rate = np.divide(failures, data.sums(data.hours), out=np.zeros(size), where=data.sums(data.hours) > 0.0)
     for name in ("spread", "classes"):
@@ -250,7 +256,7 @@ class _Lives:
     @classmethod
     def of(cls, lives: LifeData, code: IntArray, size: int) -> _Lives:
         node = np.repeat(np.arange(lives.n_groups), lives.sizes)
-        stationary = np.zeros(node.size, np.bool_) if getattr(lives, "stationary", None) is None else lives.stationary
+        stationary = np.zeros(node.size, np.bool_) if lives.stationary is None else lives.stationary
         entry = np.zeros(node.size) if lives.entry is None else lives.entry
 
         def by_node(values: FloatArray | BoolArray) -> FloatArray:

@@ -39,6 +39,7 @@ ORDER = (
     "regression",
     "system",
     "jobs",
+    "fleet",
     "validation",
     "calibration",
     "planning",

@@ -1,0 +1,7 @@
+"""The bridge from a log to a model: incidents by scope, unequal nodes, repairs, and jobs on part of the fleet."""
+
+from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
+from relfit.fleet._fleet_model import FleetModel, fleet_model
+from relfit.fleet._placements import hit_probability, placements
+
+__all__ = ["ChosenPeriod", "FleetModel", "chosen_period", "fleet_model", "hit_probability", "placements"]

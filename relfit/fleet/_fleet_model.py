@@ -1,0 +1,484 @@
+"""`FleetModel`: what a log implies about a fleet: incidents by scope, unequal nodes, repairs, and jobs on part of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arguments import share, whole
+from relfit.arrays import FloatArray, IntArray
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
+from relfit.fleet._placements import Placements, hit_probability, incident_members, placements
+from relfit.fleet.operating_time import SCOPES, Places, Scope, scopes_of
+from relfit.fleet.scope_rates import ScopeRates, rates_of
+from relfit.results import Interval, Result
+from relfit.screening import Incidents, incidents
+from relfit.screening.frailty import RenewalModels, renewal_models
+from relfit.system.checked_nodes import duration_array
+from relfit.text import count, duration
+
+__all__ = ["FleetModel", "fleet_model"]
+
+QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
+_CELLS = 20_000_000  # draws times nodes
+
+
+def fleet_model(
+    log: FailureLog,
+    period: str | tuple[Any, Any] = "stable",
+    *,
+    window: Any = None,
+    group: str | None = None,
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+) -> FleetModel:
+    """What a log implies about its fleet.
+
+    Records are joined to incidents; each incident has a scope: one node, several nodes of one rack, several nodes
+    elsewhere, the whole system. Each scope has its own times between incidents, on the time that its places operate,
+    and its own repairs. Nodes may differ in rate (frailty), apart from what their failure rate does with age.
+
+    Parameters
+    ----------
+    log : FailureLog
+        With dated events.
+    period : {"stable", "all"} or tuple
+        The part of the log to use: the stable period (all of it where there are several systems), all, or
+        ``(since, until)``.
+    window, group
+        As for `relfit.incidents`.
+    level : float
+        Of limits, where no other is asked for.
+    rng : int or numpy.random.Generator
+        For the search of the stable period.
+
+    Raises
+    ------
+    ArgumentError
+        For a log of lifetimes without dates, an unknown period, a level outside 0..1.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> model = rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01"))
+    >>> model.scopes["incidents"].to_dict()
+    {'node': 2359, 'rack': 367, 'group': 2, 'system': 286}
+
+    A job of 64 nodes lasts 24 hours without any interruption with probability 0.31 (counted: 0.31):
+
+    >>> model.interval("reliability", "24h", size=64).estimate.round(2).tolist()
+    0.31
+    """
+    share("level", level, zero=False, one=False)
+    if log.lifetimes is not None and not len(log.events):
+        raise ArgumentError(
+            "this log holds lifetimes without dates: what failed together, and when, is not known",
+            remedy="fit them: rf.fit(log.ttf())",
+        )
+    chosen = chosen_period(log, period, rng)
+    found = incidents(chosen.log, window, group=group, level=level)
+    places, scopes = scopes_of(chosen.log, found)
+    size = len(places.systems)
+    fits, rates = {}, {}
+    for name, scope in scopes.items():
+        fits[name] = renewal_models(scope.lives, scope.system, level=level, n_groups=size)
+        rates[name] = rates_of(scope, fits[name], size)
+    return FleetModel(chosen, found, places, scopes, fits, rates, level)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FleetModel(Result):
+    """Incidents of a fleet by scope, with their rates, ageing, repairs, and what they do to jobs.
+
+    Attributes
+    ----------
+    period : ChosenPeriod
+        The part of the log that it rests on.
+    found : Incidents
+    places : Places
+        Nodes, racks and systems.
+    by_scope : dict of str to Scope
+        ``node``, ``rack``, ``group`` (several nodes of several racks), ``system``.
+    renewals : dict of str to RenewalModels
+        One group per system.
+    rates : dict of str to ScopeRates
+    level : float
+    """
+
+    period: ChosenPeriod
+    found: Incidents
+    places: Places
+    by_scope: dict[str, Scope]
+    renewals: dict[str, RenewalModels]
+    rates: dict[str, ScopeRates]
+    level: float
+
+    _not_in_json = ("period", "found", "places", "by_scope", "renewals", "rates")
+
+    @property
+    def hours(self) -> float:
+        """Length of the period."""
+        return float(self.period.log.window.hours)
+
+    @property
+    def headline(self) -> str:
+        """How often the fleet is interrupted, and by what."""
+        total = sum(float(rates.count.sum()) for rates in self.rates.values())
+        if not total:
+            return f"No incident in {duration(self.hours)}."
+        by = ", ".join(
+            f"{int(self.rates[name].count.sum()):,} of {self.label(name)}s" for name in SCOPES if self.rates[name].count.sum()
+        )
+        return (
+            f"An incident every {duration(self.hours / total)}: {count(int(total), 'incident')} in "
+            f"{duration(self.hours)}, {by}."
+        )
+
+    def label(self, scope: str) -> str:
+        """What a scope is called in the log."""
+        return self.found.group if scope == "rack" and self.found.group is not None else scope
+
+    @cached_property
+    def scopes(self) -> pd.DataFrame:
+        """One row per scope (and system, where there are several).
+
+        Columns: ``incidents``, ``places``, ``hours`` on their clocks, ``mtbf`` of one place with limits, Weibull
+        ``shape`` of times between incidents with limits, ``spread`` (variance of the nodes' frailty), ``nodes_hit``
+        (mean), ``repairs`` and ``mttr`` (their mean).
+        """
+        size = len(self.places.systems)
+        rows = []
+        for name in SCOPES:
+            rates, fits, scope = self.rates[name], self.renewals[name], self.by_scope[name]
+            low, high = rates.interval(self.level)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                table = pd.DataFrame(
+                    {
+                        "incidents": rates.count.astype(np.int64),
+                        "places": np.bincount(scope.system, minlength=size), "hours": rates.hours,
+                        "mtbf": 1.0 / rates.rate, "mtbf_low": 1.0 / high, "mtbf_high": 1.0 / low,
+                        "shape": fits.shape[:, 1], "shape_low": fits.shape[:, 0], "shape_high": fits.shape[:, 2],
+                        "spread": fits.variance[:, 1],
+                        "nodes_hit": 1.0 if name == "node" else self._mean_hit(scope, size),
+                        "repairs": scope.repairs.n_failures, "mttr": scope.repairs.total_time / scope.repairs.n_failures,
+                    }
+                )  # fmt: skip
+            rows.append(table.assign(scope=self.label(name), system=self.places.systems))
+        found = pd.concat(rows, ignore_index=True)
+        found = found.set_index("scope") if size == 1 else found.set_index(["system", "scope"])
+        return found.drop(columns="system") if size == 1 else found
+
+    def to_frame(self) -> pd.DataFrame:
+        """The same as `scopes`."""
+        return self.scopes
+
+    def _mean_hit(self, scope: Scope, size: int) -> FloatArray:
+        """Mean number of nodes that an incident hit in each system; all of them where it names none."""
+        hit = self.nodes_hit(scope)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(
+                np.bincount(scope.system_of_incident, hit, size) / np.bincount(scope.system_of_incident, minlength=size)
+            )
+
+    def nodes_hit(self, scope: Scope) -> IntArray:
+        """Nodes that each incident hit, shape (incidents,)."""
+        hit = np.bincount(scope.incident_of, minlength=scope.system_of_incident.size)
+        whole = np.bincount(self.places.system, minlength=len(self.places.systems))
+        return np.where(hit > 0, hit, whole[scope.system_of_incident])
+
+    @cached_property
+    def rack_hits(self) -> FloatArray:
+        """Probability that an incident of a rack hits a job with n of its nodes, n = 0, 1, ..."""
+        scope, sizes = self.by_scope["rack"], self.places.rack_sizes
+        first = np.unique(scope.incident_of, return_index=True)[1]
+        of = sizes[self.places.rack[scope.node_of[first]]]
+        return hit_probability(self.nodes_hit(scope), of, int(sizes.max(initial=0)))
+
+    @cached_property
+    def node_multipliers(self) -> FloatArray:
+        """Failure rate of each node as a multiple of its system's mean, given what it has been through; (nodes,)."""
+        return self._normalised(self.renewals["node"].rates()[None])[0]
+
+    def _normalised(self, rates: FloatArray) -> FloatArray:
+        """Rates of nodes, shape (draws, nodes), relative to the mean over the hours of their system."""
+        hours, system = self.by_scope["node"].hours, self.places.system
+        size = len(self.places.systems)
+        total = np.bincount(system, hours, size)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.stack([np.bincount(system, row * hours, size) for row in rates]) / total
+            return np.nan_to_num(rates / means[:, system], nan=1.0, posinf=1.0)
+
+    # ------------------------------------------------------------------ answers
+
+    def interval(
+        self,
+        quantity: str,
+        at: Any = None,
+        *,
+        scope: str | None = None,
+        system: Any = None,
+        size: int | None = None,
+        placement: str = "random",
+        nodes: Any = None,
+        level: float | None = None,
+        n_draws: int = 499,
+        rng: int | np.random.Generator | None = 0,
+    ) -> Interval:
+        """A quantity of the fleet, or of a job on part of it, with its limits.
+
+        Parameters
+        ----------
+        quantity : str
+            ``mtbf``: hours of operation of a place of `scope` between its incidents, or, with `size` or `nodes`, hours
+            of a job between the incidents that hit it. ``mttr``: hours until an incident of `scope` is repaired.
+            ``mttf``: hours between incidents of any scope in the system. ``reliability``: probability that a job that
+            begins at a random instant, on nodes that are up, runs for `at` without interruption. ``incidents``:
+            expected number in the time `at`, of `scope` or of all. ``nodes_down``: number of nodes down at a random
+            instant, while the system is up, that is not exceeded with probability `at`.
+        at : duration, or array of these, or a probability
+        scope : {"node", "rack", "group", "system"}, optional
+        system : label, optional
+            Needed where the log has several.
+        size : int, optional
+            Nodes of a job; `nodes` says which.
+        placement : {"packed", "spread", "random"}
+            Of a job of `size`: see `relfit.fleet.placements`. Answers are means over placements.
+        nodes : sequence of labels, optional
+        level : float, optional
+            That of the model when left out.
+        n_draws : int
+            Of the rates, shapes and frailties.
+        rng : int or numpy.random.Generator
+
+        Returns
+        -------
+        Interval
+            Of the shape of `at`. Percentiles of draws: rates as gamma variables whose spread holds for the scatter
+            between places, shapes normal on the log scale, frailties of nodes given what each has been through.
+
+        Raises
+        ------
+        ArgumentError
+            For an unknown quantity, scope, system, node or placement, or a missing or impossible argument.
+        """
+        name, level = self._checked(quantity, at, scope, size, nodes), self.level if level is None else level
+        share("level", level, zero=False, one=False)
+        code = self._system(system, nodes)
+        drawn = _Drawn.of(self, code, whole("n_draws", n_draws, least=19), np.random.default_rng(rng))
+        centre = _Drawn.centre(self, code)
+        job = None
+        if size is not None or nodes is not None:
+            job = self._job(code, size, placement, nodes, np.random.default_rng(rng))
+        if quantity == "nodes_down":
+            point = np.asarray(share("at", at, zero=False, one=False), dtype=np.float64)
+            n_draws = min(n_draws, 99)
+        else:
+            point = np.zeros(()) if at is None else duration_array(at, "horizon")
+        value, many = (self._value(name, point, each, job, rng) for each in (centre, drawn))
+        tail = 0.5 - level / 2.0
+        low, high = np.nanquantile(many, [tail, 1.0 - tail], axis=0)
+        estimate = value[0]
+        return Interval(
+            quantity, "draws of rates, shapes and frailties", level, None if at is None else point,
+            estimate, np.minimum(low, estimate), np.maximum(high, estimate),
+            np.where(np.isfinite(estimate), "ok", "no_incident").astype(object),
+            pd.Index([quantity]) if np.ndim(estimate) == 0 else pd.Index(np.ravel(point), name="at"),
+        )  # fmt: skip
+
+    def _checked(self, quantity: str, at: Any, scope: str | None, size: Any, nodes: Any) -> str:
+        if quantity not in QUANTITIES:
+            raise ArgumentError(f"no quantity {quantity!r} of a fleet", remedy=f"use one of {', '.join(QUANTITIES)}")
+        if scope is not None and scope not in SCOPES and scope != self.found.group:
+            raise ArgumentError(f"no scope {scope!r}", remedy=f"use one of {', '.join(SCOPES)}")
+        job = size is not None or nodes is not None
+        if quantity == "reliability" and not job:
+            raise ArgumentError("reliability is that of a job", remedy="give its size, or its nodes")
+        if (quantity == "mtbf" and (scope is None) is not job) or (quantity == "mttr" and scope is None):
+            raise ArgumentError(f"{quantity} of what?", remedy="give scope=, or the size or nodes of a job for its mtbf")
+        if quantity in ("reliability", "incidents", "nodes_down") and at is None:
+            raise ArgumentError(f"{quantity} needs a time", remedy="give at='24h' (nodes_down: a probability)")
+        which = "rack" if scope == self.found.group else scope
+        return f"{quantity}.{which}" if which is not None else f"{quantity}.job" if job else quantity
+
+    def _system(self, system: Any, nodes: Any) -> int:
+        names = [str(name) for name in self.places.systems]
+        if system is None and nodes is not None:
+            found = np.unique(self.places.system[self.positions(nodes)])
+            if found.size != 1:
+                raise ArgumentError("these nodes are of several systems", remedy="give nodes of one")
+            return int(found[0])
+        if system is None and len(names) == 1:
+            return 0
+        if system is None or str(system) not in names:
+            what = "the log has several systems" if system is None else f"no system {system!r}"
+            raise ArgumentError(what, remedy=f"give system=, one of {', '.join(names[:8])}")
+        return names.index(str(system))
+
+    def positions(self, nodes: Any) -> IntArray:
+        """Positions of nodes by their labels: (system, node), or the node alone where that is unique."""
+        labels = self.places.nodes
+        short = labels.get_level_values(-1)
+        wanted = [nodes] if isinstance(nodes, (str, tuple)) else list(nodes)
+        keys = [tuple(key) if isinstance(key, (tuple, list)) else key for key in wanted]
+        index = labels if keys and isinstance(keys[0], tuple) else short.astype(str)
+        if index is not labels:
+            keys = [str(key) for key in keys]
+            if not index.is_unique:
+                raise ArgumentError("a node's name is not unique in this log", remedy="give (system, node)")
+        at = index.get_indexer(pd.Index(keys) if index is not labels else pd.MultiIndex.from_tuples(keys))
+        if not at.size or (at < 0).any():
+            raise ArgumentError(f"no node {keys[int(np.argmin(at))] if keys else ''!r} in this log")
+        return np.asarray(at, dtype=np.int64)
+
+    def _job(self, code: int, size: int | None, placement: str, nodes: Any, rng: np.random.Generator) -> _Job:
+        if nodes is not None:
+            chosen = self.positions(nodes)
+            where = placements(self.places, chosen, chosen.size, "packed", rng)
+        else:
+            mine = np.flatnonzero(self.places.system == code)
+            where = placements(self.places, mine, whole("size", size), placement, rng)
+        racks, table = self.by_scope["rack"], self.rack_hits
+        rack = where.racks_hit(self.places, table) if racks.count.any() else np.zeros(where.members.shape[0])
+        wide = self.by_scope["group"]
+        members = incident_members(wide, self.places.system.size)[wide.system_of_incident == code]
+        return _Job(where, rack, where.share_hit(members) if members.shape[0] else np.zeros(rack.size))
+
+    def _value(self, name: str, at: FloatArray, drawn: _Drawn, job: _Job | None, rng: Any) -> FloatArray:
+        """A quantity in each draw, shape (draws,) and that of `at`."""
+        quantity, _, of = name.partition(".")
+        hours = np.array([float(self.rates[scope].hours[drawn.system]) for scope in SCOPES])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if job is not None and quantity == "reliability":
+                flat = at.ravel()
+                out = np.stack([drawn.survival(float(x), job, self).mean(axis=0) for x in flat], axis=-1)
+                return out.reshape(-1, *at.shape)
+            if job is not None:
+                return 1.0 / drawn.job_rate(job, self).mean(axis=0)
+            if quantity == "mtbf":
+                return 1.0 / drawn.rate[SCOPES.index(of)]
+            if quantity == "mttr":
+                return self._repair(of, drawn, rng)
+            if quantity == "nodes_down":
+                return drawn.down_quantile(float(at), self, rng)
+            each = drawn.rate * hours[:, None] / self.hours  # incidents per hour of the calendar, (scopes, draws)
+            total = each.sum(axis=0) if not of else each[SCOPES.index(of)]
+            return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)
+
+    def _repair(self, of: str, drawn: _Drawn, rng: Any) -> FloatArray:
+        """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""
+        lives = self.by_scope[of].repairs.take(np.array([drawn.system]))
+        if not lives.n_failures.sum():
+            return np.full(drawn.rate.shape[1], np.nan)
+        if drawn.central:
+            return np.asarray(lives.total_time / lives.n_failures)
+        picked = np.random.default_rng(rng).integers(lives.durations.size, size=(drawn.rate.shape[1], lives.durations.size))
+        with np.errstate(divide="ignore"):
+            return np.asarray(lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """Placements of a job, the number of racks, and the share of group incidents, that hit each of them."""
+
+    where: Placements
+    racks: FloatArray
+    groups: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Rates, shapes and nodes of one system as likely as the log leaves them.
+
+    ``rate`` and ``shape`` have shape (scopes, draws), ``node`` (draws, nodes): rates per hour of operation.
+    """
+
+    system: int
+    rate: FloatArray
+    shape: FloatArray
+    node: FloatArray
+    central: bool
+
+    @classmethod
+    def centre(cls, model: FleetModel, code: int) -> _Drawn:
+        rate = np.nan_to_num(np.stack([model.rates[name].rate[[code]] for name in SCOPES]))
+        shape = np.stack([model.renewals[name].shape[[code], 1] for name in SCOPES])
+        return cls(code, rate, shape, rate[0, :, None] * model.node_multipliers, True)
+
+    @classmethod
+    def of(cls, model: FleetModel, code: int, size: int, rng: np.random.Generator) -> _Drawn:
+        size = max(19, min(size, _CELLS // max(model.places.system.size, 1)))
+        streams = rng.spawn(3)
+        rate = np.stack([model.rates[name].draw(size, streams[0])[:, code] for name in SCOPES])
+        for i, name in enumerate(SCOPES):
+            if not model.rates[name].count[code] and name in ("rack", "group"):
+                rate[i] = 0.0  # nothing of the kind was ever seen
+        fits = [model.renewals[name] for name in SCOPES]
+        error = np.array([np.sqrt(fit.covariance[code, 0, 0]) for fit in fits])
+        centre = np.array([np.log(fit.shape[code, 1]) for fit in fits])
+        shape = np.exp(centre[:, None] + error[:, None] * streams[1].standard_normal((len(SCOPES), size)))
+        posterior = fits[0].posterior
+        finite = np.isfinite(posterior[:, 0])
+        a, b = (np.where(finite, values, 1.0) for values in posterior.T)
+        frailty = np.where(finite, streams[2].gamma(a, size=(size, a.size)) / b, 1.0)
+        multiplier = model._normalised(frailty ** (1.0 / shape[0][:, None])) if finite.any() else frailty
+        return cls(code, rate, shape, rate[0][:, None] * multiplier, False)
+
+    def hazard(self, scope: str, x: float) -> FloatArray:
+        """Cumulative hazard over `x` hours from a random instant of a place that is up, shape (draws,)."""
+        i = SCOPES.index(scope)
+        return _from_a_random_instant(x, self.rate[i], self.shape[i])
+
+    def survival(self, x: float, job: _Job, model: FleetModel) -> FloatArray:
+        """Probability that a job runs for `x` hours, shape (placements, draws)."""
+        node = _from_a_random_instant(x, self.node, self.shape[0][:, None])
+        spent = job.where.sums(node) + np.multiply.outer(job.racks, self.hazard("rack", x))
+        spent += np.multiply.outer(job.groups, self.hazard("group", x)) + self.hazard("system", x)
+        return np.asarray(np.exp(-spent))
+
+    def job_rate(self, job: _Job, model: FleetModel) -> FloatArray:
+        """Incidents per hour that hit a job, shape (placements, draws)."""
+        rack, group, system = self.rate[1:]
+        return np.asarray(
+            job.where.sums(self.node) + np.multiply.outer(job.racks, rack) + np.multiply.outer(job.groups, group) + system
+        )
+
+    def down_quantile(self, p: float, model: FleetModel, rng: Any) -> FloatArray:
+        """Number of nodes down at a random instant that is not exceeded with probability `p`, in each draw."""
+        generator = np.random.default_rng(rng)
+        mean = [_mean_repair(model.by_scope[name], self.system) for name in SCOPES]
+        mine = np.flatnonzero(model.places.system == self.system)
+        out = np.empty(self.rate.shape[1])
+        racks = int((model.by_scope["rack"].system == self.system).sum())
+        for d in range(out.size):
+            busy = self.node[d, mine] * mean[0]
+            number = generator.poisson(float((busy / (1.0 + busy)).sum()), 4000)
+            for i, places in ((1, racks), (2, 1)):
+                scope = model.by_scope[SCOPES[i]]
+                hit = model.nodes_hit(scope)[scope.system_of_incident == self.system]
+                if not hit.size:
+                    continue
+                going = generator.poisson(self.rate[i, d] * places * mean[i], number.size)
+                added = generator.choice(hit, int(going.sum()))
+                number = number + np.bincount(np.repeat(np.arange(number.size), going), added, number.size)
+            out[d] = np.quantile(np.minimum(number, mine.size), p, method="inverted_cdf")
+        return out
+
+
+def _mean_repair(scope: Scope, system: int) -> float:
+    hours, ended = float(scope.repairs.total_time[system]), int(scope.repairs.n_failures[system])
+    return hours / ended if ended else 0.0
+
+
+def _from_a_random_instant(x: float, rate: FloatArray, shape: FloatArray) -> FloatArray:
+    """Cumulative hazard over `x` hours of stationary Weibull renewals with this long-run rate (Cox 1962)."""
+    with np.errstate(divide="ignore", under="ignore"):
+        return np.asarray(
+            -np.log(special.gammaincc(1.0 / shape, (x * rate * special.gamma(1.0 + 1.0 / shape)) ** shape)), np.float64
+        )

@@ -1,0 +1,313 @@
+"""From incidents to times between them on the clock that each scope runs on, with times to repair beside them.
+
+A node's clock runs while it is up. An outage of its own sets it to zero; one that it shares (its rack, the system)
+stops it and does not reset it. A rack, and what hits several nodes elsewhere, run on the time that the system is up;
+the system on the time between its own outages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.lifedata import LifeData
+from relfit.outages import Outages, group_codes, node_values, outages_of
+from relfit.screening import Incidents
+from relfit.tables import Tables
+from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+
+__all__ = ["SCOPES", "Places", "Scope", "scopes_of"]
+
+SCOPES = ("node", "rack", "group", "system")
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where incidents happen: nodes with the system and the rack of each, as numbers.
+
+    Attributes
+    ----------
+    nodes : pandas.Index, shape (nodes,)
+        Labels, (system, node).
+    system, rack : ndarray of int, shape (nodes,)
+        Rack -1 where none is known.
+    systems, racks : pandas.Index
+        Labels.
+    system_of_rack : ndarray of int, shape (racks,)
+    watched : Outages
+        When each node was watched, and its outages.
+    """
+
+    nodes: pd.Index
+    system: IntArray
+    rack: IntArray
+    systems: pd.Index
+    racks: pd.Index
+    system_of_rack: IntArray
+    watched: Outages
+
+    @property
+    def rack_sizes(self) -> IntArray:
+        """Nodes of each rack, shape (racks,)."""
+        return np.bincount(self.rack[self.rack >= 0], minlength=len(self.racks)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The incidents of one scope.
+
+    Attributes
+    ----------
+    name : str
+        ``node``, ``rack``, ``group`` or ``system``.
+    lives : LifeData
+        Times between incidents of each place in hours of its clock, one group per place (node, rack or system).
+    system : ndarray of int, shape (places,)
+        System of each place.
+    count : ndarray of int, shape (places,)
+        Incidents that began under observation; those at the very end of the one before are among them, and not in
+        `lives`.
+    hours : ndarray, shape (places,)
+        Hours that each place's clock ran.
+    age : ndarray, shape (places,)
+        Hours on the clock since its last incident, or since it was first watched.
+    since_start : ndarray of bool, shape (places,)
+        Whether it was never seen to have an incident, so that the age is a lower limit unless it was new.
+    repairs : LifeData
+        How long incidents lasted, one group per system.
+    incident_of : ndarray of int, shape (hits,)
+        Incident of each node that was hit, numbered from 0 within the scope; not for scope ``node``.
+    node_of : ndarray of int, shape (hits,)
+    system_of_incident : ndarray of int, shape (incidents,)
+    instants : ndarray, shape (incidents,)
+        When they began, in hours since the window opened.
+    """
+
+    name: str
+    lives: LifeData
+    system: IntArray
+    count: IntArray
+    hours: FloatArray
+    age: FloatArray
+    since_start: BoolArray
+    repairs: LifeData
+    incident_of: IntArray
+    node_of: IntArray
+    system_of_incident: IntArray
+    instants: FloatArray
+
+
+def _places(log: Tables, watched: Outages, group: str | None) -> Places:
+    """The nodes of a log, with their systems and racks."""
+    system, systems = pd.factorize(watched.groups.get_level_values(0).astype(object), sort=False)
+    rack, racks = np.full(watched.n_groups, -1, np.int64), pd.Index([])
+    if group is not None and group in log.population.columns and watched.n_groups:
+        values = node_values(log, group, watched.groups)
+        table = pd.DataFrame({"system": watched.groups.get_level_values(0).astype(object), group: values})
+        (rack,), racks = group_codes([table], ["system", group])
+    of_rack = np.zeros(len(racks), np.int64)
+    of_rack[rack[rack >= 0]] = system[rack >= 0]
+    return Places(watched.groups, system.astype(np.int64), rack, pd.Index(systems), racks, of_rack, watched)
+
+
+def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, Scope]]:
+    """Where incidents happen, and the times between incidents and repairs of each scope.
+
+    Parameters
+    ----------
+    log : Tables
+        With dated events.
+    found : Incidents
+        Of this log.
+    """
+    work = _Work(log, found)
+    return work.places, {name: work.node_scope() if name == "node" else work.wide_scope(name) for name in SCOPES}
+
+
+class _Work:
+    """Instants in hours since the window opened; `down` is when whole systems were."""
+
+    def __init__(self, log: Tables, found: Incidents) -> None:
+        events, table = log.events, found.table
+        outages = outages_of(log)
+        self.places = places = _places(log, outages, found.group)
+        self.origin = log.window.start.as_unit("ns").value
+        self.incident = found.incident
+        names = {} if found.group is None else {found.group: "rack"}
+        self.scope = np.array([names.get(name, name) for name in table["scope"].astype(object)], dtype=object)
+        self.start = self._in_hours(nanoseconds(table["start"]))
+        begun = self._in_hours(nanoseconds(events["start"]))
+        ended = self._in_hours(nanoseconds(events["end"].fillna(events["start"])))
+        self.end = self.start.copy()
+        inside = self.incident >= 0
+        np.maximum.at(self.end, self.incident[inside], ended[inside])
+        end_known, end_cut = events["end"].notna().to_numpy()[inside], events["end_cut"].to_numpy(bool)[inside]
+        self.end_known = np.bincount(self.incident[inside], end_known, self.start.size) > 0
+        self.end_cut = np.bincount(self.incident[inside], end_cut, self.start.size) > 0
+        self.system = _codes_in(places.systems, table["system"])
+        (self.node, _), _ = group_codes([events, log.population], ["system", "node"])
+        self.entered = self._in_hours(outages.entered)
+        self.left = np.maximum(self._in_hours(outages.left), self.entered)
+        size = len(places.systems)
+        self.system_entered, self.system_left = np.full(size, np.inf), np.zeros(size)
+        np.minimum.at(self.system_entered, places.system, self.entered)
+        np.maximum.at(self.system_left, places.system, self.left)
+        # outages of whole systems that name no node, those under way when observation began among them
+        whole = (self.node < 0) & (events["scope"].astype(object) == "system").to_numpy()
+        self.down = _SystemDown(_codes_in(places.systems, events["system"])[whole], begun[whole], ended[whole], size)
+
+    def _in_hours(self, instants: IntArray) -> FloatArray:
+        return (np.asarray(instants) - self.origin) / NANOSECONDS_PER_HOUR
+
+    def node_scope(self) -> Scope:
+        places, outages = self.places, self.places.watched
+        which = np.append(self.incident, -1)[outages.row]
+        own = np.where(which >= 0, np.append(self.scope, "node")[which] == "node", True)  # before: its own, for all we know
+        begun, ended = self._in_hours(outages.start), self._in_hours(outages.end)
+        by_node = places.system[outages.code]
+        spans = _spans(
+            self.down.up(by_node, begun), self.down.up(by_node, ended), outages.code, own, outages.failures & own,
+            self.down.up(places.system, self.entered), self.down.up(places.system, self.left),
+            outages.entered_known, places.nodes,
+        )  # fmt: skip
+        mine = own & outages.failures & outages.end_known & (ended > begun)
+        repairs = _repairs(ended[mine] - begun[mine], ~outages.end_cut[mine], by_node[mine], places.systems)
+        failed = own & outages.failures
+        none = np.zeros(0, np.int64)
+        return Scope(
+            name="node", **vars(spans), system=places.system, repairs=repairs, incident_of=none, node_of=none,
+            system_of_incident=by_node[failed], instants=begun[failed],
+        )  # fmt: skip
+
+    def wide_scope(self, name: str) -> Scope:
+        places = self.places
+        mine = np.flatnonzero((self.scope == name) & (self.system >= 0))
+        number = np.full(self.start.size + 1, -1, np.int64)
+        number[mine] = np.arange(mine.size)
+        hit = number[self.incident]
+        pairs = np.unique(np.stack([hit, self.node], axis=1)[(hit >= 0) & (self.node >= 0)], axis=0)
+        system, place = self.system[mine], self.system[mine]
+        place_system, labels = np.arange(len(places.systems)), places.systems
+        entered, left = self.system_entered, self.system_left
+        if name == "rack":
+            place = np.full(mine.size, -1, np.int64)
+            place[pairs[:, 0]] = places.rack[pairs[:, 1]]
+            place_system, labels = places.system_of_rack, places.racks
+            entered, left = np.full(len(labels), np.inf), np.zeros(len(labels))
+            inside = places.rack >= 0
+            np.minimum.at(entered, places.rack[inside], self.entered[inside])
+            np.maximum.at(left, places.rack[inside], self.left[inside])
+        begun, ended = self.start[mine], self.end[mine]
+        clock = (lambda _, at: at) if name == "system" else self.down.up
+        order = np.lexsort((begun, place))
+        order = order[place[order] >= 0]
+        code = place[order]
+        first, last = clock(system[order], begun[order]), clock(system[order], ended[order])
+        last = np.maximum(pd.Series(last).groupby(code).cummax().to_numpy(dtype=np.float64), first)
+        all_own = np.ones(code.size, np.bool_)
+        spans = _spans(
+            first, last, code, all_own, all_own, clock(place_system, entered), clock(place_system, left),
+            np.zeros(len(labels), np.bool_), labels,
+        )  # fmt: skip
+        done = self.end_known[mine] & (ended > begun)
+        repairs = _repairs((ended - begun)[done], ~self.end_cut[mine][done], system[done], places.systems)
+        return Scope(
+            name=name, **vars(spans), system=place_system, repairs=repairs, incident_of=pairs[:, 0],
+            node_of=pairs[:, 1], system_of_incident=system, instants=begun,
+        )  # fmt: skip
+
+
+def _codes_in(labels: pd.Index, values: pd.Series) -> IntArray:
+    """Position of each value among the labels, -1 for none."""
+    places = labels.get_indexer(pd.Index(values.astype(object)))
+    return np.asarray(places, dtype=np.int64)
+
+
+def _repairs(hours: FloatArray, observed: BoolArray, system: IntArray, systems: pd.Index) -> LifeData:
+    order = np.argsort(system, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(system, minlength=len(systems)))]).astype(np.int64)
+    return LifeData(hours[order], observed[order], offsets, systems.rename("system"), "ttr")
+
+
+class _SystemDown:
+    """Hours that each system was up until an instant: outages of the whole system are cut out of time."""
+
+    def __init__(self, system: IntArray, start: FloatArray, end: FloatArray, size: int) -> None:
+        self.of: dict[int, tuple[FloatArray, FloatArray]] = {}
+        for code in np.unique(system[system >= 0]):  # systems, not nodes
+            mine = system == code
+            order = np.argsort(start[mine], kind="stable")
+            begun, reach = start[mine][order], np.maximum.accumulate(end[mine][order])
+            heads = np.flatnonzero(np.append(True, begun[1:] > reach[:-1]))
+            ends = np.append(reach[heads[1:] - 1], reach[-1])
+            points = np.stack([begun[heads], ends], axis=1).ravel()
+            lost = np.stack([np.cumsum(ends - begun[heads]) - (ends - begun[heads]), np.cumsum(ends - begun[heads])], axis=1)
+            self.of[int(code)] = points, lost.ravel()
+
+    def up(self, system: IntArray, at: FloatArray) -> FloatArray:
+        """Hours up until `at`, by system."""
+        out = np.array(at, dtype=np.float64)
+        for code, (points, lost) in self.of.items():
+            mine = system == code
+            out[mine] -= np.interp(at[mine], points, lost)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Spans:
+    lives: LifeData
+    count: IntArray
+    hours: FloatArray
+    age: FloatArray
+    since_start: BoolArray
+
+
+def _spans(
+    start: FloatArray, end: FloatArray, code: IntArray, own: BoolArray, failure: BoolArray, entered: FloatArray,
+    left: FloatArray, new: BoolArray, labels: pd.Index,
+) -> _Spans:  # fmt: skip
+    """Times that the clocks of places ran between their own outages.
+
+    Parameters
+    ----------
+    start, end, code, own, failure : ndarray, shape (outages,)
+        Sorted by place and time, not overlapping. `own` outages reset the clock, the others stop it; those that are
+        `failure` end a time.
+    entered, left, new : ndarray, shape (places,)
+        `new` where the clock is known to have stood at zero then.
+    labels : pandas.Index
+    """
+    size = len(labels)
+    sizes = np.bincount(code, minlength=size)
+    place = np.repeat(np.arange(size), sizes + 1)
+    # a place with k outages has k + 1 stretches of time up: the first from its entry, the last until it left
+    at = np.arange(code.size) + code  # stretch that each outage ends
+    first, last = np.cumsum(sizes + 1) - sizes - 1, np.cumsum(sizes + 1) - 1
+    from_, until = np.empty(place.size), np.empty(place.size)
+    from_[first], until[last] = entered, left
+    until[at], from_[at + 1] = start, end
+    up = np.maximum(until - from_, 0.0)
+    resets, ends = np.zeros(place.size, np.bool_), np.zeros(place.size, np.bool_)
+    resets[first] = True
+    resets[at + 1] = own
+    ends[at] = failure
+    heads = np.flatnonzero(resets)
+    length = np.add.reduceat(up, heads) if heads.size else np.zeros(0)
+    tail = np.append(heads[1:], place.size) - 1
+    observed, of, begins = ends[tail], place[heads], np.isin(heads, first)
+    went_on = np.zeros(place.size, np.bool_)
+    went_on[last] = True
+    kept = (length > 0.0) & (observed | went_on[tail])
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(of[kept], minlength=size))]).astype(np.int64)
+    stationary = begins & ~new[of]
+    lives = LifeData(length[kept], observed[kept], offsets, labels, "ttf", stationary=stationary[kept])
+    age = np.zeros(size)
+    age[of[went_on[tail]]] = length[went_on[tail]]
+    unseen = np.zeros(size, np.bool_)
+    unseen[of[went_on[tail]]] = stationary[went_on[tail]]
+    return _Spans(
+        lives, np.bincount(code[failure], minlength=size).astype(np.int64), np.bincount(place, up, size), age, unseen
+    )
