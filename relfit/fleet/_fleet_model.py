@@ -134,7 +134,9 @@ class FleetModel(Result):
         if not total:
             return f"No incident in {duration(self.hours)}."
         by = ", ".join(
-            f"{int(self.rates[name].count.sum()):,} of {self.label(name)}s" for name in SCOPES if self.rates[name].count.sum()
+            f"{int(self.rates[name].count.sum()):,} of {self.label(name)}s"
+            for name in SCOPES
+            if self.rates[name].count.sum()
         )
         return (
             f"An incident every {duration(self.hours / total)}: {count(int(total), 'incident')} in "
@@ -301,7 +303,9 @@ class FleetModel(Result):
         if quantity == "reliability" and not job:
             raise ArgumentError("reliability is that of a job", remedy="give its size, or its nodes")
         if (quantity == "mtbf" and (scope is None) is not job) or (quantity == "mttr" and scope is None):
-            raise ArgumentError(f"{quantity} of what?", remedy="give scope=, or the size or nodes of a job for its mtbf")
+            raise ArgumentError(
+                f"{quantity} of what?", remedy="give scope=, or the size or nodes of a job for its mtbf"
+            )
         if quantity in ("reliability", "incidents", "nodes_down") and at is None:
             raise ArgumentError(f"{quantity} needs a time", remedy="give at='24h' (nodes_down: a probability)")
         which = "rack" if scope == self.found.group else scope
@@ -378,7 +382,9 @@ class FleetModel(Result):
             return np.full(drawn.rate.shape[1], np.nan)
         if drawn.central:
             return np.asarray(lives.total_time / lives.n_failures)
-        picked = np.random.default_rng(rng).integers(lives.durations.size, size=(drawn.rate.shape[1], lives.durations.size))
+        picked = np.random.default_rng(rng).integers(
+            lives.durations.size, size=(drawn.rate.shape[1], lives.durations.size)
+        )
         with np.errstate(divide="ignore"):
             return np.asarray(lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))
 
@@ -446,7 +452,10 @@ class _Drawn:
         """Incidents per hour that hit a job, shape (placements, draws)."""
         rack, group, system = self.rate[1:]
         return np.asarray(
-            job.where.sums(self.node) + np.multiply.outer(job.racks, rack) + np.multiply.outer(job.groups, group) + system
+            job.where.sums(self.node)
+            + np.multiply.outer(job.racks, rack)
+            + np.multiply.outer(job.groups, group)
+            + system
         )
 
     def down_quantile(self, p: float, model: FleetModel, rng: Any) -> FloatArray:

@@ -53,9 +53,7 @@ class Placements:
         return np.asarray(np.diff(both.indptr) / max(incidents.shape[0], 1))
 
 
-def placements(
-    places: Places, candidates: IntArray, size: int, kind: str, rng: np.random.Generator
-) -> Placements:
+def placements(places: Places, candidates: IntArray, size: int, kind: str, rng: np.random.Generator) -> Placements:
     """Placements of a job on `size` of the candidates.
 
     Parameters

@@ -165,7 +165,9 @@ class _Work:
     def node_scope(self) -> Scope:
         places, outages = self.places, self.places.watched
         which = np.append(self.incident, -1)[outages.row]
-        own = np.where(which >= 0, np.append(self.scope, "node")[which] == "node", True)  # before: its own, for all we know
+        own = np.where(
+            which >= 0, np.append(self.scope, "node")[which] == "node", True
+        )  # before: its own, for all we know
         begun, ended = self._in_hours(outages.start), self._in_hours(outages.end)
         by_node = places.system[outages.code]
         spans = _spans(
@@ -244,7 +246,9 @@ class _SystemDown:
             heads = np.flatnonzero(np.append(True, begun[1:] > reach[:-1]))
             ends = np.append(reach[heads[1:] - 1], reach[-1])
             points = np.stack([begun[heads], ends], axis=1).ravel()
-            lost = np.stack([np.cumsum(ends - begun[heads]) - (ends - begun[heads]), np.cumsum(ends - begun[heads])], axis=1)
+            lost = np.stack(
+                [np.cumsum(ends - begun[heads]) - (ends - begun[heads]), np.cumsum(ends - begun[heads])], axis=1
+            )
             self.of[int(code)] = points, lost.ravel()
 
     def up(self, system: IntArray, at: FloatArray) -> FloatArray:

@@ -411,7 +411,11 @@ class _Objective:
 def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
     """The maximum in every group; not found in those that are not usable. Free scales are in hours."""
     size, k = data.n_groups, _FREE[name]
-    starts = {"equal": [()], "spread": [(np.log(0.3),)], "classes": [(special.logit(p), np.log(r - 1.0)) for p, r in _STARTS]}
+    starts = {
+        "equal": [()],
+        "spread": [(np.log(0.3),)],
+        "classes": [(special.logit(p), np.log(r - 1.0)) for p, r in _STARTS],
+    }
     found: Maximum | None = None
     part = data.take(usable)
     for further in starts[name]:
