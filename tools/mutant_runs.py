@@ -211,7 +211,7 @@ def run_pytest(
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
-            return {0: "survived", 5: "survived", -signal.SIGXCPU: "timeout"}.get(code, "killed")  # 5: no test collected
+            return {0: "survived", 5: "survived", -signal.SIGXCPU: "timeout"}.get(code, "killed")  # 5: none
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)

@@ -83,6 +83,8 @@ def _taken_title(ax: Any) -> str:
 
 
 def _svg(canvas: Any, key: str, title: str) -> str:
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     raw = io.StringIO()
     with warnings.catch_warnings():
         # a glyph that the measuring font lacks is still there in the browser's fonts
@@ -90,9 +92,8 @@ def _svg(canvas: Any, key: str, title: str) -> str:
         engine: Any = canvas.get_layout_engine()
         engine.execute(canvas)
         canvas.set_layout_engine("none")  # laid out once is enough: drawing would do it again
-        canvas.savefig(
-            raw, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}, dpi=110
-        )
+        canvas.dpi = 110  # of pictures within; `savefig` would draw everything twice
+        FigureCanvasSVG(canvas).print_svg(raw, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     root = ElementTree.fromstring(raw.getvalue())
     for parent in list(root.iter()):
         for child in list(parent):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.goodness import chi_square_of_hazards, distances_of_hazards, kolmogorov_p
+from relfit.goodness import chi_square_of_hazards, distances_of_hazards, kolmogorov_p, tabulated_p
 from relfit.lifedata import LifeData
 from tests.fitting.reference import DISTRIBUTIONS
 
@@ -75,6 +75,17 @@ def test_textbook_p_values_are_uniform_for_known_parameters_only():
     assert (p < 0.05).mean() < 0.002
     exact = [stats.kstest(row, DISTRIBUTIONS["weibull"]((0.8, 100.0)).cdf).statistic for row in sample[:400]]
     assert stats.kstest(kolmogorov_p(exact, np.full(400, 50)), "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("family", ["exponential", "weibull", "lognormal", "gamma"])
+@pytest.mark.parametrize("test", ["ks", "cvm", "ad"])
+def test_tabulated_p_values_of_a_batch_are_those_of_each_alone(family, test):
+    sizes, shapes = np.array([12, 5, 300, 12, 47, 5, 300, 5000]), np.geomspace(0.3, 5.0, 8)
+    statistic = np.array([0.05, 0.2, 0.04, 0.1, 0.08, 0.3, 0.05, 0.01]) * (1.0 if test == "ks" else 8.0)
+    together = tabulated_p(family, test, statistic, sizes, shapes)
+    alone = [tabulated_p(family, test, d, n, a)[0] for d, n, a in zip(statistic, sizes, shapes, strict=True)]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+    assert np.unique(together).size > 4
 
 
 def test_chi_square_on_complete_durations_is_scipys():

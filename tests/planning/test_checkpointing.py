@@ -348,6 +348,8 @@ def test_plan_by_the_fitted_family() -> None:
     saves = Checkpoint(4, "5min", "10min")
     plan = plan_checkpoints(known, saves, nodes=20, ages="100h", by_family=True, n_draws=60)
     direct = plan_checkpoints(Weibull(0.7, 1000.0), saves, nodes=20, ages="100h")
+    assert direct.schedule is None  # nobody asked
+    assert plan_checkpoints(Weibull(0.7, 20.0), saves, schedule=True).schedule is not None
     assert plan.checkpoint_every == pytest.approx(direct.checkpoint_every)
     assert plan.every_limits[0] < plan.checkpoint_every < plan.every_limits[1]
     assert plan.own_limits[0] < plan.own_waste < plan.own_limits[1]

@@ -13,7 +13,7 @@ from relfit.errors import ArgumentError
 from relfit.families import Exponential, Weibull
 from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
-from relfit.planning import Predictor, Scenario, plan_migration
+from relfit.planning import MigrationPlan, Predictor, Scenario, plan_migration
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
 from relfit.planning.migration.prediction import (
     best_predicted_interval,
@@ -191,6 +191,19 @@ def test_plan_of_a_machine() -> None:
     single = plan_migration(8760, Checkpoint(None, 1, 1), 3.0, 0.1, nodes=100, sequential=True)
     assert len(single.by_size) == 1
     assert any("own best spare" in text for text in single.findings)
+
+
+def test_plan_says_from_which_recall_it_pays() -> None:
+    def plan(migration: str, recall: float) -> MigrationPlan:
+        return plan_migration(8760, FIVE, migration, nodes=2**12, recall=recall, precision=0.6, spares=200)
+
+    pays, never = plan("10min", 0.7), plan("2h", 0.7)
+    least = float(pays.by_size["break_even_recall"].iloc[-1])
+    assert f"For jobs of 4,096 nodes it pays from a recall of {least:.2g} on" in " ".join(pays.findings)
+    gains = [plan("10min", recall).by_size.iloc[-1] for recall in (0.95 * least, 1.05 * least)]
+    assert [bool(row["migration_yield"] > row["checkpoint_yield"]) for row in gains] == [False, True]
+    assert np.isnan(never.by_size["break_even_recall"].iloc[-1])
+    assert "it pays" not in " ".join(never.findings)
 
 
 def test_plan_takes_parameters() -> None:

@@ -225,6 +225,18 @@ def test_boundaries_lie_where_two_strategies_are_equal() -> None:
     assert found.to_frame().shape[0] == 144
 
 
+@pytest.mark.parametrize("rack", [{"mtbf_rack": 4000}, {"rack_ratio": 0.5}, {"rack_ratio": None}])
+def test_a_map_is_the_evaluation_at_its_points(rack: dict[str, float | None]) -> None:
+    cluster, mtbf, mttr = replace(paper.CLUSTER, group=None), np.array([2e3, 3e4]), np.array([4.0, 48.0])
+    found = sparing_map(cluster, paper.STRATEGIES, mtbf, mttr, paper.RECOVERY, **rack)
+    for (row, column), winner in np.ndenumerate(found.winner):
+        of_rack = {"mtbf_rack": 4000.0}.get(*rack, mtbf[column] / 2 if rack.get("rack_ratio") else np.inf)
+        failures = DeviceFailures(mtbf[column], of_rack, mttr[row])
+        one = evaluate_sparing(cluster, paper.STRATEGIES, failures, paper.RECOVERY)
+        assert found.evaluation.goodput[:, row, column] == pytest.approx(one.goodput)
+        assert winner == one.goodput.argmax()
+
+
 def test_sensitivity_is_the_evaluation_at_other_means() -> None:
     found = sparing_sensitivity(paper.CLUSTER, paper.STRATEGIES, paper.FAILURES, paper.RECOVERY, factors=[0.5, 2])
     direct = evaluate_sparing(paper.CLUSTER, paper.STRATEGIES, DeviceFailures(1e4, 5e3, 24), paper.RECOVERY)

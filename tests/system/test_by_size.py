@@ -120,6 +120,14 @@ def test_sizes_whose_mean_is_infinite():
     assert found.mttf[2] == pytest.approx(float(System(nodes).mttf()), rel=1e-9)
 
 
+def test_a_common_cause_makes_every_mean_finite():
+    nodes = [FAMILIES["loglogistic"](0.7, 90.0), FAMILIES["loglogistic"](0.2, 90.0)]
+    alone, exposed = System(nodes).by_size(order=[0, 1]), System(nodes, common=Exponential(0.01)).by_size(order=[0, 1])
+    assert np.isinf(alone.mttf).all()
+    assert np.isfinite(exposed.mttf).all()
+    assert exposed.mttf[0] < 100.0
+
+
 def test_tolerance_racks_and_common_causes():
     rng = np.random.default_rng(4)
     lives = Weibull(rng.uniform(0.5, 2.0, 24), rng.uniform(200.0, 2000.0, 24))

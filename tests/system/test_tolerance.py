@@ -85,6 +85,20 @@ def test_racks_by_simulation(tolerance, events):
     assert set(system.take(np.flatnonzero((racks < 2) | (racks == 5))).racks.names) == {0, 1, 5}
 
 
+@pytest.mark.parametrize("events", ["nodes", "job"])
+def test_a_part_of_a_system_fails_with_its_own_racks_only(events):
+    racks = np.array(list("aabbccdd"))
+    lives = {name: Weibull(0.8, scale) for name, scale in zip("abcd", (50.0, 900.0, 20.0, 3000.0), strict=True)}
+    whole = made(8, 1, racks=racks, rack_lives=lives, rack_events=events)
+    some = np.array([2, 3, 6])
+    alone = System(
+        whole.components[0].family[some], ages=whole.ages[some], tolerance=1, racks=racks[some],
+        rack_lives={name: lives[name] for name in "bd"}, rack_events=events,
+    )  # fmt: skip
+    x = np.array([5.0, 100.0, 700.0])
+    np.testing.assert_allclose(whole.take(some).reliability(x), alone.reliability(x), rtol=1e-12)
+
+
 def test_racks_by_enumeration():
     # two racks, three nodes, one may fail
     system = System(
