@@ -91,7 +91,7 @@ def asked(model: Any) -> dict[str, Callable[[], Answer]]:
         },
         "checkpoint_every": plan("checkpoint_every", "every_limits"),
         "waste": plan("waste", "waste_limits"),
-        "spares": interval("spares", 0.99),
+        "spares": interval("nodes_down", 0.99),
     }
 
 

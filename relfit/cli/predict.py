@@ -21,6 +21,7 @@ _SHOWN = 16  # sizes in the table on a screen
 _FIGURES = ("reliability", "hazard", "mttf")
 _SIZES = (1, 4, 16)
 _LENGTHS = ("6h", "24h", "72h")
+_PLACEMENTS = ("packed", "spread", "random")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,45 +221,35 @@ def _few(count: int) -> list[int]:
 def validate(
     reading: opt.Reading,
     to: opt.Output,
-    split: Annotated[str, opt.option("DATE|SHARE", "Fit before, replay after: a date, or a share.")] = "0.5",
+    split: Annotated[str, opt.option("DATE|SHARE", "The model is of the log before it: a date, or a share.")] = "0.5",
     size: Annotated[list[int] | None, opt.option("N", "Nodes of a job; 1, 4 and 16. Repeatable.")] = None,
     length: Annotated[list[str] | None, opt.option("TIME", "Of a job; 6h, 24h and 72h. Repeatable.")] = None,
-    jobs: Annotated[int, opt.option("N", "Instants at which jobs of every size begin.")] = 1000,
-    families: opt.Families = "weibull,exponential",
-    parameters: Annotated[str, opt.option("NAME", "Of a node: pooled, fleet or node (its own).")] = "pooled",
-    origin: Annotated[str, opt.option("NAME", "Ages count from the last failure, or repair.")] = "failure",
+    placement: Annotated[
+        list[str] | None, opt.option("NAME", "packed, spread or random; all three when left out. Repeatable.")
+    ] = None,
+    jobs: Annotated[int, opt.option("N", "Instants at which jobs of every kind start.")] = 1000,
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
 ) -> None:
-    """Hold predicted against observed survival of jobs.
+    """Say whether the model of a log fails: it predicts jobs in the rest of the log.
 
-    Fits the first part of a log and replays jobs over the rest. --out writes one row per size, length and family.
+    Whatever takes down one of its nodes interrupts a job. --out writes one row per size, length and placement.
     """
     output.check_output(to)
     opt.probability("--level", level)
-    names = opt.family_names(families)
-    with Steps("reading", "fitting and replaying") as steps:
+    with Steps("reading", "modelling and replaying") as steps:
         log = reading.read()
         steps.next()
         result = rf.replay(
-            log, _split(split), size or _fitting_sizes(log), length or list(_LENGTHS), jobs, names,
-            parameters=parameters, origin=origin, level=level, rng=seed,
+            log, _split(split), size or _fitting_sizes(log), length or list(_LENGTHS), jobs,
+            placements=placement or _PLACEMENTS, level=level, rng=seed,
         )  # fmt: skip
-        scores, cells = result.scores.reset_index(), result.by_size()
+        cells = result.cells
     written = output.write_results(to, {"table": cells}, "table", [("calibration", partial(rf.plot, result))])
     if to.json:
         output.print_json(result.to_dict())
         return
-    columns = ["family", "predicted", "observed", "excess", "excess_low", "excess_high", "brier", "skill", "log_score"]
-    curves = []
-    for name in result.families:
-        curves += ["", f"Calibration of {name}", *output.table(result.calibration(name).to_frame())]
-    output.print_lines(
-        [
-            repr(log), "", result.headline, "", "Scores", *output.table(scores[columns]), "", "By size and length",
-            *output.table(cells), *curves, *written,
-        ]
-    )  # fmt: skip
+    output.print_lines([repr(log), "", *result.findings, "", *output.table(cells.drop(columns="jobs")), *written])
 
 
 def _split(text: str) -> float | str:

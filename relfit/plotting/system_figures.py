@@ -221,15 +221,12 @@ def calibration(
     result: Replay | CalibrationCurve,
     ax: Axes | None = None,
     *,
-    families: str | list[str] | None = None,
     bins: int | None = None,
 ) -> Axes:
     """Share of jobs that survived by the probability that was predicted for them; on the diagonal they agree.
 
     Parameters
     ----------
-    families : str or list of str, optional
-        Of a replay; all when left out.
     bins : int, optional
         Of a replay, with about equal numbers of jobs; see `Replay.calibration`.
 
@@ -244,35 +241,35 @@ def calibration(
     'predicted reliability'
     """
     ax = style.axes(ax, (5.4, 5.2))
-    if isinstance(result, Replay):
-        names = list(result.families) if families is None else [families] if isinstance(families, str) else families
-        curves = [result.calibration(name, bins) for name in names]
-    else:
-        curves = [result]
-    left = _rounded_down(min(float(c.predicted.min()) for c in curves))
-    bottom = min(_rounded_down(min(float(c.low.min()) for c in curves)), left)
+    curve = result.calibration(bins) if isinstance(result, Replay) else result
+    left = _rounded_down(float(curve.predicted.min()))
+    bottom = min(_rounded_down(float(curve.low.min())), left)
     start = left if 1.0 - bottom > 2.0 * (1.0 - left) else bottom  # a square, unless predictions are all alike
     ax.plot([bottom, 1.0], [bottom, 1.0], color=style.GREY, linewidth=1.0, zorder=1)
-    for nth, curve in enumerate(curves):
-        mark = style.family_mark(curve.name)
-        shift = 0.004 * (1.0 - start) * (nth - 0.5 * (len(curves) - 1))  # so that limits do not hide each other
-        reach = np.maximum(np.stack([curve.observed - curve.low, curve.high - curve.observed]), 0.0)
-        ax.errorbar(
-            curve.predicted + shift, curve.observed, yerr=reach, fmt=mark.marker, color=mark.colour, markersize=5,
-            linewidth=1.2, capsize=2.5, label=f"{style.plain(curve.name)}, Brier score {curve.brier:.4f}",
-        )  # fmt: skip
-        ax.plot(curve.predicted + shift, curve.observed, color=mark.colour, linewidth=0.8, alpha=0.5)
+    mark = style.family_mark(curve.name)
+    reach = np.maximum(np.stack([curve.observed - curve.low, curve.high - curve.observed]), 0.0)
+    ax.errorbar(
+        curve.predicted, curve.observed, yerr=reach, fmt=mark.marker, color=mark.colour, markersize=5, linewidth=1.2,
+        capsize=2.5, label=f"{style.plain(curve.name)}, Brier score {curve.brier:.4f}",
+    )  # fmt: skip
+    ax.plot(curve.predicted, curve.observed, color=mark.colour, linewidth=0.8, alpha=0.5)
     ax.set_xlim(start, 1.0 + 0.02 * (1.0 - start))
     ax.set_ylim(bottom, 1.0 + 0.02 * (1.0 - bottom))
     if start == bottom:
         ax.set_aspect("equal", adjustable="box")
-    first = curves[0]
-    off = first.observed - first.predicted
-    worst = int(np.argmax(np.abs(off)))
-    inside = f"{int(first.inside.sum())} of {first.count.size} bins"
-    message = f"{first.name}: {inside} agree within {percent(first.level)} limits"
-    if not first.inside.all():
-        message += f"; farthest off at {percent(first.predicted[worst])}: {100 * off[worst]:+.0f} points"
+    if isinstance(result, Replay):
+        worst = result.worst
+        message = (
+            f"The model {'fails' if result.fails else 'agrees'}: {100 * worst['error']:+.0f} points for "
+            f"{worst['placement']} jobs, nodes: {worst['size']}, hours: {worst['length_hours']:g}"
+        )
+    else:
+        off = curve.observed - curve.predicted
+        farthest = int(np.argmax(np.abs(off)))
+        inside = f"{int(curve.inside.sum())} of {curve.count.size} bins"
+        message = f"{curve.name}: {inside} agree within {percent(curve.level)} limits"
+        if not curve.inside.all():
+            message += f"; farthest off at {percent(curve.predicted[farthest])}: {100 * off[farthest]:+.0f} points"
     return style.finish(
         ax,
         message,

@@ -8,74 +8,82 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray
 
-__all__ = ["BlockMeans", "block_means", "effective_sizes", "wilson"]
+__all__ = ["Differences", "effective_sizes", "mean_differences", "wilson"]
 
 
 @dataclass(frozen=True, eq=False)
-class BlockMeans:
-    """Means with limits, arrays of one shape.
+class Differences:
+    """Means that should be zero, arrays of shape (cells,), judged together.
 
     Attributes
     ----------
-    mean, low, high, error : ndarray of float
-        ``error`` is the standard error over the resampled blocks.
-    blocks : ndarray of int
-        Blocks that hold any observation.
+    mean, error : ndarray of float
+        The standard error has what is between blocks, and what was known beforehand.
+    critical : float
+        How many standard errors the largest of all means may be from zero.
+    p : float
+        How often the largest is as far from zero, or farther, if all are zero.
     """
 
     mean: FloatArray
-    low: FloatArray
-    high: FloatArray
     error: FloatArray
-    blocks: IntArray
+    critical: float
+    p: float
 
 
-def block_means(
-    values: FloatArray,
+def mean_differences(
+    sums: FloatArray,
     counts: FloatArray,
+    known_error: FloatArray,
+    least_error: FloatArray,
     level: float = 0.95,
     n_resamples: int = 999,
     rng: int | np.random.Generator | None = 0,
-) -> BlockMeans:
-    """Ratios of sums over blocks, with limits by resampling blocks with replacement.
+) -> Differences:
+    """Means over blocks, with a test that all are zero.
 
-    The limits are the mean plus and minus a quantile of Student's t (blocks minus one degrees of freedom) times the
-    standard error over the replicates, corrected by ``blocks / (blocks - 1)``, since percentiles are too narrow when
-    blocks are few (Davison and Hinkley 1997, sections 2.3 and 8.2).
+    The largest of the studentised means is compared with what it is when the deviations of whole blocks are multiplied
+    by normal variables (Wu 1986), divided by the root of a chi-square for the error's own uncertainty. So however many
+    cells there are, and however they depend on each other, one of them is called off by chance in one minus `level` of
+    the cases (Romano and Wolf 2005).
 
     Parameters
     ----------
-    values, counts : ndarray, shape (blocks, ...)
-        Sum of the observations in each block, and how many there are.
-    level : float
-    n_resamples : int
-    rng : int or numpy.random.Generator, optional
+    sums, counts : ndarray, shape (blocks, cells)
+        Sum of the differences in each block, and how many there are.
+    known_error : ndarray, shape (cells,)
+        Standard error of what the differences are taken from; the same error in all cells.
+    least_error : ndarray, shape (cells,)
+        What the blocks cannot go below, however alike they are.
 
     Examples
     --------
-    >>> means = block_means(np.array([3.0, 5.0, 4.0, 4.0]), np.full(4, 10.0), rng=1)
-    >>> round(float(means.mean), 2), bool(0.2 < means.low < 0.4 < means.high < 0.6)
-    (0.4, True)
+    >>> noise = np.random.default_rng(1).standard_normal((20, 3))
+    >>> found = mean_differences(noise + [0.0, 0.0, 2.0], np.ones((20, 3)), np.zeros(3), np.zeros(3))
+    >>> (np.abs(found.mean) > found.critical * found.error).tolist(), found.p
+    ([False, False, True], 0.001)
     """
-    blocks = values.shape[0]
-    flat_values, flat_counts = values.reshape(blocks, -1), counts.reshape(blocks, -1)
-    weights = np.random.default_rng(rng).multinomial(blocks, np.full(blocks, 1.0 / blocks), size=n_resamples)
-    used = (flat_counts > 0).sum(axis=0)
+    generator = np.random.default_rng(rng)
+    blocks = sums.shape[0]
+    used = np.maximum((counts > 0).sum(axis=0), 2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = flat_values.sum(axis=0) / flat_counts.sum(axis=0)
-        # the deviation of each replicate, linear in the blocks, so that empty replicates need no rule
-        deviation = (flat_values - mean * flat_counts) / (flat_counts.sum(axis=0) / blocks)
-        replicates = weights @ deviation / blocks
-        error = np.sqrt((replicates**2).mean(axis=0) * used / (used - 1.0))
-        reach = special.stdtrit(np.maximum(used - 1.0, 1.0), 0.5 + level / 2) * error
-    shape = values.shape[1:]
-    usable = used > 1
-    low, high = np.where(usable, mean - reach, np.nan), np.where(usable, mean + reach, np.nan)
-    return BlockMeans(
-        mean.reshape(shape), low.reshape(shape), high.reshape(shape), error.reshape(shape), used.reshape(shape)
-    )
+        mean = np.where(counts.sum(axis=0) > 0, sums.sum(axis=0) / counts.sum(axis=0), 0.0)
+        deviation = (sums - mean * counts) / np.maximum(counts.sum(axis=0) / blocks, 1e-300)
+    grow = used / (used - 1.0)
+
+    spread = (deviation**2).mean(axis=0) * grow / blocks
+    error = np.sqrt(np.maximum(spread, least_error**2) + known_error**2)
+    shift = generator.standard_normal((n_resamples, blocks)) @ (deviation * np.sqrt(grow)) / blocks
+    noise = known_error * generator.standard_normal((n_resamples, 1))
+    noise = noise + np.sqrt(np.maximum(least_error**2 - spread, 0.0)) * generator.standard_normal(shift.shape)
+    doubt = np.sqrt(generator.chisquare(blocks - 1.0, (n_resamples, 1)) / (blocks - 1.0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        largest = np.nan_to_num(np.abs(shift + noise) / error / doubt).max(axis=1)
+        seen = float(np.nan_to_num(np.abs(mean) / error).max())
+    p = (1.0 + float((largest >= seen).sum())) / (n_resamples + 1.0)
+    return Differences(mean, error, float(np.quantile(largest, level, method="higher")), p)
 
 
 def wilson(

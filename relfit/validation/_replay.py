@@ -1,33 +1,26 @@
-"""Jobs replayed over the part of a log that was not fitted: did as many survive as was predicted?"""
+"""Jobs replayed over the part of a log that no model has seen: did as many go through as was predicted?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import durations, share, whole
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
-from relfit.families import Family, family_named
-from relfit.fitting import fit, pool
+from relfit.failurelog import FailureLog
+from relfit.system import system_from_log
 from relfit.units import instant
-from relfit.validation.job_placement import Fleet, Placed, place
+from relfit.validation.job_placement import PLACEMENTS, Nodes, place
+from relfit.validation.predictions import predict
 from relfit.validation.replay_results import Replay
-
-if TYPE_CHECKING:
-    from relfit.failurelog import FailureLog
-    from relfit.lifedata import LifeData
 
 __all__ = ["replay"]
 
-
-_CELLS_AT_ONCE = 2_000_000
 _MOST_BLOCKS, _FEWEST_BLOCKS = 20, 4
-PARAMETERS = ("pooled", "fleet", "node")
 
 
 def replay(
@@ -36,142 +29,145 @@ def replay(
     sizes: int | Sequence[int] = (1, 4, 16),
     lengths: Any = ("6h", "24h", "72h"),
     jobs: int = 1000,
-    families: str | Sequence[str] = ("weibull", "exponential"),
     *,
-    parameters: str = "pooled",
-    origin: str = "failure",
+    model: Any = None,
+    placements: str | Sequence[str] = PLACEMENTS,
     since: Any = None,
     blocks: int | None = None,
     level: float = 0.95,
     rng: int | np.random.Generator | None = 0,
 ) -> Replay:
-    """Fit the first part of a log, predict jobs in the rest, and look whether they survived.
+    """Make a model of the first part of a log, predict jobs in the rest, and look whether they went through.
 
-    Jobs begin at random instants after `split`, on random nodes that are up. The probability that none of its nodes
-    fails within a job's length follows from the nodes' fitted distributions and their ages at that instant
-    (reliability-aware allocation, section 4.2); the log tells whether one did. Nothing after the split is used for
-    fitting; of what lies between the split and a job's beginning, only the ages are.
+    Jobs start at random instants after `split`, on nodes that are up then. Whatever takes down one of its nodes
+    interrupts a job: an outage of the node, of its rack or group, or of the whole system, the last also when its record
+    names no node. Nothing after the split goes into the model; of what lies between the split and a job's start, only
+    the ages of its nodes do.
 
     Parameters
     ----------
     log : FailureLog
         A job runs within one system of it; systems are drawn in proportion to their nodes.
     split : str, datetime or float
-        The instant before which is fitted, or its share of the observation, from `since` on.
+        The instant before which the model is made, or its share of the observation, from `since` on.
     sizes : int or sequence of int
         Nodes of a job.
     lengths : duration or sequence of durations
         Hours, or text such as ``"24h"``.
     jobs : int
-        Number of instants. At each of them there is a job of every size and length; the nodes of a smaller job are
-        among those of a larger one.
-    families : str or sequence of str
-        Families to compare; the first is the one that `Replay.headline` and `Replay.compare` take.
-    parameters : {"pooled", "fleet", "node"}
-        Every node drawn towards the fleet as far as its own failures leave open (`Fits.pool`), one fit for all nodes,
-        or each node's own, and the fleet's where a node has none.
-    origin : {"failure", "repair"}
-        Whether age counts from the last failure or from the end of the last outage; see `FailureLog.ttf`.
+        Number of instants. At each of them there is a job of every placement, size and length; the nodes of a smaller
+        job are among those of a larger one.
+    model : function, System or FleetModel, optional
+        A function gets the first part of the log and returns the model. A `System` is asked for the reliability of a
+        job's nodes with the ages that they have then; what has ``interval("reliability", lengths, size=, placement=,
+        system=)`` for that of such jobs. `relfit.system_from_log` when left out.
+    placements : str or sequence of str
+        ``packed`` (consecutive nodes of those that are up), ``spread`` (of every rack the same number of nodes or one
+        more) and ``random``.
     since : str or datetime, optional
-        Fit from here on, say to leave out the first months of a system.
+        Make the model from here on, say to leave out the first months of a system.
     blocks : int, optional
         Blocks of time that limits rest on: 20, or fewer so that a block is at least twice the longest job.
     level : float
-        Of all limits.
+        Of all limits, and one minus the risk of failing a model that is right.
     rng : int or numpy.random.Generator, optional
 
     Returns
     -------
     Replay
+        ``fails`` says whether the model fails.
 
     Raises
     ------
     ArgumentError
-        For a size or length that is not above zero, more nodes than any system has, an unknown family or kind of
-        parameters.
+        For a size or length that is not above zero, more nodes than any system has, or an unknown placement.
     DataError
-        When one of the two parts is too short for the jobs, nothing failed in the first, or the log has no dates.
+        When one of the two parts is too short for the jobs, no job can be placed, or the log has no dates.
 
     Examples
     --------
     >>> import relfit as rf
-    >>> replayed = replay(rf.datasets.load("white"), sizes=[1, 8], lengths=["24h"], jobs=400, families=["exponential"])
-    >>> replayed.n_jobs, replayed.sizes.tolist(), replayed.lengths.tolist()
-    (800, [1, 8], [24.0])
+    >>> tested = replay(rf.datasets.load("white"), sizes=[1], lengths=["24h"], jobs=200, placements="packed")
+    >>> tested.fails
+    True
     """
     sizes_of_jobs = np.unique(whole("sizes", sizes))
     lengths_of_jobs = np.unique(durations("lengths", lengths, zero=False))
     if not (sizes_of_jobs.size and lengths_of_jobs.size):
         raise ArgumentError("no jobs to replay", remedy="give at least one size and one length")
-    names = [families] if isinstance(families, str) else list(dict.fromkeys(families))
-    kinds = [family_named(name) for name in names]
-    _check(log, kinds, parameters, origin, jobs, level)
-    first, last = log.window.start, log.window.end
-    longest = float(lengths_of_jobs.max())
-    begin = first if since is None else max(instant(since, log.source.timezone), first)
+    how = [placements] if isinstance(placements, str) else list(dict.fromkeys(placements))
+    _check(log, how, jobs, level)
+    begin = log.window.start if since is None else max(instant(since, log.source.timezone), log.window.start)
     middle = _split(log, split, begin)
-    fitted_hours = (middle - begin) / pd.Timedelta(hours=1)
-    held_hours = (last - middle) / pd.Timedelta(hours=1)
-    for part, length in (("fitted", fitted_hours), ("held-out", held_hours)):
-        if length < (2.0 if part == "fitted" else 2.0 * _FEWEST_BLOCKS) * longest:
+    hours = pd.Timedelta(hours=1)
+    longest, held = float(lengths_of_jobs.max()), (log.window.end - middle) / hours
+    for part, length, least in (("first", (middle - begin) / hours, 2.0), ("held-out", held, 2.0 * _FEWEST_BLOCKS)):
+        if length < least * longest:
             raise DataError(
                 f"the {part} part of the log is {length:.0f} hours long, too short for jobs of {longest:g} hours",
                 remedy="move the split, or replay shorter jobs",
             )
-    generator = np.random.default_rng(rng)
-    fleet = Fleet.of(log, origin)
-    if sizes_of_jobs.max() > np.diff(fleet.pool_offsets).max():
-        raise ArgumentError(
-            f"a job of {sizes_of_jobs.max()} nodes on {np.diff(fleet.pool_offsets).max()} nodes",
-            remedy="a job runs within one system; replay smaller jobs",
-        )
-    times = log.ttf(origin=origin, since=since, until=middle)
-    if int(times.n_failures.sum()) == 0:
-        raise DataError("nothing failed in the part of the log that is to be fitted", remedy="move the split")
-    models = {kind.name: _parameters(kind, times, parameters) for kind in kinds}
-    start = (middle - first) / pd.Timedelta(hours=1)
-    placed = place(fleet, jobs, start, start + held_hours, sizes_of_jobs, longest, generator)
-    earlier = (begin - first) / pd.Timedelta(hours=1)
-    before = place(fleet, jobs, earlier, start, sizes_of_jobs, longest, generator)
-    predicted = {
-        kind.name: _predict(kind, models[kind.name], placed.chosen, placed.age, sizes_of_jobs, lengths_of_jobs)
-        for kind in kinds
-    }
-    number = int(min(_MOST_BLOCKS, held_hours // (2.0 * longest))) if blocks is None else int(blocks)
+    number = int(min(_MOST_BLOCKS, held // (2.0 * longest))) if blocks is None else int(blocks)
     if number < 2:
         raise ArgumentError(f"{number} blocks are too few", remedy="use ten or more")
+    systems = Nodes.of(log)
+    room = np.array([s.labels.size for s in systems])
+    if sizes_of_jobs.max() > room.max():
+        raise ArgumentError(
+            f"a job of {sizes_of_jobs.max()} nodes on {room.max()} nodes",
+            remedy="a job runs within one system; replay smaller jobs",
+        )
+    made = _model(model, log, since, middle)
+    generator = np.random.default_rng(rng)
+    zero = (middle - log.window.start) / hours
+    starts = np.sort(generator.uniform(zero, zero + held - longest, int(jobs)))
+    weights = np.where(room >= sizes_of_jobs.max(), room, 0.0)
+    system = generator.choice(room.size, starts.size, p=weights / weights.sum())
+    parts = [
+        _one_system(made, systems[i], starts[system == i], how, sizes_of_jobs, lengths_of_jobs, level, generator)
+        for i in np.unique(system)
+    ]
+    order = np.argsort(np.concatenate([np.flatnonzero(system == i) for i in np.unique(system)]))
+    predicted = np.concatenate([p for p, _, _ in parts])[order]
+    if np.isnan(predicted).all():
+        raise DataError("no job found enough nodes that are up", remedy="replay smaller jobs, or move the split")
     return Replay(
-        families=tuple(predicted),
-        parameters=parameters,
+        model=type(made).__name__,
         split=middle,
-        window=(begin, last),
+        window=(begin, log.window.end),
+        placements=tuple(how),
         sizes=sizes_of_jobs,
         lengths=lengths_of_jobs,
-        start=placed.at - start,
-        system=fleet.systems[placed.pool],
-        chosen=placed.chosen,
-        age=placed.age,
-        placed=placed.count[:, None] >= sizes_of_jobs,
-        survived=_survived(placed, sizes_of_jobs, lengths_of_jobs),
+        start=starts - zero,
+        system=np.array([s.system for s in systems], dtype=object)[system],
+        survived=np.concatenate([s for _, s, _ in parts])[order],
         predicted=predicted,
-        reference=_reference(before, sizes_of_jobs, lengths_of_jobs),
-        block=np.minimum(((placed.at - start) / held_hours * number).astype(np.int64), number - 1),
-        fitted_failures=int(times.n_failures.sum()),
-        nodes=fleet.names,
+        prediction_error=np.max([e for _, _, e in parts], axis=0),
+        independent=np.floor(held / lengths_of_jobs) * np.maximum(room.sum() // sizes_of_jobs, 1)[:, None],
+        block=np.minimum(((starts - zero) / held * number).astype(np.int64), number - 1),
         level=level,
         seed=int(generator.integers(2**31)),
     )
 
 
-def _check(log: FailureLog, kinds: list[type[Family]], parameters: str, origin: str, jobs: int, level: float) -> None:
+def _one_system(
+    model: Any, nodes: Nodes, starts: FloatArray, how: list[str], sizes: IntArray, lengths: FloatArray, level: float,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, Any, FloatArray]:  # fmt: skip
+    """Predicted reliability and survival, shape (jobs, placements, sizes, lengths), and the predictions' errors."""
+    largest = int(sizes.max())
+    jobs = {name: place(nodes, starts, name, largest, float(lengths.max()), rng) for name in how}
+    predicted, error = predict(model, nodes, jobs, sizes, lengths, level)
+    ends = np.stack([one.ends[:, sizes - 1] for one in jobs.values()], axis=1)
+    return predicted, ends[..., None] > lengths, error  # an outage at the last instant ends the job
+
+
+def _check(log: FailureLog, how: list[str], jobs: int, level: float) -> None:
     if log.lifetimes is not None:
         raise DataError("this log holds times to failure without dates", remedy="replay a log of failures in time")
-    if not kinds:
-        raise ArgumentError("no family to replay", remedy="give families=['weibull', 'exponential']")
-    if parameters not in PARAMETERS:
-        raise ArgumentError(f"parameters={parameters!r} is not known", remedy=f"use one of {', '.join(PARAMETERS)}")
-    if origin not in ("failure", "repair"):
-        raise ArgumentError(f"origin={origin!r} is not known", remedy="use failure or repair")
+    unknown = [name for name in how if name not in PLACEMENTS]
+    if unknown or not how:
+        raise ArgumentError(f"placements={unknown!r} are not known", remedy=f"use some of {', '.join(PLACEMENTS)}")
     whole("jobs", jobs)
     share("level", level, zero=False, one=False)
 
@@ -190,62 +186,7 @@ def _split(log: FailureLog, split: Any, begin: pd.Timestamp) -> pd.Timestamp:
     return middle
 
 
-def _parameters(kind: type[Family], times: LifeData, how: str) -> FloatArray:
-    """Parameters of every node, shape (nodes, k)."""
-    if how == "pooled":
-        with_failures = int((times.n_failures > 0).sum())
-        if with_failures >= 3:
-            try:
-                pooled = pool(kind, times)
-            except ArgumentError:  # fewer than three nodes have a fit of their own: there is only the fleet
-                how = "fleet"
-            else:
-                mean = kind.from_free(pooled.fleet_mean)
-                return np.where(np.isnan(pooled.parameter_array), mean, pooled.parameter_array)
-    whole = fit(times.pooled(), [kind.name])[kind.name]
-    if not whole.ok[0]:
-        raise DataError(
-            f"the {kind.name} family cannot be fitted to the first part of the log ({whole.status[0]})",
-            remedy="choose another family, or keep gaps of length zero apart",
-        )
-    fleet = np.broadcast_to(whole.parameter_array, (times.n_groups, whole.parameter_array.shape[1]))
-    if how != "node":
-        return np.array(fleet)
-    own = fit(times, [kind.name])[kind.name].parameter_array
-    return np.where(np.isnan(own), fleet, own)
-
-
-def _survived(placed: Placed, sizes: IntArray, lengths: FloatArray) -> npt.NDArray[np.bool_]:
-    """Whether no node of each job failed, shape (jobs, sizes, lengths); a failure at the last instant ends the job."""
-    first = np.minimum.accumulate(np.where(placed.chosen < 0, np.inf, placed.failure), axis=1)[:, sizes - 1]
-    return np.asarray(first[:, :, None] > lengths)
-
-
-def _reference(placed: Placed, sizes: IntArray, lengths: FloatArray) -> FloatArray:
-    """Share that survived in the fitted part of the log, shape (sizes, lengths)."""
-    there = placed.count[:, None] >= sizes
-    lived = (_survived(placed, sizes, lengths) & there[:, :, None]).sum(axis=0)
-    # half a job each way keeps the reference from being certain
-    return np.asarray((lived + 0.5) / (there.sum(axis=0)[:, None] + 1.0))
-
-
-def _predict(
-    kind: type[Family], parameters: FloatArray, chosen: npt.NDArray[np.int32], age: FloatArray, sizes: IntArray,
-    lengths: FloatArray,
-) -> FloatArray:  # fmt: skip
-    """Reliability of every job, shape (jobs, sizes, lengths)."""
-    jobs, width = chosen.shape
-    out = np.empty((jobs, sizes.size, lengths.size))
-    step = max(1, _CELLS_AT_ONCE // (width * lengths.size))
-    for begin in range(0, jobs, step):
-        part = slice(begin, begin + step)
-        own = parameters[np.maximum(chosen[part], 0)][:, :, None, :]
-        distribution = kind.unchecked(*np.moveaxis(own, -1, 0))
-        t = np.where(chosen[part] < 0, 0.0, age[part])[:, :, None]
-        with np.errstate(invalid="ignore"):
-            hazard = distribution.log_sf(t) - distribution.log_sf(t + lengths)
-        hazard = np.where(chosen[part][:, :, None] < 0, 0.0, hazard)
-        # at ages that a family takes for impossible the job fails at once
-        hazard = np.where(np.isnan(hazard), np.inf, hazard)
-        out[part] = np.exp(-np.cumsum(hazard, axis=1)[:, sizes - 1])
-    return out
+def _model(model: Any, log: FailureLog, since: Any, until: pd.Timestamp) -> Any:
+    """The model given, or what the function given makes of the first part of the log."""
+    make: Callable[[FailureLog], Any] = system_from_log if model is None else model
+    return make(log.between(since, until)) if callable(make) else make

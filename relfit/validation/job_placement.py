@@ -1,176 +1,166 @@
-"""Jobs placed on random nodes of a log that are up, with each node's age and next failure at that instant."""
+"""Jobs placed on the nodes of a log that are up, and when the first outage of any scope meets one of their nodes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.outages import outages_of
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.failurelog import FailureLog
+from relfit.outages import node_values, outages_of, system_outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
-if TYPE_CHECKING:
-    from relfit.failurelog import FailureLog
+__all__ = ["PLACEMENTS", "Jobs", "Nodes", "place"]
 
-__all__ = ["Fleet", "Placed", "place"]
+PLACEMENTS = ("packed", "spread", "random")
+_CELLS_AT_ONCE = 2_000_000
+_APART = 2.0**40  # hours, far above any log, so that nodes can lie behind each other on one axis
 
 
-@dataclass(frozen=True)
-class Fleet:
-    """Nodes with their outages in hours from the beginning of the log, and the pools that jobs take nodes from."""
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of one system with all outages that take them down, in hours from the beginning of the log.
 
-    starts: FloatArray
-    ends: FloatArray
-    renewals: FloatArray
-    offsets: IntArray
+    Attributes
+    ----------
+    system : str
+    labels : pandas.Index, shape (nodes,)
+        (system, node) in natural order, which is that of a packed job.
+    rack : ndarray of int, shape (nodes,)
+        All zero where the log knows none.
+    entered, left : ndarray of float, shape (nodes,)
+        When each was watched.
+    node, start, end : ndarray, shape (n,)
+        Outages of nodes, by node and time.
+    whole_start, whole_end : ndarray of float
+        Outages of the whole system.
+    """
+
+    system: str
+    labels: pd.Index
+    rack: IntArray
     entered: FloatArray
     left: FloatArray
-    members: IntArray
-    pool_offsets: IntArray
-    systems: npt.NDArray[Any]
-    names: pd.Index
+    node: IntArray
+    start: FloatArray
+    end: FloatArray
+    whole_start: FloatArray
+    whole_end: FloatArray
 
     @classmethod
-    def of(cls, log: FailureLog, origin: str) -> Fleet:
-        """All nodes of a log, ages by the last failure or repair; a pool is a system."""
-        outages = outages_of(log)
+    def of(cls, log: FailureLog) -> list[Nodes]:
+        """Every system of a log that has nodes."""
+        outages, whole = outages_of(log), system_outages_of(log)
         zero = log.window.start.as_unit("ns").value
 
-        def in_hours(nanoseconds: IntArray) -> FloatArray:
-            return (nanoseconds - zero) / NANOSECONDS_PER_HOUR
+        def hours(instants: IntArray) -> FloatArray:
+            return (instants - zero) / NANOSECONDS_PER_HOUR
 
-        starts, ends = in_hours(outages.start), in_hours(outages.end)
-        entered = in_hours(outages.entered)
-        # an outage that was under way when observation began is no failure, so age still counts from the beginning
-        renewals = ends if origin == "repair" else np.where(outages.start_cut, entered[outages.code], starts)
-        system = outages.groups.get_level_values(0).to_numpy(dtype=object)
-        systems, pool = np.unique(system.astype(str), return_inverse=True)
-        order = np.argsort(pool, kind="stable")
-        return cls(
-            starts, ends, renewals,
-            outages.offsets,
-            entered, in_hours(outages.left), order.astype(np.int64),
-            np.concatenate([[0], np.cumsum(np.bincount(pool, minlength=systems.size))]).astype(np.int64),
-            systems, outages.groups,
-        )  # fmt: skip
+        name = outages.groups.get_level_values(0).astype(str)
+        racks = np.zeros(len(name), dtype=np.int64)
+        if "rack" in log.population.columns:
+            racks = pd.factorize(pd.Series(node_values(log, "rack", outages.groups)).astype(str))[0].astype(np.int64)
+        systems = []
+        for code, system in enumerate(whole.groups.astype(str)):
+            mine, together = np.flatnonzero(name == system), whole.code == code
+            if not mine.size:
+                continue
+            place = np.full(len(name), -1, dtype=np.int64)
+            place[mine] = np.arange(mine.size)
+            rows = place[outages.code] >= 0
+            systems.append(
+                cls(
+                    system, outages.groups[mine], racks[mine], hours(outages.entered[mine]), hours(outages.left[mine]),
+                    place[outages.code[rows]], hours(outages.start[rows]), hours(outages.end[rows]),
+                    hours(whole.start[together]), hours(whole.end[together]),
+                )
+            )  # fmt: skip
+        return systems
+
+    def at(self, instants: FloatArray, horizon: float) -> tuple[BoolArray, FloatArray, FloatArray]:
+        """Which nodes are up and watched for `horizon`, their ages, and hours to their next outages.
+
+        Shapes (instants, nodes). Age counts from the last outage of the node itself.
+        """
+        t = instants[:, None]
+        axis = self.node * _APART + self.start
+        before = np.searchsorted(axis, np.arange(self.labels.size) * _APART + t, side="right")
+        node, start, end = (np.append(v, x) for v, x in ((self.node, -1), (self.start, np.inf), (self.end, np.inf)))
+        nodes = np.arange(self.labels.size)
+        has = (before > 0) & (node[before - 1] == nodes)
+        up = ~(has & (end[before - 1] > t)) & (self.entered <= t) & (self.left >= t + horizon)
+        age = t - np.where(has, start[before - 1], self.entered)
+        following = np.where(node[before] == nodes, start[before] - t, np.inf)
+        whole = np.searchsorted(self.whole_start, instants, side="right")
+        up &= ~((whole > 0) & (np.append(self.whole_end, np.inf)[whole - 1] > instants))[:, None]
+        until = np.append(self.whole_start, np.inf)[whole] - instants
+        return up, age, np.minimum(following, until[:, None])
+
+    def ranks(self, up: BoolArray, how: str, rng: np.random.Generator) -> FloatArray:
+        """In which order jobs take the nodes that are up, shape of `up`; infinite for nodes that are down."""
+        if how == "packed":  # consecutive nodes that are up, the first one at random, without going round the end
+            order = np.cumsum(up, axis=1) - 1.0
+            return np.where(up, order, np.inf)
+        rank = np.where(up, rng.random(up.shape), np.inf)
+        if how == "spread":  # the first of every rack, then the second of every rack, and so on
+            for rack in np.unique(self.rack):
+                mine = np.flatnonzero(self.rack == rack)
+                turn = np.argsort(np.argsort(rank[:, mine], axis=1), axis=1)
+                rank[:, mine] = np.where(up[:, mine], turn + 0.5 * rng.random((up.shape[0], 1)), np.inf)
+        return rank
 
 
-@dataclass(frozen=True)
-class Placed:
-    """Jobs at their instants: nodes in the order drawn, ages, hours to each node's next failure, how many were up."""
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """Jobs of one placement: a job of size k has the first k nodes.
 
-    at: FloatArray
-    pool: IntArray
-    chosen: npt.NDArray[np.int32]
+    Attributes
+    ----------
+    nodes : ndarray of int, shape (jobs, largest size)
+        Positions among the system's; -1 where fewer were up.
+    age : ndarray of float, shape (jobs, largest size)
+        Hours since each node's last outage.
+    ends : ndarray of float, shape (jobs, largest size)
+        Hours until an outage meets one of the first k nodes; infinite if none does.
+    """
+
+    nodes: npt.NDArray[np.int32]
     age: FloatArray
-    failure: FloatArray
-    count: IntArray
+    ends: FloatArray
 
 
 def place(
-    fleet: Fleet, jobs: int, since: float, until: float, sizes: IntArray, longest: float, rng: np.random.Generator
-) -> Placed:
-    """Jobs at random instants on random nodes that are up, of systems with room for the largest."""
-    at = np.sort(rng.uniform(since, until - longest, jobs))
-    # only systems that are large enough for the largest job, so that sizes are compared on equal terms
-    room = np.diff(fleet.pool_offsets).astype(np.float64)
-    room[room < sizes.max()] = 0.0
-    pool = rng.choice(room.size, jobs, p=room / room.sum())
-    seeds = rng.integers(0, 2**63, jobs, dtype=np.int64).astype(np.uint64)
-    shape = (jobs, int(sizes.max()))
-    chosen, age, failure = np.full(shape, -1, np.int32), np.full(shape, np.nan), np.full(shape, np.nan)
-    count = np.zeros(jobs, dtype=np.int64)
-    _place_jobs(
-        at, pool, seeds, fleet.members, fleet.pool_offsets, fleet.starts, fleet.ends, fleet.renewals, fleet.offsets,
-        fleet.entered, fleet.left, longest, chosen, age, failure, count,
-    )  # fmt: skip
-    return Placed(at, pool, chosen, age, failure, count)
+    nodes: Nodes, instants: FloatArray, placement: str, size: int, horizon: float, rng: np.random.Generator
+) -> Jobs:
+    """Jobs of `size` nodes that start at each instant, on nodes that are up."""
+    shape = (instants.size, size)
+    chosen, age, ends = np.full(shape, -1, np.int32), np.full(shape, np.nan), np.full(shape, np.nan)
+    step = max(1, _CELLS_AT_ONCE // max(nodes.labels.size, 1))
+    for first in range(0, instants.size, step):
+        part = slice(first, first + step)
+        up, old, following = nodes.at(instants[part], horizon)
+        rank = nodes.ranks(up, placement, rng)
+        if placement == "packed":
+            room = np.maximum(up.sum(axis=1) - size, 0)
+            rank -= rng.integers(0, room + 1)[:, None]
+            rank[rank < 0] = np.inf
+        order = _first(rank, size)
+        there = np.isfinite(np.take_along_axis(rank, order, axis=1))
+        chosen[part] = np.where(there, order, -1)
+        age[part] = np.where(there, np.take_along_axis(old, order, axis=1), np.nan)
+        met = np.where(there, np.take_along_axis(following, order, axis=1), np.inf)
+        ends[part] = np.minimum.accumulate(met, axis=1)
+    return Jobs(chosen, age, ends)
 
 
-@numba.njit(cache=True, nogil=True)
-def _next_random(state: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The next state and number of SplitMix64 (Steele, Lea and Flood 2014)."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
-    z = state
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state, z ^ (z >> np.uint64(31))
-
-
-@numba.njit(cache=True, nogil=True)
-def _place_jobs(
-    at: np.ndarray,
-    pool: np.ndarray,
-    seeds: np.ndarray,
-    members: np.ndarray,
-    pool_offsets: np.ndarray,
-    starts: np.ndarray,
-    ends: np.ndarray,
-    renewals: np.ndarray,
-    offsets: np.ndarray,
-    entered: np.ndarray,
-    left: np.ndarray,
-    horizon: float,
-    chosen: np.ndarray,
-    age: np.ndarray,
-    failure: np.ndarray,
-    placed: np.ndarray,
-) -> None:
-    """Draw nodes of each job's pool in random order until there are enough that are up.
-
-    Parameters
-    ----------
-    at : float (jobs,)
-        Instants, hours.
-    pool : int (jobs,)
-        The pool that each job takes its nodes from: ``members[pool_offsets[p]:pool_offsets[p + 1]]``.
-    seeds : uint64 (jobs,)
-    starts, ends, renewals : float (outages,)
-        Of each node's outages in the order of time, ``offsets[i]:offsets[i + 1]`` those of node i; `renewals` is the
-        instant from which age counts after the outage.
-    entered, left : float (nodes,)
-        Observation of each node; it must last until ``at + horizon``.
-    chosen, age, failure : (jobs, size), written
-        Nodes, their ages, and the hours from the job's start to the node's next failure (infinite if there is none).
-    placed : int (jobs,), written
-        How many nodes were up.
-    """
-    size = chosen.shape[1]
-    for j in range(at.size):
-        first, last = pool_offsets[pool[j]], pool_offsets[pool[j] + 1]
-        mine = members[first:last].copy()
-        state = seeds[j]
-        t = at[j]
-        count = 0
-        for i in range(mine.size):
-            if count == size:
-                break
-            state, number = _next_random(state)
-            # a uniform double, scaled: the bias is below 2**-40 for any pool that fits in memory
-            other = i + int((number >> np.uint64(11)) * (1.0 / 9007199254740992.0) * (mine.size - i))
-            node = mine[other]
-            mine[other] = mine[i]
-            if entered[node] > t or left[node] < t + horizon:
-                continue
-            low, high = offsets[node], offsets[node + 1]
-            while low < high:  # the first outage that begins after t
-                middle = (low + high) // 2
-                if starts[middle] <= t:
-                    low = middle + 1
-                else:
-                    high = middle
-            born = entered[node]
-            if low > offsets[node]:
-                if ends[low - 1] > t:
-                    continue
-                born = renewals[low - 1]
-            chosen[j, count] = node
-            age[j, count] = t - born
-            failure[j, count] = starts[low] - t if low < offsets[node + 1] else np.inf
-            count += 1
-        placed[j] = count
+def _first(rank: npt.NDArray[Any], size: int) -> IntArray:
+    """Positions of the lowest `size` ranks of each row, in rising order."""
+    if size < rank.shape[1]:
+        lowest = np.argpartition(rank, size - 1, axis=1)[:, :size]
+        inner = np.argsort(np.take_along_axis(rank, lowest, axis=1), axis=1)
+        return np.take_along_axis(lowest, inner, axis=1)
+    return np.argsort(rank, axis=1)

@@ -1,8 +1,8 @@
-"""`Replay`: jobs that were predicted and what became of them, with scores and calibration."""
+"""`Replay`: jobs that were predicted and what became of them, and whether the model fails."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,302 +11,235 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.errors import ArgumentError
 from relfit.results import Result, json_ready
-from relfit.text import percent
-from relfit.validation._block_means import BlockMeans, block_means, effective_sizes, wilson
-from relfit.validation._calibration_curve import CalibrationCurve, calibration_curve, log_loss
+from relfit.text import count, duration, p_value, percent
+from relfit.validation._block_means import Differences, effective_sizes, mean_differences, wilson
+from relfit.validation._calibration_curve import CalibrationCurve, calibration_curve
 
 __all__ = ["Replay"]
 
-
 _JOBS_PER_BIN = 60
+_RESAMPLES = 999
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay(Result):
     """Jobs replayed over the held-out part of a log; `relfit.replay` makes it.
 
-    Jobs overlap in time and in nodes, so they are not independent. All limits come from blocks of time (`block`),
-    resampled as a whole, or from the variance between them.
+    Jobs overlap in time and in nodes, and an outage may meet many of them, so they are not independent: all limits
+    come from blocks of time (`block`). Arrays of jobs have the shape (jobs, placements, sizes, lengths).
 
     Attributes
     ----------
-    families : tuple of str
-        What predicted; the first is the one under test.
-    parameters : str
-        ``pooled``, ``fleet`` or ``node``: whose parameters a node has.
+    model : str
+        What predicted.
     split : pandas.Timestamp
-        Fitted before, replayed after.
+        The model was made before, jobs were replayed after.
     window : tuple of pandas.Timestamp
-        First instant that was fitted and last that was replayed.
+        First instant that went into the model and last that was replayed.
+    placements : tuple of str
     sizes, lengths : ndarray
         Nodes and hours of the jobs, rising.
     start : ndarray of float, shape (jobs,)
         Hours from the split to each instant.
     system : ndarray of str, shape (jobs,)
-    chosen : ndarray of int, shape (jobs, largest size)
-        Nodes as positions in `nodes`; a job of size k has the first k. -1 where fewer were up.
-    age : ndarray of float, shape (jobs, largest size)
-        Their ages in hours at the start.
-    placed : ndarray of bool, shape (jobs, sizes)
-        Whether enough nodes were up; jobs without them count nowhere.
-    survived : ndarray of bool, shape (jobs, sizes, lengths)
-    predicted : dict of ndarray, shape (jobs, sizes, lengths)
-        Reliability by family.
-    reference : ndarray, shape (sizes, lengths)
-        Share of such jobs that survived in the fitted part: the forecast without a model that skill is measured by.
+    survived : ndarray of bool
+        Whether no outage of any scope met a node of the job.
+    predicted : ndarray of float
+        Reliability; NaN for jobs that found too few nodes that were up, or none that the model knows: they count
+        nowhere.
+    prediction_error : ndarray, shape (placements, sizes, lengths)
+        Standard error of the predictions by the model itself; zero where it knows none.
+    independent : ndarray, shape (sizes, lengths)
+        Jobs that share neither nodes nor time, at most: no more is ever known than these would tell.
     block : ndarray of int, shape (jobs,)
-    fitted_failures : int
-        Failures in the fitted part.
-    nodes : pandas.Index
     level : float
     seed : int
         Of the resampled blocks.
     """
 
-    families: tuple[str, ...]
-    parameters: str
+    model: str
     split: pd.Timestamp
     window: tuple[pd.Timestamp, pd.Timestamp]
+    placements: tuple[str, ...]
     sizes: IntArray
     lengths: FloatArray
     start: FloatArray
     system: npt.NDArray[Any]
-    chosen: npt.NDArray[np.int32]
-    age: FloatArray
-    placed: BoolArray
     survived: BoolArray
-    predicted: dict[str, FloatArray]
-    reference: FloatArray
+    predicted: FloatArray
+    prediction_error: FloatArray
+    independent: FloatArray
     block: IntArray
-    fitted_failures: int
-    nodes: pd.Index
     level: float
     seed: int
 
     _not_in_json: ClassVar[tuple[str, ...]] = (
-        "start", "system", "chosen", "age", "placed", "survived", "predicted", "block", "nodes",
+        "start", "system", "survived", "predicted", "prediction_error", "independent", "block",
     )  # fmt: skip
 
     @property
     def n_jobs(self) -> int:
-        """Jobs of all sizes and lengths that could be placed."""
-        return int(self.placed.sum()) * self.lengths.size
+        """Jobs of all placements, sizes and lengths that could be placed."""
+        return int(self._placed.sum())
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of time in which jobs began."""
+        """Blocks of time in which jobs started."""
         return int(np.unique(self.block).size)
 
-    def calibration(self, family: str | None = None, bins: int | npt.ArrayLike | None = None) -> CalibrationCurve:
+    @property
+    def fails(self) -> bool:
+        """Whether the model says something else than the log, beyond chance and the model's own uncertainty."""
+        return self.p <= 1.0 - self.level
+
+    @property
+    def p(self) -> float:
+        """P-value of the hypothesis that all predictions are right, all kinds of jobs together."""
+        return self._differences.p
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row per size, length and placement.
+
+        ``jobs``, mean prediction, observed share with its limits, ``error`` (predicted minus observed) with limits that
+        hold for all rows together, and whether the model ``fails`` there.
+        """
+        placed, lived = self._by_block(self._placed), self._by_block(self.survived & self._placed)
+        size, degrees = effective_sizes(lived, placed)
+        jobs = placed.sum(axis=0)
+        found = self._differences
+        with np.errstate(invalid="ignore"):
+            observed = lived.sum(axis=0) / jobs
+            low, high = wilson(observed, size, self.level, degrees)
+        reach = found.critical * found.error
+        grid = np.meshgrid(np.arange(len(self.placements)), self.sizes, self.lengths, indexing="ij")
+        table = pd.DataFrame(
+            {
+                "size": grid[1].ravel(),
+                "length_hours": grid[2].ravel(),
+                "placement": np.array(self.placements, dtype=object)[grid[0].ravel()],
+                "jobs": jobs.astype(np.int64),
+                "predicted": observed - found.mean,
+                "observed": observed,
+                "low": low,
+                "high": high,
+                "error": -found.mean,
+                "error_low": -found.mean - reach,
+                "error_high": -found.mean + reach,
+                "fails": (np.abs(found.mean) > reach) & (jobs > 0),
+            }
+        )
+        order = {name: i for i, name in enumerate(self.placements)}
+        return table.sort_values(
+            ["size", "length_hours", "placement"], key=lambda c: c.map(order) if c.name == "placement" else c
+        ).reset_index(drop=True)
+
+    @property
+    def worst(self) -> pd.Series:
+        """The row of `cells` with the largest error: of those where the model fails, if there are any."""
+        cells = self.cells[self.cells["jobs"] > 0]
+        failing = cells[cells["fails"]]
+        chosen = failing if len(failing) else cells
+        return chosen.iloc[int(np.argmax(chosen["error"].abs()))]
+
+    def calibration(self, bins: int | npt.ArrayLike | None = None) -> CalibrationCurve:
         """Predicted against observed survival in bins of the prediction.
 
         Parameters
         ----------
-        family : str, optional
-            The first when left out.
         bins : int or array_like of float, optional
             See `relfit.validation.calibration_curve`; one for sixty jobs, from two to ten, when left out.
         """
-        name = self._family(family)
+        mask = self._placed
         if bins is None:
             bins = int(np.clip(self.n_jobs // _JOBS_PER_BIN, 2, 10))
-        mask = self._mask
-        blocks = np.broadcast_to(self.block[:, None, None], mask.shape)
+        blocks = np.broadcast_to(self.block[:, None, None, None], mask.shape)
         return calibration_curve(
-            self.predicted[name][mask], self.survived[mask], blocks=blocks[mask], bins=bins, level=self.level, name=name
+            self.predicted[mask], self.survived[mask], blocks=blocks[mask], bins=bins, level=self.level, name=self.model
         )
-
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """Scores of every family over all jobs, indexed by family.
-
-        ``predicted`` and ``observed`` are mean reliability and share of survivors, ``excess`` the second minus the
-        first. ``brier`` and ``log_score`` are means over jobs (lower is better), ``skill`` is the share by which the
-        Brier score is lower than that of `reference`. Limits, ``_low`` and ``_high``, come from resampled blocks.
-        """
-        rows = {}
-        y = self.survived.astype(np.float64)
-        reference = np.broadcast_to(self.reference, y.shape)
-        base = self._means((reference - y) ** 2)
-        for name in self.families:
-            p = self.predicted[name]
-            excess, brier = self._excess(p), self._means((p - y) ** 2)
-            loss = self._means(log_loss(p, self.survived))
-            gain = self._ratio((reference - y) ** 2 - (p - y) ** 2, (reference - y) ** 2)
-            rows[name] = {
-                "predicted": float(p[self._mask].mean()),
-                "observed": float(y[self._mask].mean()),
-                **_three("excess", excess),
-                **_three("brier", brier),
-                "brier_reference": float(base.mean),
-                **_three("skill", gain),
-                **_three("log_score", loss),
-            }
-        return pd.DataFrame(rows).T.rename_axis("family")
-
-    def compare(self, first: str | None = None, second: str | None = None) -> pd.DataFrame:
-        """Paired difference of scores, `first` minus `second`: below zero the first is better.
-
-        Parameters
-        ----------
-        first, second : str, optional
-            The first and second family when left out.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Indexed by score (``brier``, ``log_score``): ``difference``, ``low``, ``high`` from resampled blocks, and
-            ``favours`` (missing where the limits hold zero).
-
-        Raises
-        ------
-        ArgumentError
-            When there is only one family, or none of this name.
-        """
-        if second is None and len(self.families) < 2:
-            raise ArgumentError("there is one family only", remedy="replay with two, as weibull and exponential")
-        one, two = self._family(first), self._family(second or self.families[1])
-        y = self.survived.astype(np.float64)
-        p, q = self.predicted[one], self.predicted[two]
-        differences = {
-            "brier": self._means((p - y) ** 2 - (q - y) ** 2),
-            "log_score": self._means(log_loss(p, self.survived) - log_loss(q, self.survived)),
-        }
-        rows = {}
-        for score, value in differences.items():
-            favours = one if value.high < 0.0 else two if value.low > 0.0 else None
-            rows[score] = [float(value.mean), float(value.low), float(value.high), favours]
-        table = pd.DataFrame.from_dict(rows, orient="index", columns=["difference", "low", "high", "favours"])
-        return table.assign(favours=pd.Series([r[3] for r in rows.values()], rows, dtype=object)).rename_axis("score")
-
-    def by_size(self) -> pd.DataFrame:
-        """One row per size, length and family: jobs, mean prediction, observed share with its limits, reference."""
-        mask = self._mask.astype(np.float64)
-        lived = self.survived * mask
-        shape = (-1, self.reference.size)
-        size, degrees = effective_sizes(self._by_block(lived).reshape(shape), self._by_block(mask).reshape(shape))
-        jobs = mask.sum(axis=0).ravel()
-        with np.errstate(invalid="ignore"):
-            observed = lived.sum(axis=0).ravel() / jobs
-            low, high = wilson(observed, size, self.level, degrees)
-            predicted = {name: (p * mask).sum(axis=0).ravel() / jobs for name, p in self.predicted.items()}
-        cells = pd.DataFrame(
-            {
-                "size": np.repeat(self.sizes, self.lengths.size),
-                "length_hours": np.tile(self.lengths, self.sizes.size),
-                "jobs": jobs.astype(np.int64),
-                "observed": observed,
-                "low": low,
-                "high": high,
-            }
-        )
-        frames = [
-            cells.assign(family=name, predicted=predicted[name], reference=self.reference.ravel())
-            for name in self.families
-        ]
-        table = pd.concat(frames, ignore_index=True)
-        order = np.tile(np.arange(len(cells)), len(self.families)).argsort(kind="stable")
-        first = ["size", "length_hours", "family", "jobs", "predicted"]
-        return table.iloc[order][[*first, "observed", "low", "high", "reference"]].reset_index(drop=True)
 
     @property
     def headline(self) -> str:
-        """How many jobs survived, how many were predicted to, and which family predicts better."""
-        name = self.families[0]
-        row = dict(zip(self.scores.columns, self.scores.loc[name].to_numpy(dtype=np.float64).tolist(), strict=True))
-        low, high = row["excess_low"], row["excess_high"]
-        fits = "agrees with" if low <= 0.0 <= high else "differs from"
-        text = (
-            f"Of {self.n_jobs} jobs after {self.split:%Y-%m-%d}, {percent(row['observed'], 1)} survived; {name} "
-            f"predicted {percent(row['predicted'], 1)}, which {fits} it (observed minus predicted "
-            f"{100 * row['excess']:+.1f} points, {percent(self.level)} limits {100 * low:+.1f} to {100 * high:+.1f}, "
-            f"by {self.n_blocks} blocks of time)."
+        """Whether the model fails, by how much, and for which jobs."""
+        row = self.worst
+        kind = (
+            f"{row['placement']} jobs of {count(int(row['size']), 'node')} for {duration(float(row['length_hours']))}"
         )
-        for other in self.families[1:]:
-            brier = self.compare(name, other).loc["brier"]
-            width = f"{brier['low']:+.4f} to {brier['high']:+.4f}"
-            if brier["favours"] is None:
-                text += f" Brier scores of {name} and {other} do not differ beyond chance ({width})."
-            else:
-                loser = other if brier["favours"] == name else name
-                text += f" {brier['favours']} predicts better than {loser}: Brier score {width} ({name} minus {other})."
-        return text
+        says = (
+            f"{percent(float(row['predicted']), 1)} of {kind} survive, and {percent(float(row['observed']), 1)} did "
+            f"(error {100 * row['error']:+.1f} points, {percent(self.level)} limits {100 * row['error_low']:+.1f} to "
+            f"{100 * row['error_high']:+.1f})"
+        )
+        if self.fails:
+            bad, kinds = int(self.cells["fails"].sum()), int((self.cells["jobs"] > 0).sum())
+            return f"The model fails in {bad} of {count(kinds, 'kind')} of job: it predicts that {says}."
+        return f"The model agrees with the log after {self.split:%Y-%m-%d}; its largest error: it predicts that {says}."
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, and what it rests on."""
+        least = 1.0 / (_RESAMPLES + 1.0)
+        return (
+            self.headline,
+            f"{self.n_jobs:,} jobs after {self.split:%Y-%m-%d} on nodes that were up; what took down a node of a job "
+            f"interrupted it. All kinds of job together: {p_value(self.p, least)}, by {self.n_blocks} blocks of time.",
+        )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per job: ``start`` (UTC), ``system``, ``size``, ``length_hours``, ``survived``, and each family's."""
-        place = np.argwhere(self._mask)
-        job, size, length = place.T
-        frame = pd.DataFrame(
+        """One row per job: ``start`` (UTC), system, placement, size, length, ``survived`` and ``predicted``."""
+        place = np.argwhere(self._placed)
+        job, how, size, length = place.T
+        return pd.DataFrame(
             {
                 "start": self.split + pd.to_timedelta(self.start[job], unit="h"),
                 "system": self.system[job],
+                "placement": np.array(self.placements, dtype=object)[how],
                 "size": self.sizes[size],
                 "length_hours": self.lengths[length],
-                "survived": self.survived[self._mask],
+                "survived": self.survived[self._placed],
+                "predicted": self.predicted[self._placed],
             }
         )
-        return frame.assign(**{name: self.predicted[name][self._mask] for name in self.families})
 
     def to_dict(self) -> dict[str, Any]:
-        """As of every result, with scores, comparisons, cells and calibration, without the single jobs."""
-        first = self.families[0]
+        """As of every result, with the cells and the calibration, without the single jobs."""
         tables = {
+            "fails": self.fails,
+            "p": self.p,
             "jobs": self.n_jobs,
-            "not_placed": int((~self.placed).sum()) * self.lengths.size,
+            "not_placed": int((~self._placed).sum()),
             "blocks": self.n_blocks,
-            "scores": self.scores,
-            "comparisons": {other: self.compare(first, other) for other in self.families[1:]},
-            "by_size": self.by_size(),
-            "calibration": [self.calibration(name) for name in self.families],
+            "cells": self.cells,
+            "calibration": self.calibration(),
         }
         return {**super().to_dict(), **json_ready(tables)}
 
     def _repr_html_(self) -> str:
         from html import escape
 
-        return f"<p>{escape(self.headline)}</p>{self.by_size().to_html(index=False, float_format='{:.4g}'.format)}"
+        return f"<p>{escape(self.headline)}</p>{self.cells.to_html(index=False, float_format='{:.4g}'.format)}"
 
     @cached_property
-    def _mask(self) -> BoolArray:
-        return np.array(np.broadcast_to(self.placed[:, :, None], self.survived.shape))
+    def _placed(self) -> BoolArray:
+        return ~np.isnan(self.predicted)
 
-    def _family(self, name: str | None) -> str:
-        if name is None:
-            return self.families[0]
-        if name not in self.predicted:
-            raise ArgumentError(f"family {name!r} was not replayed", remedy=f"there is {', '.join(self.families)}")
-        return name
+    @cached_property
+    def _differences(self) -> Differences:
+        """Observed minus predicted by cell, over blocks."""
+        placed = self._by_block(self._placed)
+        off = np.where(self._placed, self.survived - self.predicted, 0.0)
+        total = placed.sum(axis=0)
+        expected = self._by_block(np.nan_to_num(self.predicted)).sum(axis=0) / np.maximum(total, 1.0)
+        known = np.broadcast_to(self.independent, self.prediction_error.shape).ravel()
+        least = np.sqrt(expected * (1.0 - expected) / np.maximum(np.minimum(known, total), 1.0))
+        return mean_differences(
+            self._by_block(off), placed, self.prediction_error.ravel(), least, self.level, _RESAMPLES, self.seed
+        )
 
-    def _by_block(self, values: FloatArray) -> FloatArray:
-        """Sums of values by block, further axes kept."""
-        count = int(self.block.max()) + 1
-        out = np.zeros((count, *values.shape[1:]))
-        np.add.at(out, self.block, values)
-        return out[np.bincount(self.block, minlength=count) > 0]
-
-    def _excess(self, p: FloatArray) -> BlockMeans:
-        """Observed minus predicted; where all jobs ended alike, by Wilson's limits, since nothing varies."""
-        means = self._means(self.survived - p)
-        lived = (self.survived & self._mask).sum(axis=(1, 2)).astype(np.float64)
-        if 0 < lived.sum() < self._mask.sum():
-            return means
-        counts = self._by_block(self._mask.sum(axis=(1, 2)).astype(np.float64)[:, None])
-        size, degrees = effective_sizes(self._by_block(lived[:, None]), counts)
-        share = float(lived.sum() / self._mask.sum())
-        low, high = wilson(share, size[0], self.level, degrees[0])
-        return replace(means, low=low - share + means.mean, high=high - share + means.mean)
-
-    def _means(self, values: FloatArray) -> BlockMeans:
-        return self._ratio(values, np.ones_like(values))
-
-    def _ratio(self, values: FloatArray, weights: FloatArray) -> BlockMeans:
-        """Sum of values over sum of weights, all placed jobs together."""
-        above = np.where(self._mask, values, 0.0).sum(axis=(1, 2))
-        below = np.where(self._mask, weights, 0.0).sum(axis=(1, 2))
-        return block_means(self._by_block(above), self._by_block(below), self.level, rng=self.seed)
-
-
-def _three(name: str, means: BlockMeans) -> dict[str, float]:
-    return {name: float(means.mean), f"{name}_low": float(means.low), f"{name}_high": float(means.high)}
+    def _by_block(self, values: npt.NDArray[Any]) -> FloatArray:
+        """Sums of values by block and cell, shape (blocks, cells); blocks without jobs are left out."""
+        number = int(self.block.max()) + 1
+        out = np.zeros((number, int(np.prod(values.shape[1:]))))
+        np.add.at(out, self.block, values.reshape(values.shape[0], -1))
+        return out[np.bincount(self.block, minlength=number) > 0]

@@ -10,41 +10,31 @@ import pytest
 
 from relfit.cli.app import main
 
-QUICK = ["validate", "white", "--size", "1", "--size", "4", "--length", "24h", "--jobs", "100"]
-QUICK += ["--parameters", "fleet"]
+QUICK = ["validate", "white", "--size", "4", "--size", "64", "--length", "24h", "--jobs", "100"]
 
 
 def test_answer_table_and_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, figure = tmp_path / "cells.csv", tmp_path / "calibration.png"
-    assert main([*QUICK, "--out", str(table), "--plot", str(figure)]) == 0
+    assert main([*QUICK, "--placement", "random", "--out", str(table), "--plot", str(figure)]) == 0
     text = capsys.readouterr().out
-    assert "Of 200 jobs after 2002-08-16" in text
-    assert "Calibration of exponential" in text
+    assert "The model " in text
+    assert "jobs after 2002-08-16" in text
     cells = pd.read_csv(table)
-    assert cells["family"].tolist() == ["weibull", "exponential"] * 2
-    assert cells["jobs"].tolist() == [100] * 4
+    assert cells["size"].tolist() == [4, 64]
+    assert set(cells["placement"]) == {"random"}
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
 def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
     import relfit as rf
 
-    assert main([*QUICK, "--split", "2003-01-01", "--families", "weibull", "--seed", "3", "--json"]) == 0
+    assert main([*QUICK, "--split", "2003-01-01", "--seed", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    found = rf.replay(
-        rf.datasets.load("white"),
-        "2003-01-01",
-        sizes=[1, 4],
-        lengths=["24h"],
-        jobs=100,
-        families="weibull",
-        rng=3,
-        parameters="fleet",
-    )
-    assert document["jobs"] == 200
+    found = rf.replay(rf.datasets.load("white"), "2003-01-01", sizes=[4, 64], lengths=["24h"], jobs=100, rng=3)
+    assert document["jobs"] == found.n_jobs
+    assert document["fails"] is found.fails
     assert document["findings"][0] == found.headline
-    assert document["scores"][0]["brier"] == pytest.approx(found.scores.loc["weibull", "brier"])
-    assert document["comparisons"] == {}
+    assert document["cells"][0]["error"] == pytest.approx(found.cells["error"][0])
 
 
 MISTAKES = {
@@ -55,8 +45,7 @@ MISTAKES = {
     "--size 0": "give a whole number from 1 on",
     "--length long": "is not a duration",
     "--length 9000h": "too short for jobs",
-    "--families nonsense": "nonsense",
-    "--parameters mine": "parameters='mine' is not known",
+    "--placement heap": "placements=['heap'] are not known",
     "--level 95": "did you mean 0.95",
     "--plot figure.doc": "figure.doc",
 }
