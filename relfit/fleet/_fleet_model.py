@@ -11,16 +11,18 @@ import pandas as pd
 from scipy import special
 
 from relfit.arguments import share, whole
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
+from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import Placements, hit_probability, incident_members, placements
 from relfit.fleet.operating_time import SCOPES, Places, Scope, scopes_of
 from relfit.fleet.scope_rates import ScopeRates, rates_of
 from relfit.results import Interval, Result
 from relfit.screening import Incidents, incidents
 from relfit.screening.frailty import RenewalModels, renewal_models
+from relfit.system import System
 from relfit.system.checked_nodes import duration_array
 from relfit.text import count, duration
 
@@ -208,6 +210,27 @@ class FleetModel(Result):
         """Failure rate of each node as a multiple of its system's mean, given what it has been through; (nodes,)."""
         return self._normalised(self.renewals["node"].rates()[None])[0]
 
+    @property
+    def node_rates(self) -> FloatArray:
+        """Failures per hour of operation of each node by itself, given what it has been through, shape (nodes,)."""
+        return np.nan_to_num(self.rates["node"].rate)[self.places.system] * self.node_multipliers
+
+    def drawn_nodes(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Random rates of the nodes, shape (size, nodes), and shapes of their systems, (size, systems)."""
+        streams = rng.spawn(3)
+        fits = self.renewals["node"]
+        rate = self.rates["node"].draw(size, streams[0])
+        error = np.sqrt(fits.covariance[:, 0, 0])
+        shape = np.exp(np.log(fits.shape[:, 1]) + error * streams[1].standard_normal((size, error.size)))
+        finite = np.isfinite(fits.posterior[:, 0])
+        a, b = (np.where(finite, values, 1.0) for values in fits.posterior.T)
+        system = self.places.system
+        multiplier = np.ones((size, a.size))
+        if finite.any():
+            frailty = np.where(finite, streams[2].gamma(a, size=(size, a.size)) / b, 1.0)
+            multiplier = self._normalised(frailty ** (1.0 / shape[:, system]))
+        return rate[:, system] * multiplier, shape
+
     def _normalised(self, rates: FloatArray) -> FloatArray:
         """Rates of nodes, shape (draws, nodes), relative to the mean over the hours of their system."""
         hours, system = self.by_scope["node"].hours, self.places.system
@@ -218,6 +241,51 @@ class FleetModel(Result):
             return np.nan_to_num(rates / means[:, system], nan=1.0, posinf=1.0)
 
     # ------------------------------------------------------------------ answers
+
+    def system(self, nodes: Any = None, ages: Any = None, **options: Any) -> System:
+        """Nodes as they stood at the end of the period, with what racks and whole systems add, as a `System`.
+
+        Parameters
+        ----------
+        nodes : sequence of labels, optional
+            All that were watched to the end, and were not down then, when left out.
+        ages : float, duration, or array of these, optional
+            Hours of operation since each node's last failure; as the log has them when left out.
+        **options
+            ``tolerance`` and ``rack_events``, as for `System`.
+
+        Raises
+        ------
+        ArgumentError
+            For an unknown node, or when no node is left.
+
+        Notes
+        -----
+        Limits (``system.interval``) hold for the uncertainty of rates, shapes and frailties of all scopes.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> model = rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01"))
+        >>> model.system(["n000", "n001"])
+        System of 2 nodes (2 weibull), ages 1.1e+03 to 1.7e+03 h; 1 racks; 2 common causes
+        """
+        chosen = np.flatnonzero(self.up_now) if nodes is None else self.positions(nodes)
+        if not chosen.size:
+            raise ArgumentError("no node was up and watched at the end of the period", remedy="choose another period")
+        if np.unique(chosen).size < chosen.size:
+            raise ArgumentError("a node is given twice")
+        hours = ages_now(self)[chosen] if ages is None else np.broadcast_to(duration_array(ages, "age"), chosen.shape)
+        return system_of(self, chosen, np.ascontiguousarray(hours), **options)
+
+    @property
+    def up_now(self) -> BoolArray:
+        """Which nodes were watched until the end of the period and not down then, shape (nodes,)."""
+        watched = self.places.watched
+        end = self.period.log.window.end.as_unit("ns").value
+        up = watched.left >= end
+        up[watched.code[watched.end_cut]] = False
+        return np.asarray(up)
 
     def interval(
         self,
@@ -415,26 +483,26 @@ class _Drawn:
     def centre(cls, model: FleetModel, code: int) -> _Drawn:
         rate = np.nan_to_num(np.stack([model.rates[name].rate[[code]] for name in SCOPES]))
         shape = np.stack([model.renewals[name].shape[[code], 1] for name in SCOPES])
-        return cls(code, rate, shape, rate[0, :, None] * model.node_multipliers, True)
+        return cls(code, rate, shape, model.node_rates[None], True)
 
     @classmethod
     def of(cls, model: FleetModel, code: int, size: int, rng: np.random.Generator) -> _Drawn:
         size = max(19, min(size, _CELLS // max(model.places.system.size, 1)))
         streams = rng.spawn(3)
-        rate = np.stack([model.rates[name].draw(size, streams[0])[:, code] for name in SCOPES])
+        node, own = model.drawn_nodes(size, streams[0])
+        mine = model.places.system == code
+        hours = model.by_scope["node"].hours[mine]
+        own_rate = node[:, mine] @ hours / hours.sum()
+        rate = np.stack([own_rate, *(model.rates[name].draw(size, streams[1])[:, code] for name in SCOPES[1:])])
         for i, name in enumerate(SCOPES):
             if not model.rates[name].count[code] and name in ("rack", "group"):
                 rate[i] = 0.0  # nothing of the kind was ever seen
         fits = [model.renewals[name] for name in SCOPES]
         error = np.array([np.sqrt(fit.covariance[code, 0, 0]) for fit in fits])
         centre = np.array([np.log(fit.shape[code, 1]) for fit in fits])
-        shape = np.exp(centre[:, None] + error[:, None] * streams[1].standard_normal((len(SCOPES), size)))
-        posterior = fits[0].posterior
-        finite = np.isfinite(posterior[:, 0])
-        a, b = (np.where(finite, values, 1.0) for values in posterior.T)
-        frailty = np.where(finite, streams[2].gamma(a, size=(size, a.size)) / b, 1.0)
-        multiplier = model._normalised(frailty ** (1.0 / shape[0][:, None])) if finite.any() else frailty
-        return cls(code, rate, shape, rate[0][:, None] * multiplier, False)
+        shape = np.exp(centre[:, None] + error[:, None] * streams[2].standard_normal((len(SCOPES), size)))
+        shape[0] = own[:, code]
+        return cls(code, rate, shape, node, False)
 
     def hazard(self, scope: str, x: float) -> FloatArray:
         """Cumulative hazard over `x` hours from a random instant of a place that is up, shape (draws,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,14 @@ class CommonCause:
     ages : ndarray
         Hours since the last event of each kind.
     names : pandas.Index
+    hits : dict of int to ndarray
+        For causes that need not hit the job: the probability that an event hits a job of n nodes, n = 0, 1, ...
     """
 
     components: tuple[Component, ...]
     ages: FloatArray
     names: pd.Index
+    hits: Mapping[int, FloatArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +52,24 @@ class Racks:
         Hours.
     names : pandas.Index
         Labels of the racks.
+    hits : ndarray, optional
+        Probability that an event of a rack hits a job with n of its nodes, n = 0, 1, ...; any hits all when left out.
     """
 
     of_node: IntArray
     components: tuple[Component, ...]
     ages: FloatArray
     names: pd.Index
+    hits: FloatArray | None = None
+
+    def node_shares(self, count: int) -> FloatArray:
+        """What each of the first `count` nodes adds to the probability that an event of its rack hits the job."""
+        of_node = self.of_node[:count]
+        order = np.argsort(of_node, kind="stable")
+        sizes = np.bincount(of_node)
+        turn = np.empty(count, np.int64)
+        turn[order] = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return (turn == 0).astype(np.float64) if self.hits is None else added(self.hits, turn)
 
     def take(self, nodes: IntArray) -> Racks:
         """Racks of some of the nodes; racks without any are left out."""
@@ -66,7 +81,16 @@ class Racks:
             new = place[component.positions]
             if (new >= 0).any():
                 parts.append(Component(component.family[new >= 0], new[new >= 0]))
-        return Racks(of_node.astype(np.int64).ravel(), tuple(parts), self.ages[used], self.names[used])
+        return replace(
+            self, of_node=of_node.astype(np.int64).ravel(), components=tuple(parts), ages=self.ages[used],
+            names=self.names[used],
+        )  # fmt: skip
+
+
+def added(hits: FloatArray, turn: IntArray) -> FloatArray:
+    """What the first, second, ... node of a job adds to the probability to be hit: `turn` is 0, 1, ..."""
+    last = hits.size - 1
+    return np.asarray(hits[np.minimum(turn + 1, last)] - hits[np.minimum(turn, last)])
 
 
 def common_cause(given: Any) -> CommonCause | None:

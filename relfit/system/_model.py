@@ -237,7 +237,8 @@ class System(Nodes, Quantities):
 
     def _parameters(self) -> uncertainty.DrawnParameters:
         sources = uncertainty.sources_of(self.components, self.names, self.sources, self.origin)
-        return uncertainty.DrawnParameters(sources, self.n_nodes)
+        wide = getattr(self.origin, "wide_factors", None)
+        return uncertainty.DrawnParameters(sources, self.n_nodes, wide)
 
     def drawn(self, n_draws: int = 199, rng: Any = 0) -> Iterator[System]:
         """The system with parameters as likely as the fits leave them, one draw after the other.
@@ -292,7 +293,7 @@ class System(Nodes, Quantities):
         -----
         Nodes that share a fit share its draws. Percentiles are reflected at the estimate (`uncertainty.limits`), but
         for pooled nodes: there the draws are what the nodes may be. Ages are taken as known, and so are the times to
-        events of racks and common causes.
+        events of racks and common causes, unless the system was made from a model of a fleet.
 
         Examples
         --------

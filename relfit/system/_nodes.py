@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Self
 
@@ -202,8 +202,8 @@ class Nodes:
         common, racks = self.common, self.racks
         return self._replaced(
             self.components, self.ages + by,
-            common=None if common is None else CommonCause(common.components, common.ages + by, common.names),
-            racks=None if racks is None else Racks(racks.of_node, racks.components, racks.ages + by, racks.names),
+            common=None if common is None else replace(common, ages=common.ages + by),
+            racks=None if racks is None else replace(racks, ages=racks.ages + by),
         )  # fmt: skip
 
     def tolerating(self, tolerance: int) -> Self:

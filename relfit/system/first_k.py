@@ -18,7 +18,7 @@ import numpy.typing as npt
 from relfit.arrays import FloatArray
 from relfit.families.distribution import HEAVIEST
 from relfit.numeric.batches import over_groups
-from relfit.system._common_cause import CommonCause, Racks
+from relfit.system._common_cause import CommonCause, Racks, added
 from relfit.system.checked_nodes import Component
 
 __all__ = ["CELLS", "FailureRule", "node_cumulative_hazards", "node_hazards", "node_tails"]
@@ -111,8 +111,9 @@ class FailureRule:
         return self.tolerance > 0 and self.racks is not None and self.rack_events == "nodes"
 
     def combine(
-        self, x: FloatArray, spent: FloatArray, rates: FloatArray | None = None, *, every: bool = False
-    ) -> tuple[FloatArray, FloatArray]:
+        self, x: FloatArray, spent: FloatArray, rates: FloatArray | None = None, *, every: bool = False,
+        factors: tuple[FloatArray, FloatArray] | None = None,
+    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
         """Log reliability of the job, and its failure rate per hour given that it runs.
 
         Parameters
@@ -123,36 +124,50 @@ class FailureRule:
             Conditional cumulative hazards of the nodes, which may be overwritten, and their rates if wanted.
         every : bool
             Of the first k nodes for every k, not with racks that count as failures of their nodes.
+        factors : tuple of ndarray, optional
+            Of the hazards of common causes, shape (r, causes), and of racks, shape (r,).
 
         Returns
         -------
         log_alive, rate : ndarray, shape (r, n) or (r, 1)
             The rate is empty unless `rates` are given.
         """
+        n_nodes = spent.shape[1]
         if self.tolerance:
             log_alive, rate = self._counted(x, spent, rates, every)
             more: tuple[FloatArray, FloatArray] = (np.zeros_like(log_alive), np.zeros_like(rate))
-            self._add_others(x, *more, every)
+            self._add_others(x, *more, every, n_nodes, factors)
             return log_alive - more[0].cumsum(axis=1), rate + more[1].cumsum(axis=1)
         rate = np.empty((x.size, 0)) if rates is None else rates
         if not every:
             spent, rate = spent.sum(axis=1, keepdims=True), rate.sum(axis=1, keepdims=True)[:, : rate.shape[1]]
-        self._add_others(x, spent, rate, every)
+        self._add_others(x, spent, rate, every, n_nodes, factors)
         np.cumsum(spent, axis=1, out=spent)
         return np.negative(spent, out=spent), np.cumsum(rate, axis=1) if rate.size else rate
 
-    def _add_others(self, x: FloatArray, spent: FloatArray, rate: FloatArray, every: bool) -> None:
-        """Add hazards of racks at the first of their nodes, and of common causes at the first node, in place."""
-        if self.common is not None:
-            spent[:, 0] += node_hazards(self.common.components, self.common.ages, x).sum(axis=1)
-            if rate.size:
-                rate[:, 0] += node_hazards(self.common.components, self.common.ages, x, rates=True).sum(axis=1)
-        if self.racks is not None and not self.racks_count:
-            used, at = np.unique(self.racks.of_node[: spent.shape[1] if every else None], return_index=True)
-            at = at if every else np.zeros_like(at)
-            np.add.at(spent.T, at, node_hazards(self.racks.components, self.racks.ages, x).T[used])
-            if rate.size:
-                np.add.at(rate.T, at, node_hazards(self.racks.components, self.racks.ages, x, rates=True).T[used])
+    def _add_others(
+        self, x: FloatArray, spent: FloatArray, rate: FloatArray, every: bool, n_nodes: int,
+        factors: tuple[FloatArray, FloatArray] | None,
+    ) -> None:  # fmt: skip
+        """Add hazards of racks and common causes at the nodes that expose the job to them, in place."""
+        for cause, out in ((False, spent), *(((True, rate),) if rate.size else ())):
+            if self.common is not None:
+                hazards = node_hazards(self.common.components, self.common.ages, x, rates=cause)
+                hazards = hazards if factors is None else hazards * factors[0]
+                for i in range(self.common.ages.size):
+                    table = self.common.hits.get(i)
+                    shares = np.eye(1, n_nodes)[0] if table is None else added(table, np.arange(n_nodes))
+                    out += np.multiply.outer(hazards[:, i], shares if every else shares.sum(keepdims=True))
+            if self.racks is not None and not self.racks_count:
+                shares = self.racks.node_shares(n_nodes)
+                at = np.flatnonzero(shares)
+                hazards = node_hazards(self.racks.components, self.racks.ages, x, rates=cause)
+                hazards = hazards[:, self.racks.of_node[at]] * shares[at]
+                hazards = hazards if factors is None else hazards * factors[1][:, None]
+                if every:
+                    out[:, at] += hazards
+                else:
+                    out += hazards.sum(axis=1, keepdims=True)
 
     def _counted(
         self, x: FloatArray, spent: FloatArray, rates: FloatArray | None, every: bool

@@ -6,7 +6,7 @@ mean besides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +93,7 @@ def sources_of(
     groups : ndarray of int, shape (n,), or None
         Position of each node's fitted group.
     origin : Fits, FamilyFit, PooledFit or None
-        The fits.
+        The fits; or what draws the nodes itself (``node_sources``) and the factors of wider causes (``wide_factors``).
 
     Raises
     ------
@@ -105,6 +105,9 @@ def sources_of(
             "this system was made from given parameters, which have no uncertainty",
             remedy="make it from fits: rf.system_from_fits(rf.fit(times), ages=...)",
         )
+    if hasattr(origin, "node_sources"):
+        drawn: list[Source] = origin.node_sources(components, groups)
+        return drawn
     found = []
     for component in components:
         kind = type(component.family)
@@ -176,18 +179,25 @@ class DrawnParameters:
 
     sources: list[Source]
     n_nodes: int
+    wide: Callable[[int, np.random.Generator], tuple[FloatArray, FloatArray]] | None = None
 
-    def chunks(self, n_draws: int, rng: Any) -> Iterator[list[tuple[type[Family], FloatArray, IntArray]]]:
-        """Family, parameters of shape (draws, nodes, k) and positions of each source, a few draws at a time."""
+    def chunks(
+        self, n_draws: int, rng: Any
+    ) -> Iterator[tuple[list[tuple[type[Family], FloatArray, IntArray]], tuple[FloatArray, FloatArray] | None]]:
+        """Family, parameters of shape (draws, nodes, k) and positions of each source, a few draws at a time.
+
+        Beside them the factors of the hazards of common causes, shape (draws, causes), and of racks, shape (draws,).
+        """
         generator = np.random.default_rng(rng)
         step = max(1, CELLS // self.n_nodes)
         for first in range(0, n_draws, step):
             size = min(step, n_draws - first)
-            yield [(source.family, source.draw(size, generator), source.positions) for source in self.sources]
+            drawn = [(source.family, source.draw(size, generator), source.positions) for source in self.sources]
+            yield drawn, None if self.wide is None else self.wide(size, generator)
 
     def components(self, n_draws: int, rng: Any) -> Iterator[tuple[Component, ...]]:
         """The nodes of one draw after the other."""
-        for chunk in self.chunks(n_draws, rng):
+        for chunk, _ in self.chunks(n_draws, rng):
             for i in range(chunk[0][1].shape[0]):
                 yield tuple(
                     Component(family.unchecked(*np.moveaxis(values[i], -1, 0)), where)
@@ -199,7 +209,7 @@ class DrawnParameters:
     ) -> FloatArray:
         """A quantity of the system in every draw, shape (n_draws,) and that of `at`."""
         arguments = () if at is None else (at,)
-        parts = [getattr(DrawnSystems(c, ages, rule), quantity)(*arguments) for c in self.chunks(n_draws, rng)]
+        parts = [getattr(DrawnSystems(*c, ages, rule), quantity)(*arguments) for c in self.chunks(n_draws, rng)]
         return np.concatenate(parts)
 
 
@@ -211,12 +221,15 @@ class DrawnSystems(Quantities):
     ----------
     nodes : list of (type, ndarray, ndarray)
         Family, parameters of shape (draws, nodes, k) and positions.
+    factors : tuple of ndarray, or None
+        Of the hazards of common causes, shape (draws, causes), and of racks, shape (draws,).
     ages : ndarray, shape (n,)
         Hours.
     rule : FailureRule
     """
 
     nodes: list[tuple[type[Family], FloatArray, IntArray]]
+    factors: tuple[FloatArray, FloatArray] | None
     ages: FloatArray
     rule: FailureRule
 
@@ -242,8 +255,13 @@ class DrawnSystems(Quantities):
                 if rate is not None:
                     rate[:, :, where] = family.hazard(times + self.ages[where])
             flat = (-1, self.ages.size)
+            at = np.broadcast_to(times[..., 0], spent.shape[:2]).reshape(-1)
+            factors = None
+            if self.factors is not None:
+                causes, racks = (f[:rows] for f in self.factors)
+                factors = np.tile(causes, (times.shape[0], 1)), np.tile(racks, times.shape[0])
             found = self.rule.combine(
-                times.reshape(-1), spent.reshape(flat), None if rate is None else rate.reshape(flat)
+                at, spent.reshape(flat), None if rate is None else rate.reshape(flat), factors=factors
             )
             out[first : first + step] = found[int(rates)].reshape(-1, rows)
         return out

@@ -1,0 +1,160 @@
+"""A `System` of nodes of a fleet: their own distributions and ages, with racks and whole systems as common causes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arrays import FloatArray, IntArray
+from relfit.families import Exponential, Weibull
+from relfit.fleet._placements import hit_probability
+from relfit.system import System
+from relfit.system._common_cause import CommonCause, Racks
+from relfit.system.checked_nodes import Component
+
+if TYPE_CHECKING:
+    from relfit.fleet._fleet_model import FleetModel
+
+__all__ = ["ages_now", "system_of"]
+
+
+def system_of(model: FleetModel, nodes: IntArray, ages: FloatArray, **options: Any) -> System:
+    """The nodes at these positions as a `System`.
+
+    Parameters
+    ----------
+    model : FleetModel
+    nodes : ndarray of int, shape (k,)
+    ages : ndarray, shape (k,)
+        Hours of operation since each node's own last failure.
+    **options
+        ``tolerance``, ``rack_events``.
+    """
+    origin = _Origin.of(model, nodes)
+    labels = model.places.nodes
+    short = labels.get_level_values(-1)
+    family = Weibull.unchecked(*origin.parameters(model.node_rates[nodes], model.renewals["node"].shape[:, 1]))
+    return System.of_components(
+        (Component(family, np.arange(nodes.size)),), ages,
+        names=(short if short.is_unique else labels)[nodes], sources=nodes, origin=origin,
+        common=_common(model, origin), racks=_racks(model, nodes), **options,
+    )  # fmt: skip
+
+
+def ages_now(model: FleetModel) -> FloatArray:
+    """Hours of operation since each node's last failure, at the end of the period; shape (nodes,).
+
+    A node that was not seen to fail, and may have failed before it was watched, has the age at which its hazard is
+    what is expected of it: that of stationary renewals given the time watched.
+    """
+    scope, fits = model.by_scope["node"], model.renewals["node"]
+    shape = fits.shape[scope.system, 1]
+    with np.errstate(all="ignore"):
+        scale = 1.0 / (model.node_rates * special.gamma(1.0 + 1.0 / shape))
+        c = (scope.age / scale) ** shape
+        # S(T) over the integral of S from T on
+        hazard = np.exp(-c) / (scale * special.gamma(1.0 + 1.0 / shape) * special.gammaincc(1.0 / shape, c))
+        equal = scale * (hazard * scale / shape) ** (1.0 / (shape - 1.0))
+    usable = scope.since_start & np.isfinite(equal) & (np.abs(shape - 1.0) > 1e-3)
+    return np.where(usable, np.clip(equal, 0.0, 10.0 * scale), scope.age)
+
+
+@dataclass(frozen=True, eq=False)
+class _Origin:
+    """Where a system of a fleet has its parameters from, and how uncertain they are (`relfit.system.uncertainty`)."""
+
+    model: FleetModel
+    nodes: IntArray
+    systems: IntArray
+    causes: list[tuple[str, int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, model: FleetModel, nodes: IntArray) -> _Origin:
+        systems = np.unique(model.places.system[nodes])
+        named = [(scope, int(code)) for code in systems for scope in ("group", "system")]
+        return cls(model, nodes, systems, [(s, code) for s, code in named if model.rates[s].count[code]])
+
+    @property
+    def lives(self) -> Any:
+        """Times between the failures of nodes."""
+        return self.model.by_scope["node"].lives
+
+    def parameters(self, rate: FloatArray, shape: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weibull shapes and scales of the nodes, from rates (..., k) and the shape of each system (..., systems)."""
+        b = np.broadcast_to(shape[..., self.model.places.system[self.nodes]], rate.shape)
+        return b.copy(), 1.0 / (np.maximum(rate, 1e-300) * special.gamma(1.0 + 1.0 / b))
+
+    def node_sources(self, components: Sequence[Component], groups: IntArray | None) -> list[Any]:
+        """One source: all nodes."""
+        assert groups is not None
+        return [_FleetSource(_Origin.of(self.model, groups), np.arange(groups.size))]
+
+    def wide_factors(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Factors of the hazards of common causes, shape (size, causes), and of racks, shape (size,)."""
+
+        def drawn(scope: str, code: int) -> FloatArray:
+            rates = self.model.rates[scope]
+            return np.asarray(rates.draw(size, rng)[:, code] / rates.rate[code])
+
+        causes = [drawn(scope, code) for scope, code in self.causes]
+        racks = [drawn("rack", int(code)) for code in self.systems if self.model.rates["rack"].count[code]]
+        return (
+            np.stack(causes, axis=1) if causes else np.zeros((size, 0)),
+            np.mean(racks, axis=0) if racks else np.ones(size),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _FleetSource:
+    origin: _Origin
+    positions: IntArray
+    family: type[Weibull] = Weibull
+    pooled: bool = True
+
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Random parameters of the nodes, shape (size, nodes, 2)."""
+        rate, shape = self.origin.model.drawn_nodes(size, rng)
+        return np.stack(self.origin.parameters(rate[:, self.origin.nodes], shape), axis=-1)
+
+
+def _common(model: FleetModel, origin: _Origin) -> CommonCause | None:
+    """Incidents of whole systems, and of several nodes of several racks, which need not hit the job."""
+    lives, ages, hits, names = [], [], {}, []
+    for i, (scope, code) in enumerate(origin.causes):
+        rate, shape = float(model.rates[scope].rate[code]), float(model.renewals[scope].shape[code, 1])
+        of_scope = model.by_scope[scope]
+        age = float(of_scope.age[code])
+        if scope == "system":
+            lives.append(Weibull(shape, 1.0 / (rate * special.gamma(1.0 + 1.0 / shape))))
+        else:
+            lives.append(Exponential(rate))
+            nodes = int((model.places.system == code).sum())
+            hit = model.nodes_hit(of_scope)[of_scope.system_of_incident == code]
+            hits[i] = hit_probability(hit, np.full(hit.size, nodes), nodes)
+        ages.append(age if scope == "system" else 0.0)
+        names.append(f"{scope} {model.places.systems[code]}" if origin.systems.size > 1 else scope)
+    if not lives:
+        return None
+    parts = []
+    for kind in (Weibull, Exponential):
+        at = np.array([i for i, life in enumerate(lives) if isinstance(life, kind)], dtype=np.int64)
+        if at.size:
+            values = [np.array([float(getattr(lives[i], n)) for i in at]) for n in kind.parameter_names()]
+            parts.append(Component(kind.unchecked(*values), at))
+    return CommonCause(tuple(parts), np.array(ages), pd.Index(names), hits)
+
+
+def _racks(model: FleetModel, nodes: IntArray) -> Racks | None:
+    """Incidents of racks, as Poisson processes; nodes without a rack have none."""
+    places, rates = model.places, model.rates["rack"]
+    if not rates.count.any() or (places.rack[nodes] < 0).any():
+        return None
+    used, of_node = np.unique(places.rack[nodes], return_inverse=True)
+    rate = np.maximum(np.nan_to_num(rates.rate[places.system_of_rack[used]]), 1e-300)
+    component = Component(Exponential.unchecked(rate), np.arange(used.size))
+    return Racks(of_node.astype(np.int64).ravel(), (component,), np.zeros(used.size), places.racks[used], model.rack_hits)
