@@ -1,4 +1,4 @@
-"""`FleetModel`: what a log implies about a fleet: incidents by scope, unequal nodes, repairs, and jobs on part of it."""
+"""`FleetModel`: what a log implies of a fleet: incidents by scope, unequal nodes, repairs, jobs on part of it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.arguments import share, whole
-from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
-from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
+from relfit.fleet._chosen_period import chosen_period
 from relfit.fleet._fleet_system import ages_now, system_of
-from relfit.fleet._placements import Placements, hit_probability, incident_members, placements
-from relfit.fleet.operating_time import SCOPES, Places, Scope, scopes_of
-from relfit.fleet.scope_rates import ScopeRates, rates_of
+from relfit.fleet._placements import incident_members, placements
+from relfit.fleet.drawn_fleet import DrawnFleet, Job
+from relfit.fleet.fleet_parts import FleetParts
+from relfit.fleet.operating_time import SCOPES, Scope, scopes_of
+from relfit.fleet.scope_rates import rates_of
 from relfit.results import Interval, Result
-from relfit.screening import Incidents, incidents
-from relfit.screening.frailty import RenewalModels, renewal_models
+from relfit.screening import incidents
+from relfit.screening.frailty import renewal_models
 from relfit.system import System
 from relfit.system.checked_nodes import duration_array
 from relfit.text import count, duration
@@ -29,7 +30,6 @@ from relfit.text import count, duration
 __all__ = ["FleetModel", "fleet_model"]
 
 QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
-_CELLS = 20_000_000  # draws times nodes
 
 
 def fleet_model(
@@ -96,38 +96,13 @@ def fleet_model(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FleetModel(Result):
+class FleetModel(FleetParts, Result):
     """Incidents of a fleet by scope, with their rates, ageing, repairs, and what they do to jobs.
 
-    Attributes
-    ----------
-    period : ChosenPeriod
-        The part of the log that it rests on.
-    found : Incidents
-    places : Places
-        Nodes, racks and systems.
-    by_scope : dict of str to Scope
-        ``node``, ``rack``, ``group`` (several nodes of several racks), ``system``.
-    renewals : dict of str to RenewalModels
-        One group per system.
-    rates : dict of str to ScopeRates
-    level : float
+    See `FleetParts` for what it holds.
     """
 
-    period: ChosenPeriod
-    found: Incidents
-    places: Places
-    by_scope: dict[str, Scope]
-    renewals: dict[str, RenewalModels]
-    rates: dict[str, ScopeRates]
-    level: float
-
     _not_in_json = ("period", "found", "places", "by_scope", "renewals", "rates")
-
-    @property
-    def hours(self) -> float:
-        """Length of the period."""
-        return float(self.period.log.window.hours)
 
     @property
     def headline(self) -> str:
@@ -144,10 +119,6 @@ class FleetModel(Result):
             f"An incident every {duration(self.hours / total)}: {count(int(total), 'incident')} in "
             f"{duration(self.hours)}, {by}."
         )
-
-    def label(self, scope: str) -> str:
-        """What a scope is called in the log."""
-        return self.found.group if scope == "rack" and self.found.group is not None else scope
 
     @cached_property
     def scopes(self) -> pd.DataFrame:
@@ -171,7 +142,8 @@ class FleetModel(Result):
                         "shape": fits.shape[:, 1], "shape_low": fits.shape[:, 0], "shape_high": fits.shape[:, 2],
                         "spread": fits.variance[:, 1],
                         "nodes_hit": 1.0 if name == "node" else self._mean_hit(scope, size),
-                        "repairs": scope.repairs.n_failures, "mttr": scope.repairs.total_time / scope.repairs.n_failures,
+                        "repairs": scope.repairs.n_failures,
+                        "mttr": scope.repairs.total_time / scope.repairs.n_failures,
                     }
                 )  # fmt: skip
             rows.append(table.assign(scope=self.label(name), system=self.places.systems))
@@ -190,55 +162,6 @@ class FleetModel(Result):
             return np.asarray(
                 np.bincount(scope.system_of_incident, hit, size) / np.bincount(scope.system_of_incident, minlength=size)
             )
-
-    def nodes_hit(self, scope: Scope) -> IntArray:
-        """Nodes that each incident hit, shape (incidents,)."""
-        hit = np.bincount(scope.incident_of, minlength=scope.system_of_incident.size)
-        whole = np.bincount(self.places.system, minlength=len(self.places.systems))
-        return np.where(hit > 0, hit, whole[scope.system_of_incident])
-
-    @cached_property
-    def rack_hits(self) -> FloatArray:
-        """Probability that an incident of a rack hits a job with n of its nodes, n = 0, 1, ..."""
-        scope, sizes = self.by_scope["rack"], self.places.rack_sizes
-        first = np.unique(scope.incident_of, return_index=True)[1]
-        of = sizes[self.places.rack[scope.node_of[first]]]
-        return hit_probability(self.nodes_hit(scope), of, int(sizes.max(initial=0)))
-
-    @cached_property
-    def node_multipliers(self) -> FloatArray:
-        """Failure rate of each node as a multiple of its system's mean, given what it has been through; (nodes,)."""
-        return self._normalised(self.renewals["node"].rates()[None])[0]
-
-    @property
-    def node_rates(self) -> FloatArray:
-        """Failures per hour of operation of each node by itself, given what it has been through, shape (nodes,)."""
-        return np.nan_to_num(self.rates["node"].rate)[self.places.system] * self.node_multipliers
-
-    def drawn_nodes(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Random rates of the nodes, shape (size, nodes), and shapes of their systems, (size, systems)."""
-        streams = rng.spawn(3)
-        fits = self.renewals["node"]
-        rate = self.rates["node"].draw(size, streams[0])
-        error = np.sqrt(fits.covariance[:, 0, 0])
-        shape = np.exp(np.log(fits.shape[:, 1]) + error * streams[1].standard_normal((size, error.size)))
-        finite = np.isfinite(fits.posterior[:, 0])
-        a, b = (np.where(finite, values, 1.0) for values in fits.posterior.T)
-        system = self.places.system
-        multiplier = np.ones((size, a.size))
-        if finite.any():
-            frailty = np.where(finite, streams[2].gamma(a, size=(size, a.size)) / b, 1.0)
-            multiplier = self._normalised(frailty ** (1.0 / shape[:, system]))
-        return rate[:, system] * multiplier, shape
-
-    def _normalised(self, rates: FloatArray) -> FloatArray:
-        """Rates of nodes, shape (draws, nodes), relative to the mean over the hours of their system."""
-        hours, system = self.by_scope["node"].hours, self.places.system
-        size = len(self.places.systems)
-        total = np.bincount(system, hours, size)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = np.stack([np.bincount(system, row * hours, size) for row in rates]) / total
-            return np.nan_to_num(rates / means[:, system], nan=1.0, posinf=1.0)
 
     # ------------------------------------------------------------------ answers
 
@@ -277,15 +200,6 @@ class FleetModel(Result):
             raise ArgumentError("a node is given twice")
         hours = ages_now(self)[chosen] if ages is None else np.broadcast_to(duration_array(ages, "age"), chosen.shape)
         return system_of(self, chosen, np.ascontiguousarray(hours), **options)
-
-    @property
-    def up_now(self) -> BoolArray:
-        """Which nodes were watched until the end of the period and not down then, shape (nodes,)."""
-        watched = self.places.watched
-        end = self.period.log.window.end.as_unit("ns").value
-        up = watched.left >= end
-        up[watched.code[watched.end_cut]] = False
-        return np.asarray(up)
 
     def interval(
         self,
@@ -341,8 +255,8 @@ class FleetModel(Result):
         name, level = self._checked(quantity, at, scope, size, nodes), self.level if level is None else level
         share("level", level, zero=False, one=False)
         code = self._system(system, nodes)
-        drawn = _Drawn.of(self, code, whole("n_draws", n_draws, least=19), np.random.default_rng(rng))
-        centre = _Drawn.centre(self, code)
+        drawn = DrawnFleet.of(self, code, int(whole("n_draws", n_draws, least=19)), np.random.default_rng(rng))
+        centre = DrawnFleet.centre(self, code)
         job = None
         if size is not None or nodes is not None:
             job = self._job(code, size, placement, nodes, np.random.default_rng(rng))
@@ -393,36 +307,20 @@ class FleetModel(Result):
             raise ArgumentError(what, remedy=f"give system=, one of {', '.join(names[:8])}")
         return names.index(str(system))
 
-    def positions(self, nodes: Any) -> IntArray:
-        """Positions of nodes by their labels: (system, node), or the node alone where that is unique."""
-        labels = self.places.nodes
-        short = labels.get_level_values(-1)
-        wanted = [nodes] if isinstance(nodes, (str, tuple)) else list(nodes)
-        keys = [tuple(key) if isinstance(key, (tuple, list)) else key for key in wanted]
-        index = labels if keys and isinstance(keys[0], tuple) else short.astype(str)
-        if index is not labels:
-            keys = [str(key) for key in keys]
-            if not index.is_unique:
-                raise ArgumentError("a node's name is not unique in this log", remedy="give (system, node)")
-        at = index.get_indexer(pd.Index(keys) if index is not labels else pd.MultiIndex.from_tuples(keys))
-        if not at.size or (at < 0).any():
-            raise ArgumentError(f"no node {keys[int(np.argmin(at))] if keys else ''!r} in this log")
-        return np.asarray(at, dtype=np.int64)
-
-    def _job(self, code: int, size: int | None, placement: str, nodes: Any, rng: np.random.Generator) -> _Job:
+    def _job(self, code: int, size: int | None, placement: str, nodes: Any, rng: np.random.Generator) -> Job:
         if nodes is not None:
             chosen = self.positions(nodes)
             where = placements(self.places, chosen, chosen.size, "packed", rng)
         else:
             mine = np.flatnonzero(self.places.system == code)
-            where = placements(self.places, mine, whole("size", size), placement, rng)
+            where = placements(self.places, mine, int(whole("size", size)), placement, rng)
         racks, table = self.by_scope["rack"], self.rack_hits
         rack = where.racks_hit(self.places, table) if racks.count.any() else np.zeros(where.members.shape[0])
         wide = self.by_scope["group"]
         members = incident_members(wide, self.places.system.size)[wide.system_of_incident == code]
-        return _Job(where, rack, where.share_hit(members) if members.shape[0] else np.zeros(rack.size))
+        return Job(where, rack, where.share_hit(members) if members.shape[0] else np.zeros(rack.size))
 
-    def _value(self, name: str, at: FloatArray, drawn: _Drawn, job: _Job | None, rng: Any) -> FloatArray:
+    def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: Job | None, rng: Any) -> FloatArray:
         """A quantity in each draw, shape (draws,) and that of `at`."""
         quantity, _, of = name.partition(".")
         hours = np.array([float(self.rates[scope].hours[drawn.system]) for scope in SCOPES])
@@ -443,7 +341,7 @@ class FleetModel(Result):
             total = each.sum(axis=0) if not of else each[SCOPES.index(of)]
             return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)
 
-    def _repair(self, of: str, drawn: _Drawn, rng: Any) -> FloatArray:
+    def _repair(self, of: str, drawn: DrawnFleet, rng: Any) -> FloatArray:
         """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""
         lives = self.by_scope[of].repairs.take(np.array([drawn.system]))
         if not lives.n_failures.sum():
@@ -455,107 +353,3 @@ class FleetModel(Result):
         )
         with np.errstate(divide="ignore"):
             return np.asarray(lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """Placements of a job, the number of racks, and the share of group incidents, that hit each of them."""
-
-    where: Placements
-    racks: FloatArray
-    groups: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Rates, shapes and nodes of one system as likely as the log leaves them.
-
-    ``rate`` and ``shape`` have shape (scopes, draws), ``node`` (draws, nodes): rates per hour of operation.
-    """
-
-    system: int
-    rate: FloatArray
-    shape: FloatArray
-    node: FloatArray
-    central: bool
-
-    @classmethod
-    def centre(cls, model: FleetModel, code: int) -> _Drawn:
-        rate = np.nan_to_num(np.stack([model.rates[name].rate[[code]] for name in SCOPES]))
-        shape = np.stack([model.renewals[name].shape[[code], 1] for name in SCOPES])
-        return cls(code, rate, shape, model.node_rates[None], True)
-
-    @classmethod
-    def of(cls, model: FleetModel, code: int, size: int, rng: np.random.Generator) -> _Drawn:
-        size = max(19, min(size, _CELLS // max(model.places.system.size, 1)))
-        streams = rng.spawn(3)
-        node, own = model.drawn_nodes(size, streams[0])
-        mine = model.places.system == code
-        hours = model.by_scope["node"].hours[mine]
-        own_rate = node[:, mine] @ hours / hours.sum()
-        rate = np.stack([own_rate, *(model.rates[name].draw(size, streams[1])[:, code] for name in SCOPES[1:])])
-        for i, name in enumerate(SCOPES):
-            if not model.rates[name].count[code] and name in ("rack", "group"):
-                rate[i] = 0.0  # nothing of the kind was ever seen
-        fits = [model.renewals[name] for name in SCOPES]
-        error = np.array([np.sqrt(fit.covariance[code, 0, 0]) for fit in fits])
-        centre = np.array([np.log(fit.shape[code, 1]) for fit in fits])
-        shape = np.exp(centre[:, None] + error[:, None] * streams[2].standard_normal((len(SCOPES), size)))
-        shape[0] = own[:, code]
-        return cls(code, rate, shape, node, False)
-
-    def hazard(self, scope: str, x: float) -> FloatArray:
-        """Cumulative hazard over `x` hours from a random instant of a place that is up, shape (draws,)."""
-        i = SCOPES.index(scope)
-        return _from_a_random_instant(x, self.rate[i], self.shape[i])
-
-    def survival(self, x: float, job: _Job, model: FleetModel) -> FloatArray:
-        """Probability that a job runs for `x` hours, shape (placements, draws)."""
-        node = _from_a_random_instant(x, self.node, self.shape[0][:, None])
-        spent = job.where.sums(node) + np.multiply.outer(job.racks, self.hazard("rack", x))
-        spent += np.multiply.outer(job.groups, self.hazard("group", x)) + self.hazard("system", x)
-        return np.asarray(np.exp(-spent))
-
-    def job_rate(self, job: _Job, model: FleetModel) -> FloatArray:
-        """Incidents per hour that hit a job, shape (placements, draws)."""
-        rack, group, system = self.rate[1:]
-        return np.asarray(
-            job.where.sums(self.node)
-            + np.multiply.outer(job.racks, rack)
-            + np.multiply.outer(job.groups, group)
-            + system
-        )
-
-    def down_quantile(self, p: float, model: FleetModel, rng: Any) -> FloatArray:
-        """Number of nodes down at a random instant that is not exceeded with probability `p`, in each draw."""
-        generator = np.random.default_rng(rng)
-        mean = [_mean_repair(model.by_scope[name], self.system) for name in SCOPES]
-        mine = np.flatnonzero(model.places.system == self.system)
-        out = np.empty(self.rate.shape[1])
-        racks = int((model.by_scope["rack"].system == self.system).sum())
-        for d in range(out.size):
-            busy = self.node[d, mine] * mean[0]
-            number = generator.poisson(float((busy / (1.0 + busy)).sum()), 4000)
-            for i, places in ((1, racks), (2, 1)):
-                scope = model.by_scope[SCOPES[i]]
-                hit = model.nodes_hit(scope)[scope.system_of_incident == self.system]
-                if not hit.size:
-                    continue
-                going = generator.poisson(self.rate[i, d] * places * mean[i], number.size)
-                added = generator.choice(hit, int(going.sum()))
-                number = number + np.bincount(np.repeat(np.arange(number.size), going), added, number.size)
-            out[d] = np.quantile(np.minimum(number, mine.size), p, method="inverted_cdf")
-        return out
-
-
-def _mean_repair(scope: Scope, system: int) -> float:
-    hours, ended = float(scope.repairs.total_time[system]), int(scope.repairs.n_failures[system])
-    return hours / ended if ended else 0.0
-
-
-def _from_a_random_instant(x: float, rate: FloatArray, shape: FloatArray) -> FloatArray:
-    """Cumulative hazard over `x` hours of stationary Weibull renewals with this long-run rate (Cox 1962)."""
-    with np.errstate(divide="ignore", under="ignore"):
-        return np.asarray(
-            -np.log(special.gammaincc(1.0 / shape, (x * rate * special.gamma(1.0 + 1.0 / shape)) ** shape)), np.float64
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,22 +13,20 @@ from scipy import special
 from relfit.arrays import FloatArray, IntArray
 from relfit.families import Exponential, Weibull
 from relfit.fleet._placements import hit_probability
+from relfit.fleet.fleet_parts import FleetParts
 from relfit.system import System
 from relfit.system._common_cause import CommonCause, Racks
 from relfit.system.checked_nodes import Component
 
-if TYPE_CHECKING:
-    from relfit.fleet._fleet_model import FleetModel
-
 __all__ = ["ages_now", "system_of"]
 
 
-def system_of(model: FleetModel, nodes: IntArray, ages: FloatArray, **options: Any) -> System:
+def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: Any) -> System:
     """The nodes at these positions as a `System`.
 
     Parameters
     ----------
-    model : FleetModel
+    model : FleetParts
     nodes : ndarray of int, shape (k,)
     ages : ndarray, shape (k,)
         Hours of operation since each node's own last failure.
@@ -46,7 +44,7 @@ def system_of(model: FleetModel, nodes: IntArray, ages: FloatArray, **options: A
     )  # fmt: skip
 
 
-def ages_now(model: FleetModel) -> FloatArray:
+def ages_now(model: FleetParts) -> FloatArray:
     """Hours of operation since each node's last failure, at the end of the period; shape (nodes,).
 
     A node that was not seen to fail, and may have failed before it was watched, has the age at which its hazard is
@@ -68,13 +66,13 @@ def ages_now(model: FleetModel) -> FloatArray:
 class _Origin:
     """Where a system of a fleet has its parameters from, and how uncertain they are (`relfit.system.uncertainty`)."""
 
-    model: FleetModel
+    model: FleetParts
     nodes: IntArray
     systems: IntArray
     causes: list[tuple[str, int]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, model: FleetModel, nodes: IntArray) -> _Origin:
+    def of(cls, model: FleetParts, nodes: IntArray) -> _Origin:
         systems = np.unique(model.places.system[nodes])
         named = [(scope, int(code)) for code in systems for scope in ("group", "system")]
         return cls(model, nodes, systems, [(s, code) for s, code in named if model.rates[s].count[code]])
@@ -122,7 +120,7 @@ class _FleetSource:
         return np.stack(self.origin.parameters(rate[:, self.origin.nodes], shape), axis=-1)
 
 
-def _common(model: FleetModel, origin: _Origin) -> CommonCause | None:
+def _common(model: FleetParts, origin: _Origin) -> CommonCause | None:
     """Incidents of whole systems, and of several nodes of several racks, which need not hit the job."""
     lives, ages, hits, names = [], [], {}, []
     for i, (scope, code) in enumerate(origin.causes):
@@ -149,7 +147,7 @@ def _common(model: FleetModel, origin: _Origin) -> CommonCause | None:
     return CommonCause(tuple(parts), np.array(ages), pd.Index(names), hits)
 
 
-def _racks(model: FleetModel, nodes: IntArray) -> Racks | None:
+def _racks(model: FleetParts, nodes: IntArray) -> Racks | None:
     """Incidents of racks, as Poisson processes; nodes without a rack have none."""
     places, rates = model.places, model.rates["rack"]
     if not rates.count.any() or (places.rack[nodes] < 0).any():
@@ -157,4 +155,6 @@ def _racks(model: FleetModel, nodes: IntArray) -> Racks | None:
     used, of_node = np.unique(places.rack[nodes], return_inverse=True)
     rate = np.maximum(np.nan_to_num(rates.rate[places.system_of_rack[used]]), 1e-300)
     component = Component(Exponential.unchecked(rate), np.arange(used.size))
-    return Racks(of_node.astype(np.int64).ravel(), (component,), np.zeros(used.size), places.racks[used], model.rack_hits)
+    return Racks(
+        of_node.astype(np.int64).ravel(), (component,), np.zeros(used.size), places.racks[used], model.rack_hits
+    )

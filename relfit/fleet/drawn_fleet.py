@@ -1,0 +1,124 @@
+"""Rates, shapes and frailties as likely as a log leaves them, and what they do to a job in each draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from relfit.arrays import FloatArray
+from relfit.fleet._placements import Placements
+from relfit.fleet.fleet_parts import FleetParts
+from relfit.fleet.operating_time import SCOPES, Scope
+
+__all__ = ["DrawnFleet", "Job"]
+
+_CELLS = 20_000_000  # draws times nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Placements of a job, the number of racks, and the share of group incidents, that hit each of them."""
+
+    where: Placements
+    racks: FloatArray
+    groups: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnFleet:
+    """Rates, shapes and nodes of one system as likely as the log leaves them.
+
+    ``rate`` and ``shape`` have shape (scopes, draws), ``node`` (draws, nodes): rates per hour of operation.
+    """
+
+    system: int
+    rate: FloatArray
+    shape: FloatArray
+    node: FloatArray
+    central: bool
+
+    @classmethod
+    def centre(cls, model: FleetParts, code: int) -> DrawnFleet:
+        """The estimates, as one draw."""
+        rate = np.nan_to_num(np.stack([model.rates[name].rate[[code]] for name in SCOPES]))
+        shape = np.stack([model.renewals[name].shape[[code], 1] for name in SCOPES])
+        return cls(code, rate, shape, model.node_rates[None], True)
+
+    @classmethod
+    def of(cls, model: FleetParts, code: int, size: int, rng: np.random.Generator) -> DrawnFleet:
+        """`size` draws, fewer for very large fleets."""
+        size = max(19, min(size, _CELLS // max(model.places.system.size, 1)))
+        streams = rng.spawn(3)
+        node, own = model.drawn_nodes(size, streams[0])
+        mine = model.places.system == code
+        hours = model.by_scope["node"].hours[mine]
+        own_rate = node[:, mine] @ hours / hours.sum()
+        rate = np.stack([own_rate, *(model.rates[name].draw(size, streams[1])[:, code] for name in SCOPES[1:])])
+        for i, name in enumerate(SCOPES):
+            if not model.rates[name].count[code] and name in ("rack", "group"):
+                rate[i] = 0.0  # nothing of the kind was ever seen
+        fits = [model.renewals[name] for name in SCOPES]
+        error = np.array([np.sqrt(fit.covariance[code, 0, 0]) for fit in fits])
+        centre = np.array([np.log(fit.shape[code, 1]) for fit in fits])
+        shape = np.exp(centre[:, None] + error[:, None] * streams[2].standard_normal((len(SCOPES), size)))
+        shape[0] = own[:, code]
+        return cls(code, rate, shape, node, False)
+
+    def hazard(self, scope: str, x: float) -> FloatArray:
+        """Cumulative hazard over `x` hours from a random instant of a place that is up, shape (draws,)."""
+        i = SCOPES.index(scope)
+        return _from_a_random_instant(x, self.rate[i], self.shape[i])
+
+    def survival(self, x: float, job: Job, model: FleetParts) -> FloatArray:
+        """Probability that a job runs for `x` hours, shape (placements, draws)."""
+        node = _from_a_random_instant(x, self.node, self.shape[0][:, None])
+        spent = job.where.sums(node) + np.multiply.outer(job.racks, self.hazard("rack", x))
+        spent += np.multiply.outer(job.groups, self.hazard("group", x)) + self.hazard("system", x)
+        return np.asarray(np.exp(-spent))
+
+    def job_rate(self, job: Job, model: FleetParts) -> FloatArray:
+        """Incidents per hour that hit a job, shape (placements, draws)."""
+        rack, group, system = self.rate[1:]
+        return np.asarray(
+            job.where.sums(self.node)
+            + np.multiply.outer(job.racks, rack)
+            + np.multiply.outer(job.groups, group)
+            + system
+        )
+
+    def down_quantile(self, p: float, model: FleetParts, rng: Any) -> FloatArray:
+        """Number of nodes down at a random instant that is not exceeded with probability `p`, in each draw."""
+        generator = np.random.default_rng(rng)
+        mean = [_mean_repair(model.by_scope[name], self.system) for name in SCOPES]
+        mine = np.flatnonzero(model.places.system == self.system)
+        out = np.empty(self.rate.shape[1])
+        racks = int((model.by_scope["rack"].system == self.system).sum())
+        for d in range(out.size):
+            busy = self.node[d, mine] * mean[0]
+            number = generator.poisson(float((busy / (1.0 + busy)).sum()), 4000)
+            for i, places in ((1, racks), (2, 1)):
+                scope = model.by_scope[SCOPES[i]]
+                hit = model.nodes_hit(scope)[scope.system_of_incident == self.system]
+                if not hit.size:
+                    continue
+                going = generator.poisson(self.rate[i, d] * places * mean[i], number.size)
+                added = generator.choice(hit, int(going.sum()))
+                number = number + np.bincount(np.repeat(np.arange(number.size), going), added, number.size)
+            out[d] = np.quantile(np.minimum(number, mine.size), p, method="inverted_cdf")
+        return out
+
+
+def _mean_repair(scope: Scope, system: int) -> float:
+    hours, ended = float(scope.repairs.total_time[system]), int(scope.repairs.n_failures[system])
+    return hours / ended if ended else 0.0
+
+
+def _from_a_random_instant(x: float, rate: FloatArray, shape: FloatArray) -> FloatArray:
+    """Cumulative hazard over `x` hours of stationary Weibull renewals with this long-run rate (Cox 1962)."""
+    with np.errstate(divide="ignore", under="ignore"):
+        return np.asarray(
+            -np.log(special.gammaincc(1.0 / shape, (x * rate * special.gamma(1.0 + 1.0 / shape)) ** shape)), np.float64
+        )

@@ -1,0 +1,132 @@
+"""What a log implies about a fleet, as data: incidents by scope with rates, ageing and the spread of nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.errors import ArgumentError
+from relfit.fleet._chosen_period import ChosenPeriod
+from relfit.fleet._placements import hit_probability
+from relfit.fleet.operating_time import Places, Scope
+from relfit.fleet.scope_rates import ScopeRates
+from relfit.screening import Incidents
+from relfit.screening.frailty import RenewalModels
+
+__all__ = ["FleetParts"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FleetParts:
+    """Incidents of a fleet by scope.
+
+    Attributes
+    ----------
+    period : ChosenPeriod
+        The part of the log that it rests on.
+    found : Incidents
+    places : Places
+        Nodes, racks and systems.
+    by_scope : dict of str to Scope
+        ``node``, ``rack``, ``group`` (several nodes of several racks), ``system``.
+    renewals : dict of str to RenewalModels
+        One group per system.
+    rates : dict of str to ScopeRates
+    level : float
+    """
+
+    period: ChosenPeriod
+    found: Incidents
+    places: Places
+    by_scope: dict[str, Scope]
+    renewals: dict[str, RenewalModels]
+    rates: dict[str, ScopeRates]
+    level: float
+
+    @property
+    def hours(self) -> float:
+        """Length of the period."""
+        return float(self.period.log.window.hours)
+
+    def label(self, scope: str) -> str:
+        """What a scope is called in the log."""
+        return self.found.group if scope == "rack" and self.found.group is not None else scope
+
+    @property
+    def up_now(self) -> BoolArray:
+        """Which nodes were watched until the end of the period and not down then, shape (nodes,)."""
+        watched = self.places.watched
+        end = self.period.log.window.end.as_unit("ns").value
+        up = watched.left >= end
+        up[watched.code[watched.end_cut]] = False
+        return np.asarray(up)
+
+    def nodes_hit(self, scope: Scope) -> IntArray:
+        """Nodes that each incident hit, shape (incidents,)."""
+        hit = np.bincount(scope.incident_of, minlength=scope.system_of_incident.size)
+        whole = np.bincount(self.places.system, minlength=len(self.places.systems))
+        return np.where(hit > 0, hit, whole[scope.system_of_incident])
+
+    @cached_property
+    def rack_hits(self) -> FloatArray:
+        """Probability that an incident of a rack hits a job with n of its nodes, n = 0, 1, ..."""
+        scope, sizes = self.by_scope["rack"], self.places.rack_sizes
+        first = np.unique(scope.incident_of, return_index=True)[1]
+        of = sizes[self.places.rack[scope.node_of[first]]]
+        return hit_probability(self.nodes_hit(scope), of, int(sizes.max(initial=0)))
+
+    @cached_property
+    def node_multipliers(self) -> FloatArray:
+        """Failure rate of each node as a multiple of its system's mean, given what it has been through; (nodes,)."""
+        return self._normalised(self.renewals["node"].rates()[None])[0]
+
+    @property
+    def node_rates(self) -> FloatArray:
+        """Failures per hour of operation of each node by itself, given what it has been through, shape (nodes,)."""
+        return np.nan_to_num(self.rates["node"].rate)[self.places.system] * self.node_multipliers
+
+    def drawn_nodes(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Random rates of the nodes, shape (size, nodes), and shapes of their systems, (size, systems)."""
+        streams = rng.spawn(3)
+        fits = self.renewals["node"]
+        rate = self.rates["node"].draw(size, streams[0])
+        error = np.sqrt(fits.covariance[:, 0, 0])
+        shape = np.exp(np.log(fits.shape[:, 1]) + error * streams[1].standard_normal((size, error.size)))
+        finite = np.isfinite(fits.posterior[:, 0])
+        a, b = (np.where(finite, values, 1.0) for values in fits.posterior.T)
+        system = self.places.system
+        multiplier = np.ones((size, a.size))
+        if finite.any():
+            frailty = np.where(finite, streams[2].gamma(a, size=(size, a.size)) / b, 1.0)
+            multiplier = self._normalised(frailty ** (1.0 / shape[:, system]))
+        return rate[:, system] * multiplier, shape
+
+    def _normalised(self, rates: FloatArray) -> FloatArray:
+        """Rates of nodes, shape (draws, nodes), relative to the mean over the hours of their system."""
+        hours, system = self.by_scope["node"].hours, self.places.system
+        size = len(self.places.systems)
+        total = np.bincount(system, hours, size)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.stack([np.bincount(system, row * hours, size) for row in rates]) / total
+            return np.nan_to_num(rates / means[:, system], nan=1.0, posinf=1.0)
+
+    def positions(self, nodes: Any) -> IntArray:
+        """Positions of nodes by their labels: (system, node), or the node alone where that is unique."""
+        labels = self.places.nodes
+        short = labels.get_level_values(-1)
+        wanted = [nodes] if isinstance(nodes, (str, tuple)) else list(nodes)
+        keys = [tuple(key) if isinstance(key, (tuple, list)) else key for key in wanted]
+        index = labels if keys and isinstance(keys[0], tuple) else short.astype(str)
+        if index is not labels:
+            keys = [str(key) for key in keys]
+            if not index.is_unique:
+                raise ArgumentError("a node's name is not unique in this log", remedy="give (system, node)")
+        at = index.get_indexer(pd.Index(keys) if index is not labels else pd.MultiIndex.from_tuples(keys))
+        if not at.size or (at < 0).any():
+            raise ArgumentError(f"no node {keys[int(np.argmin(at))] if keys else ''!r} in this log")
+        return np.asarray(at, dtype=np.int64)
