@@ -11,12 +11,12 @@ import pandas as pd
 from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
-from relfit.families import Exponential, Weibull
+from relfit.families import Exponential, Family, Weibull
 from relfit.fleet._placements import hit_probability
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.system import System
 from relfit.system._common_cause import CommonCause, Racks
-from relfit.system.checked_nodes import Component
+from relfit.system.checked_nodes import Component, components_of
 
 __all__ = ["ages_now", "system_of"]
 
@@ -122,29 +122,24 @@ class _FleetSource:
 
 def _common(model: FleetParts, origin: _Origin) -> CommonCause | None:
     """Incidents of whole systems, and of several nodes of several racks, which need not hit the job."""
-    lives, ages, hits, names = [], [], {}, []
+    if not origin.causes:
+        return None
+    lives: list[Family] = []
+    ages, hits, names = [], {}, []
     for i, (scope, code) in enumerate(origin.causes):
-        rate, shape = float(model.rates[scope].rate[code]), float(model.renewals[scope].shape[code, 1])
+        rate, shape = model.rates[scope].rate[code], model.renewals[scope].shape[code, 1]
         of_scope = model.by_scope[scope]
-        age = float(of_scope.age[code])
         if scope == "system":
-            lives.append(Weibull(shape, 1.0 / (rate * special.gamma(1.0 + 1.0 / shape))))
+            lives.append(Weibull.unchecked(shape, 1.0 / (rate * special.gamma(1.0 + 1.0 / shape))))
         else:
-            lives.append(Exponential(rate))
+            lives.append(Exponential.unchecked(rate))
             nodes = int((model.places.system == code).sum())
             hit = model.nodes_hit(of_scope)[of_scope.system_of_incident == code]
             hits[i] = hit_probability(hit, np.full(hit.size, nodes), nodes)
-        ages.append(age if scope == "system" else 0.0)
+        ages.append(float(of_scope.age[code]) if scope == "system" else 0.0)
         names.append(f"{scope} {model.places.systems[code]}" if origin.systems.size > 1 else scope)
-    if not lives:
-        return None
-    parts = []
-    for kind in (Weibull, Exponential):
-        at = np.array([i for i, life in enumerate(lives) if isinstance(life, kind)], dtype=np.int64)
-        if at.size:
-            values = [np.array([float(getattr(lives[i], n)) for i in at]) for n in kind.parameter_names()]
-            parts.append(Component(kind.unchecked(*values), at))
-    return CommonCause(tuple(parts), np.array(ages), pd.Index(names), hits)
+    labels = pd.Index(names)
+    return CommonCause(components_of(lives, len(lives), labels, "cause"), np.array(ages), labels, hits)
 
 
 def _racks(model: FleetParts, nodes: IntArray) -> Racks | None:

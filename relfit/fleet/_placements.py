@@ -36,7 +36,7 @@ class Placements:
 
     def sums(self, by_node: FloatArray) -> FloatArray:
         """Sum over the nodes of each placement, shape (placements, draws), from (draws, nodes)."""
-        return np.asarray(self.members @ by_node.T)
+        return np.asarray(self.members @ by_node.T, np.float64)
 
     def racks_hit(self, places: Places, table: FloatArray) -> FloatArray:
         """Expected number of racks whose incident hits the job, of one incident in each rack; shape (placements,)."""
@@ -45,12 +45,12 @@ class Placements:
         in_rack = sparse.csr_array((np.ones(inside.size), (inside, places.rack[inside])), shape=shape)
         counts = sparse.csr_array(self.members @ in_rack)
         counts.data = table[counts.data.astype(np.int64)]
-        return np.asarray(counts.sum(axis=1)).ravel()
+        return np.asarray(counts.sum(axis=1), np.float64).ravel()
 
     def share_hit(self, incidents: Any) -> FloatArray:
         """Share of incidents, of shape (incidents, nodes), that hit a node of each placement; shape (placements,)."""
         both = sparse.csr_array(self.members @ incidents.T)
-        return np.asarray(np.diff(both.indptr) / max(incidents.shape[0], 1))
+        return np.asarray(np.diff(both.indptr) / max(incidents.shape[0], 1), np.float64)
 
 
 def placements(places: Places, candidates: IntArray, size: int, kind: str, rng: np.random.Generator) -> Placements:

@@ -126,7 +126,9 @@ class FleetParts:
             keys = [str(key) for key in keys]
             if not index.is_unique:
                 raise ArgumentError("a node's name is not unique in this log", remedy="give (system, node)")
-        at = index.get_indexer(pd.Index(keys) if index is not labels else pd.MultiIndex.from_tuples(keys))
+        at = index.get_indexer(
+            pd.Index(keys) if index is not labels else pd.MultiIndex.from_tuples([tuple(key) for key in keys])
+        )
         if not at.size or (at < 0).any():
             raise ArgumentError(f"no node {keys[int(np.argmin(at))] if keys else ''!r} in this log")
         return np.asarray(at, dtype=np.int64)

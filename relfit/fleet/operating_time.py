@@ -313,5 +313,9 @@ def _spans(
     unseen = np.zeros(size, np.bool_)
     unseen[of[went_on[tail]]] = stationary[went_on[tail]]
     return _Spans(
-        lives, np.bincount(code[failure], minlength=size).astype(np.int64), np.bincount(place, up, size), age, unseen
+        lives,
+        np.bincount(code[failure], minlength=size).astype(np.int64),
+        np.bincount(place, up, size).astype(np.float64),
+        age,
+        unseen,
     )

@@ -1,4 +1,4 @@
-"""Ageing told from unequal nodes: Weibull renewals of equal nodes, of a spread of rates (gamma frailty), of two classes.
+"""Ageing told from unequal nodes: Weibull renewals of equal nodes, of a spread of rates (frailty), of two classes.
 
 Nodes of unequal rates, pooled, look like nodes whose failure rate falls with age (Proschan 1963). A frailty multiplies
 the hazard of all lives of a node, the shape belongs to each life, so that lives of many nodes tell the two apart.
@@ -296,7 +296,7 @@ class _Lives:
         return out.reshape(*values.shape[:-1], self.n_groups)
 
     def hazards(self, shape: FloatArray) -> FloatArray:
-        """Sum of ``time**shape - entry**shape`` over the lives of each node; shape (trials, groups) to (trials, nodes)."""
+        """Sum of ``time**shape - entry**shape`` over each node's lives; shape (trials, groups) to (trials, nodes)."""
         several, which = np.unique(shape, axis=0, return_inverse=True)
         out = np.empty((several.shape[0], self.code.size))
         _power_sums(self.time, self.entry, self.offsets, self.code, np.ascontiguousarray(several), out)
@@ -411,7 +411,7 @@ class _Objective:
 def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
     """The maximum in every group; not found in those that are not usable. Free scales are in hours."""
     size, k = data.n_groups, _FREE[name]
-    starts = {
+    starts: dict[str, list[tuple[float, ...]]] = {
         "equal": [()],
         "spread": [(np.log(0.3),)],
         "classes": [(special.logit(p), np.log(r - 1.0)) for p, r in _STARTS],
