@@ -91,8 +91,8 @@ def maximum_likelihood(
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
     """Status of every group before any search, shape (groups,).
 
-    A family of two or more parameters has no estimate where one failure time agrees with all lives of a group, since
-    the likelihood then grows without bound, or to its limit, as the spread vanishes. A life that ended, or is known to
+    A family of two or more parameters is not fitted to fewer failures than it has parameters. It has no estimate where
+    one failure time agrees with all lives of a group, since the likelihood then grows without bound, or to its limit, as the spread vanishes. A life that ended, or is known to
     have lasted, just as long as its entry agrees with every earlier failure time, since the hazard there grows without
     bound too; so does one that ended at its exit with every later one. A stationary life, whose density is bounded,
     agrees with every failure time that is not before its end.
@@ -114,6 +114,7 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
             late = np.where(lives.stationary, np.inf, late)
         latest = _by_group(np.maximum, np.where(counted, early, -np.inf), starts, sizes, -np.inf)
         first = _by_group(np.minimum, np.where(counted, late, np.inf), starts, sizes, np.inf)
+        codes[failures < count] = status.FEW
         alike = (latest <= first) & (first < np.inf)
         codes[alike] = status.NO_VARIANCE
         codes[alike & (failures == 1)] = status.TOO_FEW

@@ -5,35 +5,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray
+from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ArgumentError
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.results import key_columns
 
-__all__ = ["compare", "describe", "ranking", "weights"]
+__all__ = ["comparable", "compare", "describe", "ranking", "weights"]
 
 
 _AS_GOOD_AICC = 2.0
 
 
-def _criteria(results: Sequence[FamilyEstimates], by: str) -> FloatArray:
-    """Values of a criterion that is better the lower it is, shape (groups, families)."""
+def comparable(results: Mapping[str, FamilyEstimates]) -> BoolArray:
+    """Groups that tell families apart at all, shape (groups,).
+
+    Two families at least could be fitted, and there are two failures more than any family has parameters: below that
+    the small-sample term of AICc leaves the smallest family alone, which is no evidence for it.
+    """
+    every = list(results.values())
+    most = max(result.parameter_array.shape[1] for result in every)
+    fitted = np.stack([result.ok for result in every]).sum(axis=0)
+    return np.asarray((every[0].lives.n_failures > most + 1) & (fitted >= min(2, len(every))))
+
+
+def _criteria(results: Mapping[str, FamilyEstimates], by: str) -> FloatArray:
+    """Values of a criterion that is better the lower it is, shape (groups, families); NaN where nothing is compared."""
     if by not in ("aicc", "aic", "bic"):
         raise ArgumentError(f"no criterion {by!r}", remedy="use aicc, aic or bic")
-    return np.stack([np.asarray(getattr(result, by)) for result in results], axis=1)
+    values = np.stack([np.asarray(getattr(result, by)) for result in results.values()], axis=1)
+    return np.where(comparable(results)[:, None], values, np.nan)
 
 
 def compare(results: Mapping[str, FamilyEstimates], distance: FloatArray, p: FloatArray, alpha: float) -> pd.DataFrame:
     """Counts by family, from K-S distances and their textbook p-values, shape (families, groups)."""
     if not 0.0 <= alpha < 1.0:
         raise ArgumentError(f"alpha {alpha} is not between 0 and 1")
-    aicc = _criteria(list(results.values()), "aicc").T
-    has_p, has_aicc = np.isfinite(p), np.isfinite(aicc)
+    aicc = _criteria(results, "aicc").T
+    compared = comparable(results)
+    has_p, has_aicc = np.isfinite(p) & compared, np.isfinite(aicc)
     # the highest p-value is that of the smallest distance, which neither vanishes nor ties as p-values do
     nearest = np.min(np.where(has_p, distance, np.inf), axis=0, initial=np.inf)
     lowest = np.min(np.where(has_aicc, aicc, np.inf), axis=0, initial=np.inf)
@@ -41,15 +55,16 @@ def compare(results: Mapping[str, FamilyEstimates], distance: FloatArray, p: Flo
     with np.errstate(invalid="ignore"):
         good_p = has_p & (best_p | (p > alpha))
         good_aicc = has_aicc & (aicc - lowest <= _AS_GOOD_AICC)
-    by_p, by_aicc = int(has_p.any(axis=0).sum()), int(has_aicc.any(axis=0).sum())
+    count = int(compared.sum())
     counts = {
         "fitted": np.stack([result.ok for result in results.values()]).sum(axis=1),
+        "compared": np.full(len(results), count),
         "best_by_p": best_p.sum(axis=1),
         "as_good_by_p": good_p.sum(axis=1),
-        "as_good_by_p_percent": 100.0 * good_p.sum(axis=1) / max(by_p, 1),
+        "as_good_by_p_percent": 100.0 * good_p.sum(axis=1) / max(count, 1),
         "best_by_aicc": (has_aicc & (aicc == lowest)).sum(axis=1),
         "as_good_by_aicc": good_aicc.sum(axis=1),
-        "as_good_by_aicc_percent": 100.0 * good_aicc.sum(axis=1) / max(by_aicc, 1),
+        "as_good_by_aicc_percent": 100.0 * good_aicc.sum(axis=1) / max(count, 1),
     }
     return pd.DataFrame(counts, index=pd.Index(list(results), name="family"))
 
@@ -63,7 +78,7 @@ def describe(fit: FamilyEstimates) -> pd.DataFrame:
 
 def weights(results: Mapping[str, FamilyEstimates], groups: pd.Index, by: str = "aicc") -> pd.DataFrame:
     """Weight of each family in each group."""
-    values = _criteria(list(results.values()), by)
+    values = _criteria(results, by)
     usable = np.isfinite(values)
     lowest = np.min(np.where(usable, values, np.inf), axis=1, initial=np.inf, keepdims=True)
     with np.errstate(invalid="ignore"):
@@ -77,7 +92,7 @@ def ranking(results: Mapping[str, FamilyEstimates], groups: pd.Index, by: str = 
     """Families of each group from best to worst."""
     count = len(results)
     share = weights(results, groups, by).to_numpy()
-    values = _criteria(list(results.values()), by)
+    values = _criteria(results, by)
     order = np.argsort(np.where(np.isfinite(values), values, np.inf), axis=1, kind="stable")
     rows = np.arange(len(groups))[:, None]
     ranked = values[rows, order]

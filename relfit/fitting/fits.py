@@ -68,9 +68,11 @@ class Fits(Result):
         """Families, groups, durations, and how often each family is the best."""
         best = self.best().value_counts()
         counts = ", ".join(f"{name} {int(best.get(name, 0))}" for name in self.families)
+        few = int((~comparison.comparable(self.results)).sum())
         return (
             f"{len(self.families)} families ({', '.join(self.families)}) of {len(self)} groups, "
             f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
+            + (f", {few} with too few failures to compare" if few else "")
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -112,9 +114,10 @@ class Fits(Result):
         Returns
         -------
         pandas.DataFrame
-            Indexed by family: ``fitted`` groups; ``best_by_p`` (highest textbook K-S p-value), ``as_good_by_p`` and its
-            share in percent of the groups that any family could be fitted to; ``best_by_aicc`` and ``as_good_by_aicc``
-            (within 2 of the lowest) with its share of the groups where AICc exists.
+            Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all families: those with two failures
+            more than the largest family has parameters, and two families fitted; of these ``best_by_p`` (highest
+            textbook K-S p-value), ``as_good_by_p`` and its share in percent; ``best_by_aicc``, ``as_good_by_aicc``
+            (within 2 of the lowest) and its share.
         """
         distance = np.stack([result.ks for result in self.results.values()])
         p = np.stack([result.ks_p_textbook for result in self.results.values()])
@@ -131,7 +134,7 @@ class Fits(Result):
         return comparison.describe(self[family])
 
     def best(self, by: str = "aicc") -> pd.Series:
-        """Name of the best family of each group; missing where none could be compared.
+        """Name of the best family of each group; missing where there are too few failures to compare (`compare`).
 
         Parameters
         ----------
@@ -142,7 +145,7 @@ class Fits(Result):
             raise ArgumentError(f"cannot choose by {by!r}", remedy="use aicc, aic, bic, ks_p_textbook or loglik")
         sign = 1.0 if by in ("ks_p_textbook", "loglik") else -1.0
         values = np.stack([sign * getattr(result, by) for result in self.results.values()])
-        values = np.where(np.isfinite(values), values, -np.inf)
+        values = np.where(np.isfinite(values) & comparison.comparable(self.results), values, -np.inf)
         names = np.array(self.families, dtype=object)[values.argmax(axis=0)]
         names[~np.isfinite(values).any(axis=0)] = None
         return pd.Series(names, index=self.groups, name=f"best_by_{by}", dtype=object)

@@ -28,7 +28,7 @@ SOURCES = {
     "table": "simulated null distribution for this number of durations",
     "bootstrap": "replicates drawn from the fit, censored alike and fitted again",
     "not computed": "needs a bootstrap; ask for one with goodness(n_resamples=999)",
-    "not defined": "no fit, too few failures for the test, or durations in intervals",
+    "not defined": "no fit, too few failures for the test, durations in intervals, or (ad) a duration of zero",
 }
 _AUTO_REPLICATES = (199, 1800)
 _GO_ON = 0.1  # p-value after the first replicates up to which more are drawn
@@ -88,15 +88,21 @@ def distances_of(
     ordered: SortedLives | None = None,
     workers: int | None = None,
 ) -> FloatArray:
-    """Distances of the fitted distributions, columns as `relfit.goodness.STATISTICS`; NaN where not defined."""
+    """Distances of the fitted distributions, columns as `relfit.goodness.STATISTICS`; NaN where not defined.
+
+    Anderson-Darling's is not where a duration is zero: it would be infinite under any continuous distribution.
+    """
     if lives.upper is not None:
         return np.full((lives.n_groups, len(STATISTICS)), np.nan)
     if lives.plain and family.name in CORE:
         if ordered is None:
             ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
-        return distances(family.name, parameters, fitted, ordered, workers)
-    hazards = spent_hazards(family, parameters, lives)
-    return distances_of_hazards(hazards, lives.observed, lives.weights, lives.offsets, fitted, workers)
+        found = distances(family.name, parameters, fitted, ordered, workers)
+    else:
+        hazards = spent_hazards(family, parameters, lives)
+        found = distances_of_hazards(hazards, lives.observed, lives.weights, lives.offsets, fitted, workers)
+    found[lives.n_zeros > 0, STATISTICS.index("ad")] = np.nan
+    return found
 
 
 def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData) -> FloatArray:

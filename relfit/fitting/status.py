@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 __all__ = [
     "ALL_CENSORED",
+    "FEW",
     "MEANING",
     "NOT_APPLICABLE",
     "NOT_CONVERGED",
@@ -26,15 +27,17 @@ ZEROS = 4
 NOT_CONVERGED = 5
 NO_MAXIMUM = 6
 NOT_APPLICABLE = 7
+FEW = 8
 
 _WORDS = np.array(
-    ["ok", "too_few", "all_censored", "no_variance", "zeros", "not_converged", "no_maximum", "not_applicable"],
+    ["ok", "too_few", "all_censored", "no_variance", "zeros", "not_converged", "no_maximum", "not_applicable", "few"],
     dtype=object,
 )
 
 MEANING = {
     "ok": "the likelihood has a maximum and it was found",
     "too_few": "no life at all, or a single failure with no longer life, for a family of two parameters",
+    "few": "fewer failures than parameters, among longer lives: one failure time cannot tell a shape from a scale",
     "all_censored": "no failure was observed",
     "no_variance": "one failure time agrees with all lives, so the likelihood rises without end as the spread vanishes",
     "zeros": "a failure time of zero has no density under this family",

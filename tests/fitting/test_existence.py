@@ -22,7 +22,7 @@ TWO_PARAMETERS = ("weibull", "gamma", "lognormal")
         ([10.0], [], "ok", "too_few"),
         ([10.0], [10.0], "ok", "too_few"),
         ([10.0], [3.0], "ok", "too_few"),
-        ([10.0], [11.0], "ok", "ok"),
+        ([10.0], [11.0], "ok", "few"),
         ([24.0] * 5, [], "ok", "no_variance"),
         ([24.0] * 5, [24.0, 3.0], "ok", "no_variance"),
         ([24.0] * 5, [25.0], "ok", "ok"),

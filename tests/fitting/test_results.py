@@ -53,13 +53,17 @@ def test_compare_counts_by_hand(fits):
     table = fits.compare()
     p = np.array([fits[f].ks_p_textbook for f in fits.families])
     aicc = np.array([fits[f].aicc for f in fits.families])
+    compared = 0
     best = [0, 0, 0, 0]
     good = [0, 0, 0, 0]
     lowest = [0, 0, 0, 0]
     near = [0, 0, 0, 0]
     for group in range(40):
-        if np.isnan(p[:, group]).all():
+        # two failures more than the two parameters of the larger families, and something to compare
+        if fits.lives.n_failures[group] < 4 or (~np.isnan(p[:, group])).sum() < 2:
+            assert fits.best().iloc[group] is None
             continue
+        compared += 1
         for family in range(4):
             if p[family, group] == np.nanmax(p[:, group]):
                 best[family] += 1
@@ -72,7 +76,33 @@ def test_compare_counts_by_hand(fits):
     assert table["best_by_aicc"].tolist() == lowest
     assert table["as_good_by_aicc"].tolist() == near
     assert table["fitted"].tolist() == [39, 38, 38, 38]
-    assert table["as_good_by_p_percent"].tolist() == pytest.approx([100 * g / 39 for g in good])
+    assert table["as_good_by_p_percent"].tolist() == pytest.approx([100 * g / compared for g in good])
+    assert table["compared"].tolist() == [compared] * 4
+
+
+def test_too_few_failures_are_no_evidence_for_the_exponential() -> None:
+    """Three failures leave AICc finite for one parameter alone; one failure among longer lives fits no shape."""
+    rng = np.random.default_rng(4)
+    shape_2 = {f"n{i}": rng.weibull(2.0, 3) for i in range(50)}
+    found = rf.fit(rf.LifeData.from_groups(shape_2))
+    assert found["weibull"].ok.all()
+    assert np.isfinite(found["exponential"].aicc).all()
+    assert found.compare()[["compared", "best_by_aicc", "best_by_p"]].to_numpy().sum() == 0
+    assert found.best().isna().all()
+    assert found.weights().isna().all(axis=None)
+    assert "50 with too few failures to compare" in repr(found)
+    one = rf.fit(rf.LifeData.from_groups({"a": [5.0, 9.0], "b": [1.0, 2.0, 5.0, 8.0]}, {"a": [1, 0], "b": [1] * 4}))
+    assert one["weibull"].status.tolist() == ["few", "ok"]
+    assert one.describe()["shape"].loc["groups"] == 1
+    assert one.compare()["compared"].tolist() == [1] * 4
+
+
+def test_a_duration_of_zero_has_no_anderson_darling() -> None:
+    found = rf.fit([0.0, *np.random.default_rng(1).exponential(100.0, 30)], "exponential")["exponential"].tests
+    place = found.tests.index("ad")
+    assert np.isnan(found.p[0, place])
+    assert found.source[0, place] == "not defined"
+    assert found.p[0, found.tests.index("ks")] > 0.01
 
 
 def test_describe_is_table_3_5(fits):
