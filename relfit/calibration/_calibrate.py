@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import share
+from relfit.arrays import IntArray
 from relfit.calibration.fitted_families import fitted_family
 from relfit.calibration.parameter_values import Duration, Ratio, Share
 from relfit.calibration.rates import Rates, rates_of_durations, rates_of_log
+from relfit.calibration.repair_scopes import repair_of_an_outage, repairs_by_scope
 from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents
 from relfit.calibration.schema import (
     BadNodes,
@@ -188,6 +190,7 @@ class _Work:
     outages: LifeData | None = None
     repairs: LifeData | None = None
     incidents: Incidents | None = None
+    outage_incident: IntArray | None = None
 
     def take_period(self, period: str | tuple[Any, Any], rng: np.random.Generator) -> None:
         """Choose the part of the log."""
@@ -219,8 +222,8 @@ class _Work:
         """Incidents, outages by node, and one repair for each incident."""
         self.incidents = incidents(self.part, window, group=group, level=self.level)
         repairs = times_to_repair(self.part)
-        self.outages = repairs.lives
-        self.repairs = repairs_of_incidents(self.outages, self.incidents.incident[repairs.begun])
+        self.outages, self.outage_incident = repairs.lives, self.incidents.incident[repairs.begun]
+        self.repairs = repairs_of_incidents(self.outages, self.outage_incident)
 
     def mtbf(self, exposure: str, undated: bool) -> Rates:
         """Mean times between failures by scope."""
@@ -246,6 +249,9 @@ class _Work:
         if mean:
             found["mean"], check = mean_of_repairs(self.repairs, self.level)
             self.checks += [] if check is None else [check]
+            if self.incidents is not None and self.outages is not None and self.outage_incident is not None:
+                found |= repairs_by_scope(self.part, self.incidents, self.level)
+                found["outage"] = repair_of_an_outage(self.outages, self.outage_incident, self.level)
         if kinds:
             parts, absent = kinds_of_repairs(self.repairs, self.level)
             found |= parts

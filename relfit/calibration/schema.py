@@ -65,9 +65,14 @@ class Mtbf(Model):
 
 
 class Mttr(Model):
-    """Mean times to repair: of all repairs, and of the quick (automatic) and the slow (manual) ones."""
+    """Mean times to repair: of all repairs, by what failed, and of the quick (automatic) and the slow (manual) ones."""
 
     mean: Duration | None = Field(None, description="of all repairs together")
+    node: Duration | None = Field(None, description="of incidents that hit one node alone, until it is over")
+    rack: Duration | None = Field(None, description="of incidents of one rack, until the last node is back")
+    group: Duration | None = Field(None, description="of incidents of several nodes elsewhere, until the last is back")
+    system: Duration | None = Field(None, description="of incidents of a whole system, until the last node is back")
+    outage: Duration | None = Field(None, description="of one node, over all its outages, whatever the scope")
     quick: Duration | None = Field(None, description="mean of quick repairs, such as a reboot")
     slow: Duration | None = Field(None, description="mean of slow repairs, such as an exchange by hand")
     share_quick: Share | None = Field(None, description="share of repairs that are quick")
@@ -81,7 +86,9 @@ class Mttr(Model):
     def _short(cls, data: Any) -> Any:
         if isinstance(data, Mapping) and not _OF_A_DURATION.isdisjoint(data):
             return {"mean": data}
-        return data if isinstance(data, (Mapping, Mttr)) else {"mean": data}
+        if isinstance(data, Mapping):
+            return {_SCOPE_NAMES.get(key, key): value for key, value in data.items()}
+        return data if isinstance(data, Mttr) else {"mean": data}
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

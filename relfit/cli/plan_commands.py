@@ -45,7 +45,10 @@ class Failing:
     events: Annotated[float | None, opt.option("N", "Failures behind --mtbf, for limits of everything.")] = None
     save: Annotated[str | None, opt.option("TIME", "Time to save a checkpoint (required).")] = None
     restore: Annotated[str, opt.option("TIME", "Time to restore one.")] = "0h"
-    restart: Annotated[str, opt.option("TIME", "From a failure to the start of the restore.")] = "0h"
+    restart: Annotated[str, opt.option("TIME", "From a failure, or its repair, to the start of the restore.")] = "0h"
+    repair: Annotated[
+        str | None, opt.option("TIME", "Time to repair that a job waits for; PARAMS' own if left out; 0h with spares.")
+    ] = None
 
     def source(self) -> Any:
         """The parameters, or the mean time between failures."""
@@ -66,6 +69,11 @@ class Failing:
     def costs(self) -> tuple[str, str, str]:
         """Save, restore and restart."""
         return needed("--save", self.save), self.restore, self.restart
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """Arguments of the planners."""
+        return {"nodes": self.nodes, "events": self.events, "repair": self.repair}
 
 
 def needed(option: str, value: str | None) -> str:
@@ -89,7 +97,9 @@ def checkpoint(
     by_family: Annotated[
         bool, opt.flag("--by-family", "Plan with the distribution in PARAMS instead of its rates.")
     ] = False,
-    age: Annotated[str, opt.option("TIME", "Age of the nodes at every restart, with --by-family.")] = "0h",
+    age: Annotated[
+        str | None, opt.option("TIME", "Age of all nodes at every restart; they go on ageing if left out.")
+    ] = None,
     work: Annotated[str | None, opt.option("TIME", "Work of the job, for its expected time.")] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of the waste.")] = "mean",
 ) -> None:
@@ -99,17 +109,13 @@ def checkpoint(
     """
     output.check_output(to)
     save, restore, restart = failing.costs
-    source, more = failing.source(), {"nodes": failing.nodes, "events": failing.events, **draws.common}
+    source, more = failing.source(), {**failing.common, **draws.common}
     notes = _notes(source)
     if shape is not None:
-        source = _weibull(source, failing, shape)
-        more |= {"nodes": None, "events": None, "schedule": True}
+        source, wait = _weibull(source, failing, shape)
+        more |= {"nodes": None, "events": None, "repair": wait, "schedule": True}
     if by_family:
         more |= {"by_family": True, "ages": age, "schedule": True}
-        notes += (
-            f"All nodes are taken to be {age} old at every restart, though only the one that failed is new; rates "
-            "(without --by-family) are right in the long run.",
-        )
     exposed = () if unexposed else ("save", "restore")
     plan = rf.planning.plan_checkpoints(
         source, rf.jobs.Checkpoint(checkpoint_every, save, restore, exposed, slowed), restart, global_save=global_save,
@@ -136,16 +142,17 @@ def migration(
     draws: Draws,
     to: opt.Output,
     migration: Annotated[str | None, opt.option("TIME", "Time to migrate (required).")] = None,
-    recall: Annotated[float, opt.option("P", "Share of the failures that are predicted.")] = 1.0,
-    precision: Annotated[float, opt.option("P", "Share of the predictions that are true.")] = 1.0,
+    recall: Annotated[float | None, opt.option("P", "Share of the failures that are predicted.")] = None,
+    precision: Annotated[float | None, opt.option("P", "Share of the predictions that are true.")] = None,
     lead: Annotated[str | None, opt.option("TIME", "How long before the failure the prediction comes.")] = None,
     risk: Annotated[float, opt.option("P", "Probability to be short of a spare node.")] = 1e-4,
     spares: Annotated[int | None, opt.option("N", "So many spares instead.")] = None,
     sequential: Annotated[bool, opt.flag("--sequential", "Every node has a job of its own.")] = False,
     share_sequential: Annotated[float, opt.option("P", "Share of the jobs that have one node.")] = 0.25,
 ) -> None:
-    """Whether migration on predictions pays.
+    """Whether migration on predictions pays, or how good they must be.
 
+    Without --recall and --precision it says from which quality of the predictions on migration pays.
     --out writes one row per size of job.
     """
     output.check_output(to)
@@ -155,7 +162,7 @@ def migration(
     plan = rf.planning.plan_migration(
         source, rf.jobs.Checkpoint(save=save, restore=restore), move, restart, recall=recall, precision=precision,
         lead=lead, risk=risk, spares=spares, sequential=sequential, share_sequential=share_sequential,
-        nodes=failing.nodes, events=failing.events, **draws.common,
+        **failing.common, **draws.common,
     )  # fmt: skip
 
     def strategies(ax: Any = None) -> Any:
@@ -166,7 +173,9 @@ def migration(
         compared = rf.planning.compare_strategies(sizes, means, save, restore, restart, move, plan.predictor, risk=risk)
         return rf.plot(compared, ax)
 
-    pictures: list[Picture] = [("yield", partial(rf.plot, plan)), ("strategies", strategies)]
+    pictures: list[Picture] = [("yield", partial(rf.plot, plan))]
+    if plan.predictor is not None:
+        pictures.append(("strategies", strategies))
     _show(plan, "By size of job", pictures, to, _notes(source))
 
 
@@ -185,8 +194,7 @@ def replication(
     source, (save, restore, restart) = failing.source(), failing.costs
     plan = rf.planning.plan_replication(
         source, rf.jobs.Checkpoint(save=save, restore=restore), restart, most_replicas=replicas, overhead=overhead,
-        nodes=failing.nodes, events=failing.events,
-        **draws.common,
+        **failing.common, **draws.common,
     )  # fmt: skip
     _show(plan, "Strategies", [("yield", partial(rf.plot, plan))], to, _notes(source))
 
@@ -199,8 +207,8 @@ def _notes(source: Any) -> tuple[str, ...]:
     return notes
 
 
-def _weibull(source: Any, failing: Failing, shape: float) -> Any:
-    """Times between failures of the job with the mean of its exponential ones."""
+def _weibull(source: Any, failing: Failing, shape: float) -> tuple[Any, float]:
+    """Times between failures of the job with the mean of its exponential ones, and the repair that it waits for."""
     import numpy as np
     from scipy.special import gamma
 
@@ -210,9 +218,9 @@ def _weibull(source: Any, failing: Failing, shape: float) -> Any:
         raise ArgumentError("--events does not go with --shape", remedy="leave one of them out")
     if not 0.0 < shape < float("inf"):
         raise ArgumentError(f"--shape {shape:g} is not above zero", remedy="give 0.7 or the like")
-    mean = rate_of_job(source, failing.nodes, n_draws=2, rng=0).mtbf
-    scale = mean / gamma(1.0 + 1.0 / shape)
-    return rf.families.Weibull(np.array(shape), np.array(scale))
+    rate = rate_of_job(source, failing.nodes, repair=failing.repair, n_draws=2, rng=0)
+    scale = float(rate.mtbf) / gamma(1.0 + 1.0 / shape)
+    return rf.families.Weibull(np.array(shape), np.array(scale)), float(rate.repair)
 
 
 def _show(plan: Any, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...]) -> None:
@@ -222,6 +230,7 @@ def _show(plan: Any, title: str, pictures: list[Picture], to: opt.Output, notes:
         output.print_json({**plan.to_dict(), "warnings": notes})
         return
     output.print_lines([f"Planned with {plan.source}.", "", *plan.findings, "", title, *output.table(table)])
+    output.print_lines(["", "Taken for granted", *(f"- {text}" for text in plan.assumptions)])
     if notes:
         output.print_lines(["", "What contradicts the assumptions", *(f"- {note}" for note in notes)])
     if written:

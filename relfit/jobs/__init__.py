@@ -10,6 +10,7 @@ from relfit.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.jobs.checkpoint import Checkpoint
 from relfit.jobs.completion import CompletionTime, Job, completion_time
 from relfit.jobs.speedup import Amdahl, Gustafson, MeasuredSpeedup, Speedup, as_speedup, read_speedup
+from relfit.jobs.superposition import between_failures
 
 __all__ = [
     "Amdahl",
@@ -23,6 +24,7 @@ __all__ = [
     "TimeToFailure",
     "as_speedup",
     "best_size",
+    "between_failures",
     "completion_time",
     "expected_time",
     "ra_opt",

@@ -73,6 +73,16 @@ class TimeToFailure:
             edges = np.append(edges, last)
         return edges, np.append(np.cumsum(self._areas(edges[:-1], edges[1:])[::-1])[::-1], 0.0)
 
+    def log_excess(self, time: npt.ArrayLike) -> FloatArray:
+        """Log of the share of the area under survival that lies beyond `time`; exact near zero too.
+
+        That is the survival of what is left of a life under way, in the long run.
+        """
+        end, total = np.asarray(time, dtype=np.float64), self.mean()
+        near = self._areas(np.zeros(end.size), end.ravel()).reshape(end.shape) / total
+        far = np.maximum(self.area_from(end) / total, 1e-300)
+        return np.where(near < 0.01, np.log1p(-np.minimum(near, 0.5)), np.log(far))
+
     def _areas(self, begin: FloatArray, end: FloatArray) -> FloatArray:
         """Areas under survival between the times, by Gauss-Legendre in the log of time, where the ratio is large."""
         wide = (begin > 0.0) & (end > 2.0 * begin)

@@ -64,9 +64,9 @@ def _not_tabulated(*_: Any) -> Any:
     raise NotImplementedError("a table has cumulative hazards alone")
 
 
-def table_of(hazard: Callable[[FloatArray], FloatArray], longest: float) -> HazardTable:
-    """Of one system, by its cumulative hazard, up to a time in hours."""
-    first, times = _grid(longest, longest)
+def table_of(hazard: Callable[[FloatArray], FloatArray], shortest: float, longest: float) -> HazardTable:
+    """Of one system, by its cumulative hazard, for times between two, in hours."""
+    first, times = _grid(shortest, longest)
     with np.errstate(divide="ignore"):
         return HazardTable(first, np.log(hazard(times))[None])
 

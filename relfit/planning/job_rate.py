@@ -1,4 +1,4 @@
-"""How often a job fails, and how uncertain that is: from a mean time, or from calibrated parameters."""
+"""How often a job fails, how long it then waits for repairs, and how uncertain both are."""
 
 from __future__ import annotations
 
@@ -8,49 +8,61 @@ from typing import Any
 import numpy as np
 
 from relfit.arguments import durations, positive, whole
-from relfit.arrays import FloatArray
-from relfit.calibration import Draws, Parameters, draw_parameters
+from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
+from relfit.text import duration
 
-__all__ = ["JobRate", "is_parameters", "rate_of_job"]
+__all__ = ["JobRate", "is_parameters", "rate_of_job", "wait_for_repair"]
 
 
 @dataclass(frozen=True, eq=False)
 class JobRate:
-    """Failures of a job.
+    """Failures and repairs of a job; numbers, or arrays over draws.
 
     Attributes
     ----------
-    node_mtbf : float
-        Mean hours between the failures of one node, with its share of those that hit a rack.
-    wide_rate : float
-        Failures per hour that hit a whole system, however many of its nodes the job has.
+    node_mtbf, node_repair : float or ndarray
+        Mean hours between the failures of one node, with its share of those that hit a rack, and of their repair.
+    wide_rate, wide_repair : float or ndarray
+        Failures per hour that hit a whole system, however many of its nodes the job has, and hours of their repair.
     nodes : int
         Nodes of the job.
-    node_draws, wide_draws : ndarray or None
-        Drawn from the calibrated distribution; None where nothing is known of the uncertainty.
     source : str
         Where the rate comes from.
+    waits : str
+        In a sentence, whether the job waits for repairs.
+    drawn : JobRate or None
+        Draws from the calibrated distribution; None where nothing is known of the uncertainty.
     """
 
-    node_mtbf: float
-    wide_rate: float
+    node_mtbf: Any
+    node_repair: Any
+    wide_rate: Any
+    wide_repair: Any
     nodes: int
-    node_draws: FloatArray | None
-    wide_draws: FloatArray | None
-    source: str
+    source: str = ""
+    waits: str = ""
+    drawn: JobRate | None = None
+
+    def mtbf_of(self, sizes: Any) -> Any:
+        """Mean hours between the failures of jobs on so many nodes, along a last axis."""
+        node, wide = np.asarray(self.node_mtbf)[..., None], np.asarray(self.wide_rate)[..., None]
+        return 1.0 / (sizes / node + wide)
+
+    def repair_of(self, sizes: Any) -> Any:
+        """Mean hours of a repair that such jobs wait for, along a last axis."""
+        node, wide = np.asarray(self.node_repair / self.node_mtbf), np.asarray(self.wide_rate * self.wide_repair)
+        return self.mtbf_of(sizes) * (sizes * node[..., None] + wide[..., None])
 
     @property
-    def mtbf(self) -> float:
+    def mtbf(self) -> Any:
         """Mean hours between the failures of the job."""
-        return float(1.0 / (self.nodes / self.node_mtbf + self.wide_rate))
+        return self.mtbf_of(np.array([self.nodes]))[..., 0]
 
     @property
-    def draws(self) -> FloatArray | None:
-        """Drawn mean hours between the failures of the job."""
-        if self.node_draws is None or self.wide_draws is None:
-            return None
-        return np.asarray(1.0 / (self.nodes / self.node_draws + self.wide_draws))
+    def repair(self) -> Any:
+        """Mean hours of a repair that the job waits for."""
+        return self.repair_of(np.array([self.nodes]))[..., 0]
 
 
 def is_parameters(source: Any) -> bool:
@@ -62,11 +74,12 @@ def rate_of_job(
     source: Any,
     nodes: Any = None,
     *,
+    repair: Any = None,
     events: Any = None,
     n_draws: int = 2000,
     rng: int | np.random.Generator | None = 0,
 ) -> JobRate:
-    """Failures of a job.
+    """Failures of a job, and the repairs that it waits for.
 
     Failures of a group of nodes or of a system hit any job of that system.
 
@@ -74,9 +87,11 @@ def rate_of_job(
     ----------
     source : duration or Parameters
         Mean time between the failures of one node, or calibrated parameters: ``mtbf.node`` (else ``mtbf.outage``), a
-        node's share of ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``.
+        node's share of ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``, each with its ``mttr`` (else ``mttr.mean``).
     nodes : int, optional
         Nodes of the job: 1 for a mean time, all of the fleet for parameters that know it.
+    repair : duration, optional
+        Mean time to repair that the job waits for, instead of what the parameters say; 0 where spares take over.
     events : float, optional
         Failures behind a mean time: its uncertainty then is that of a count, as in
         `relfit.calibration.Draws`.
@@ -91,35 +106,54 @@ def rate_of_job(
 
     Examples
     --------
-    >>> job = rate_of_job("20000h", 1000, events=40, rng=1)
-    >>> job.mtbf, np.quantile(job.draws, [0.05, 0.95]).round(1).tolist()
-    (20.0, [15.7, 26.0])
+    >>> job = rate_of_job("20000h", 1000, repair="1h", events=40, rng=1)
+    >>> float(job.mtbf), float(job.repair), np.quantile(job.drawn.mtbf, [0.05, 0.95]).round(1).tolist()
+    (20.0, 1.0, [15.7, 26.0])
     """
     if is_parameters(source):
         if events is not None:
             raise ArgumentError("events does not go with parameters", remedy="they know their own")
-        return _of_parameters(source, nodes, n_draws, rng)
+        return _of_parameters(source, nodes, repair, n_draws, rng)
     mtbf = durations("mtbf", source, zero=False)
     if mtbf.ndim:
         raise ArgumentError("one mean time, please", remedy="for many cases use the functions on arrays")
+    size = 1 if nodes is None else int(whole("nodes", nodes))
+    own, waits = wait_for_repair(repair)
     drawn = None
     if events is not None:
         count = float(positive("events", events))
         gamma = np.random.default_rng(rng).gamma(count + 0.5, size=int(whole("n_draws", n_draws, 2)))
-        drawn = float(mtbf) * count / gamma
-    size = 1 if nodes is None else int(whole("nodes", nodes))
-    wide = None if drawn is None else np.zeros(drawn.size)
+        drawn = JobRate(float(mtbf) * count / gamma, own, 0.0, 0.0, size)
     basis = f"mean time between failures of a node {float(mtbf):g} h"
     basis += f", from {float(events):g} failures" if events is not None else ""
-    return JobRate(float(mtbf), 0.0, size, drawn, wide, basis)
+    return JobRate(float(mtbf), own, 0.0, 0.0, size, basis, waits, drawn)
+
+
+def wait_for_repair(repair: Any, known: float | None = None, names: str = "") -> tuple[float, str]:
+    """Hours that a job waits for a repair, as asked or as known, and that in a sentence.
+
+    Examples
+    --------
+    >>> wait_for_repair(None, 2.5, "mttr.mean")
+    (2.5, 'No spares: after each failure the job waits for the repair, 2.5 hours on average (mttr.mean).')
+    """
+    hours = known if repair is None else float(durations("repair", repair))
+    if hours is None:
+        return 0.0, "Times to repair are not known and left out: the job goes on at once, as with spares."
+    if hours == 0.0:
+        return 0.0, "Spares take over at once: no repair is waited for."
+    basis = f" ({names})" if repair is None else ""
+    return hours, f"No spares: after each failure the job waits for the repair, {duration(hours)} on average{basis}."
 
 
 # ---------------------------------------------------------------------- details
 
 
-def _of_parameters(parameters: Parameters, nodes: Any, n_draws: int, rng: int | np.random.Generator | None) -> JobRate:
+def _of_parameters(
+    parameters: Parameters, nodes: Any, repair: Any, n_draws: int, rng: int | np.random.Generator | None
+) -> JobRate:
     values = parameters.values()
-    single = "mtbf.node" if "mtbf.node" in values else "mtbf.outage" if "mtbf.outage" in values else None
+    single = "node" if "mtbf.node" in values else "outage" if "mtbf.outage" in values else None
     fleet = parameters.fleet
     if single is None:
         parameters.require("mtbf.node")
@@ -127,23 +161,35 @@ def _of_parameters(parameters: Parameters, nodes: Any, n_draws: int, rng: int | 
     if nodes is None and fleet.nodes is None:
         raise ArgumentError("how many nodes the job has is not known", remedy="give nodes")
     size = int(whole("nodes", fleet.nodes if nodes is None else nodes))
-    by_scope = single == "mtbf.node"  # every outage of a node holds the wider ones already
-    per_rack = fleet.nodes / fleet.racks if fleet.nodes and fleet.racks else None
-    racks = by_scope and "mtbf.rack" in values and per_rack is not None
-    wide = [name for name in ("mtbf.group", "mtbf.system") if by_scope and name in values]
+    by_scope = single == "node"  # every outage of a node holds the wider ones already
+    per_rack = fleet.nodes / fleet.racks if fleet.nodes and fleet.racks else 0.0
+    wide = [name for name in ("group", "system") if by_scope and f"mtbf.{name}" in values]
+    scopes = [single, *(["rack"] if by_scope and "mtbf.rack" in values and per_rack else []), *wide]
+    mttr = {name: next((key for key in (f"mttr.{name}", "mttr.mean") if key in values), None) for name in scopes}
+    asked = None if repair is None else float(durations("repair", repair))
 
-    def rates(mtbf: Any) -> tuple[Any, Any]:
-        node = 1.0 / mtbf[single]
-        if racks and per_rack is not None:
-            node = node + 1.0 / (mtbf["mtbf.rack"] * per_rack)
-        return 1.0 / node, sum((1.0 / mtbf[name] for name in wide), start=0.0 * node)
+    def rates(of: Any) -> tuple[Any, Any, Any, Any]:
+        """Mean time and repair of a node, rate and repair of the wide failures."""
+        zero = 0.0 * of[f"mtbf.{single}"]
+        rate, spent = {"own": zero, "wide": zero}, {"own": zero, "wide": zero}
+        for name in scopes:
+            kind = "wide" if name in wide else "own"
+            one = 1.0 / (of[f"mtbf.{name}"] * (per_rack if name == "rack" else 1.0))
+            key = mttr[name]
+            rate[kind] = rate[kind] + one
+            spent[kind] = spent[kind] + one * (asked if asked is not None else 0.0 if key is None else of[key])
+        far = spent["wide"] / np.where(rate["wide"] > 0.0, rate["wide"], 1.0)
+        return 1.0 / rate["own"], spent["own"] / rate["own"], rate["wide"], far
 
-    mean, rate = rates(values)
-    drawn_node = drawn_wide = None
-    certain = set(parameters.unknown_uncertainty)
-    if any(name not in certain for name in (single, *wide)):
-        drawn: Draws = draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)
-        drawn_node, drawn_wide = rates(drawn)
-    names = [single, *(["mtbf.rack"] if racks else []), *wide]
-    basis = f"parameters ({', '.join(names)})" + (f" of {parameters.name}" if parameters.name else "")
-    return JobRate(float(mean), float(rate), size, drawn_node, drawn_wide, basis)
+    drawn = None
+    used = [*(f"mtbf.{name}" for name in scopes), *(key for key in mttr.values() if key and asked is None)]
+    if any(name not in parameters.unknown_uncertainty for name in used):
+        drawn = JobRate(*rates(draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)), size)
+    means = JobRate(*(float(value) for value in rates(values)), size)
+    keys = list(dict.fromkeys(key for key in mttr.values() if key))
+    waits = wait_for_repair(repair, float(means.repair) if keys else None, ", ".join(keys))[1]
+    names = ", ".join(f"mtbf.{name}" for name in scopes)
+    basis = f"parameters ({names})" + (f" of {parameters.name}" if parameters.name else "")
+    return JobRate(
+        means.node_mtbf, means.node_repair, means.wide_rate, means.wide_repair, size, basis, waits, drawn
+    )  # fmt: skip

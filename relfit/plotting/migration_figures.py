@@ -26,6 +26,9 @@ _COLOURS = (style.BLUE, style.ORANGE, style.GREEN)
 def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
     """Yield of checkpoints alone and of migration on predictions, by the size of a job."""
     ax = style.axes(ax)
+    predictor = plan.predictor
+    if predictor is None:
+        return _quality_needed(plan, ax)
     table = plan.by_size
     sizes = table["nodes"].to_numpy(dtype=np.float64)
     alone = 100.0 * table["checkpoint_yield"].to_numpy(dtype=np.float64)
@@ -41,7 +44,6 @@ def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
         ax.set_yticks([tick for tick in ax.get_yticks() if bottom <= tick <= 100.0])
         ax.grid(visible=False, axis="x")
         return style.finish(ax, style.headline(plan), "", _SHARE)
-    predictor = plan.predictor
     label = f"migration on predictions (recall {float(predictor.recall):g}, precision {float(predictor.precision):g})"
     ax.plot(sizes, alone, "s-", color=style.BLUE, linewidth=1.8, markersize=5, label="checkpoints alone")
     ax.plot(sizes, moving, "o-", color=style.ORANGE, linewidth=1.8, markersize=5, label=label)
@@ -58,6 +60,17 @@ def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
         True,
         loc="upper right",
     )
+
+
+def _quality_needed(plan: MigrationPlan, ax: Axes) -> Axes:
+    """Recall from which on migration pays, by the precision, where neither is stated."""
+    table = plan.break_even.dropna()
+    if not len(table):
+        return style.empty(ax, style.headline(plan))
+    ax.plot(table["precision"], table["recall"], "o-", color=style.ORANGE, linewidth=1.8, markersize=5)
+    ax.set_xlim(0.0, 1.05)
+    ax.set_ylim(0.0, 1.0)
+    return style.finish(ax, style.headline(plan), "precision", "least recall from which migration pays")
 
 
 @plot.register(ReplicationPlan)

@@ -7,7 +7,7 @@ import json
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, DataError
@@ -319,9 +319,9 @@ def test_the_curve_of_a_plan_is_centred_at_the_best_interval(mtbf: str, save: st
 
 def test_limits_of_a_count() -> None:
     rate = rate_of_job(100.0, 1, events=20, n_draws=40_000, rng=1)
-    assert rate.draws is not None
+    assert rate.drawn is not None
     low = 20 * 100 / stats.gamma.ppf(0.95, 20.5)
-    assert np.quantile(rate.draws, 0.05) == pytest.approx(low, rel=0.01)
+    assert np.quantile(rate.drawn.mtbf, 0.05) == pytest.approx(low, rel=0.01)
     few, many = (plan_checkpoints(100.0, costs("5min"), events=n) for n in (5, 500))
     for plan in (few, many):
         assert plan.every_limits[0] < plan.checkpoint_every < plan.every_limits[1]
@@ -372,8 +372,9 @@ def test_limits_of_two_levels() -> None:
 @pytest.mark.parametrize("robust", ["mean", 0.1, 0.9])
 def test_robust_interval_is_the_best_over_the_draws(robust: str | float) -> None:
     plan = plan_checkpoints(100.0, costs("30min", "30min"), events=4, robust=robust, n_draws=1000, rng=3)
-    drawn = rate_of_job(100.0, events=4, n_draws=1000, rng=3).draws
-    assert drawn is not None
+    known = rate_of_job(100.0, events=4, n_draws=1000, rng=3).drawn
+    assert known is not None
+    drawn = known.mtbf
 
     def over(w: float) -> float:
         wastes = exact.waste(drawn, w, 0.5, 0.5)
@@ -415,6 +416,80 @@ def test_plan_of_parameters() -> None:
         plan_checkpoints(Parameters(mttr="24h"), costs("5min"), nodes=10)
     with pytest.raises(ArgumentError, match="how many nodes"):
         plan_checkpoints(Parameters(mtbf="24h"), costs("5min"))
+
+
+def test_a_job_without_spares_waits_for_the_repair_of_what_failed() -> None:
+    known = Parameters(
+        mtbf={"node": "5000h", "rack": "4000h", "system": "300h"},
+        mttr={"node": "2h", "rack": "8h", "system": "5h", "mean": "99h"}, fleet={"nodes": 1000, "racks": 50},
+    )  # fmt: skip
+    saves = costs("5min", "10min")
+    plan = plan_checkpoints(known, saves, "1min", nodes=200)
+    rates = np.array([200 / 5000, 10 / 4000, 1 / 300])
+    wait = float((rates * [2.0, 8.0, 5.0]).sum() / rates.sum())
+    assert plan.restart == pytest.approx(wait + 1 / 60)
+    # a job that is hit, waits for the repair of what failed, restores and works on
+    rng, mu, every = np.random.default_rng(4), 1 / rates.sum(), plan.checkpoint_every
+    gaps = rng.exponential(mu, 400_000)
+    kept = np.floor(np.maximum(gaps - 1 / 6, 0.0) / (every + 1 / 12)) * every
+    waits = rng.choice([2.0, 8.0, 5.0], gaps.size, p=rates / rates.sum())
+    assert plan.waste == pytest.approx(1 - kept.sum() / (gaps + waits + 1 / 60).sum(), abs=2e-3)
+    spared = plan_checkpoints(known, saves, "1min", nodes=200, repair=0)
+    assert plan.spared_waste == pytest.approx(spared.waste)
+    assert spared.waste < 0.7 * plan.waste
+    assert plan.findings[1].startswith("No spares: after each failure the job waits for the repair")
+    assert "mttr.node, mttr.rack, mttr.system" in plan.waits
+    assert spared.waits.startswith("Spares take over at once")
+    assert plan_checkpoints(known, saves, nodes=200, repair="3h").restart == pytest.approx(3.0)
+    unknown = plan_checkpoints(Parameters(mtbf="5000h"), saves, nodes=200)
+    assert "not known and left out" in unknown.findings[1]
+
+
+def test_the_uncertainty_of_the_repair_is_in_the_limits() -> None:
+    mttr = {"value": 4, "low": 2, "high": 8, "level": 0.9}
+    vague, sharp = (
+        plan_checkpoints(Parameters(mtbf="100h", mttr=value), costs("5min"), nodes=1) for value in (mttr, 4)
+    )
+    assert np.isnan(sharp.waste_limits[0])
+    shares = [float(exact.best_waste(100, 1 / 12, 0, wait)) for wait in (2, 8)]
+    low, high = plan_checkpoints(Parameters(mtbf="100h", mttr=mttr), costs("5min"), nodes=1, level=0.9).waste_limits
+    assert (low, high) == pytest.approx(shares, rel=0.05)
+    assert vague.waste == pytest.approx(sharp.waste)
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 1000])
+def test_nodes_go_on_ageing_while_only_the_one_that_failed_is_new(nodes: int) -> None:
+    """Every node's own renewals on the clock of operation; kept work between the failures of any of them."""
+    shape, scale = 0.6, 300.0 * min(nodes, 1000)
+    rng = np.random.default_rng(nodes)
+    mean = scale * float(special.gamma(1 + 1 / shape))
+    horizon = 60_000 * mean / nodes
+    lives = scale * rng.standard_exponential((nodes, int(2.5 * horizon / mean) + 400)) ** (1 / shape)
+    times = np.cumsum(lives, axis=1)
+    assert times[:, -1].min() > horizon
+    start = 0.3 * horizon  # long after all were new
+    failed = np.sort(times[(times > start) & (times < horizon)])
+    gaps = np.diff(failed)
+    saves = costs("1min", "2min")
+    plan = plan_checkpoints(Weibull(shape, scale), saves, "3min", nodes=nodes)
+    cycle = plan.checkpoint_every + 1 / 60
+    kept = np.floor(np.maximum(gaps - 2 / 60, 0.0) / cycle) * plan.checkpoint_every
+    waste = 1 - kept.sum() / (gaps + 3 / 60).sum()
+    parts = zip(np.array_split(kept, 20), np.array_split(gaps, 20), strict=True)
+    blocks = [1 - k.sum() / (g + 3 / 60).sum() for k, g in parts]
+    assert plan.waste == pytest.approx(waste, abs=4.5 * np.std(blocks) / np.sqrt(20) + 2e-4)
+    assert plan.mtbf == pytest.approx(mean / nodes, rel=1e-5)
+
+
+def test_a_thousand_nodes_by_their_family_are_not_new_at_every_restart() -> None:
+    fitted = {"family": "weibull", "parameters": {"shape": 0.6, "scale": 1000.0}}
+    known = Parameters(failure=fitted, fleet={"nodes": 1000}, mtbf="1504.6h")
+    plan = plan_checkpoints(known, costs("1min", "3min"), "2min", by_family=True)
+    assert 60 * plan.checkpoint_every == pytest.approx(12.8, abs=0.1)
+    assert 0.15 < plan.waste < 0.2
+    new = plan_checkpoints(known, costs("1min", "3min"), "2min", by_family=True, ages=0.0)
+    assert new.waste > 0.85
+    assert new.assumptions[0] == "Every restart meets nodes of the ages given."
 
 
 @pytest.mark.parametrize(

@@ -208,21 +208,57 @@ def test_plan_says_from_which_recall_it_pays() -> None:
 
 def test_plan_takes_parameters() -> None:
     known = Parameters(mtbf={"node": {"value": 8760, "low": 6000, "high": 12000}}, fleet={"nodes": 512})
-    plan = plan_migration(known, FIVE, "1min", "2min", recall=0.5)
+    plan = plan_migration(known, FIVE, "1min", "2min", recall=0.5, precision=1.0)
     assert plan.nodes == 512
     assert plan.n_draws == 1000
     with pytest.raises(ArgumentError, match="leave nothing to work with"):
-        plan_migration(1.0, Checkpoint(None, 1, 1), 1, 50.0, nodes=4, risk=1e-9)
+        plan_migration(1.0, Checkpoint(None, 1, 1), 1, 50.0, nodes=4, risk=1e-9, recall=1.0, precision=1.0)
     with pytest.raises(ArgumentError, match=r"recall is 1\.5"):
         plan_migration(known, FIVE, 1, recall=1.5)
 
 
 def test_failures_of_whole_systems_are_not_predicted() -> None:
     known = Parameters(mtbf={"node": 1e9, "system": "50h"}, fleet={"nodes": 64})
-    plan = plan_migration(known, Checkpoint(None, "10min", "10min"), "1min", spares=0)
+    plan = plan_migration(known, Checkpoint(None, "10min", "10min"), "1min", spares=0, recall=1.0, precision=1.0)
     alone = 1 - float(best_waste(50.0, 1 / 6, 1 / 6))
     assert plan.migration_yield == pytest.approx(alone, rel=1e-4)
     assert plan.by_size["mtbf"].to_numpy() == pytest.approx(50.0, rel=1e-4)
+
+
+def test_without_a_stated_quality_the_plan_says_which_is_needed() -> None:
+    one = {"checkpoint": Checkpoint(save="2min", restore="2min"), "migration": "4min", "restart": "1min", "nodes": 256}
+    plan = plan_migration("100 days", **one)
+    assert plan.predictor is None
+    assert np.isnan(plan.migration_yield)
+    assert "migration pays from a recall of" in plan.headline
+    assert "State the recall and precision" in plan.headline
+    table = plan.break_even.dropna()
+    assert len(table) >= 3
+    assert np.all(np.diff(table["recall"]) > 0)
+    for precision, recall in table.itertuples(index=False):
+        for step, pays in ((-0.02, False), (0.02, True)):
+            there = plan_migration("100 days", **one, recall=recall + step, precision=precision)
+            assert (there.gain > 0) == pays
+    missing = plan_migration("100 days", **one, recall=0.9).break_even
+    assert missing["recall"].tolist() == [0.9]
+    least = float(missing["precision"].iloc[0])
+    assert plan_migration("100 days", **one, recall=0.9, precision=1.1 * least).gain > 0
+    assert plan_migration("100 days", **one, recall=0.9, precision=0.9 * least).gain <= 0
+    json.dumps(plan.to_dict(), allow_nan=False)
+
+
+def test_repairs_are_waited_for_and_take_spares() -> None:
+    known = Parameters(mtbf={"node": "3000h", "system": "2000h"}, mttr={"node": "10h", "system": "4h"})
+    how = {"nodes": 1024, "recall": 0.8, "precision": 0.8}
+    waits, spared = (plan_migration(known, FIVE, "1min", "2min", repair=repair, **how) for repair in (None, 0))
+    one = waits.by_size.set_index("nodes").loc[256]
+    rates = np.array([256 / 3000, 1 / 2000])
+    down = float((rates * [10.0, 4.0]).sum() / rates.sum()) + 2 / 60
+    assert one["checkpoint_yield"] == pytest.approx(1 - float(best_waste(1 / rates.sum(), 1 / 12, 1 / 12, down)))
+    assert waits.checkpoint_yield < 0.7 * spared.checkpoint_yield
+    assert waits.spares > spared.spares + 2
+    assert waits.findings[1].startswith("No spares: after each failure the job waits")
+    assert "On 1,024 nodes" in waits.headline
 
 
 def test_map_of_strategies_holds_the_best_of_each() -> None:

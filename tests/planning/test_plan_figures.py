@@ -43,10 +43,14 @@ def test_figures_of_checkpoints() -> None:
 
 
 def test_figures_of_migration_and_replication() -> None:
-    pays = plan_migration(8760, Checkpoint(None, "5min", "5min"), "1min", "2.5min", nodes=4096, recall=0.7)
+    good = {"nodes": 4096, "recall": 0.7, "precision": 1.0}
+    pays = plan_migration(8760, Checkpoint(None, "5min", "5min"), "1min", "2.5min", **good)
     assert title(rf.plot(pays)).endswith("migration pays")
-    dear = plan_migration(8760, Checkpoint(None, "1s", "1s"), "1h", "1s", nodes=4096, sequential=True)
-    assert title(rf.plot(dear)).endswith("do without migration")
+    dear = plan_migration(8760, Checkpoint(None, "1s", "1s"), "1h", "1s", sequential=True, **good)
+    assert dear.headline.endswith("do without migration.")
+    rf.plot(dear)
+    unstated = plan_migration("300 days", Checkpoint(save="2min", restore="2min"), "4min", nodes=4096)
+    assert "recall" in rf.plot(unstated).get_ylabel()
     assert "pairs pay from 35,472 nodes on" in title(
         rf.plot(plan_replication(43_800, Checkpoint(None, "10min", "10min"), nodes=10_000))
     )
@@ -59,7 +63,11 @@ def test_figures_of_migration_and_replication() -> None:
     ("command", "key"),
     [
         ("checkpoint --mtbf 20000h --nodes 1000 --save 5min --restore 10min", "checkpoint_every"),
-        ("migration --mtbf 8760h --nodes 4096 --save 5min --restore 5min --restart 2min --migration 1min", "gain"),
+        (
+            "migration --mtbf 8760h --nodes 4096 --save 5min --restore 5min --restart 2min --migration 1min "
+            "--recall 0.7 --precision 0.5",
+            "gain",
+        ),
         ("replication --mtbf 43800h --nodes 1000 --save 10min --restore 10min", "break_even"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,13 +12,13 @@ from relfit.arguments import durations, share, whole
 from relfit.arrays import FloatArray
 from relfit.calibration import draw_parameters
 from relfit.errors import ArgumentError
-from relfit.jobs import Checkpoint, TimeToFailure, expected_time, time_to_failure
+from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.checkpointing.schedules import Schedule, schedule_by_hazard
 from relfit.planning.checkpointing.two_level import TwoLevels, best_two_levels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
-from relfit.planning.job_rate import is_parameters, rate_of_job
+from relfit.planning.job_rate import is_parameters, rate_of_job, wait_for_repair
 from relfit.planning.plan import Plan, limits
 from relfit.text import duration, percent
 
@@ -26,7 +26,10 @@ __all__ = ["CheckpointPlan", "WasteCurve", "plan_checkpoints"]
 
 _ROBUST_DRAWS = 1000
 _FEW_DRAWS = 300  # each is a search over two numbers
-_SAME_AGES = "every restart meets nodes of the same ages"
+_AGEING = "A node that failed is new, all others go on ageing: they are of all ages, as after many failures."
+_SAME_AGES = "Every restart meets nodes of the ages given."
+_WAITING = "Nothing fails while the job waits, restarts or is repaired, and all its nodes are up when it starts."
+_NOISE = "Limits hold the uncertainty of the parameters alone, not that the future may differ from the log."
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,11 @@ class CheckpointPlan(Plan):
     checkpoint : Checkpoint
         The costs, and the hours of work asked about.
     restart : float
-        Hours.
+        Hours, with the wait for a repair.
+    waits : str
+        Whether the job waits for repairs, in a sentence.
+    spared_waste : float
+        Least waste where spares take over at once; NaN where that is so already.
     own_waste : float
         Waste with the hours of work asked about; NaN where none are.
     own_limits : tuple of float
@@ -93,6 +100,8 @@ class CheckpointPlan(Plan):
     rules: pd.DataFrame
     checkpoint: Checkpoint
     restart: float
+    waits: str
+    spared_waste: float
     own_waste: float
     own_limits: tuple[float, float]
     curve: WasteCurve
@@ -122,11 +131,13 @@ class CheckpointPlan(Plan):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Further findings."""
-        remarks = []
+        remarks = [self.waits]
+        if np.isfinite(self.spared_waste):
+            remarks = [f"{self.waits} With spares that take over at once it would be {percent(self.spared_waste, 1)}."]
         if self.status == "ok" and self.n_draws:
             over = "on average" if self.robust_by == "mean" else f"at the {percent(float(self.robust_by))} quantile"
             remarks.append(
-                f"Over all that the rate can be, {duration(self.robust_every)} loses least {over}: "
+                f"Over the draws of the parameters, {duration(self.robust_every)} loses least {over}: "
                 f"{percent(self.robust_waste, 1)}."
             )
         if self.checkpoint.every is not None:
@@ -160,7 +171,8 @@ def plan_checkpoints(
     restart: Any = 0.0,
     *,
     nodes: Any = None,
-    ages: Any = 0.0,
+    repair: Any = None,
+    ages: Any = None,
     global_save: Any = None,
     global_restore: Any = None,
     share_global: float | None = None,
@@ -175,8 +187,8 @@ def plan_checkpoints(
 ) -> CheckpointPlan:
     """Plan the checkpoints of a job.
 
-    With rates, failures are exponential. With a distribution the renewal equation gives the plan, every restart with
-    the same `ages`.
+    With rates, failures are exponential. With a distribution the renewal equation gives the plan: a node that failed is
+    new, all others go on ageing through restarts, so that they are of all ages (or every restart meets `ages`).
 
     Parameters
     ----------
@@ -186,17 +198,20 @@ def plan_checkpoints(
     checkpoint : Checkpoint
         What saves and restores cost; with ``every``, the plan says what so much work between saves loses.
     restart : duration
-        From a failure to the restore, without failures.
+        From a failure, or from the repair that the job waits for, to the restore; without failures.
     nodes : int, optional
         Of the job; see `rate_of_job`.
-    ages : array_like of durations
-        Of the nodes, for a distribution.
+    repair : duration, optional
+        Mean time to repair that the job waits for after each failure, since it has no spares; 0 where spares take over
+        at once. That of the parameters (by what failed) when left out, else 0.
+    ages : array_like of durations, optional
+        Of the nodes at every restart, for a distribution.
     global_save, global_restore, share_global : optional
         Plan two levels: `checkpoint` has the costs of the local one. See `relfit.planning.checkpointing.two_level`.
     schedule : bool
         Also find the intervals that follow the hazard (a distribution only).
     by_family : bool
-        Plan with the distribution fitted to the times to failure (``failure`` in the parameters) and `ages`, not the
+        Plan with the distribution fitted to the times to failure of a node (``failure`` in the parameters), not the
         parameters' rates.
     work : duration, optional
         Hours of work of the job, for its expected time.
@@ -226,12 +241,15 @@ def plan_checkpoints(
     share("level", level, zero=False, one=False)
     if robust != "mean":
         share("robust", robust, zero=False, one=False)
-    model, basis = _model(source, checkpoint, pause, nodes, ages, by_family, events, n_draws, rng)
+    model, basis, waits = _model(source, checkpoint, pause, nodes, repair, ages, by_family, events, n_draws, rng)
+    pause, spared = model.restart, float("nan")
     life = model.life if isinstance(model, RenewalWaste) else None
     if schedule and life is None:
         raise ArgumentError("exponential failures call for a fixed interval", remedy="give a distribution instead")
     drawn = 0 if model.drawn is None else len(model.drawn)
     best, lost = model.best()
+    if pause > float(durations("restart", restart)):
+        spared = replace(model, restart=float(durations("restart", restart))).best()[1]
     bests = wastes = None
     robust_every, robust_waste = best, lost
     if drawn:
@@ -246,7 +264,8 @@ def plan_checkpoints(
     two = _two_levels(model.mtbf, costs, levels, life)
     two_limits = None
     if two is not None and isinstance(model, ExponentialWaste) and model.drawn is not None:
-        several = _two_levels(model.drawn[:_FEW_DRAWS], costs, levels, None)
+        restarts = pause if model.drawn_restart is None else model.drawn_restart[:_FEW_DRAWS]
+        several = _two_levels(model.drawn[:_FEW_DRAWS], (*costs[:2], restarts), levels, None)
         names = ("checkpoint_every", "saves_per_global", "waste")
         two_limits = {name: limits(getattr(several, name), level) for name in names}
     return CheckpointPlan(
@@ -254,7 +273,7 @@ def plan_checkpoints(
         source=basis,
         level=level,
         n_draws=drawn,
-        assumptions=() if life is None else (_SAME_AGES,),
+        assumptions=_assumptions(life, ages, drawn),
         checkpoint_every=best,
         waste=lost,
         every_limits=limits(bests, level),
@@ -265,6 +284,8 @@ def plan_checkpoints(
         rules=_rules(model, best, lost),
         checkpoint=checkpoint,
         restart=pause,
+        waits=waits,
+        spared_waste=spared,
         own_waste=own,
         own_limits=own_limits,
         curve=_curve(model, best if 0.0 < best < np.inf else 0.01 * model.mtbf, drawn, level),
@@ -284,27 +305,47 @@ def _limited(value: str, ends: list[str]) -> str:
     return value if "unknown" in ends else f"{value} ({ends[0]} to {ends[1]})"
 
 
+def _assumptions(life: TimeToFailure | None, ages: Any, drawn: int) -> tuple[str, ...]:
+    about = () if life is None else (_AGEING if ages is None else _SAME_AGES,)
+    return (*about, _WAITING, *((_NOISE,) if drawn else ()))
+
+
 def _model(
-    source: Any, plan: Checkpoint, restart: float, nodes: Any, ages: Any, by_family: bool, events: Any, n_draws: int,
-    rng: int | np.random.Generator | None,
-) -> tuple[ExponentialWaste | RenewalWaste, str]:  # fmt: skip
+    source: Any, plan: Checkpoint, restart: float, nodes: Any, repair: Any, ages: Any, by_family: bool, events: Any,
+    n_draws: int, rng: int | np.random.Generator | None,
+) -> tuple[ExponentialWaste | RenewalWaste, str, str]:  # fmt: skip
+    """Waste by the interval, what it rests on, and whether the job waits for repairs."""
     size = 1 if nodes is None else int(whole("nodes", nodes))
+
+    def life_of(family: Any) -> TimeToFailure:
+        return between_failures(family, size) if ages is None else time_to_failure(family, ages, size)
+
     if by_family:
         if not is_parameters(source) or source.failure is None:
             raise ArgumentError("by_family takes parameters with a fitted family", remedy="calibrate with families")
-        fitted = source.failure
+        fitted, known = source.failure, source.values()
+        if nodes is None and source.fleet.nodes:
+            size = source.fleet.nodes
+        name = next((name for name in ("mttr.outage", "mttr.mean") if name in known), "")
+        wait, waits = wait_for_repair(repair, known.get(name), name)
         drawn = []
         if fitted.covariance is not None:
             several = draw_parameters(source, min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng).family("failure")
-            drawn = [time_to_failure(several[i], ages, size) for i in range(several.batch_shape[0])]
-        life = time_to_failure(fitted.distribution(), ages, size)
-        return RenewalWaste(life, drawn, plan, restart), f"{fitted.family} times to failure of the parameters"
+            drawn = [life_of(several[i]) for i in range(several.batch_shape[0])]
+        model = RenewalWaste(life_of(fitted.distribution()), drawn, plan, restart + wait)
+        return model, f"{fitted.family} times to failure of the parameters", waits
     if hasattr(source, "log_sf") or hasattr(source, "log_reliability"):
         if events is not None:
             raise ArgumentError("events goes with a mean time", remedy="leave it out")
-        return RenewalWaste(time_to_failure(source, ages, size), (), plan, restart), type(source).__name__
-    rate = rate_of_job(source, nodes, events=events, n_draws=n_draws, rng=rng)
-    return ExponentialWaste(rate.mtbf, rate.draws, plan, restart), rate.source
+        wait, waits = wait_for_repair(repair)
+        life = time_to_failure(source, 0.0 if ages is None else ages, size)
+        if ages is None and hasattr(source, "log_sf") and not source.batch_shape:
+            life = between_failures(source, size)
+        return RenewalWaste(life, (), plan, restart + wait), type(source).__name__, waits
+    rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
+    draws = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.repair)
+    model_of_rates = ExponentialWaste(float(rate.mtbf), draws[0], plan, restart + float(rate.repair), draws[1])
+    return model_of_rates, rate.source, rate.waits
 
 
 def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> pd.DataFrame:
@@ -321,7 +362,7 @@ def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> 
 
 
 def _two_levels(
-    mtbf: Any, costs: tuple[float, float, float], levels: tuple[Any, Any, Any], life: TimeToFailure | None
+    mtbf: Any, costs: tuple[Any, Any, Any], levels: tuple[Any, Any, Any], life: TimeToFailure | None
 ) -> TwoLevels | None:
     save, restore, restart = costs
     global_save, global_restore, share_global = levels

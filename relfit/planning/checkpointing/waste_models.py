@@ -30,37 +30,45 @@ class ExponentialWaste:
         Drawn mean times.
     checkpoint : Checkpoint
     restart : float
-        Hours.
+        Hours, with the wait for a repair.
+    drawn_restart : ndarray or None
+        The same by draws; `restart` in each when left out.
     """
 
     mtbf: float
     drawn: FloatArray | None
     checkpoint: Checkpoint
     restart: float
+    drawn_restart: FloatArray | None = None
 
     def at(self, every: FloatArray) -> FloatArray:
         """Waste of each interval."""
-        return self._of(np.asarray(self.mtbf), every)
+        return self._of(np.asarray(self.mtbf), every, np.asarray(self.restart))
 
     def drawn_at(self, every: FloatArray, most: int) -> FloatArray:
         """The same for each of at most so many draws; draws first."""
-        assert self.drawn is not None
-        mu = self.drawn[:most]
-        return self._of(mu.reshape((-1,) + (1,) * every.ndim), every[None])
+        mu, restart = (values[:most].reshape((-1,) + (1,) * every.ndim) for values in self._draws)
+        return self._of(mu, every[None], restart)
 
     def best(self) -> tuple[float, float]:
         """Best interval, and its waste."""
-        best = self._best(np.asarray([self.mtbf]))
+        best = self._best(np.asarray([self.mtbf]), np.asarray([self.restart]))
         return float(best[0]), float(self.at(best)[0])
 
     def best_of_draws(self) -> tuple[FloatArray, FloatArray]:
         """Best interval of each draw, and its waste."""
-        assert self.drawn is not None
-        best = self._best(self.drawn)
-        return best, self._of(self.drawn, best)
+        mu, restart = self._draws
+        best = self._best(mu, restart)
+        return best, self._of(mu, best, restart)
 
-    def _of(self, mu: FloatArray, w: FloatArray) -> FloatArray:
-        c, r, d = self.checkpoint.save, self.checkpoint.restore, self.restart
+    @property
+    def _draws(self) -> tuple[FloatArray, FloatArray]:
+        assert self.drawn is not None
+        restart = self.restart if self.drawn_restart is None else self.drawn_restart
+        return self.drawn, np.broadcast_to(restart, self.drawn.shape)
+
+    def _of(self, mu: FloatArray, w: FloatArray, d: FloatArray) -> FloatArray:
+        c, r = self.checkpoint.save, self.checkpoint.restore
         exposed, slowed = self.checkpoint.exposed, self.checkpoint.slowed
         if slowed == 1.0:
             return exact.waste(mu, w, c, r, d, exposed=exposed)
@@ -71,10 +79,10 @@ class ExponentialWaste:
             progress = kept * np.exp(-r / mu) / (mu + d) if "restore" in exposed else kept / (mu + d + r)
         return np.asarray(1.0 - np.where(np.isfinite(progress), progress, 0.0))
 
-    def _best(self, mu: FloatArray) -> FloatArray:
+    def _best(self, mu: FloatArray, restart: FloatArray) -> FloatArray:
         plan = self.checkpoint
         if plan.slowed == 1.0:
-            return best_interval(mu, plan.save, plan.restore, self.restart, exposed=plan.exposed)
+            return best_interval(mu, plan.save, plan.restore, restart, exposed=plan.exposed)
         if plan.save == 0.0:
             return np.zeros(mu.shape)
         guess = best_interval(mu, plan.save)
@@ -82,12 +90,12 @@ class ExponentialWaste:
         where = low
         for _ in range(7):
             grid = low + (high - low) * np.linspace(0.0, 1.0, _STEPS)
-            best = self._of(mu[..., None], np.exp(grid)).argmin(axis=-1)[..., None]
+            best = self._of(mu[..., None], np.exp(grid), restart[..., None]).argmin(axis=-1)[..., None]
             where = np.take_along_axis(grid, best, axis=-1)
             low = np.take_along_axis(grid, np.maximum(best - 1, 0), axis=-1)
             high = np.take_along_axis(grid, np.minimum(best + 1, _STEPS - 1), axis=-1)
         # one save after another, where that is better still
-        at_once = self._of(mu, np.zeros(mu.shape)) <= self._of(mu, 1e-4 * guess)
+        at_once = self._of(mu, np.zeros(mu.shape), restart) <= self._of(mu, 1e-4 * guess, restart)
         return np.where(at_once, 0.0, np.exp(where[..., 0]))
 
 

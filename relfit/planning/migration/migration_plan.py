@@ -14,7 +14,7 @@ from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing.exponential_failures import best_waste
-from relfit.planning.job_rate import rate_of_job
+from relfit.planning.job_rate import JobRate, rate_of_job
 from relfit.planning.migration.prediction import (
     Predictor,
     best_predicted_interval,
@@ -35,18 +35,29 @@ from relfit.text import count, percent
 __all__ = ["MigrationPlan", "plan_migration", "spares_for_alarms"]
 
 
+_NO_RECALL = 0.005  # a recall below it is as good as none
+_PRECISIONS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
+_TAKEN = (
+    "Failures of groups of nodes and of whole systems are never predicted, and strike every job.",
+    "Nothing fails while a job waits or restarts, and spares are up when they are needed, but for the risk given.",
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MigrationPlan(Plan):
     """Checkpoints alone against migration on predictions with checkpoints, on a machine full of jobs.
 
-    `mtbf` is that of a node.
+    `mtbf` is that of a node. What rests on the quality of the predictions is NaN where that is not stated.
 
     Attributes
     ----------
     by_size : pandas.DataFrame
         One row per size of job: ``nodes``, ``mtbf`` (hours, of the job), share of the machine ``nodes_share``,
         ``checkpoint_every`` (hours of work between saves), ``checkpoint_yield``, ``migration_every``,
-        ``migration_yield`` (spares taken off), ``break_even_recall``.
+        ``migration_yield`` (spares taken off), ``break_even_recall`` (at the precision stated, else 1).
+    break_even : pandas.DataFrame
+        ``precision`` and ``recall`` from which on migration yields more on the machine as a whole, as far as they are
+        not stated; NaN where it never does.
     spares, spares_low, spares_high : float
         Spare nodes for the risk, and limits by the draws (NaN where nothing is known of the uncertainty).
     checkpoint_yield, migration_yield : float
@@ -58,12 +69,17 @@ class MigrationPlan(Plan):
     perfect : Throughputs
         The paper's model: every failure is predicted in time.
     nodes : int
-    predictor : Predictor
+    predictor : Predictor or None
+        None where recall or precision is not stated.
     scenario : Scenario
+        Costs; the restart with the wait for the repair of a node.
     risk : float
+    waits : str
+        Whether jobs wait for repairs, in a sentence.
     """
 
     by_size: pd.DataFrame
+    break_even: pd.DataFrame
     spares: float
     spares_low: float
     spares_high: float
@@ -75,21 +91,24 @@ class MigrationPlan(Plan):
     probability: float
     perfect: Throughputs
     nodes: int
-    predictor: Predictor
+    predictor: Predictor | None
     scenario: Scenario
     risk: float
+    waits: str
 
     _table: ClassVar[str] = "by_size"
 
     @property
     def headline(self) -> str:
-        """Whether migration pays, and how certain that is."""
+        """Whether migration pays, and how certain that is; or how good predictions must be."""
+        alone = f"On {self.nodes:,} nodes full of jobs checkpoints alone yield {percent(self.checkpoint_yield)} of them"
+        if self.predictor is None:
+            return f"{alone}; {self._least}. State the recall and precision of the predictions for a plan."
         less = self.gain <= 0.0
         text = (
-            f"Migration on predictions with {count(int(self.spares), 'spare')}"
+            f"{alone}, migration on predictions with {count(int(self.spares), 'spare')}"
             + (f" ({self.spares_low:.0f}-{self.spares_high:.0f})" if np.isfinite(self.spares_low) else "")
-            + f" yields {percent(self.migration_yield)} of the nodes, "
-            + f"checkpoints alone {percent(self.checkpoint_yield)}: "
+            + f" {percent(self.migration_yield)}: "
             + ("do without migration" if less else "migration pays")
         )
         if np.isfinite(self.probability):
@@ -97,21 +116,36 @@ class MigrationPlan(Plan):
         return text + "."
 
     @property
+    def _least(self) -> str:
+        """From which quality of the predictions on migration pays."""
+        known = self.break_even.dropna()
+        if not len(known):
+            return "migration does not pay, whatever the quality of the predictions"
+        any_recall = known[known["recall"] < _NO_RECALL]
+        if len(any_recall):
+            return f"migration pays at any recall with a precision of {any_recall['precision'].min():.2g} and more"
+        shown = known.iloc[sorted({0, len(known) // 2})]
+        parts = [f"a recall of {recall:.2g} with a precision of {p:.2g}" for p, recall in shown.itertuples(index=False)]
+        return f"migration pays from {' or '.join(parts)} on"
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """For which jobs it pays, at which recall, and what perfect predictions would yield."""
-        remarks = []
+        remarks = [self.waits]
         pays = self.by_size["migration_yield"] > self.by_size["checkpoint_yield"]
         if pays.any() and not pays.all():
             remarks.append(f"It pays for jobs of {int(self.by_size.loc[pays, 'nodes'].min()):,} nodes and more.")
         last = self.by_size.iloc[-1]
         least = last["break_even_recall"]
-        if np.isfinite(least):
-            where = f"from a recall of {least:.2g} on" if least >= 0.005 else "at any recall"
-            remarks.append(f"For jobs of {int(last['nodes']):,} nodes it pays {where}.")
+        if self.predictor is not None and np.isfinite(least):
+            where = f"from a recall of {least:.2g} on" if least >= _NO_RECALL else "at any recall"
+            remarks.append(f"For the largest jobs, of {int(last['nodes']):,} nodes, it pays {where}.")
         if not bool(self.scenario.worth_comparing):
             remarks.append("A migration takes longer than to save, repair and restore: a node is its own best spare.")
         perfect = self.perfect.headline
-        remarks.append(f"If every failure were predicted in time: {perfect[:1].lower()}{perfect[1:]}")
+        remarks.append(
+            f"If nodes alone failed, and each failure were predicted in time: {perfect[:1].lower()}{perfect[1:]}"
+        )
         return tuple(remarks)
 
 
@@ -142,8 +176,9 @@ def plan_migration(
     restart: Any = 0.0,
     *,
     nodes: Any = None,
-    recall: float = 1.0,
-    precision: float = 1.0,
+    repair: Any = None,
+    recall: float | None = None,
+    precision: float | None = None,
     lead: Any = None,
     risk: float = 1e-4,
     spares: Any = None,
@@ -157,7 +192,8 @@ def plan_migration(
 ) -> MigrationPlan:
     """Compare checkpoints alone with migration on predictions, for a machine full of jobs.
 
-    Failures that hit whole systems are not predicted, and strike every job.
+    Failures of groups of nodes and of whole systems are not predicted, and strike every job. Without a recall and a
+    precision the plan says how good the predictions must be.
 
     Parameters
     ----------
@@ -167,10 +203,14 @@ def plan_migration(
         What saves and restores cost.
     migration : duration
     restart : duration
-        From a failure to the restore, without failures.
+        From a failure, or from the repair that the job waits for, to the restore; without failures.
     nodes : int, optional
         Of the machine, spares included; of the fleet, where the parameters know it.
-    recall, precision, lead
+    repair : duration, optional
+        As in `plan_checkpoints`. A node that a job has left in time is away for the migration, repair and restart.
+    recall, precision : float, optional
+        As in `Predictor`.
+    lead
         As in `Predictor`.
     risk : float
         Probability to be short of a spare.
@@ -197,82 +237,154 @@ def plan_migration(
     >>> int(plan.spares), round(plan.checkpoint_yield, 3), round(plan.migration_yield, 3)
     (6, 0.138, 0.294)
     """
-    rate = rate_of_job(source, nodes, events=events, n_draws=n_draws, rng=rng)
-    size, mu = rate.nodes, np.asarray(rate.node_mtbf)
+    rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
+    size = rate.nodes
     if nodes is None and size == 1:
         raise ArgumentError("how many nodes the machine has is not known", remedy="give nodes")
-    scenario = Scenario("given", checkpoint.save, checkpoint.restore, restart, migration)
-    c, r, d, m = (float(x) for x in (scenario.save, scenario.restore, scenario.restart, scenario.migration))
-    predictor = Predictor(float(share("recall", recall)), float(share("precision", precision, zero=False)), lead)
+    pause = float(durations("restart", restart))
+    scenario = Scenario("given", checkpoint.save, checkpoint.restore, pause + float(rate.node_repair), migration)
+    c, r, m = (float(x) for x in (scenario.save, scenario.restore, scenario.migration))
     share("level", level, zero=False, one=False)
+    stated = (
+        None if recall is None else float(share("recall", recall)),
+        None if precision is None else float(share("precision", precision, zero=False)),
+    )
+    predictor = None if None in stated else Predictor(*stated, lead)
     if sequential:
         jobs = JobMix(np.ones(1, dtype=np.int64), np.array([float(size)]))
     else:
         jobs = job_mix(size, share_sequential) if mix is None else mix
-    weight = jobs.node_shares
-
-    def of_jobs(mean: FloatArray, wide: FloatArray) -> tuple[FloatArray, Predictor]:
-        """Mean times between all failures of the jobs, and the predictor: what hits a whole system is not predicted."""
-        own = jobs.sizes / mean[..., None]
-        total = own + wide[..., None]
-        return 1.0 / total, Predictor(predictor.recall * own / total, predictor.precision, predictor.lead)
-
-    def outcome(mean: FloatArray, wide: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Spares, and yields of either strategy, for mean times of a node of any shape."""
-        if spares is None:
-            spare = spares_for_alarms(size, mean, m, d, predictor, risk)
-        else:
-            spare = np.broadcast_to(whole("spares", spares, 0), mean.shape)
-        gap, some = of_jobs(mean, wide)
-        alone = ((1.0 - best_waste(gap, c, r, d)) * weight).sum(axis=-1)
-        best = best_predicted_interval(gap, c, r, d, m, some)
-        with_it = ((1.0 - predicted_waste(gap, best, c, r, d, m, some)) * weight).sum(axis=-1)
-        return spare, alone, with_it * (1.0 - spare / size)
-
-    spare, alone, with_it = (float(x) for x in outcome(mu, np.asarray(rate.wide_rate)))
-    if spare >= size:
-        raise ArgumentError(f"{spare:.0f} spares of {size} nodes leave nothing to work with", remedy="look at risk")
+    machine = _Machine(size, jobs, c, r, m, pause, risk, spares)
+    alone = machine.alone(rate)
+    spare = with_it = np.nan
+    moving = yields = np.full(jobs.sizes.size, np.nan)
     spares_drawn = gains = None
-    if rate.node_draws is not None and rate.wide_draws is not None:
-        spares_drawn, alone_drawn, with_drawn = outcome(rate.node_draws, rate.wide_draws)
-        gains = with_drawn - alone_drawn
+    if predictor is not None:
+        spare = float(machine.spare_nodes(rate, predictor))
+        if spare >= size:
+            raise ArgumentError(f"{spare:.0f} spares of {size} nodes leave nothing to work with", remedy="look at risk")
+        moving, yields = machine.moving(rate, predictor)
+        with_it = float(machine.weighted(yields))
+        if rate.drawn is not None:
+            spares_drawn = machine.spare_nodes(rate.drawn, predictor)
+            gains = machine.gain(rate.drawn, predictor)
     spare_limits, gain_limits = limits(spares_drawn, level, whole=True), limits(gains, level)
-    gap, some = of_jobs(mu, np.asarray(rate.wide_rate))
-    moving, working = best_predicted_interval(gap, c, r, d, m, some), 1.0 - spare / size
+    gap = machine.gap(rate)
     # a recall of the failures of nodes alone
-    least = break_even_recall(gap, c, r, d, m, some.precision, lead, working) / (gap * jobs.sizes / mu)
+    least = break_even_recall(
+        gap, c, r, machine.down(rate), m, 1.0 if stated[1] is None else stated[1], lead,
+        1.0 if np.isnan(spare) else 1.0 - spare / size,
+    ) / (gap * jobs.sizes / rate.node_mtbf)  # fmt: skip
     by_size = pd.DataFrame(
         {
             "nodes": jobs.sizes,
             "mtbf": gap,
-            "nodes_share": weight,
+            "nodes_share": jobs.node_shares,
             "checkpoint_every": best_interval(gap, c),
-            "checkpoint_yield": 1.0 - best_waste(gap, c, r, d),
+            "checkpoint_yield": 1.0 - best_waste(gap, c, r, machine.down(rate)),
             "migration_every": moving,
-            "migration_yield": working * (1.0 - predicted_waste(gap, moving, c, r, d, m, some)),
+            "migration_yield": yields,
             "break_even_recall": np.where(least <= 1.0, least, np.nan),
         }
     )
     return MigrationPlan(
         by_size=by_size,
+        break_even=machine.break_even(rate, *stated, lead),
         spares=spare,
         spares_low=spare_limits[0],
         spares_high=spare_limits[1],
-        checkpoint_yield=alone,
+        checkpoint_yield=float(alone),
         migration_yield=with_it,
-        gain=with_it - alone,
+        gain=with_it - float(alone),
         gain_low=gain_limits[0],
         gain_high=gain_limits[1],
         probability=np.nan if gains is None else float((gains > 0.0).mean()),
         perfect=compare_throughputs(
-            scenario, size, mu, risk, parallel=not sequential, mix=mix, share_sequential=share_sequential, spares=spares
+            scenario, size, rate.node_mtbf, risk, parallel=not sequential, mix=mix, share_sequential=share_sequential,
+            spares=spares,
         ),
         nodes=size,
         predictor=predictor,
         scenario=scenario,
         risk=risk,
-        mtbf=float(mu),
+        waits=rate.waits,
+        mtbf=float(rate.node_mtbf),
         source=rate.source,
         level=level,
         n_draws=0 if gains is None else gains.size,
-    )
+        assumptions=_TAKEN,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Machine:
+    """A machine full of jobs; results have the shape of rates and predictions, those by size one more axis."""
+
+    size: int
+    jobs: JobMix
+    save: float
+    restore: float
+    migration: float
+    restart: float
+    risk: float
+    spares: Any
+
+    def gap(self, rate: JobRate) -> FloatArray:
+        """Mean hours between all failures of the jobs, by size."""
+        return np.asarray(rate.mtbf_of(self.jobs.sizes))
+
+    def down(self, rate: JobRate) -> FloatArray:
+        """Hours from a failure to the restore, by size."""
+        return np.asarray(self.restart + rate.repair_of(self.jobs.sizes))
+
+    def weighted(self, yields: FloatArray) -> FloatArray:
+        """Share of all nodes, from that of each size of job."""
+        return np.asarray((yields * self.jobs.node_shares).sum(axis=-1))
+
+    def alone(self, rate: JobRate) -> FloatArray:
+        """Yield of checkpoints alone."""
+        return self.weighted(1.0 - best_waste(self.gap(rate), self.save, self.restore, self.down(rate)))
+
+    def spare_nodes(self, rate: JobRate, predictor: Predictor) -> FloatArray:
+        """Spares for the risk, or as asked."""
+        away = self.restart + np.asarray(rate.node_repair)
+        if self.spares is None:
+            return spares_for_alarms(self.size, rate.node_mtbf, self.migration, away, predictor, self.risk)
+        shape = np.broadcast_shapes(np.shape(rate.node_mtbf), predictor.recall.shape, predictor.precision.shape)
+        return np.broadcast_to(whole("spares", self.spares, 0), shape)
+
+    def moving(self, rate: JobRate, predictor: Predictor) -> tuple[FloatArray, FloatArray]:
+        """Best hours between saves with migration, and the yield without the spares, by size."""
+        gap = self.gap(rate)
+        own = self.jobs.sizes / np.asarray(rate.node_mtbf)[..., None] * gap  # share of the failures that is predicted
+        some = Predictor(predictor.recall[..., None] * own, predictor.precision[..., None], predictor.lead)
+        costs = self.save, self.restore, self.down(rate), self.migration
+        every = best_predicted_interval(gap, *costs, some)
+        working = 1.0 - self.spare_nodes(rate, predictor)[..., None] / self.size
+        return every, (1.0 - predicted_waste(gap, every, *costs, some)) * working
+
+    def gain(self, rate: JobRate, predictor: Predictor) -> FloatArray:
+        """By how much migration yields more than checkpoints alone."""
+        return np.asarray(self.weighted(self.moving(rate, predictor)[1]) - self.alone(rate))
+
+    def break_even(self, rate: JobRate, recall: float | None, precision: float | None, lead: Any) -> pd.DataFrame:
+        """Least precision for the recall, or least recall for the precision, or for each of several."""
+
+        def least(predictor_of: Any) -> float:
+            """From where on it always pays: spares are whole, so that it may pay, not pay, and pay."""
+            low, high = 0.0, 1.0
+            for _ in range(3):
+                grid = np.linspace(low, high, 201)[1:]
+                not_yet = np.flatnonzero(self.gain(rate, predictor_of(grid)) <= 0.0)
+                if not_yet.size and not_yet[-1] == grid.size - 1:
+                    return np.nan
+                at = int(not_yet[-1]) + 1 if not_yet.size else 0
+                low, high = (float(grid[at - 1]) if at else low), float(grid[at])
+            return high
+
+        if recall is not None and precision is None:
+            rows = [(least(lambda grid: Predictor(np.full(grid.shape, recall), grid, lead)), recall)]
+        else:
+            wanted = _PRECISIONS if precision is None else (precision,)
+            rows = [(p, least(lambda grid, p=p: Predictor(grid, np.full(grid.shape, p), lead))) for p in wanted]
+        return pd.DataFrame(rows, columns=["precision", "recall"])

@@ -28,6 +28,9 @@ from relfit.text import count, duration, percent
 __all__ = ["ReplicationPlan", "plan_replication"]
 
 
+_COPIES = "A rack never takes both copies of a process, and failed copies find a node when they are restarted."
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ReplicationPlan(Plan):
     """Replication against checkpoints alone, at one number of nodes; `mtbf` is that of a node.
@@ -41,6 +44,8 @@ class ReplicationPlan(Plan):
         ``break_even`` (nodes from which on it beats checkpoints alone).
     best : str
         The strategy with the highest yield.
+    waits : str
+        Whether the job waits for repairs, in a sentence.
     probability : float
         Share of the draws in which it has the highest yield; NaN without draws.
     break_even, break_even_low, break_even_high : float
@@ -49,12 +54,13 @@ class ReplicationPlan(Plan):
     wide_rate : float
         Failures per hour that hit a whole system.
     costs : dict
-        ``save``, ``restore`` and ``restart`` in hours.
+        ``save``, ``restore`` and ``restart`` (with the wait for a repair) in hours.
     overhead : float
     """
 
     strategies: pd.DataFrame
     best: str
+    waits: str
     probability: float
     break_even: float
     break_even_low: float
@@ -89,6 +95,7 @@ class ReplicationPlan(Plan):
         alone = self.strategies.iloc[0]
         pairs = self.strategies[self.strategies["replicas"] == 2].iloc[0]
         return (
+            self.waits,
             f"One copy of each process is interrupted every {duration(float(alone['mtti']))}, pairs every "
             f"{duration(float(pairs['mtti']))} if none is restarted before: {float(pairs['failures']):.3g} failures.",
         )
@@ -100,6 +107,7 @@ def plan_replication(
     restart: Any = 0.0,
     *,
     nodes: Any = None,
+    repair: Any = None,
     most_replicas: int = 3,
     overhead: float = 0.0,
     events: Any = None,
@@ -109,7 +117,7 @@ def plan_replication(
 ) -> ReplicationPlan:
     """Compare replication with checkpoints alone for a job that has a number of nodes to itself.
 
-    Failures that hit whole systems stop a job with or without copies.
+    Failures of groups of nodes and of whole systems stop a job with or without copies.
 
     Parameters
     ----------
@@ -121,6 +129,8 @@ def plan_replication(
         From a failure to the restore, without failures.
     nodes : int, optional
         Of the job, copies included.
+    repair : duration, optional
+        As in `plan_checkpoints`: what the job waits for when it is interrupted.
     most_replicas : int
         2, 3, ... up to so many copies are looked at.
     overhead : float
@@ -139,12 +149,14 @@ def plan_replication(
     >>> plan.best, int(plan.break_even)
     ('pairs, restarted at saves', 35472)
     """
-    rate = rate_of_job(source, nodes, events=events, n_draws=n_draws, rng=rng)
-    size, mu, drawn, wide, wide_drawn = rate.nodes, rate.node_mtbf, rate.node_draws, rate.wide_rate, rate.wide_draws
+    rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
+    size, mu, wide, drawn = rate.nodes, rate.node_mtbf, rate.wide_rate, rate.drawn
     if size < 2:
         raise ArgumentError("replication needs at least two nodes", remedy="give nodes")
     most = min(int(whole("most_replicas", most_replicas, 2)), size)
-    c, r, d = checkpoint.save, checkpoint.restore, float(durations("restart", restart))
+    c, r, d = checkpoint.save, checkpoint.restore, float(durations("restart", restart)) + float(rate.repair)
+    if drawn is not None:
+        mean, far, down = np.broadcast_arrays(drawn.node_mtbf, drawn.wide_rate, d - float(rate.repair) + drawn.repair)
     if c <= 0.0:
         raise ArgumentError("save is 0 hours", remedy="give one above zero")
     slow = float(share("overhead", overhead, one=False))
@@ -162,10 +174,10 @@ def plan_replication(
         else:
             best = best_fixed_interval(stopped, checkpoint, d).every
         low = high = np.nan
-        if drawn is not None and wide_drawn is not None:
+        if drawn is not None:
             # without restarts each case is a search of its own: fewer of them do
-            every = 1 if at == "saves" else max(1, drawn.size // 60)
-            of_draws = replicated_yield(drawn[::every], size, c, r, d, wide_rate=wide_drawn[::every], **how)
+            some = slice(None, None, 1 if at == "saves" else max(1, mean.size // 60))
+            of_draws = replicated_yield(mean[some], size, c, r, down[some], wide_rate=far[some], **how)
             low, high = limits(of_draws, level)
             yields += [of_draws] if at == "saves" else []
         rows.append(
@@ -186,11 +198,11 @@ def plan_replication(
     table = pd.DataFrame(rows)
     best_row = int(np.argmax(table["yield"]))
     probability, breaks = np.nan, None
-    if drawn is not None and wide_drawn is not None:
+    if drawn is not None:
         if best_row < len(yields):
             probability = float((np.argmax(np.stack(yields), axis=0) == best_row).mean())
-        every = max(1, drawn.size // 200)
-        breaks = break_even_nodes(drawn[::every], c, r, d, overhead=slow, wide_rate=wide_drawn[::every])
+        some = slice(None, None, max(1, mean.size // 200))
+        breaks = break_even_nodes(mean[some], c, r, down[some], overhead=slow, wide_rate=far[some])
     low, high = limits(breaks, level, whole=True)
     return ReplicationPlan(
         strategies=table,
@@ -206,7 +218,9 @@ def plan_replication(
         mtbf=mu,
         source=rate.source,
         level=level,
-        n_draws=0 if drawn is None else drawn.size,
+        n_draws=0 if drawn is None else mean.size,
+        waits=rate.waits,
+        assumptions=(_COPIES, "Nothing fails while the job waits or restarts."),
     )
 
 

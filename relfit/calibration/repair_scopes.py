@@ -1,0 +1,85 @@
+"""Times to repair by what a failure hit: until a whole incident is over, and of each node that it took down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arrays import IntArray
+from relfit.calibration.parameter_values import Duration
+from relfit.calibration.repair_times import mean_of_repairs
+from relfit.failurelog import FailureLog
+from relfit.lifedata import LifeData
+from relfit.screening import Incidents
+
+__all__ = ["repair_of_an_outage", "repairs_by_scope"]
+
+
+def repairs_by_scope(log: FailureLog, found: Incidents, level: float) -> dict[str, Duration]:
+    """Mean time from the first failure of an incident until its last record ends, by scope.
+
+    That is what a job waits for that needs all that the incident hit. Incidents with an end that is not known, or of no
+    length, are left out; those that were going on at the end of observation are censored.
+
+    Parameters
+    ----------
+    log : FailureLog
+    found : Incidents
+        Of the log.
+    level : float
+
+    Returns
+    -------
+    dict of str to Duration
+        By ``node``, ``rack``, ``group`` and ``system``, as far as a repair of that scope was seen to end.
+    """
+    table = found.table
+    scope, length = table["scope"].astype(str).to_numpy(dtype=object), table["duration"].to_numpy(dtype=np.float64)
+    cut = log.events["end_cut"].to_numpy(dtype=bool) & (found.incident >= 0)
+    going = np.bincount(found.incident[cut], minlength=len(table)) > 0
+    means: dict[str, Duration] = {}
+    for name, value in (("node", "node"), ("rack", found.group), ("group", "group"), ("system", "system")):
+        mine = (scope == value) & (length > 0.0)
+        offsets = np.array([0, int(mine.sum())], dtype=np.int64)
+        times = LifeData(length[mine], ~going[mine], offsets, pd.Index(["all"], name="group"), "ttr")
+        mean = mean_of_repairs(times, level)[0]
+        if mean is not None:
+            means[name] = mean
+    return means
+
+
+def repair_of_an_outage(outages: LifeData, incident: IntArray, level: float) -> Duration | None:
+    """Mean time that a node is down for an outage of it, every node of an incident counted.
+
+    With the mean time between outages of a node it gives the share of node-hours that are lost. Limits are on the log
+    scale, from the scatter of whole incidents, whose nodes are repaired together; None without a completed repair.
+
+    Parameters
+    ----------
+    outages : LifeData
+    incident : ndarray of int, shape (outages,)
+        The incident of each outage, -1 for none.
+
+    Examples
+    --------
+    Two nodes down for an hour each, and an incident of three nodes for ten hours:
+
+    >>> lives = LifeData.from_array([1.0, 1.0, 10.0, 10.0, 10.0])
+    >>> repair_of_an_outage(lives, np.array([0, 1, 2, 2, 2]), 0.95).value
+    6.4
+    """
+    used = (incident >= 0) & (outages.durations > 0.0)
+    _, place = np.unique(incident[used], return_inverse=True)
+    hours = np.bincount(place, outages.durations[used])
+    ended = np.bincount(place, outages.observed[used])
+    total = float(ended.sum())
+    if not total > 0.0:
+        return None
+    mean = float(hours.sum()) / total
+    error = float(np.sqrt(((hours - mean * ended) ** 2).sum())) / total
+    about = {"level": level, "events": int(total), "method": "hours down over outages, scatter of incidents"}
+    if hours.size < 2 or not error > 0.0:
+        return Duration(value=mean, **about)
+    factor = float(np.exp(special.ndtri(0.5 + 0.5 * level) * error / mean))
+    return Duration(value=mean, low=mean / factor, high=mean * factor, distribution="lognormal", **about)
