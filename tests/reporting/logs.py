@@ -8,6 +8,9 @@ import pandas as pd
 
 import relfit as rf
 
+HOSTILE = "<script>alert(1)</script>"
+FAST: dict[str, Any] = {"families": ["exponential", "weibull"]}
+
 
 def log_of(
     rows: list[tuple[Any, Any, Any, Any]],
@@ -41,3 +44,20 @@ def log_of(
     population[["entered", "left"]] = population[["entered", "left"]].astype("datetime64[ns, UTC]")
     source = rf.Source(rows_read=len(frame), rows_kept=len(frame), timezone=zone)
     return rf.FailureLog(events, population, rf.Window(start, end, True, True), source=source)
+
+
+def hostile_log() -> rf.FailureLog:
+    rows = [(HOSTILE, f"2020-02-{1 + i % 28:02d} {i % 24:02d}:00", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", HOSTILE)
+            for i in range(40)]  # fmt: skip
+    rows += [
+        ("=cmd|' /C calc'!A0", f"2020-03-{1 + i:02d}", f"2020-03-{1 + i:02d} 05:00", "$x_{</text>") for i in range(9)
+    ]
+    rows += [
+        ("]]>\x07\"'&amp;", f"2020-04-{1 + i:02d}", f"2020-04-{1 + i:02d} 05:00", "</style><img src=x>")
+        for i in range(9)
+    ]
+    log = log_of(rows, system="</title>" + HOSTILE)
+    rejected = pd.DataFrame(
+        {"file": ["</script>.csv"], "line": [3], "column": ["start"], "reason": [HOSTILE], "text": ["<img onerror=a>"]}
+    )
+    return rf.FailureLog(log.events, log.population, log.window, rejected, log.source)

@@ -13,8 +13,8 @@ import relfit as rf
 from relfit.independence import dependence
 from relfit.recurrence import availability, availability_over_time
 from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
-from tests.reporting.logs import log_of
-from tests.reporting.test_report import FAST, Page, page_of
+from tests.reporting.logs import FAST, log_of
+from tests.reporting.test_report import Page, page_of
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +91,7 @@ def test_tables_hold_what_was_found(log: rf.FailureLog, page: Page) -> None:
     )
 
 
+@pytest.mark.usefixtures("words_only")
 def test_an_early_period_is_warned_of(tmp_path: Path) -> None:
     """A hundred failures in the first month, one a week since: fits should not use the first month."""
     early = [(f"n{i % 10}", pd.Timestamp("2020-01-01") + pd.Timedelta(hours=7.3 * i + i % 3)) for i in range(100)]
@@ -106,6 +107,7 @@ def test_an_early_period_is_warned_of(tmp_path: Path) -> None:
     assert "higher early rate" in section(page, "steady")
 
 
+@pytest.mark.usefixtures("words_only")
 def test_several_systems_get_an_period_each(tmp_path: Path) -> None:
     one = log_of([("a", f"2020-{m:02d}-{d:02d} 0{d % 9}:00", None, None) for m in range(1, 13) for d in (3, 11, 24)])
     other = log_of(
