@@ -15,9 +15,10 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 	@echo "The report is $(abspath $(REPORT))"
 
 test: $(VENV)/.installed-all ## Install what the tests need and run them
-	$(BIN)/python -m pytest -n auto --dist loadscope
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics
+	$(BIN)/python -m pytest -n auto --dist worksteal -m verify
 	$(BIN)/python benchmarks/run.py --verify
 
 lint: $(VENV)/.installed-all ## Check style, format and types

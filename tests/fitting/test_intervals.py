@@ -45,11 +45,11 @@ def samples(family: str, groups: int, size: int, censored: bool, seed: int) -> r
     [
         ("exponential", False, 4000, ["rate", "mean"]),
         ("exponential", True, 4000, ["quantile", "hazard"]),
-        ("weibull", False, 4000, ["shape", "reliability"]),
+        pytest.param("weibull", False, 4000, ["shape", "reliability"], marks=pytest.mark.verify),
         ("weibull", True, 2000, ["quantile"]),
-        ("gamma", False, 1500, ["shape"]),
-        ("gamma", True, 1000, ["quantile"]),
-        ("lognormal", False, 2500, ["meanlog", "quantile"]),
+        pytest.param("gamma", False, 1500, ["shape"], marks=pytest.mark.verify),
+        pytest.param("gamma", True, 1000, ["quantile"], marks=pytest.mark.verify),
+        pytest.param("lognormal", False, 2500, ["meanlog", "quantile"], marks=pytest.mark.verify),
         ("lognormal", True, 2500, ["sdlog"]),
     ],
 )

@@ -117,6 +117,7 @@ def test_values_on_the_edges_of_the_classes_are_high():
     assert found.classes["expected_share"].round(4).tolist() == [0.0833, 0.1667, 0.6667, 0.0833]
 
 
+@pytest.mark.verify
 def test_all_nodes_together_keep_their_size_and_find_a_shared_shock():
     rng = np.random.default_rng(1)
     rejected = np.zeros(2)

@@ -46,6 +46,7 @@ def test_a_known_effect_lies_in_its_interval(model: str, sign: float) -> None:
     assert any("robust" in note for note in found.notes)
 
 
+@pytest.mark.verify
 def test_the_interval_covers_the_effect_as_often_as_it_says() -> None:
     inside = 0
     for seed in range(30):

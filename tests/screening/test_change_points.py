@@ -103,6 +103,7 @@ def test_bathtub_is_named() -> None:
     assert found.to_frame()["failures"].sum() == found.counts.sum()
 
 
+@pytest.mark.verify
 def test_bursts_are_no_periods() -> None:
     rng = np.random.default_rng(10)
     several = []
@@ -116,6 +117,7 @@ def test_bursts_are_no_periods() -> None:
     assert np.mean(several) < 0.2
 
 
+@pytest.mark.verify
 def test_a_rate_that_wanders_from_month_to_month_is_no_string_of_periods() -> None:
     rng = np.random.default_rng(12)
     wandering, changed = [], []

@@ -14,6 +14,7 @@ from relfit.screening.rate_mixtures import rate_classes
 from tests.factories import make_log
 
 
+@pytest.mark.verify
 def test_intervals_cover_five_percent_of_nodes_at_five_times_the_rate() -> None:
     rng = np.random.default_rng(1)
     logs, nodes = 200, 1000
@@ -32,6 +33,7 @@ def test_intervals_cover_five_percent_of_nodes_at_five_times_the_rate() -> None:
     assert bad.ravel()[doubtful].mean() == pytest.approx(posterior[doubtful].mean(), abs=0.05)
 
 
+@pytest.mark.verify
 def test_one_class_keeps_its_size() -> None:
     rng = np.random.default_rng(2)
     group = np.repeat(np.arange(200), 60)
@@ -93,6 +95,7 @@ def test_single_nodes_are_tested_exactly() -> None:
     assert found.nodes["p_adjusted"].tolist() == pytest.approx(stats.false_discovery_control(found.nodes["p"]).tolist())
 
 
+@pytest.mark.verify
 def test_equal_nodes_are_no_outlier_nodes() -> None:
     rng = np.random.default_rng(4)
     wrong = 0

@@ -204,6 +204,7 @@ def test_pooled_nodes_share_the_uncertainty_of_the_fleet() -> None:
     assert math.log(found.high / found.low) == pytest.approx(2 * 1.96 * widths[0], rel=0.15)
 
 
+@pytest.mark.verify
 def test_coverage() -> None:
     """Fleets of three nodes with fits of their own: 95 % limits hold the truth as often as they say."""
     fleets, ages = 120, np.array([0.0, 300.0, 1500.0])

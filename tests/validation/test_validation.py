@@ -53,6 +53,7 @@ def test_chi_square_against_scipy(mixed: System) -> None:
     assert estimated.p_upper == pytest.approx(p)
 
 
+@pytest.mark.verify
 def test_chi_square_has_its_size_over_many_seeds(mixed: System) -> None:
     p = np.array([chi_square(mixed.sample(400, seed), mixed).p for seed in range(100)])
     for level in (0.05, 0.2, 0.5):
@@ -62,6 +63,7 @@ def test_chi_square_has_its_size_over_many_seeds(mixed: System) -> None:
     assert stats.kstest(p, "uniform").pvalue > 0.05
 
 
+@pytest.mark.verify
 def test_simulated_sequences_agree_with_the_model_over_many_seeds(mixed: System) -> None:
     """Failures after the first too: the hazard spent between them, of nodes that started anew, is exponential."""
     first, later = [], []
