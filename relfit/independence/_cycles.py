@@ -12,7 +12,7 @@ import pandas as pd
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.independence.series import Failures, failures_of
-from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION
+from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, verdict
 from relfit.results import Result
 from relfit.screening.tallies import WEEKDAYS
 from relfit.text import p_value, percent
@@ -63,6 +63,7 @@ class Cycles(Result):
     p: FloatArray
     status: npt.NDArray[np.object_]
     timezone: str
+    alpha: float = ALPHA
 
     @property
     def _matters(self) -> npt.NDArray[np.bool_]:
@@ -71,12 +72,21 @@ class Cycles(Result):
 
     @property
     def depends(self) -> bool | None:
-        """Whether a cycle is significant at 5 % in all and moves the rate by 10 %; None where neither could be tested.
+        """Whether a cycle is significant at `alpha` and moves the rate by 10 %; None where too little was seen to tell.
 
         By 10 %: the coefficient of variation of the rate, see `relfit.independence.thresholds`.
         """
         tested = int((self.status == "ok").sum())
-        return bool(np.any((self.p * tested <= ALPHA) & self._matters)) if tested else None
+        if not tested:
+            return None
+        found = bool(np.any((self.p * tested <= self.alpha) & self._matters))
+        return verdict(found, int(self.counts[0].sum()))
+
+    @property
+    def p_overall(self) -> float:
+        """Of both cycles together."""
+        tested = int((self.status == "ok").sum())
+        return float(min(1.0, tested * np.nanmin(self.p))) if tested else np.nan
 
     @property
     def headline(self) -> str:
@@ -85,7 +95,7 @@ class Cycles(Result):
         for i, (name, cycle, _, _) in enumerate(_PERIODS):
             if self.status[i] != "ok":
                 parts.append(f"too few {name}s had a failure to judge a {cycle} cycle")
-            elif self.p[i] <= ALPHA:
+            elif self.p[i] * (self.status == "ok").sum() <= self.alpha:
                 day, hour = divmod(int(self.peak[i]), 24)
                 little = "" if self._matters[i] else ", too little to matter"
                 when = f"{hour:02d}:00" if name == "day" else f"{WEEKDAYS[day % 7]} {hour:02d}:00"

@@ -16,8 +16,9 @@ from scipy import stats
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
+from relfit.independence.resampling import moved, resampled_p
 from relfit.independence.series import Failures
-from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN
+from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN, verdict
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result
 from relfit.text import duration, percent
@@ -47,6 +48,9 @@ class Dispersion(Result):
         fewer than ten bins or two failures (`too_few`).
     level : float
     events : int
+    expected : ndarray of float, shape (m,), optional
+        Mean index of random logs in which each node keeps its own order; then `low`, `high` and `p` are of these logs,
+        `p` adjusted for the number of scales.
     """
 
     scales: FloatArray
@@ -58,6 +62,8 @@ class Dispersion(Result):
     p: FloatArray
     level: float
     events: int
+    expected: FloatArray | None = None
+    alpha: float = ALPHA
 
     @property
     def too_few(self) -> npt.NDArray[np.bool_]:
@@ -66,23 +72,32 @@ class Dispersion(Result):
 
     @property
     def depends(self) -> bool | None:
-        """Whether a scale is off at 5 %, adjusted for their number, and by 10 % or more; None without a test.
+        """Whether a scale is off at `alpha`, adjusted for their number, and by 10 % or more; None where too few tell.
 
         By 10 %: the rate varies by so much, or the index is below 0.9; see `relfit.independence.thresholds` for why.
         """
-        return None if self.too_few.all() else bool(self._off.any())
+        return None if self.too_few.all() else verdict(bool(self._off.any()), self.events)
+
+    @property
+    def p_overall(self) -> float:
+        """Of all scales together."""
+        return np.nan if self.too_few.all() else float(np.nanmin(self._p_adjusted))
+
+    @property
+    def _p_adjusted(self) -> FloatArray:
+        return self.p if self.expected is not None else adjusted_p(self.p, "holm")
 
     @property
     def rate_variation(self) -> FloatArray:
         """Coefficient of variation of the rate itself from bin to bin, without what chance adds, shape (m,)."""
-        return np.sqrt(np.maximum(self.index - 1.0, 0.0) / np.where(self.mean > 0.0, self.mean, np.nan))
+        chance = 1.0 if self.expected is None else self.expected
+        return np.sqrt(np.maximum(self.index - chance, 0.0) / np.where(self.mean > 0.0, self.mean, np.nan))
 
     @property
     def _off(self) -> npt.NDArray[np.bool_]:
-        significant = adjusted_p(self.p, "holm") <= ALPHA
-        return np.asarray(
-            significant & ((self.rate_variation >= LEAST_RATE_VARIATION) | (self.index <= MOST_EVEN)), dtype=np.bool_
-        )
+        chance = 1.0 if self.expected is None else self.expected
+        matters = (self.rate_variation >= LEAST_RATE_VARIATION) | (self.index <= MOST_EVEN * chance)
+        return np.asarray((self._p_adjusted <= self.alpha) & matters, dtype=np.bool_)
 
     @property
     def headline(self) -> str:
@@ -91,10 +106,14 @@ class Dispersion(Result):
         if not tested.size:
             return "There are too few failures to tell whether they cluster in time."
         off = tested[self._off[tested]]
-        high, low = off[self.index[off] > 1.0], off[self.index[off] < 1.0]
+        chance = np.ones(self.index.size) if self.expected is None else self.expected
+        high, low = off[self.index[off] > chance[off]], off[self.index[off] < chance[off]]
+        if self.depends is None:
+            return f"{self.events} failures are too few to tell whether they cluster in time."
         if not off.size:
             first, last = duration(self.scales[tested[0]]), duration(self.scales[tested[-1]])
-            return f"From {first} to {last}, counts of failures vary as independent ones at a steady rate would."
+            of = "independent ones" if self.expected is None else "those of independent nodes"
+            return f"From {first} to {last}, counts of failures vary as {of} at a steady rate would."
         if not high.size:
             return (
                 f"Counts of failures vary less than independent ones would (at {duration(self.scales[low[0]])}: "
@@ -115,7 +134,14 @@ class Dispersion(Result):
         return table.assign(status=np.where(self.too_few, "too_few", "ok"))
 
 
-def dispersion(failures: Failures, scales: Sequence[float] | None = None, level: float = 0.95) -> Dispersion:
+def dispersion(
+    failures: Failures,
+    scales: Sequence[float] | None = None,
+    level: float = 0.95,
+    *,
+    n_resamples: int = 0,
+    rng: int | np.random.Generator | None = 0,
+) -> Dispersion:
     """Index of dispersion of the counts of all failures, over time scales.
 
     Parameters
@@ -126,6 +152,11 @@ def dispersion(failures: Failures, scales: Sequence[float] | None = None, level:
         Lengths of the bins in hours; an hour to half a year when left out.
     level : float
         Of the range under a Poisson process.
+    n_resamples : int
+        Random logs in which each node's failures go round its time of observation: what independent nodes with gaps as
+        each node has them would show at a steady rate. Without any, a Poisson process.
+    rng : int or numpy.random.Generator
+        For the random logs.
 
     Returns
     -------
@@ -154,15 +185,29 @@ def dispersion(failures: Failures, scales: Sequence[float] | None = None, level:
         raise ArgumentError("time scales must be positive numbers of hours")
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level {level} must lie between 0 and 1")
-    at, hours = _by_node_hours(failures)
-    at.sort()
+    at, hours = _by_node_hours(failures, failures.times)
     rows = np.array([_one(at, hours, width, level) for width in widths]).reshape(-1, 6)
     bins, mean, index, low, high, p = (rows[:, i] for i in range(6))
-    return Dispersion(widths, bins.astype(np.int64), mean, index, low, high, p, level, at.size)
+    expected = None
+    if n_resamples > 1 and np.isfinite(index).any():
+        generator = np.random.default_rng(rng)
+        drawn = np.empty((n_resamples, widths.size))
+        for i in range(n_resamples):
+            there = _by_node_hours(failures, moved(failures, generator))[0]
+            drawn[i] = [_index(there, hours, width)[2] for width in widths]
+        usable = np.isfinite(index)
+        expected, spread = drawn.mean(axis=0), np.maximum(drawn.std(axis=0, ddof=1), 1e-12)
+        tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
+        low, high = np.where(usable, np.quantile(drawn, tails, axis=0), np.nan)
+        # the furthest scale of each random log is what every scale is held against
+        furthest = np.abs((drawn - expected) / spread)[:, usable].max(axis=1)
+        away = np.abs((index - expected) / spread)
+        p = np.array([resampled_p(float(x), furthest) if np.isfinite(x) else np.nan for x in away])
+    return Dispersion(widths, bins.astype(np.int64), mean, index, low, high, p, level, at.size, expected)
 
 
-def _by_node_hours(failures: Failures) -> tuple[FloatArray, float]:
-    """When each failure happened in hours of the average number of nodes, and how long that clock ran."""
+def _by_node_hours(failures: Failures, times: IntArray) -> tuple[FloatArray, float]:
+    """When each failure happened in hours of the average number of nodes, rising, and how long that clock ran."""
     there = failures.left > failures.entered
     instants = np.concatenate([failures.entered[there], failures.left[there]])
     if not instants.size:
@@ -173,21 +218,29 @@ def _by_node_hours(failures: Failures) -> tuple[FloatArray, float]:
     elapsed = np.diff(knots) / NANOSECONDS_PER_HOUR
     node_hours = np.concatenate([[0.0], np.cumsum(watched[:-1] * elapsed)])
     hours = float(elapsed[watched[:-1] > 0].sum())
-    at = np.interp(failures.times.astype(np.float64), knots.astype(np.float64), node_hours)
-    return at / node_hours[-1] * hours, hours
+    at = np.interp(times.astype(np.float64), knots.astype(np.float64), node_hours)
+    return np.sort(at / node_hours[-1] * hours), hours
+
+
+def _index(at: FloatArray, hours: float, width: float) -> tuple[int, float, float, FloatArray]:
+    """Bins, mean, index and the counts that are not zero at one scale; `at` rises."""
+    bins = int(hours / width + 1e-9)
+    inside = at[at <= bins * width]
+    n = inside.size
+    if bins < _LEAST_BINS or n < 2:
+        return bins, n / bins if bins else np.nan, np.nan, np.zeros(0)
+    place = np.minimum((inside / width).astype(np.int64), bins - 1)
+    counts = np.diff(np.flatnonzero(np.diff(place, prepend=-1)), append=place.size).astype(np.float64)
+    mean = n / bins
+    return bins, mean, float((counts @ counts - n * mean) / (mean * (bins - 1))), counts
 
 
 def _one(at: FloatArray, hours: float, width: float, level: float) -> tuple[float, ...]:
-    """Bins, mean, index, its limits and p-value at one scale; `at` rises."""
-    bins = int(hours / width + 1e-9)
-    inside = at <= bins * width
-    n = int(inside.sum())
-    if bins < _LEAST_BINS or n < 2:
-        return (bins, n / bins if bins else np.nan, np.nan, np.nan, np.nan, np.nan)
-    place = np.minimum((at[inside] / width).astype(np.int64), bins - 1)
-    counts = np.diff(np.flatnonzero(np.diff(place, prepend=-1)), append=place.size).astype(np.float64)
-    mean = n / bins
-    index = float((counts @ counts - n * mean) / (mean * (bins - 1)))
+    """Bins, mean, index, and of a Poisson process its limits and p-value at one scale; `at` rises."""
+    bins, mean, index, counts = _index(at, hours, width)
+    if np.isnan(index):
+        return bins, mean, np.nan, np.nan, np.nan, np.nan
+    n = counts.sum()
     tails = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     if mean >= 1.0:
         free = bins - 1.0

@@ -15,8 +15,9 @@ from scipy import stats
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
+from relfit.independence.resampling import CALENDAR, moved, resampled_p
 from relfit.independence.series import Failures, failures_of
-from relfit.independence.thresholds import ALPHA, LEAST_TOGETHER
+from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, LEAST_TOGETHER, verdict
 from relfit.numeric.counting import counting_order
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.ordering import order_in_groups
@@ -32,6 +33,7 @@ __all__ = ["Cofailures", "chance_within", "cofailures"]
 
 _MOST_LISTED = 20_000_000
 _CLASSES = 400  # times of observation told apart
+_FEWEST_EXPECTED = 3.0  # pairs together, below which finding none says nothing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,28 +75,39 @@ class Cofailures(Result):
     p_shuffled: float
     n_resamples: int
     notes: tuple[str, ...] = ()
+    alpha: float = ALPHA
 
     _not_in_json = ("pairs",)
 
     @property
-    def _p(self) -> float:
+    def p_overall(self) -> float:
+        """The p-value that the verdict goes by: of random logs where there are some."""
         return self.p if np.isnan(self.p_shuffled) else self.p_shuffled
 
     @property
     def depends(self) -> bool | None:
-        """Whether nodes fail together significantly at 5 % and 5 % more often; None without two nodes with failures.
+        """Whether nodes fail together at `alpha`, and 5 % more often; None where too few failures find nothing.
 
         See `relfit.independence.thresholds` for why 5 %.
         """
-        if np.isnan(self._p):
+        if np.isnan(self.p_overall):
             return None
-        return bool(self._p <= ALPHA and self.together >= LEAST_TOGETHER * self.expected)
+        expected = self.expected if np.isnan(self.expected_shuffled) else self.expected_shuffled
+        found = self.p_overall <= self.alpha and self.together >= LEAST_TOGETHER * expected
+        # fewer than three together expected: even twice as many would not be told from chance
+        few = self.expected < _FEWEST_EXPECTED
+        return verdict(found, 0 if few else int(self.table["failures"].sum()) if len(self.table) else LEAST_FAILURES)
 
     @property
     def headline(self) -> str:
         """Whether nodes fail together more often than by chance."""
         if self.expected == 0.0:
             return f"No {self.per} has two nodes with failures: failing together cannot be judged."
+        if self.depends is None:
+            return (
+                f"Too few failures to judge whether nodes of one {self.per} fail together: {self.together:,} pairs "
+                f"came within {duration(self.window)} of each other where chance gives {_expected(self.expected)}."
+            )
         text = (
             f"Failures of two nodes of one {self.per} come within {duration(self.window)} of each other "
             f"{number(self.together / self.expected)} times as often as in independent Poisson processes "
@@ -104,9 +117,10 @@ class Cofailures(Result):
             text += f", {p_value(self.p)}): "
         else:
             p = p_value(self.p_shuffled, 1.0 / (1.0 + self.n_resamples))
-            text += f"; {_expected(self.expected_shuffled)} in {self.n_resamples} random logs, {p}): "
+            text += f"; {_expected(self.expected_shuffled)} in {self.n_resamples} random logs with the same "
+            text += f"rate over the calendar, {p}): "
         if not self.depends:
-            return text + "independence holds at this scale."
+            return text + "nodes do not fail together at this scale."
         return text + "a system of these nodes fails in bursts, and multiplying their reliabilities misleads."
 
     def to_frame(self) -> pd.DataFrame:
@@ -141,9 +155,8 @@ def cofailures(
         ``"system"`` or any column of the population or of events, such as ``"rack"``: only nodes that share its value
         are set against each other.
     n_resamples : int
-        Random logs for a p-value that takes each node's own clustering as it is (cautious where few come together):
-        each moves every node's failures round its time of observation by a random amount. A shared trend counts as
-        failing together.
+        Random logs for a p-value that takes each node's own clustering and the rate over the calendar as they are:
+        each moves all failures of a node by one random amount, up to 30 days or a tenth of the time it was watched.
     rng : int or numpy.random.Generator
         For the random logs.
     failures : Failures, optional
@@ -188,10 +201,10 @@ def cofailures(
     n_pairs = int((size * (size - 1) // 2).sum())
     mean_shuffled, p_shuffled = np.nan, np.nan
     if n_resamples:
-        means, as_many, in_all = _shuffled(nodes, group, together, reached, n_resamples, np.random.default_rng(rng))
+        means, as_many, drawn = _shuffled(nodes, group, together, reached, n_resamples, np.random.default_rng(rng))
         table["expected_shuffled"], mean_shuffled = means, float(means.sum())
         table["p_shuffled"] = np.where(expected > 0.0, (1.0 + as_many) / (1.0 + n_resamples), np.nan)
-        p_shuffled = (1.0 + in_all) / (1.0 + n_resamples) if expected.sum() > 0.0 else np.nan
+        p_shuffled = resampled_p(float(together.sum()), drawn) if expected.sum() > 0.0 else np.nan
     pairs, notes = None, []
     if close.sum() <= _MOST_LISTED:
         pairs = _pairs(nodes, group, int(close.sum()), reached, width, n_pairs)
@@ -375,18 +388,14 @@ def _list_within(times: np.ndarray, nodes: np.ndarray, offsets: np.ndarray, wind
 
 
 def _shuffled(
-    failures: Failures, group: IntArray, together: IntArray, window: int, n_resamples: int, rng: np.random.Generator
-) -> tuple[FloatArray, IntArray, int]:
-    """Failures together in the mean random log; how many random logs have as many, per group and in all."""
-    node = failures.nodes
-    length = np.maximum(failures.left - failures.entered, 1)
-    most = 0.5 * length
-    total, as_many, in_all = np.zeros(together.size), np.zeros(together.size, dtype=np.int64), 0
-    for _ in range(n_resamples):
-        step = rng.uniform(-most, most).astype(np.int64)
-        times = failures.entered[node] + (failures.times - failures.entered[node] + step[node]) % length[node]
-        drawn = _count(failures, times, group, together.size, window)[0]
+    failures: Failures, group: IntArray, together: IntArray, window: int, n_resamples: int, rng: np.random.Generator,
+) -> tuple[FloatArray, IntArray, FloatArray]:  # fmt: skip
+    """Failures together in the mean random log, random logs with as many per group, and those of all groups in each."""
+    total, as_many = np.zeros(together.size), np.zeros(together.size, dtype=np.int64)
+    in_all = np.zeros(n_resamples)
+    for i in range(n_resamples):
+        drawn = _count(failures, moved(failures, rng, CALENDAR), group, together.size, window)[0]
         total += drawn
         as_many += drawn >= together
-        in_all += int(drawn.sum() >= together.sum())
+        in_all[i] = drawn.sum()
     return total / n_resamples, as_many, in_all

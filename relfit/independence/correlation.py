@@ -21,8 +21,9 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.independence.pair_products import PreparedSeries, coefficients, prepare
 from relfit.independence.rank_nulls import null_of
+from relfit.independence.resampling import resampled_p
 from relfit.independence.series import complete_series
-from relfit.independence.thresholds import ALPHA, CORRELATION_CLASSES
+from relfit.independence.thresholds import ALPHA, CORRELATION_CLASSES, LEAST_IN_COMMON, verdict
 from relfit.lifedata import LifeData
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result, json_ready, key_columns
@@ -33,6 +34,7 @@ __all__ = ["Correlations", "correlations"]
 
 _METHODS = ("spearman", "pearson", "kendall")
 _SLACK = 1e-9
+_SCATTER = 1.1  # of r relative to chance, below which nodes are taken as not autocorrelated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,13 +56,12 @@ class Correlations(Result):
     lengths : ndarray of int, shape (k,)
         Their numbers of TTFs, falling.
     r, p : ndarray of float, shape (k (k - 1) / 2,)
-        Coefficient of each pair and its two-sided p-value under independence; NaN where a series is constant over the
-        common length.
-    mean_r, mean_r_p, mean_square_p : float
-        Mean coefficient; p-values by shuffling each node's TTFs of a mean so far above 0, and of a mean square so
-        large; NaN without shuffles.
+        Coefficient of each pair and its two-sided p-value under independence, of nodes with such an order of their own
+        where there are resamples; NaN where a series is constant over the common length.
+    mean_r, mean_r_p : float
+        Mean coefficient; p-value of a mean so far above 0 by turning each node's TTFs round, which keeps their order;
+        NaN without resamples.
     n_resamples : int
-        Shuffles.
     notes : tuple of str
     """
 
@@ -73,9 +74,9 @@ class Correlations(Result):
     p: FloatArray
     mean_r: float
     mean_r_p: float
-    mean_square_p: float
     n_resamples: int
     notes: tuple[str, ...] = ()
+    alpha: float = ALPHA
 
     edges: ClassVar[tuple[float, float, float]] = CORRELATION_CLASSES
     _not_in_json = ("groups", "status", "node", "lengths", "r", "p")
@@ -159,24 +160,44 @@ class Correlations(Result):
         return pd.concat([*names, pd.DataFrame(numbers | {"p_adjusted": self.p_adjusted[order]})], axis=1)
 
     @property
+    def _p(self) -> tuple[float, float]:
+        """Of all pairs as a whole, and of the clearest among them, each doubled since there are two."""
+        if not self.n_pairs:
+            return np.nan, np.nan
+        mean = float(np.nan_to_num(self.mean_r_p, nan=0.5))
+        return min(1.0, 2.0 * mean), min(1.0, 2.0 * float(np.nanmin(self.p_adjusted)))
+
+    @property
+    def p_overall(self) -> float:
+        """The smaller of the p-value of all pairs as a whole and that of the clearest one, doubled."""
+        return min(self._p)
+
+    @property
     def _together(self) -> bool:
-        """Whether all pairs as a whole depend: one of two tests that share half of 5 %."""
-        return bool(np.isfinite(self.mean_r_p) and min(self.mean_r_p, self.mean_square_p) <= ALPHA / 4.0)
+        """Whether all pairs as a whole depend, by a coefficient that matters to all nodes."""
+        common = (self.node.size - 1) * self.mean_r >= LEAST_IN_COMMON
+        return bool(self._p[0] <= self.alpha and common)
 
     @property
     def depends(self) -> bool | None:
-        """Whether a pair is significant among all, or all together differ from shuffles; None without pairs.
+        """Whether all pairs as a whole depend or one stands out, at `alpha`; None where too few TTFs find nothing.
 
-        No effect is too small here: failures of k nodes together vary ``1 + (k - 1) r`` times as much as independent
-        ones, so that a mean coefficient of 0.001 matters to a thousand nodes. Three tests share 5 %.
+        Counts of k nodes together vary ``1 + (k - 1) r`` times as much as those of independent ones: a mean coefficient
+        matters where that is 1.1 or more, a pair where its |r| is high.
         """
-        return None if not self.n_pairs else self._together or self.n_significant(ALPHA / 2.0) > 0
+        if not self.n_pairs:
+            return None
+        pair = self._p[1] <= self.alpha and float(np.nanmax(np.abs(self.r))) >= self.edges[1] - _SLACK
+        return verdict(bool(self._together or pair), int(self.lengths.sum()))
 
     @property
     def headline(self) -> str:
         """What the coefficients say about independence of the nodes."""
         if not self.n_pairs:
             return "No two nodes have three common times to failure: correlation between nodes cannot be judged."
+        if self.depends is None:
+            few = f"{count(int(self.lengths.sum()), 'TTF')} of {count(self.node.size, 'node')}"
+            return f"{few} are too few to tell whether times to failure of different nodes correlate."
         seen, chance = self.classes[["observed_share", "expected_share"]].iloc[2:].sum()
         lengths, pairs = self.pairs_by_length
         middle = int(lengths[np.searchsorted(np.cumsum(pairs), self.n_pairs / 2.0)])
@@ -188,12 +209,12 @@ class Correlations(Result):
             f"significant at {percent(ALPHA)} after adjustment for their number"
         )
         if np.isfinite(self.mean_r_p):
-            p = p_value(min(self.mean_r_p, self.mean_square_p), 1.0 / (1.0 + self.n_resamples))
+            p = p_value(self.mean_r_p, 1.0 / (1.0 + self.n_resamples))
             text += (
-                f". As a whole the nodes depend on each other (mean r {self.mean_r:+.3f}, {p} against shuffled TTFs): "
-                "a shock or a trend they share"
+                f". As a whole the nodes depend on each other (mean r {self.mean_r:+.3f}, {p} against TTFs turned "
+                "round): a shock they share"
                 if self._together
-                else f". As a whole they differ no more from 0 than shuffled ones (mean r {self.mean_r:+.3f})"
+                else f". As a whole they do not correlate to an amount that matters (mean r {self.mean_r:+.3f})"
             )
         return text + "."
 
@@ -237,17 +258,18 @@ def correlations(
         Use at most the first `most` TTFs of a node. All when left out; thousands of long series of different lengths
         are faster with a limit.
     n_resamples : int
-        Shuffles of every node's own TTFs behind `mean_r_p` and `mean_square_p`: whether all pairs together depend.
+        Random turns of every node's own TTFs behind `mean_r_p`, and behind what autocorrelated nodes add to the
+        scatter of r.
     rng : int or numpy.random.Generator
-        For the shuffles.
+        For the turns.
 
     Returns
     -------
     Correlations
         P-values of pairs: Spearman exact up to 12 common TTFs, Kendall up to 60, else by Student's t or the normal
         distribution; Pearson's by Student's t, which assumes normal values. With ties all are approximations. The
-        p-values take the TTFs of a node as exchangeable: nodes that are autocorrelated or share a trend have larger
-        |r|.
+        p-values take the TTFs of a node as exchangeable; with resamples, the scatter that autocorrelated nodes add is
+        taken off r first.
 
     Raises
     ------
@@ -272,12 +294,12 @@ def correlations(
     complete = complete_series(series)
     prepared = prepare(complete, most)
     r = coefficients(prepared, method)
+    mean_r, mean_p, scatter = _as_a_whole(prepared, method, r, n_resamples, np.random.default_rng(rng))
     p = np.full(r.size, np.nan)
     for length, _, _, pairs in prepared.blocks():
-        p[pairs] = null_of(method, length).two_sided(r[pairs])
+        p[pairs] = null_of(method, length).two_sided(r[pairs] / np.sqrt(scatter))
     status = np.where(complete.sizes < 3, "too_few", "ok").astype(object)
     status[prepared.node[prepared.constant]] = "constant"
-    mean_r, mean_p, square_p = _as_a_whole(prepared, method, r, n_resamples, np.random.default_rng(rng))
     notes = (
         f"{count(int((status == 'too_few').sum()), 'node')} with fewer than three TTFs",
         *((f"only the first {most} TTFs of a node were used",) if most is not None else ()),
@@ -285,7 +307,7 @@ def correlations(
         *(("p-values of Pearson's r assume normal TTFs",) if method == "pearson" else ()),
     )
     return Correlations(
-        method, complete.groups, status, prepared.node, prepared.lengths, r, p, mean_r, mean_p, square_p, n_resamples,
+        method, complete.groups, status, prepared.node, prepared.lengths, r, p, mean_r, mean_p, n_resamples,
         notes,
     )  # fmt: skip
 
@@ -293,15 +315,16 @@ def correlations(
 def _as_a_whole(
     prepared: PreparedSeries, method: str, r: FloatArray, n_resamples: int, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    """Mean coefficient, and p-values of it and of the mean square by shuffling."""
-    if np.isnan(r).all():
-        return np.nan, np.nan, np.nan
-    observed = np.array([np.nanmean(r), np.nanmean(r**2)])
-    if n_resamples == 0:
-        return float(observed[0]), np.nan, np.nan
-    reached = np.ones(2)
-    for _ in range(n_resamples):
-        shuffled = coefficients(prepared.shuffled(rng), method)
-        reached += np.array([np.nanmean(shuffled), np.nanmean(shuffled**2)]) >= observed - _SLACK
-    p = reached / (n_resamples + 1.0)
-    return float(observed[0]), float(p[0]), float(p[1])
+    """Mean coefficient, its p-value, and how much r scatters above chance by each node's own order (at least 1)."""
+    mean = float(np.nanmean(r)) if np.isfinite(r).any() else np.nan
+    if n_resamples == 0 or np.isnan(mean):
+        return mean, np.nan, 1.0
+    square = np.empty(r.size)  # of r times the common length less one: 1 on average by chance
+    for length, _, _, pairs in prepared.blocks():
+        square[pairs] = length - 1.0
+    drawn = np.empty((n_resamples, 2))
+    for i in range(n_resamples):
+        turned = coefficients(prepared.turned(rng), method)
+        drawn[i] = np.nanmean(turned), np.nanmean(turned**2 * square)
+    scatter = float(drawn[:, 1].mean())
+    return mean, resampled_p(mean - _SLACK, drawn[:, 0]), scatter if scatter > _SCATTER else 1.0

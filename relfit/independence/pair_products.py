@@ -38,11 +38,11 @@ class PreparedSeries:
             yield int(self.lengths[first]), first, last, slice(first * (first - 1) // 2, last * (last - 1) // 2)
             first = last
 
-    def shuffled(self, rng: np.random.Generator) -> PreparedSeries:
-        """Each series in random order."""
-        keys = rng.random(self.values.shape, dtype=np.float32)
-        keys[np.isnan(self.values)] = 2.0
-        return replace(self, values=np.take_along_axis(self.values, np.argsort(keys, axis=1), axis=1))
+    def turned(self, rng: np.random.Generator) -> PreparedSeries:
+        """Each series begun at a random place and gone round: its values keep their order."""
+        column = np.arange(self.values.shape[1]) + rng.integers(0, self.lengths)[:, None]
+        column = np.where(np.isnan(self.values), np.arange(self.values.shape[1]), column % self.lengths[:, None])
+        return replace(self, values=np.take_along_axis(self.values, column, axis=1))
 
 
 def prepare(series: LifeData, most: int | None) -> PreparedSeries:

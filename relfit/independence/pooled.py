@@ -15,9 +15,10 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
+from relfit.independence.resampling import moved, resampled_p
 from relfit.independence.serial_p_values import durbin_watson_p
 from relfit.independence.series import Failures
-from relfit.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION
+from relfit.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION, verdict
 from relfit.results import Result
 from relfit.text import p_value, percent
 
@@ -42,6 +43,9 @@ class PooledTests(Result):
         The p-value is the beta distribution with the exact variance over all orders.
     autocorrelation : ndarray of float, shape (m,)
         At lag 1.
+    expected, p_resampled : float
+        Of the most nodes in random logs in which each node keeps its own order: the mean autocorrelation and the
+        two-sided p-value; 0 and NaN without random logs.
     """
 
     nodes: IntArray
@@ -51,18 +55,29 @@ class PooledTests(Result):
     durbin_watson: FloatArray
     p: FloatArray
     autocorrelation: FloatArray
+    expected: float = 0.0
+    p_resampled: float = np.nan
+    alpha: float = ALPHA
+
+    @property
+    def p_overall(self) -> float:
+        """Of the series of the most nodes, by random logs where there are some."""
+        tested = np.flatnonzero(self.status == "ok")
+        if not tested.size:
+            return np.nan
+        return float(self.p[tested[-1]]) if np.isnan(self.p_resampled) else self.p_resampled
 
     @property
     def depends(self) -> bool | None:
-        """Whether the series of the most nodes is autocorrelated at 5 %, by 0.05 or more; None without a test.
+        """Whether the series of the most nodes is autocorrelated at `alpha`, by 0.05 more than independent nodes make.
 
-        See `relfit.independence.thresholds` for why 0.05.
+        None where too few to tell. See `relfit.independence.thresholds` for why 0.05.
         """
         tested = np.flatnonzero(self.status == "ok")
         if not tested.size:
             return None
-        last = tested[-1]
-        return bool(self.p[last] <= ALPHA and abs(self.autocorrelation[last]) >= LEAST_AUTOCORRELATION)
+        far = abs(self.autocorrelation[tested[-1]] - self.expected) >= LEAST_AUTOCORRELATION
+        return verdict(bool(self.p_overall <= self.alpha and far), int(self.sizes[tested[-1]]) + 1)
 
     @property
     def headline(self) -> str:
@@ -72,10 +87,14 @@ class PooledTests(Result):
             return "The nodes together have too few failures apart from each other for a test of their pooled series."
         last = tested[-1]
         low, high = self.durbin_watson[tested].min(), self.durbin_watson[tested].max()
-        verdict = "is autocorrelated" if self.depends else "shows no autocorrelation to speak of"
+        if self.depends is None:
+            return (
+                f"{self.sizes[last] + 1:,} failures are too few to tell whether their pooled series is autocorrelated."
+            )
+        seen = "is autocorrelated" if self.depends else "shows no autocorrelation to speak of"
         text = (
-            f"The series of all failures of {self.nodes[last]:,} nodes {verdict} (Durbin-Watson "
-            f"{self.durbin_watson[last]:.2f}, {p_value(self.p[last])}; {low:.2f} to {high:.2f} over all k)"
+            f"The series of all failures of {self.nodes[last]:,} nodes {seen} (Durbin-Watson "
+            f"{self.durbin_watson[last]:.2f}, {p_value(self.p_overall)}; {low:.2f} to {high:.2f} over all k)"
         )
         share = self.zeros[last] / self.sizes[last]
         return text + (f"; {percent(share)} of its times between failures are zero." if share >= 0.01 else ".")
@@ -86,7 +105,13 @@ class PooledTests(Result):
         return pd.DataFrame({name: getattr(self, name) for name in names})
 
 
-def pooled_tests(failures: Failures, nodes: npt.ArrayLike | None = None) -> PooledTests:
+def pooled_tests(
+    failures: Failures,
+    nodes: npt.ArrayLike | None = None,
+    *,
+    n_resamples: int = 0,
+    rng: int | np.random.Generator | None = 0,
+) -> PooledTests:
     """Durbin-Watson of the failures of the first k nodes, pooled, sorted and differenced, for every k.
 
     Parameters
@@ -96,6 +121,11 @@ def pooled_tests(failures: Failures, nodes: npt.ArrayLike | None = None) -> Pool
     nodes : array_like of int, optional
         The k, from 1 to the number of nodes. Every k when left out, or as many of them, evenly spread, as stay below
         20 million times between failures in all (at least eight).
+    n_resamples : int
+        Random logs in which each node's failures go round its time of observation: superposed independent nodes whose
+        gaps are not exponential have a little autocorrelation of their own.
+    rng : int or numpy.random.Generator
+        For the random logs.
 
     Raises
     ------
@@ -138,4 +168,15 @@ def pooled_tests(failures: Failures, nodes: npt.ArrayLike | None = None) -> Pool
             r[row] = (deviation[1:] @ deviation[:-1]) / total
             d[row] = 2.0 - 2.0 * r[row] - (square[0] + square[-1]) / total
             fourth[row] = square @ square / total**2
-    return PooledTests(k, sizes, zeros, status, d, durbin_watson_p(d, np.maximum(sizes, 4), fourth), r)
+    expected, p_resampled = 0.0, np.nan
+    if n_resamples > 1 and k.size and status[-1] == "ok":
+        generator, nodes_used = np.random.default_rng(rng), failures.nodes < k[-1]
+        drawn = np.empty(n_resamples)
+        for i in range(n_resamples):
+            between = np.diff(np.sort(moved(failures, generator)[nodes_used])).astype(np.float64)
+            deviation = between - between.mean()
+            drawn[i] = (deviation[1:] @ deviation[:-1]) / max(float(deviation @ deviation), 1e-300)
+        expected = float(drawn.mean())
+        p_resampled = resampled_p(abs(float(r[-1]) - expected), np.abs(drawn - expected))
+    p = durbin_watson_p(d, np.maximum(sizes, 4), fourth)
+    return PooledTests(k, sizes, zeros, status, d, p, r, expected, p_resampled)

@@ -23,7 +23,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.independence.serial_p_values import durbin_watson_p, runs_above_median
 from relfit.independence.series import complete_series
-from relfit.independence.thresholds import ALPHA, LEAST_REJECTED, LEAST_SHARE
+from relfit.independence.thresholds import ALPHA, LEAST_REJECTED, LEAST_SHARE, verdict
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import over_groups
 from relfit.numeric.false_discovery import adjusted_p
@@ -78,6 +78,7 @@ class SerialTests(Result):
     runs_z: FloatArray
     runs_p: FloatArray
     n_resamples: int
+    alpha: float = ALPHA
 
     def rejected(self, alpha: float = ALPHA) -> pd.DataFrame:
         """How many series each test rejects: ``tested``, ``rejected``, ``expected`` and ``rejected_adjusted`` by test.
@@ -107,16 +108,36 @@ class SerialTests(Result):
         return int(row["tested"]), int(row["rejected"]), int(row["rejected_adjusted"])
 
     @property
-    def depends(self) -> bool | None:
-        """Whether Durbin-Watson finds 1 % of the nodes after adjustment, or 7.5 % at 5 % and that is not chance.
+    def p_overall(self) -> float:
+        """Of all nodes: twice the smaller of the least adjusted p-value and that of so many rejections."""
+        tested, rejected, _ = self._counts
+        if not tested:
+            return np.nan
+        able = special.gammaln(self.sizes + 1.0) >= np.log(2.0 / ALPHA)
+        least = float(np.nanmin(adjusted_p(np.where(able, self.durbin_watson_p, np.nan))))
+        return min(1.0, 2.0 * min(least, _chance(rejected, tested)))
 
-        None where no node is long enough. See `relfit.independence.thresholds` for why these shares.
+    @property
+    def depends(self) -> bool | None:
+        """Whether Durbin-Watson finds 1 % of the nodes after adjustment, or 7.5 % at 5 %, and that is not chance.
+
+        Not chance: `p_overall` is at most `alpha`. None where too little was seen to tell. See
+        `relfit.independence.thresholds` for why these shares.
         """
         tested, rejected, adjusted = self._counts
         if not tested:
             return None
-        many = rejected >= LEAST_REJECTED * tested and _chance(rejected, tested) < 0.01
-        return adjusted > LEAST_SHARE * tested or many
+        found = adjusted > LEAST_SHARE * tested or rejected >= LEAST_REJECTED * tested
+        return verdict(found and self.p_overall <= self.alpha, int(self.sizes.sum()))
+
+    @property
+    def alike(self) -> bool:
+        """Whether neighbours among the times of nodes that are rejected are alike: a fit's intervals are too narrow.
+
+        Where a long time follows a short one they are too wide.
+        """
+        hit = np.nan_to_num(self.durbin_watson_p, nan=1.0) <= ALPHA
+        return bool(np.sum(np.sign(2.0 - self.durbin_watson[hit])) >= 0.0)
 
     @property
     def headline(self) -> str:
@@ -130,14 +151,19 @@ class SerialTests(Result):
             f"({percent(rejected / tested)}; chance gives {percent(ALPHA)}), {adjusted or 'none'} of them after "
             "adjustment for their number"
         )
+        if self.depends is None:
+            return text + ": too few times to failure to tell more."
         if not self.depends:
             return text + ": fits may take the times to failure of a node as independent."
+        kind, errors = ("alike", "small") if self.alike else ("long after short", "large")
         if adjusted > LEAST_SHARE * tested:
-            return text + ": times to failure of a node are not independent, and standard errors of fits are too small."
+            return (
+                text + f": times to failure are not independent ({kind}), and standard errors of fits are too {errors}."
+            )
         return text + (
             f". No one node stands out, but so many together are more than chance ({p_value(_chance(rejected, tested))}"
-            "): times to failure depend on those before to some degree, and standard errors of fits are somewhat too "
-            "small."
+            f"): times to failure depend on those before to some degree ({kind}), and standard errors of fits are "
+            f"somewhat too {errors}."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,12 +15,13 @@ from relfit.independence._dispersion import Dispersion, dispersion
 from relfit.independence.cofailure import Cofailures, cofailures
 from relfit.independence.correlation import Correlations, correlations
 from relfit.independence.pooled import PooledTests, pooled_tests
+from relfit.independence.resampling import shared_alpha, steady_series
 from relfit.independence.serial import SerialTests, serial_tests
 from relfit.independence.series import Failures, failures_of
-from relfit.independence.thresholds import LEAST_FAILURES
+from relfit.independence.thresholds import ALPHA, LEAST_FAILURES
 from relfit.lifedata import LifeData
 from relfit.results import Result
-from relfit.text import count
+from relfit.text import count, percent
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -60,6 +61,8 @@ class Dependence(Result):
     notes : tuple of str
     failures : int or None
         In the log. Of fewer than 40 (`relfit.independence.thresholds`), a test that finds nothing is no answer.
+    asked : int
+        Questions that have a p-value; all their verdicts together claim something false in 5 % of the logs (Holm).
     """
 
     correlation: Correlations | None = None
@@ -72,6 +75,7 @@ class Dependence(Result):
     problems: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     failures: int | None = None
+    asked: int = 0
 
     @property
     def _few(self) -> bool:
@@ -98,12 +102,14 @@ class Dependence(Result):
         counts = [verdict[name] for name in ("pooled", "dispersion", "cycles")]
         parts = []
         if True in nodes:
-            parts.append("nodes depend on each other, so a system of k nodes is not k independent ones")
+            parts.append("nodes fail together, beyond their own order and the rate over the calendar: a system of k "
+                         "nodes is not k independent ones")  # fmt: skip
         elif False in nodes:
             parts.append("nodes may be taken as independent of each other")
         if verdict["serial"] is not None:
             parts.append(
-                "times to failure of a node depend on those before, so intervals of a fit are too narrow"
+                "times to failure of a node depend on those before, so intervals of a fit are too "
+                + ("narrow" if self.serial is None or self.serial.alike else "wide")
                 if verdict["serial"]
                 else "times to failure of a node may be fitted as independent"
             )
@@ -113,7 +119,8 @@ class Dependence(Result):
             parts.append("the failures of the system come as at a steady rate")
         if parts:
             text = "; ".join(parts)
-            return f"{text[0].upper()}{text[1:]}."
+            asked = f" ({count(self.asked, 'question')}, together at {percent(ALPHA)})" if self.asked > 1 else ""
+            return f"{text[0].upper()}{text[1:]}{asked}."
         if self._few and self.failures is not None:
             return f"The log has {count(self.failures, 'failure')}, too few to tell whether they depend on each other."
         return "Nothing can be said about dependence in this log."
@@ -153,8 +160,8 @@ def dependence(
     method : {"spearman", "pearson", "kendall"}
         Of the correlation between nodes.
     rng : int or numpy.random.Generator
-        For shuffles, and for the 4,000 nodes whose pairs are correlated where there are more. The same seed gives the
-        same numbers whatever the number of threads.
+        For random logs, and for the 4,000 nodes whose pairs are correlated where there are more. The same seed gives
+        the same numbers whatever the number of threads.
 
     Returns
     -------
@@ -170,7 +177,7 @@ def dependence(
     [['correlation', 'ok'], ['cofailure', 'ok']]
     """
     # a stream of its own for each part, so that none changes with another
-    streams = np.random.default_rng(rng).spawn(5)
+    streams = np.random.default_rng(rng).spawn(7)
     problems: dict[str, str] = {}
     notes: list[str] = []
 
@@ -181,11 +188,12 @@ def dependence(
             problems[name] = f"{error}."
             return None
 
-    series = log.ttf(censor=False, zeros="keep")
     try:
         failures, missing = failures_of(log), None
+        series = steady_series(failures)
     except RelfitError as error:
         failures, missing = None, error
+        series = log.ttf(censor=False, zeros="keep")
 
     def instants() -> Failures:
         if missing is not None:
@@ -203,17 +211,24 @@ def dependence(
         return cofailures(log, window, per, n_resamples=resamples, rng=rng, failures=instants())
 
     column = place if place is not None else next((name for name in _PLACES if name in log.attributes), None)
+    parts: dict[str, Any] = {
+        "correlation": part("correlation", lambda: _correlation(series, method, streams[0], notes)),
+        "cofailure": part("cofailure", lambda: together("system", streams[1])),
+        "place": None if column is None else part("place", lambda: together(column, streams[2])),
+        "serial": part("serial", lambda: _serial(series, streams[3], notes)),
+        "pooled": part("pooled", lambda: pooled_tests(instants(), n_resamples=resamples, rng=streams[4])),
+        "dispersion": part("dispersion", lambda: dispersion(instants(), n_resamples=resamples, rng=streams[5])),
+        "cycles": part("cycles", lambda: cycles(log, instants())),
+    }
+    p = np.array([np.nan if found is None else found.p_overall for found in parts.values()])
+    for (name, found), alpha in zip(list(parts.items()), shared_alpha(p, ALPHA), strict=True):
+        parts[name] = None if found is None else replace(found, alpha=float(alpha))
     return Dependence(
-        part("correlation", lambda: _correlation(series, method, streams[0], notes)),
-        part("cofailure", lambda: together("system", streams[1])),
-        None if column is None else part("place", lambda: together(column, streams[2])),
-        part("serial", lambda: _serial(series, streams[3], notes)),
-        part("pooled", lambda: pooled_tests(instants())),
-        part("dispersion", lambda: dispersion(instants())),
-        part("cycles", lambda: cycles(log, instants())),
-        problems,
-        tuple(notes),
-        None if failures is None else int(failures.times.size),
+        **parts,
+        problems=problems,
+        notes=tuple(notes),
+        failures=None if failures is None else int(failures.times.size),
+        asked=int(np.isfinite(p).sum()),
     )
 
 

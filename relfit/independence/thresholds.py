@@ -12,15 +12,20 @@ __all__ = [
     "CORRELATION_CLASSES",
     "LEAST_AUTOCORRELATION",
     "LEAST_FAILURES",
+    "LEAST_IN_COMMON",
     "LEAST_RATE_VARIATION",
     "LEAST_REJECTED",
     "LEAST_SHARE",
     "LEAST_TOGETHER",
     "MOST_EVEN",
+    "verdict",
 ]
 
-# Size of each verdict where failures are independent.
+# Size of a verdict where failures are independent; `dependence` shares it among all its questions.
 ALPHA = 0.05
+# (k - 1) r of k nodes with a mean coefficient r, by which counts of all vary more than those of independent nodes:
+# standard errors are 5 % too small.
+LEAST_IN_COMMON = 0.1
 # Limits of |r| between none, weak, high and strong correlation; exactly 0.4 and 0.8 are high. The source has "about
 # 0" for the first limit; below 0.05 is taken as none.
 CORRELATION_CLASSES = (0.05, 0.4, 0.8)
@@ -44,3 +49,8 @@ MOST_EVEN = 0.9
 LEAST_REJECTED = 0.075
 # Share of nodes that are rejected after adjustment for their number: fewer do not change what a fleet does.
 LEAST_SHARE = 0.01
+
+
+def verdict(found: bool, failures: int) -> bool | None:
+    """A finding, or its absence where there were failures enough to find something."""
+    return True if found else None if failures < LEAST_FAILURES else False

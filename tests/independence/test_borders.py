@@ -61,12 +61,12 @@ def _serial(p: np.ndarray) -> SerialTests:
     return SerialTests(pd.RangeIndex(n), sizes, status, nan[:, None], nan, p, lags, nan, nan, nan, nan, nan, nan, 99)
 
 
-def _correlations(r: list[float], p: list[float], mean_r_p: float = np.nan, mean_square_p: float = 1.0) -> Correlations:
+def _correlations(r: list[float], p: list[float], mean_r_p: float = np.nan, mean_r: float = 0.1) -> Correlations:
     k = int((1 + np.sqrt(1 + 8 * len(r))) / 2)
     node, lengths = np.arange(k), np.full(k, 30)
     status = np.full(k, "ok", object)
     return Correlations(
-        "pearson", pd.RangeIndex(k), status, node, lengths, np.array(r), np.array(p), 0.1, mean_r_p, mean_square_p, 99
+        "pearson", pd.RangeIndex(k), status, node, lengths, np.array(r), np.array(p), mean_r, mean_r_p, 99
     )
 
 
@@ -100,9 +100,11 @@ def _correlations(r: list[float], p: list[float], mean_r_p: float = np.nan, mean
         (_serial(np.repeat([1e-9, 0.9], [10, 990])), False),
         (_correlations([0.5, 0.1, 0.1], [0.025 / 3.0, 1.0, 1.0]), True),
         (_correlations([0.5, 0.1, 0.1], [0.0251 / 3.0, 1.0, 1.0]), False),
-        (_correlations([0.1, 0.1, 0.1], [1.0, 1.0, 1.0], 0.0125), True),
-        (_correlations([0.1, 0.1, 0.1], [1.0, 1.0, 1.0], 0.0126), False),
-        (_correlations([0.1, 0.1, 0.1], [1.0, 1.0, 1.0], 0.5, 0.0125), True),
+        (_correlations([0.39, 0.1, 0.1], [0.025 / 3.0, 1.0, 1.0]), False),  # a pair below 0.4
+        (_correlations([0.1, 0.1, 0.1], [1.0, 1.0, 1.0], 0.025), True),
+        (_correlations([0.1, 0.1, 0.1], [1.0, 1.0, 1.0], 0.0251), False),
+        (_correlations([0.1, 0.1, 0.1], [1.0, 1.0, 1.0], 0.001, mean_r=0.049), False),  # 1.098 times the variance
+        (_correlations([0.1, 0.1, 0.1], [1.0, 1.0, 1.0], 0.001, mean_r=-0.1), False),
     ],
     ids=str,
 )

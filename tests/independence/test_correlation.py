@@ -123,11 +123,11 @@ def test_all_nodes_together_keep_their_size_and_find_a_shared_shock():
     rejected = np.zeros(2)
     for _ in range(500):
         found = correlations(LifeData.from_array(rng.weibull(0.8, (8, 12))), n_resamples=39, rng=rng)
-        rejected += [found.mean_r_p <= 0.05, found.mean_square_p <= 0.05]
+        rejected += [found.mean_r_p <= 0.05, found.n_significant() > 0]
     assert ((rejected >= 12) & (rejected <= 40)).all()  # 25 expected; benchmarks/verify_time.py draws 2 000
     shock = rng.lognormal(0, 1, 30)
     found = correlations(LifeData.from_array(rng.lognormal(0, 1, (40, 30)) * shock), n_resamples=99, rng=2)
-    assert found.mean_r_p == found.mean_square_p == 0.01
+    assert found.mean_r_p < 0.01
     assert found.n_significant() > 200
     assert found.depends
     assert "As a whole the nodes depend on each other" in found.headline

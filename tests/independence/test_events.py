@@ -133,7 +133,7 @@ def test_size_on_independent_poisson_processes():
     table = cofailures(EMPTY, 12, failures=known, n_resamples=39, rng=4).table
     assert table["expected"].mean() > 40
     assert 0.04 <= (table["p"] <= 0.05).mean() <= 0.06
-    assert 0.04 <= (table["p_shuffled"] <= 0.05).mean() <= 0.06
+    assert 0.02 <= (table["p_shuffled"] <= 0.05).mean() <= 0.06
     np.testing.assert_allclose(table["expected_shuffled"].mean(), table["expected"].mean(), rtol=0.01)
 
 
@@ -157,12 +157,13 @@ def test_a_shared_shock_is_found_where_it_is():
     assert (found.pairs["p_adjusted"].head(40) < 0.01).all()
 
 
-def test_a_shared_trend_counts_as_failing_together():
+def test_a_shared_trend_is_no_failing_together():
     rng = np.random.default_rng(6)
     times = [1000 * rng.beta(1, 3, 60) for _ in range(8)]  # all nodes fail early
-    known = make_failures(times)
-    free = cofailures(EMPTY, 2, failures=known, n_resamples=99, rng=0)
-    assert free.p_shuffled == 0.01
+    free = cofailures(EMPTY, 2, failures=make_failures(times), n_resamples=99, rng=0)
+    assert free.together > 1.5 * free.expected
+    assert free.expected_shuffled == pytest.approx(free.together, rel=0.05)
+    assert free.depends is False
 
 
 def test_windows_columns_and_logs_that_cannot_be():
@@ -182,7 +183,7 @@ def test_windows_columns_and_logs_that_cannot_be():
 def test_all_failures_at_one_instant():
     found = cofailures(EMPTY, 1, failures=make_failures([[500.0]] * 300), n_resamples=19, rng=0)
     assert found.together == 300 * 299 / 2
-    assert found.p_shuffled == 0.05
+    assert found.p_shuffled < 0.05
 
 
 def test_too_many_pairs_are_counted_but_not_listed():

@@ -81,12 +81,12 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
 ANSWERS = answers(
     {
         "dependence": (
-            "nynnyn | nnnnnn | nnyyyn | nnnnyn | nynnyn | nnnnnn | nynnyn | nynnyn | nnnnnn | nnnnxn | nnnnxn"
-            " | nxnxxx | yyyyyn | yynyyn | nxnxxx | nxnxxx"
+            "nnnnyn | nnnnnn | nnnnnn | nnnnnn | nynnyn | nnnnnn | nnnnyn | nnnnyn | nnnnnn | nnnnxn | nnnnxn"
+            " | nxnxxx | nnnnnn | nnnnyn | nxnxxx | nxnxxx"
         ),
         "dependence, window of zero": (
-            "nxnnyn | nxnnnn | nxyyyn | nxnnyn | nxnnyn | nxnnnn | nxnnyn | nxnnyn | nxnnnn | nxnnxn | nxnnxn"
-            " | nxnxxx | yxyyyn | yxnyyn | nxnxxx | nxnxxx"
+            "nxnnyn | nxnnnn | nxnnnn | nxnnnn | nxnnyn | nxnnnn | nxnnyn | nxnnyn | nxnnnn | nxnnxn | nxnnxn"
+            " | nxnxxx | nxnnyn | nxnnyn | nxnxxx | nxnxxx"
         ),
         "failures_of": ("4 | 1 | 6 | 8 | 50 | 1 | 2 | 2 | 0 | 0 | 0 | ! no time | 10 | 6 | ! lifetimes | ! lifetimes"),
         "correlations": ("0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 1 | 0 | 0"),

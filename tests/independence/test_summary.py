@@ -26,7 +26,7 @@ def test_independent_nodes_are_called_independent():
     assert found.to_frame()["depends"].tolist() == [False] * 6
     assert found.headline == (
         "Nodes may be taken as independent of each other; times to failure of a node may be fitted as "
-        "independent; the failures of the system come as at a steady rate."
+        "independent; the failures of the system come as at a steady rate (6 questions, together at 5 %)."
     )
 
 
@@ -92,8 +92,8 @@ def test_lanl_system_18_in_time(shared):
     # the dissertation's "30 % strong" is what chance gives with four TTFs a pair
     table = found.correlation.classes
     np.testing.assert_allclose(table["observed_share"], table["expected_share"], atol=0.01)
-    assert found.correlation.n_pairs == 184_528
-    assert found.cofailure.p_shuffled == 0.005
+    assert found.correlation.n_pairs == 93_961  # of times between failures; the first of a node is not whole
+    assert found.cofailure.p_shuffled <= 0.005
     assert found.cycles.peak[0] == pytest.approx(12.8, abs=0.2)
     assert dependence(log).to_dict() == found.to_dict()
 
@@ -121,8 +121,9 @@ def test_forty_failures_are_enough_to_call_nodes_independent() -> None:
     few = dependence(simulated(times))
     assert few.failures == 39
     assert few.cofailure is not None
-    assert few.cofailure.depends is False
+    assert few.cofailure.depends is None
     assert few.depends("cofailure") is None
-    enough = dependence(simulated([*times, np.array([5000.0])]))
+    assert "may be" not in few.headline
+    enough = dependence(simulated([*times, np.array([5000.0])]), window="3d")
     assert enough.failures == 40
     assert enough.depends("cofailure") is False

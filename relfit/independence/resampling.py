@@ -1,0 +1,93 @@
+"""Random logs that keep what is not in question: each node's own order, and where asked the rate over the calendar."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from relfit.arrays import FloatArray, IntArray
+from relfit.independence.series import Failures
+from relfit.lifedata import LifeData
+from relfit.units import NANOSECONDS_PER_HOUR
+
+__all__ = ["CALENDAR", "moved", "resampled_p", "shared_alpha", "steady_series"]
+
+CALENDAR = 720.0  # hours: what changes more slowly is the rate over the calendar, what is faster is nodes together
+_SHARE = 0.1  # of its time of observation, by which a node's failures move at most where the calendar is to stay
+_LEAST_IN_BIN = 50  # failures from which the rate of a time is told
+
+
+def moved(failures: Failures, rng: np.random.Generator, reach: float | None = None) -> IntArray:
+    """Failure times of every node, all moved by one random amount so that its own gaps stay in their order.
+
+    Without `reach` they go round the node's time of observation: the rate becomes steady. With `reach` (hours) they
+    move by so much at most and are turned back at its ends: the rate over the calendar stays.
+    """
+    node = failures.nodes
+    length = np.maximum(failures.left - failures.entered, 1)
+    most = 0.5 * length if reach is None else np.minimum(reach * NANOSECONDS_PER_HOUR, _SHARE * length)
+    at = failures.times - failures.entered[node] + rng.uniform(-most, most).astype(np.int64)[node]
+    if reach is None:
+        return failures.entered[node] + at % length[node]
+    return failures.entered[node] + np.minimum(np.abs(at), np.abs(2 * length[node] - at))
+
+
+def resampled_p(observed: float, drawn: FloatArray) -> float:
+    """Probability of a value as high as `observed` among random logs; beyond all of them, by their first three moments.
+
+    Examples
+    --------
+    >>> drawn = np.random.default_rng(1).normal(size=199)
+    >>> resampled_p(0.0, drawn) > 0.4, 1e-5 < resampled_p(3.8, drawn) < 1e-3
+    (True, True)
+    """
+    reached = int(np.sum(drawn >= observed))
+    share = (1.0 + reached) / (1.0 + drawn.size)
+    away = drawn - drawn.mean()
+    spread = float(np.sqrt(np.mean(away**2)))
+    if reached or not spread > 1e-9 * abs(observed):
+        return share
+    skew = float(np.clip(np.mean((away / spread) ** 3), 0.0, 2.0))
+    return min(share, max(float(stats.pearson3.sf(observed, skew, float(drawn.mean()), spread)), 1e-12))
+
+
+def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:
+    """What each of several questions is held to so that all together claim something false with probability `alpha`.
+
+    Holm's steps: the smallest p-value to alpha over their number, the next to alpha over one less, and all after the
+    first that fails to what that one was held to. NaN is no question.
+
+    Examples
+    --------
+    >>> shared_alpha(np.array([0.3, 0.001, np.nan, 0.02]), 0.05).round(4).tolist()
+    [0.05, 0.0167, 0.05, 0.025]
+    """
+    out = np.full(p.size, alpha)
+    asked = int(np.isfinite(p).sum())
+    for rank, i in enumerate(np.argsort(p)[:asked]):
+        out[i] = alpha / (asked - rank)
+        if p[i] > out[i]:
+            out[np.argsort(p)[rank:asked]] = out[i]
+            break
+    return out
+
+
+def steady_series(failures: Failures) -> LifeData:
+    """Times between the failures of each node on a clock on which the fleet's rate is constant over the calendar.
+
+    The time before the first failure is left out: it is not known what of it had passed. The rate is told from all
+    nodes in bins of `CALENDAR` hours or more, with fifty failures or more.
+    """
+    span = failures.span / NANOSECONDS_PER_HOUR
+    bins = int(max(min(span // CALENDAR, failures.times.size // _LEAST_IN_BIN), 1))
+    edges = np.linspace(0.0, failures.span, bins + 1)
+    watched = np.array([np.clip(edge, failures.entered, failures.left).sum() for edge in edges])
+    exposure = np.diff(watched - failures.entered.sum(dtype=np.float64))
+    count = np.histogram(failures.times, edges)[0] + 0.5
+    rate = np.where(exposure > 0.0, count / np.where(exposure > 0.0, exposure, 1.0), 0.0)
+    clock = np.concatenate([[0.0], np.cumsum(rate * np.diff(edges))])
+    gap = np.diff(np.interp(failures.times, edges, clock / max(clock[-1], 1e-300) * span), prepend=0.0)
+    kept = np.ones(gap.size, dtype=np.bool_)
+    kept[failures.offsets[:-1][failures.sizes > 0]] = False
+    offsets = np.concatenate([[0], np.cumsum(np.maximum(failures.sizes - 1, 0))]).astype(np.int64)
+    return LifeData(np.maximum(gap[kept], 0.0), kept[kept], offsets, failures.groups)

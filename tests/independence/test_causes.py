@@ -1,0 +1,83 @@
+"""What makes failures depend on each other is told by its name: a node's own gaps, the calendar, nodes together."""
+
+from __future__ import annotations
+
+from math import gamma
+
+import numpy as np
+import pytest
+
+from relfit.failurelog import FailureLog
+from relfit.independence import Dependence, dependence
+from tests.factories import make_log
+
+HOURS, MEAN, NODES = 8760.0, 400.0, 40
+PARTS = ("correlation", "cofailure", "serial", "pooled", "dispersion", "cycles")
+
+
+def log_of(times: list[np.ndarray]) -> FailureLog:
+    events = [{"node": f"{i:03d}", "start": float(t)} for i, part in enumerate(times) for t in np.sort(part)]
+    return make_log(events, [{"node": f"{i:03d}"} for i in range(len(times))], window=(0, HOURS))
+
+
+def renewals(rng: np.random.Generator, shape: float, later: float = 1.0) -> list[np.ndarray]:
+    """Weibull renewals of nodes that were running, at `later` times the rate in the second half."""
+    gaps = rng.weibull(shape, (NODES, 250)) * MEAN / gamma(1.0 + 1.0 / shape)
+    clock = gaps.cumsum(axis=1) - rng.uniform(20.0, 22.0, (NODES, 1)) * MEAN
+    half = 0.5 * HOURS
+    at = np.where(clock < half, clock, half + (clock - half) / later)
+    return [one[(one > 0.0) & (one < HOURS)] for one in at]
+
+
+def correlated(rng: np.random.Generator, rho: float) -> list[np.ndarray]:
+    """Lognormal gaps, each autoregressive on the one before; nodes are independent."""
+    x = rng.normal(size=(NODES, 150))
+    for i in range(1, x.shape[1]):
+        x[:, i] = rho * x[:, i - 1] + np.sqrt(1.0 - rho**2) * x[:, i]
+    at = (np.exp(x) * MEAN / np.exp(0.5)).cumsum(axis=1) - rng.uniform(20.0, 22.0, (NODES, 1)) * MEAN
+    return [one[(one > 0.0) & (one < HOURS)] for one in at]
+
+
+def said(found: Dependence) -> set[str]:
+    return {name for name in PARTS if found.depends(name)}
+
+
+@pytest.mark.parametrize("shape", [0.5, 1.0, 2.0])
+def test_equal_independent_steady_nodes_make_no_clause(shape: float) -> None:
+    false = [said(dependence(log_of(renewals(np.random.default_rng(seed), shape)), rng=seed)) for seed in range(8)]
+    assert sum(map(bool, false)) <= 1  # some clause was false in 15 to 26 % of them; at shape 0.5 in nearly all
+
+
+@pytest.mark.parametrize(("rho", "word"), [(0.6, "narrow"), (-0.6, "wide")])
+def test_a_nodes_own_order_is_not_nodes_together(rho: float, word: str) -> None:
+    for seed in range(3):
+        found = dependence(log_of(correlated(np.random.default_rng(seed), rho)), rng=seed)
+        assert "serial" in said(found)
+        assert not said(found) & {"correlation", "cofailure", "dispersion"}
+        assert f"too {word}" in found.headline
+        assert found.serial is not None
+        assert ("too large" if rho < 0.0 else "too small") in found.serial.headline
+
+
+def test_a_rate_that_doubles_is_the_calendar_and_not_nodes_together() -> None:
+    for seed in range(3):
+        found = dependence(log_of(renewals(np.random.default_rng(seed), 1.0, 2.0)), rng=seed)
+        assert "dispersion" in said(found)
+        assert not said(found) & {"correlation", "cofailure", "serial"}
+        assert "do not come at a steady rate" in found.headline
+
+
+def test_shared_shocks_are_nodes_together() -> None:
+    rng = np.random.default_rng(5)
+    shocks = rng.uniform(0.0, HOURS, 8)
+    found = dependence(log_of([np.concatenate([one, shocks]) for one in renewals(rng, 0.7)]))
+    assert "cofailure" in said(found)
+    assert "fail together" in found.headline
+    assert "6 questions, together at 5 %" in found.headline
+
+
+def test_six_failures_answer_nothing() -> None:
+    found = dependence(log_of([np.array([100.0 + 900.0 * i, 4000.0 + 700.0 * i]) for i in range(3)]))
+    for text in found.answers.values():
+        assert "too few" in text.lower() or "cannot be judged" in text or "No node has" in text, text
+    assert not said(found)
