@@ -27,7 +27,7 @@ import relfit as rf
 from relfit.failurelog import Source, Window
 from relfit.independence import Failures, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
 from relfit.recurrence import EventHistories, trend_tests
-from relfit.screening import change_points, choose_window, outlier_nodes
+from relfit.screening import change_points, outlier_nodes
 from relfit.screening.rate_mixtures import rate_classes
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -139,8 +139,6 @@ def repairable(n: int, rng: np.random.Generator) -> Rows:
 
 
 def incidents_and_periods(n: int, rng: np.random.Generator) -> Rows:
-    between = (rng.exponential(9.0, (n, 400)) * NANOSECONDS_PER_HOUR).astype(np.int64)
-    yield "(bound) window of incidents, excess of short times", np.array([choose_window(row).p for row in between])
     p = np.empty(n)
     for i in range(n):
         at = rng.uniform(0.0, 17280.0, rng.poisson(288))

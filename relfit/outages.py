@@ -15,13 +15,15 @@ from pandas.api.types import union_categoricals
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
+from relfit.numeric.bursts import FEWEST, in_nodes, step_of
 from relfit.numeric.ordering import natural_order, order_in_groups
-from relfit.tables import POPULATION_COLUMNS, Tables, pairs
+from relfit.tables import POPULATION_COLUMNS, Tables, Window, pairs
+from relfit.text import duration
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 __all__ = [
-    "Outages", "Watched", "group_codes", "node_values", "of_whole_system", "outages_of", "system_outages_of",
-    "watched_of",
+    "Outages", "Watched", "clock_step", "group_codes", "node_values", "of_whole_system", "outages_of",
+    "system_outages_of", "unknown_scope", "watched_of",
 ]  # fmt: skip
 
 
@@ -162,7 +164,8 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
         as long as the whole log.
     overlaps : {"merge", "keep"}
         A record that begins while the same node is already down, or at the instant at which that outage began, is part
-        of it: the outage ends with its last record. Or each record is an outage of its own.
+        of it: the outage ends with its last record. In a log of messages, where most records have no end, so are those
+        of one burst (see `relfit.screening.incidents`); a note says how many. Or each record is an outage of its own.
 
     Raises
     ------
@@ -178,7 +181,7 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
     """
     (node, listed), nodes = group_codes([log.events, log.population], ["system", "node"])
     code, members, groups, notes = _grouped(log, per, node, listed, nodes)
-    return _assembled(log, node, code, members, groups, (*notes, *_unknown_scope(log)), overlaps)
+    return _assembled(log, node, code, members, groups, (*notes, *unknown_scope(log)), overlaps)
 
 
 def of_whole_system(events: pd.DataFrame) -> BoolArray:
@@ -193,7 +196,22 @@ def of_whole_system(events: pd.DataFrame) -> BoolArray:
     return np.asarray((scope == "system") | (scope.isna() & events["node"].isna()), dtype=np.bool_)
 
 
-def _unknown_scope(log: Tables) -> tuple[str, ...]:
+def clock_step(log: Tables) -> int:
+    """Nanoseconds that the clock of the log's starts tells apart: those of a day where they are dates.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> clock_step(rf.datasets.load("white")) / 6e10  # minutes
+    1.0
+    """
+    start = log.events.loc[~log.events["start_cut"].to_numpy(dtype=bool), "start"]
+    if log.source.timezone != "UTC":
+        start = start.dt.tz_convert(log.source.timezone).dt.tz_localize(None).dt.tz_localize("UTC")
+    return step_of(nanoseconds(start))
+
+
+def unknown_scope(log: Tables) -> tuple[str, ...]:
     """What is taken of records that name neither a node nor their scope."""
     number = int((log.events["scope"].isna() & log.events["node"].isna()).sum())
     if not number:
@@ -230,7 +248,7 @@ def system_outages_of(log: Tables) -> Outages:
     """
     (code, members), groups = group_codes([log.events, log.population], ["system"])
     code = np.where(of_whole_system(log.events), code, -1)
-    return _assembled(log, code, code, members, groups, _unknown_scope(log), "merge")
+    return _assembled(log, code, code, members, groups, unknown_scope(log), "merge")
 
 
 def _assembled(
@@ -247,6 +265,14 @@ def _assembled(
     joined = np.zeros(start.size, dtype=np.bool_)
     if overlaps == "merge" and start.size:
         joined = _merge(unit, start, start_cut, end, end_known, end_cut)
+        follows, reach = _bursts(unit, start, end_known, clock_step(log), log.window)
+        if reach:
+            joined |= follows
+            notes = (
+                *notes,
+                f"{int(follows.sum()):,} records within {duration(reach / NANOSECONDS_PER_HOUR)} after one of the same "
+                "node are bursts: part of one failure",
+            )
     keep = np.flatnonzero(~joined & (code >= 0))
     rows = keep[order_in_groups(code[keep], start[keep])]
     return Outages(
@@ -300,6 +326,26 @@ def _merge(
     joined = np.zeros(order.size, dtype=np.bool_)
     joined[order] = follows
     return joined
+
+
+def _bursts(node: IntArray, start: IntArray, end_known: BoolArray, step: int, window: Window) -> tuple[BoolArray, int]:
+    """Which records continue a burst of their node, and within how many nanoseconds records are one; 0 for no bursts.
+
+    Only where most records have no end: a log of messages. Where ends are known, they say what one outage is.
+    """
+    follows = np.zeros(start.size, dtype=np.bool_)
+    if 2 * int(end_known.sum()) > start.size:
+        return follows, 0
+    rows = np.lexsort((start, node))
+    rows = rows[node[rows] >= 0]
+    same = np.diff(node[rows], prepend=-1) == 0
+    apart = np.diff(start[rows], prepend=0)
+    if same.sum() < FEWEST:
+        return follows, 0
+    ends, _, _, selection = in_nodes(apart[same], node[rows], (window.end - window.start).value, step)
+    reach = int(ends[max(selection.last, 0)]) * step
+    follows[rows] = same & (apart <= reach + step // 2) & (reach > 0)
+    return follows, reach
 
 
 def _watched(

@@ -407,7 +407,11 @@ def _provenance(log: FailureLog, rates: Rates) -> Provenance:
         rows_read=source.rows_read,
         rows_rejected=len(log.rejected),
         selection=list(source.selection),
-        window=None if rates.incidents is None else float(rates.incidents.window.hours),
+        window=None if rates.incidents is None else _finite(rates.incidents.window.hours),
         relfit=__version__,
         created=dt.datetime.now(dt.UTC).replace(microsecond=0),
     )
+
+
+def _finite(hours: float) -> float | None:
+    return float(hours) if hours >= 0.0 else None

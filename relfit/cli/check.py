@@ -338,7 +338,7 @@ def incidents(
         answers = Answers()
         answers.all = [
             Answer(
-                "window", "How far apart records of one incident are", window_of.headline,
+                "window", "How far apart records of one incident are", " ".join(result.findings[1:]),
                 tables={"times_between": window_of.table}, document=window_of.to_dict(), figures=[
                     ("incident_window", partial(rf.plotting.incident_window, window_of)),
                     ("incidents_by_window", partial(rf.plotting.incidents_by_window, result)),

@@ -25,7 +25,7 @@ _TICKS = (
 
 @plot.register(IncidentWindow)
 def incident_window(result: Incidents | IncidentWindow, ax: Axes | None = None) -> Axes:
-    """Gaps between records by length, times those that independent failures give: why the window ends where it does."""
+    """Gaps between records of different nodes by length, times those by chance: why the window ends where it does."""
     ax = style.axes(ax)
     choice = result.window if isinstance(result, Incidents) else result
     table = choice.table
@@ -65,12 +65,13 @@ def incidents_by_window(result: Incidents, ax: Axes | None = None) -> Axes:
     if not len(table):
         return style.empty(ax, "Too few gaps between records to show what a window does")
     edges = _edges(choice)
-    made = result.records - np.cumsum(table["observed"].to_numpy(float))
-    chance = result.records - np.cumsum(table["expected"].to_numpy(float))
+    observed, reach = table["observed"].to_numpy(float), np.nan_to_num(choice.hours, nan=-1.0)
+    before = choice.incidents + observed[table["to_hours"].to_numpy(float) <= reach * (1.0 + 1e-9)].sum()
+    made, chance = before - np.cumsum(observed), before - np.cumsum(table["expected"].to_numpy(float))
     ax.set_xscale("log")
     ax.plot(edges[1:], chance, color=style.ORANGE, linewidth=1.8, label="if failures were independent")
     ax.plot(edges[1:], made, color=style.BLUE, linewidth=1.8, marker="o", ms=3.5, label="incidents")
-    at = float(np.clip(choice.hours, edges[1], edges[-1]))
+    at = float(np.clip(reach, edges[1], edges[-1]))
     ax.axvline(at, color=style.GREEN, linewidth=1.6, linestyle="--",
                label=f"window {'specified' if choice.specified else 'estimated'}")  # fmt: skip
     ax.plot([at], [len(result)], "D", color=style.GREEN, ms=7, mec="white")
@@ -79,7 +80,7 @@ def incidents_by_window(result: Incidents, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0, result.records * 1.35)
     ax.yaxis.set_major_formatter("{x:,.0f}")
     _durations(ax, edges)
-    message = f"With a window of {duration(choice.hours)}, {result.records:,} records are {len(result):,} incidents"
+    message = f"With a window of {duration(max(reach, 0.0))}, {result.records:,} records are {len(result):,} incidents"
     return style.finish(ax, message, "window (left end: zero)", "incidents", True, ncols=2, loc="upper right")
 
 

@@ -81,8 +81,8 @@ def incidents_section(m: ReportData) -> Section:
     figures: list[Figure] = []
     if len(found.window.table):
         figures.append(draw("window", plotting.incident_window, found, size=_SMALL, note=(
-            "Records of one place are joined as long as a gap of their length is more likely to lie within an incident "
-            "than between two: where gaps are more than twice as frequent as independent failures give."
+            "Records of different nodes are joined as long as a gap of their length is more likely to lie within an "
+            "incident than between two, and chance joins less than 1 % of the incidents."
         )))  # fmt: skip
     figures.append(draw("sizes", plotting.incident_sizes, found, size=_SMALL))
     level = f"{100 * m.level:g} %"
@@ -102,7 +102,7 @@ def incidents_section(m: ReportData) -> Section:
     zone = m.log.source.timezone
     times = {name: shown[name].dt.tz_convert(zone).dt.strftime("%Y-%m-%d %H:%M") for name in ("start", "end")}
     largest = Table("incidents", "Incidents, those that hit most nodes first", shown.assign(**times), names, shown=8)
-    return Section(key, title, (found.window.headline,), tuple(figures), (rates, largest), verdict=found.headline)
+    return Section(key, title, found.findings[1:], tuple(figures), (rates, largest), verdict=found.headline)
 
 
 def nodes_section(m: ReportData) -> Section:

@@ -70,9 +70,10 @@ def methods(m: ReportData) -> Section:
         ),
         (
             "Incidents",
-            "Records of one place, each within the window after the one before, are one incident. Long gaps tell how "
-            "many short ones independent failures would give; the window ends where short gaps stop being more than "
-            "twice as frequent. Rates have exact Poisson intervals (Garwood 1936).",
+            "Bursts of one node are joined first, then different nodes of a rack, then of the system. Long gaps tell "
+            "how many short ones chance would give; a window ends where short gaps stop being more than twice as "
+            "frequent, or where chance would join more than 1 % of the incidents. Rates have exact Poisson intervals "
+            "(Garwood 1936).",
         ),
         (
             "Independence",

@@ -5,7 +5,7 @@ from relfit.screening._incidents import incidents
 from relfit.screening._outlier_nodes import OutlierNodes, outlier_nodes
 from relfit.screening._repair_kinds import RepairKinds, repair_kinds
 from relfit.screening.incident_results import Incidents
-from relfit.screening.incident_window import IncidentWindow, choose_window
+from relfit.screening.incident_window import IncidentWindow
 from relfit.screening.periods import ChangePoints, Period
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "Period",
     "RepairKinds",
     "change_points",
-    "choose_window",
     "incidents",
     "outlier_nodes",
     "repair_kinds",

@@ -1,7 +1,8 @@
-"""From the records of a log to its incidents: what was close in time at one place is one incident."""
+"""From the records of a log to its incidents: bursts of a node, then what was close in time in a rack, a system."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import share
-from relfit.arrays import IntArray
+from relfit.arrays import BoolArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.outages import group_codes, node_values, watched_of
+from relfit.numeric.bursts import FALSE_JOINS
+from relfit.outages import clock_step, group_codes, node_values, of_whole_system, unknown_scope, watched_of
 from relfit.screening.incident_results import Incidents
-from relfit.screening.incident_window import choose_window
+from relfit.screening.incident_window import IncidentWindow, Points, window_between, window_of_nodes
 from relfit.tables import POPULATION_COLUMNS
 from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
 
@@ -38,16 +40,18 @@ def incidents(
 ) -> Incidents:
     """Join the records of a log to incidents.
 
-    Records of one place, each within the window after the one before, are one incident. Its scope follows from the
-    nodes it hit: one node; several in one group (a rack); nodes of several groups; the system, if these were half of
-    its nodes or a record says so.
+    Bursts of one node are joined first, then different nodes of one group (a rack), then different groups of the
+    system, each level with a window of its own: the longest within which such records follow each other more often than
+    chance explains while chance alone joins less than 1 % of the incidents. The scope follows from the nodes that were
+    hit: one node; several in one group; nodes of several groups; the system, if these were half of its nodes or a
+    record says so.
 
     Parameters
     ----------
     log : FailureLog
     window : float or duration, optional
-        Longest time between two records of an incident, hours or text such as "5min"; 0 joins what began at one
-        instant. Estimated when left out, see `relfit.screening.choose_window`.
+        Longest time between two records of an incident, of one node or several, hours or text such as "5min"; 0 joins
+        what began at one instant. Estimated for each level when left out, see `relfit.screening.IncidentWindow`.
     place : str
         Where records must be together: ``"system"``, ``"node"``, or an attribute such as ``"rack"``.
     group : str, optional
@@ -89,41 +93,133 @@ def incidents(
             )
     under_way = log.events["start_cut"].to_numpy(dtype=bool)
     events = log.events[~under_way]
-    code, node = _codes(log, events, place), _codes(log, events, "node")
-    start = nanoseconds(events["start"])
-    rows = np.lexsort((start, code))
-    between = np.diff(start[rows])
-    within = (code[rows][1:] == code[rows][:-1]) & (code[rows][1:] >= 0)  # records without a place stand alone
-    joined = choose_window(between[within], width)
-    first = np.ones(rows.size, dtype=np.bool_)
-    first[1:] = ~(within & (between <= round(joined.hours * NANOSECONDS_PER_HOUR)))
-    number = np.cumsum(first) - 1
-    groups = None if group_name is None else _codes(log, events, group_name)[rows]
-    table = _summary(events.iloc[rows], number, np.flatnonzero(first), node[rows], groups, place)
-    table["scope"] = _scopes(table, events["scope"].astype(str).to_numpy()[rows], number, log, group_name)
+    levels = list(dict.fromkeys(["node", *([group_name] if group_name and place == "system" else []), place]))
+    records = _Records.of(log, events, levels if group_name is None else [*levels, group_name])
+    number, windows = _joined(records, width, clock_step(log), levels)
+    rows = np.lexsort((records.start, number))
+    number = number[rows]
+    heads = np.flatnonzero(np.diff(number, prepend=-1))
+    groups = None if group_name is None else records.codes[group_name][rows]
+    table = _summary(events.iloc[rows], number, heads, records.codes["node"][rows], groups, place)
+    whole = of_whole_system(events)[rows]
+    table["scope"] = _scopes(table, events["scope"].astype(str).to_numpy()[rows], whole, number, log, group_name)
     order = np.argsort(nanoseconds(table["start"]), kind="stable")
     incident = np.full(len(log.events), -1, dtype=np.int64)
     incident[np.flatnonzero(~under_way)[rows]] = np.argsort(order)[number]
     return Incidents(
-        table.iloc[order].reset_index(drop=True), joined, incident, place, group_name, _exposure(log, group_name),
-        level, int((code < 0).sum()), int(under_way.sum()),
+        table.iloc[order].reset_index(drop=True), windows, incident, place, group_name, _exposure(log, group_name),
+        level, int((records.codes[place] < 0).sum()), int(under_way.sum()), unknown_scope(log),
     )  # fmt: skip
 
 
-def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> IntArray:
-    """Number of each record's place, -1 where it has none; places of two systems are never one."""
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """Where and when records were made. `codes` are those of node, group and place, -1 where there is none, and `watch`
+    says from when to when each of them was watched; `unit` is the node too, or else what of its system has none.
+    """
+
+    start: IntArray
+    codes: dict[str, IntArray]
+    watch: dict[str, tuple[IntArray, IntArray]]
+    unit: IntArray
+    span: int
+
+    @classmethod
+    def of(cls, log: FailureLog, events: pd.DataFrame, columns: list[str]) -> _Records:
+        codes: dict[str, IntArray] = {}
+        watch: dict[str, tuple[IntArray, IntArray]] = {}
+        for name in dict.fromkeys(("system", "node", *columns)):
+            codes[name], labels = _codes(log, events, name)
+            ends = [np.full(len(labels), at.as_unit("ns").value) for at in (log.window.start, log.window.end)]
+            if name != "node" and (name == "system" or name in log.population.columns):
+                watched = watched_of(log, *labels.names)
+                at = watched.groups.get_indexer(labels)
+                if len(watched.groups):
+                    ends = [np.where(at >= 0, seen[at], end) for seen, end in zip(
+                        (watched.entered, watched.left), ends, strict=True)]  # fmt: skip
+            watch[name] = (ends[0], ends[1])
+        node = codes["node"]
+        unit = np.where(node >= 0, node, int(node.max(initial=-1)) + 1 + codes["system"])
+        return cls(nanoseconds(events["start"]), codes, watch, unit, (log.window.end - log.window.start).value)
+
+    def points(self, number: IntArray, level: str, unit: IntArray) -> tuple[Points, IntArray]:
+        """The incidents so far that are in a place of this level, sorted by place and start; and which they are."""
+        rows = np.lexsort((self.start, number))
+        heads = np.flatnonzero(np.diff(number[rows], prepend=-1))
+        first = rows[heads]
+        last = np.maximum.reduceat(self.start[rows], heads) if heads.size else self.start[:0]
+        place = self.codes[level][first]
+        order = np.lexsort((self.start[first], place))
+        order = order[place[order] >= 0]
+        rows = first[order]
+        return Points(place[order], unit[rows], self.start[rows], last[order], *self.watch[level]), order
+
+
+def _joined(
+    records: _Records, width: float | None, step: int, levels: list[str]
+) -> tuple[IntArray, dict[str, IncidentWindow]]:
+    """Number of the incident of each record, and the window of each level."""
+    number = np.arange(records.start.size)
+    place = levels[-1]
+    if width is not None:
+        points, order = records.points(number, place, records.unit)
+        windows = {place: window_between(points, place, step, FALSE_JOINS, specified=width)[0]}
+        near = np.diff(points.start, prepend=0) <= round(width * NANOSECONDS_PER_HOUR)
+        return _merged(number, order, points.same & near), windows
+    windows, spent = {}, 0.0
+    for nth, level in enumerate(levels):
+        share = FALSE_JOINS * (nth + 1) / len(levels)
+        if level == "node":
+            rows = np.lexsort((records.start, records.unit))
+            rows = rows[records.codes[place][rows] >= 0]  # records without a place stand alone
+            same = np.diff(records.unit[rows], prepend=-1) == 0
+            apart = np.where(same, np.diff(records.start[rows], prepend=0), -1)
+            window, order = window_of_nodes(apart[same], records.unit[rows], records.span, step, share), rows
+        else:
+            unit = records.unit
+            if levels[nth - 1] != "node":
+                inner = records.codes[levels[nth - 1]]
+                unit = np.where(inner >= 0, inner, int(inner.max(initial=-1)) + 1 + unit)
+            points, order = records.points(number, level, unit)
+            window, apart = window_between(points, level, step, share, spent)
+        if window.status == "coarse" and level != "node":
+            follows, chance = points.crowded(step, share)
+            window = replace(window, by_chance=chance, incidents=window.incidents - int(follows.sum()))
+        else:
+            reach = round(window.hours * NANOSECONDS_PER_HOUR) + step // 2 if window.hours >= 0.0 else -1
+            follows = (apart >= 0) & (apart <= reach)
+        number = _merged(number, order, follows)
+        windows[level] = window
+        spent += window.by_chance if np.isfinite(window.by_chance) else 0.0
+    return number, windows
+
+
+def _merged(number: IntArray, order: IntArray, follows: BoolArray) -> IntArray:
+    """Numbers of incidents after those in `order` that follow another have become part of it."""
+    new = np.arange(int(number.max(initial=-1)) + 1)
+    new[order] = order[np.maximum.accumulate(np.where(follows, 0, np.arange(order.size)))]
+    there = np.zeros(new.size, dtype=np.int64)
+    there[new] = 1
+    return (np.cumsum(there) - 1)[new[number]]
+
+
+def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> tuple[IntArray, pd.Index]:
+    """Number of each record's place, -1 where it has none, and the places; those of two systems are never one."""
     keys = list(dict.fromkeys(["system", place]))
     if place in events.columns:
-        return group_codes([events], keys)[0][0]
+        (code,), places = group_codes([events], keys)
+        return code, places
     (node,), nodes = group_codes([events], ["system", "node"])
     values = np.array([*node_values(log, place, nodes), None], dtype=object)[node]  # None for records without a node
-    return group_codes([pd.DataFrame({"system": events["system"].to_numpy(), place: values})], keys)[0][0]
+    (code,), places = group_codes([pd.DataFrame({"system": events["system"].to_numpy(), place: values})], keys)
+    return code, places
 
 
 def _distinct(number: IntArray, code: IntArray, size: int) -> IntArray:
     """How many different codes of zero and more each incident has."""
-    table = pd.DataFrame({"number": number, "code": code})[code >= 0]
-    return np.bincount(table.drop_duplicates()["number"], minlength=size).astype(np.int64)
+    width = int(code.max(initial=-1)) + 1
+    pairs = np.sort(number[code >= 0] * width + code[code >= 0])
+    return np.bincount(pairs[np.diff(pairs, prepend=-1) != 0] // max(width, 1), minlength=size).astype(np.int64)
 
 
 def _most_frequent(number: IntArray, code: IntArray, size: int) -> IntArray:
@@ -168,20 +264,25 @@ def _summary(
 
 
 def _scopes(
-    table: pd.DataFrame, declared: npt.NDArray[np.object_], number: IntArray, log: FailureLog, group: str | None
+    table: pd.DataFrame,
+    declared: npt.NDArray[np.object_],
+    whole_system: BoolArray,
+    number: IntArray,
+    log: FailureLog,
+    group: str | None,
 ) -> npt.NDArray[np.object_]:
     """Scope of each incident, from the nodes it hit and what its records declare."""
     nodes = table["nodes"].to_numpy()
 
-    def says(name: str) -> npt.NDArray[np.bool_]:
-        return np.bincount(number, declared == name, len(table)) > 0
+    def any_of(records: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        return np.bincount(number, records, len(table)) > 0
 
     size = log.population["system"].astype(object).value_counts()
     whole = table["system"].astype(object).map(size).fillna(0).to_numpy(dtype=np.int64)
-    out = np.where((nodes > 1) | says("group"), "group", "node").astype(object)
+    out = np.where((nodes > 1) | any_of(declared == "group"), "group", "node").astype(object)
     if group is not None:
         out[(table["groups"].to_numpy() == 1) & (nodes > 1)] = group
-    out[says("system") | ((whole > 1) & (nodes > 1) & (nodes >= _SYSTEM_SHARE * whole))] = "system"
+    out[any_of(whole_system) | ((whole > 1) & (nodes > 1) & (nodes >= _SYSTEM_SHARE * whole))] = "system"
     return out
 
 

@@ -13,7 +13,7 @@ from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
 from relfit.results import Result, json_ready
 from relfit.screening.incident_window import IncidentWindow
-from relfit.text import count, duration, percent
+from relfit.text import count, percent
 
 __all__ = ["Incidents"]
 
@@ -34,8 +34,8 @@ class Incidents(Result):
         ``spread`` (hours from the first start to the last), ``node_hours`` (of outage, over the records with known
         ends; NaN if there is none), ``ends_unknown``, ``cause`` (the most frequent; None where not stated), ``causes``
         (different ones), ``scope``.
-    window : IncidentWindow
-        The window and what it rests on.
+    windows : dict of str to IncidentWindow
+        The window of each level and what it rests on, from ``"node"`` to `place`; a specified one at `place` only.
     incident : ndarray of int, shape (events,)
         For each record of the log the row of its incident in `table`; -1 for outages that had begun before the log.
     place, group : str
@@ -48,10 +48,12 @@ class Incidents(Result):
         Records without a value of `place`; each is an incident of its own.
     begun_before : int
         Outages that had begun before observation did; they are in no incident.
+    notes : tuple of str
+        What was taken of records that name neither a node nor their scope.
     """
 
     table: pd.DataFrame
-    window: IncidentWindow
+    windows: dict[str, IncidentWindow]
     incident: IntArray
     place: str
     group: str | None
@@ -59,8 +61,19 @@ class Incidents(Result):
     level: float
     without_place: int
     begun_before: int
+    notes: tuple[str, ...] = ()
 
     _not_in_json = ("table", "incident")
+
+    @property
+    def window(self) -> IncidentWindow:
+        """The window of the widest level."""
+        return self.windows[self.place]
+
+    @property
+    def by_chance(self) -> float:
+        """Joins that chance alone makes, over all levels."""
+        return float(np.nansum([window.by_chance for window in self.windows.values()]))
 
     @property
     def records(self) -> int:
@@ -128,10 +141,8 @@ class Incidents(Result):
         if not len(self):
             return "The log has no events to join."
         several = self.table["nodes"] > 1
-        window = f"window {duration(self.window.hours)}" if self.window.hours > 0.0 else "those of one instant joined"
-        bound = ", the longest that was considered" if self.window.status == "capped" else ""
         records = "1 record is" if self.records == 1 else f"{self.records:,} records are"
-        text = f"{records} {count(len(self), 'incident')} ({window}{bound})"
+        text = f"{records} {count(len(self), 'incident')}"
         if several.any():
             share = self.table.loc[several, "records"].sum() / self.records
             text += f"; {int(several.sum()):,} of them hit several nodes and hold {percent(share)} of the records"
@@ -144,8 +155,8 @@ class Incidents(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, and what the window rests on."""
-        return self.headline, self.window.headline
+        """The headline, what the window of each level rests on, and what was taken."""
+        return self.headline, *(window.headline for window in self.windows.values()), *self.notes
 
     def to_frame(self) -> pd.DataFrame:
         """`table`."""
@@ -153,4 +164,6 @@ class Incidents(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: totals and rates, without the single incidents."""
-        return super().to_dict() | json_ready({"incidents": len(self), "records": self.records, "rates": self.rates()})
+        return super().to_dict() | json_ready(
+            {"incidents": len(self), "by_chance": self.by_chance, "records": self.records, "rates": self.rates()}
+        )

@@ -1,73 +1,77 @@
-"""The time window that joins records to incidents, estimated from the times between them.
+"""The windows that join records to incidents, one for each level: records of a node, nodes of a rack, racks.
 
-Where failures are independent, times between them are exponential, at least as long as the rate holds. Records of one
-incident add short times on top. Long times tell how many short ones independent failures would give; where more than
-twice as many are seen, a time of that length is more likely to lie within an incident than between two. The window ends
-where that stops being so. Records of one instant are joined anyway and are no reason to go further: times above zero
-have to be too many by themselves, beyond chance.
+Within a node, a burst is told from failures that follow each other as in a renewal process. Between nodes, only times
+from a record to the one before it of *another* node count: however a node's own failures cluster, another node fails
+within a short window of them no more often than its rate says. See `relfit.numeric.bursts` for the rule.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from scipy import optimize, stats
+from scipy import stats
 
-from relfit.arrays import FloatArray, IntArray
-from relfit.errors import ArgumentError
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.numeric.bursts import (
+    EXCESS,
+    FALSE_JOINS,
+    FEWEST,
+    LONGEST,
+    NODE_EXCESS,
+    Null,
+    Selection,
+    ends_of_classes,
+    in_nodes,
+    select,
+)
 from relfit.results import Result
-from relfit.text import duration, percent
+from relfit.text import count, duration, percent
 from relfit.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["EXCESS", "IncidentWindow", "choose_window"]
+__all__ = ["EXCESS", "IncidentWindow", "Points", "window_between", "window_of_nodes"]
 
 
-EXCESS = 2.0  # times as many as independent failures give: half of these times lie within incidents
-_RUN = 100  # times between records over which the rate is taken as constant
-_PER_DECADE = 8
-_FEWEST = 20  # times above zero that a window can be chosen from
-_SIZE = 0.05  # of the test whether there is any excess of short times
+_RUN = 100  # points over which the rate is taken as constant
+_ENOUGH = 50  # times above a window from which a rate is estimated
+_BUSY = 0.1  # share of the time that incidents may fill: beyond it, a rate is told from them no longer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IncidentWindow(Result):
-    """A window and what it rests on.
+    """The window of one level and what it rests on.
 
     Attributes
     ----------
+    level : str
+        What is joined: records of one ``"node"``, nodes of one rack (or another attribute), or of one ``"system"``.
     hours : float
-        0 joins only what was recorded at one instant.
+        0 joins what the clock cannot tell apart; NaN joins nothing.
     specified : bool
         Whether the window was specified rather than estimated.
     resolution : float
-        Hours between instants that the log can tell apart (a minute where all times are whole minutes).
+        The clock's step in hours: a minute where all instants are whole minutes, a day where they are dates.
     table : pandas.DataFrame
-        One row per class of times between records: ``from_hours``, ``to_hours``, how many are ``observed`` and
-        ``expected`` of independent failures, their ``ratio``, and ``smooth_ratio``, the ratio made to fall with the
-        length (isotonic regression over the classes above zero).
+        One row per class of times: ``from_hours``, ``to_hours``, how many are ``observed`` and ``expected`` by chance,
+        their ``ratio``, and ``smooth_ratio``, the ratio made to fall with the length (isotonic regression).
     n_times, n_zeros : int
-        Times between consecutive records of one place, and how many of them are zero.
+        Times between records of one node, or from a record to the one before of another node; how many are zero.
     by_chance : float
-        Times within the window that independent failures would give: joins that are likely to be wrong. NaN where
-        there are too few to tell.
-    p : float
-        Largest probability of at least so many short times if no more than twice those of independent failures were due
-        (Poisson, over the classes that begin at zero, adjusted for their number). NaN where there are too few to tell.
-    p_above : float
-        The same of times above zero alone: what a window above zero rests on.
+        Joins within the window that chance alone makes.
+    incidents : int
+        Incidents left at this level.
+    p, p_above : float
+        Largest probability of at least so many short times if no more than twice those by chance were due (Poisson,
+        adjusted for the number of classes), from zero on, and above zero alone.
     status : str
-        ``"ok"``, ``"no_excess"`` (short times are not more than twice as frequent as in independent failures, beyond
-        chance), ``"too_few"`` (fewer than 20 times above zero) or ``"capped"`` (the excess of short times goes on where
-        the search ends, at `longest` or at the median: the window is a lower bound, and failures may come in bursts
-        rather than in incidents).
-    longest : float
-        Hours up to which a window was looked for.
+        ``"ok"``; ``"no_excess"`` (short times are about as frequent as by chance); ``"limited"`` (the excess goes on,
+        but beyond the window chance would join more than 1 % of the incidents); ``"capped"`` (it goes on at a day,
+        where the search ends); ``"coarse"`` (within one step of the clock chance joins more than that, so that nothing
+        is joined); ``"too_few"`` times.
     """
 
+    level: str
     hours: float
     specified: bool
     resolution: float
@@ -75,179 +79,231 @@ class IncidentWindow(Result):
     n_times: int
     n_zeros: int
     by_chance: float
+    incidents: int
     p: float
     p_above: float
     status: str
-    longest: float
 
     @property
     def headline(self) -> str:
         """What the window is and why."""
-        basis = f"({percent(self.n_zeros / max(self.n_times, 1))} of {self.n_times:,} times between records are zero)"
-        if not np.isnan(self.by_chance):
-            basis += f"; some {self.by_chance:.0f} joins would come about by chance alone"
+        what = {"node": "Records of one node"}.get(self.level, f"Records of different nodes of one {self.level}")
+        chance = ""
+        if np.isfinite(self.by_chance):
+            chance = f"; chance alone makes {count(round(self.by_chance), 'join')} among {self.incidents:,} incidents"
         if self.specified:
-            return f"Records up to {duration(self.hours)} apart are joined, as specified {basis}."
-        instant = "Only records of one instant are joined: "
-        if self.status == "too_few":
-            return f"{instant}too few times between records to choose a window from {basis}."
-        if self.status == "no_excess":
-            return f"{instant}short times between records are about as frequent as by chance {basis}."
-        if self.hours == 0.0:
-            return f"{instant}other short times between records are as frequent as by chance {basis}."
-        if self.status == "capped":
-            basis += (
-                f"; the excess goes on beyond {duration(self.hours)}, where the search ended, so this is a lower bound "
-                "(give a window if you know one)"
+            return f"{what} up to {duration(self.hours)} apart are joined, as specified{chance}."
+        if self.status == "coarse" and self.level == "node":
+            return f"{what} are not joined: the clock's step of {duration(self.resolution)} is too coarse for that."
+        if self.status == "coarse":
+            return (
+                f"{what} are joined only where more of them share one step of the clock than chance explains: it is "
+                f"{duration(self.resolution)}, too coarse to tell incidents from chance."
             )
+        step = f"within {duration(self.resolution)} (the clock's step)" if self.resolution > 1e-6 else "at one instant"
+        if self.hours == 0.0:
+            reason = "there are too few to choose a window from" if self.status == "too_few" else (
+                "other short times are about as frequent as by chance"
+            )  # fmt: skip
+            return f"{what} are joined {step} only: {reason}{chance}."
+        more = {
+            "limited": f"; beyond, chance would join more than {percent(FALSE_JOINS)} of the incidents",
+            "capped": "; the excess goes on there, where the search ended",
+        }.get(self.status, "")
+        times = EXCESS if self.level != "node" else NODE_EXCESS
         return (
-            f"Records up to {duration(self.hours)} apart are joined: such times are more than {EXCESS:g} times as "
-            f"frequent as independent failures give {basis}."
+            f"{what} up to {duration(self.hours)} apart are joined: such times are more than {times:g} times as "
+            f"frequent as by chance{chance}{more}."
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per class of times between records."""
+        """One row per class of times."""
         return self.table
 
 
-def choose_window(between: npt.ArrayLike, window: float | None = None, longest: float = 24.0) -> IncidentWindow:
-    """Choose the window from the times between records, or say what a specified one does.
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Records, or incidents of a lower level, sorted by place and start; instants are nanoseconds.
 
-    They are taken in their order, a hundred at a time with a rate each, so that a rate that drifts, or differs from
-    place to place, is not taken for incidents. In each hundred, times above a threshold (the median of those above
-    zero, then of those above the window) give the rate and number of the independent ones.
-
-    Parameters
-    ----------
-    between : array_like of int, shape (n,)
-        Nanoseconds between consecutive records of one place, place after place, in the order of time.
-    window : float, optional
-        Hours; estimated when left out.
-    longest : float
-        Hours; longer windows are not considered. A day, by which most logs have seen the failures of the next cause; a
-        window that reaches it is marked ``capped``.
-
-    Returns
-    -------
-    IncidentWindow
-
-    Raises
-    ------
-    ArgumentError
-        For a `longest` that is not positive.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> apart = rng.exponential(50.0, 2000)
-    >>> within = rng.exponential(0.01, 1000)
-    >>> mixed = rng.permutation(np.concatenate([apart, within])) * 3.6e12
-    >>> 0.02 < choose_window(mixed.astype(np.int64)).hours < 0.5
-    True
-    >>> choose_window((apart * 3.6e12).astype(np.int64)).hours
-    0.0
+    `place` is where they may be joined, `unit` what must differ for that (a node, a rack), `begun` and `ended` say from
+    when to when each place was watched.
     """
-    if not longest > 0.0:
-        raise ArgumentError(f"a longest window of {longest} h cannot be", remedy="give hours above zero")
-    times = np.asarray(between, dtype=np.int64)
-    positive = times[times > 0]
-    resolution = int(np.gcd.reduce(positive)) if positive.size else NANOSECONDS_PER_HOUR
-    about: dict[str, Any] = {"resolution": resolution / NANOSECONDS_PER_HOUR, "n_times": times.size, "longest": longest}
-    about |= {"n_zeros": times.size - positive.size, "specified": window is not None}
-    names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
-    if positive.size < _FEWEST:
-        table = pd.DataFrame(columns=names, dtype=np.float64)
-        unknown: dict[str, Any] = {"by_chance": np.nan, "p": np.nan, "p_above": np.nan}
-        return IncidentWindow(window or 0.0, table=table, status="too_few", **unknown, **about)
-    runs = _Runs(times)
-    steps = _classes(positive, resolution, longest)
-    # a class holds times of more than `edges[i]` and up to `edges[i + 1]`; the first also those of zero
-    edges = np.concatenate([[0.0], (steps + 0.5) * float(resolution)])
-    observed = np.bincount(np.searchsorted(edges[1:], times), minlength=steps.size)[: steps.size]
-    end, status = 0.0, "no_excess"
-    for _ in range(4):
-        expected = np.diff(runs.expected(edges, end))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(expected > 0.0, observed / expected, np.where(observed > 0, np.inf, 1.0))
-        smooth = np.concatenate([ratio[:1], _falling(observed[1:], expected[1:])])
-        p, p_above = _of_chance(observed, expected), _of_chance(observed[1:], expected[1:])
-        status = "ok" if min(p, p_above) < _SIZE else "no_excess"
-        holds = smooth[1:] > EXCESS
-        last = holds.size if holds.all() else int(np.argmin(holds))
-        before, end = end, float(steps[last] * resolution) if p_above < _SIZE else 0.0
-        if end <= before:
-            break
-    begin = np.concatenate([[0], steps[:-1] + 1]) * resolution / NANOSECONDS_PER_HOUR
-    columns = (begin, steps * resolution / NANOSECONDS_PER_HOUR, observed, expected, ratio, smooth)
-    hours = end / NANOSECONDS_PER_HOUR if window is None else window
-    if window is None and 0.0 < float(steps[-1] * resolution) <= end:
-        status = "capped"
-    by_chance = float(runs.expected(np.array([0.0, hours * NANOSECONDS_PER_HOUR + 0.5 * resolution]), end)[1])
-    table = pd.DataFrame(dict(zip(names, columns, strict=True)))
-    return IncidentWindow(hours, table=table, status=status, by_chance=by_chance, p=p, p_above=p_above, **about)
 
+    place: IntArray
+    unit: IntArray
+    start: IntArray
+    last: IntArray
+    begun: IntArray
+    ended: IntArray
 
-def _falling(observed: IntArray, expected: FloatArray) -> FloatArray:
-    """Observed relative to expected, made to fall with the length of the times."""
-    if not observed.size:
-        return np.zeros(0)
-    weight = np.maximum(expected, 1e-9)
-    return np.asarray(optimize.isotonic_regression(observed / weight, weights=weight, increasing=False).x)
+    def crowded(self, step: int, share: float) -> tuple[BoolArray, float]:
+        """Which points follow another in a step of the clock in which more units fail than chance explains.
 
-
-def _of_chance(observed: IntArray, expected: FloatArray) -> float:
-    """Least Poisson probability of at least so many times up to the end of a class, adjusted for the number of ends."""
-    tails = np.asarray(stats.poisson.sf(np.cumsum(observed) - 1, EXCESS * np.cumsum(expected)))
-    return float(min(1.0, tails.min() * tails.size)) if tails.size else 1.0
-
-
-def _classes(positive: IntArray, resolution: int, longest: float) -> IntArray:
-    """Upper ends of classes of times, as multiples of the resolution, from 0 to the median or `longest`."""
-    top = min(float(np.median(positive)), longest * NANOSECONDS_PER_HOUR) / resolution
-    low = max(1.0, float(np.quantile(positive, min(2.0 / positive.size + 1e-3, 1.0))) / resolution)
-    count = max(int(np.ceil(np.log10(max(top / low, 1.0)) * _PER_DECADE)), 1)
-    ends = np.unique(np.round(np.geomspace(low, max(top, low), count + 1)).astype(np.int64))
-    return np.concatenate([[0], ends]).astype(np.int64)
-
-
-class _Runs:
-    """Times between records in runs of about a hundred, each with a rate of its own."""
-
-    def __init__(self, times: IntArray) -> None:
-        count = max(times.size // _RUN, 1)
-        self.code = np.minimum(np.arange(times.size) // _RUN, count - 1)
-        self.count = count
-        self.times = times.astype(np.float64)
-        self.offsets = np.concatenate([[0], np.cumsum(np.bincount(self.code, minlength=count))])
-        even = (count - 1) * _RUN
-        self.sorted = self.times.copy()  # in rising order within each run
-        self.sorted[:even].reshape(-1, _RUN).sort(axis=1)
-        self.sorted[even:].sort()
-
-    def expected(self, edges: FloatArray, window: float) -> FloatArray:
-        """Independent times up to each of `edges` (nanoseconds), all runs together.
-
-        Times above a threshold, the median of those above `window`, are taken as exponential beyond it.
+        And how many of them are there by chance. The number by chance is Poisson with twice the rate of a hundred steps
+        with a record around it; how many it takes is such that chance joins less than a `share` of the points.
         """
-        above = np.bincount(self.code, self.times > window, self.count)
-        first = self.offsets[1:] - above.astype(np.int64)
-        middle = np.minimum(first + (above // 2).astype(np.int64), self.offsets[1:] - 1)
-        threshold = self.sorted[middle]
-        excess = self.times - threshold[self.code]
-        beyond = excess > 0.0
-        number = np.bincount(self.code, beyond, self.count)
-        total = np.bincount(self.code, np.where(beyond, excess, 0.0), self.count)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # the mean excess of n exponentials estimates the mean; (n - 1) / n makes its inverse unbiased
-            rate = np.where(number > 1, (number - 1) / total, np.nan)
-            size = np.minimum(number * np.exp(np.minimum(rate * threshold, 50.0)), np.diff(self.offsets))
-        usable = np.isfinite(rate) & np.isfinite(size)
-        rate, size = rate[usable], size[usable]
-        scale = self.times.size / max(float(np.diff(self.offsets)[usable].sum()), 1.0)
-        if size.size > 500:  # so many runs are alike: take them in two hundred classes of rates
+        tick = self.start // step
+        fresh = ~self.same
+        fresh[1:] |= tick[1:] != tick[:-1]
+        head = np.flatnonzero(fresh)
+        of_tick = np.cumsum(fresh) - 1
+        units = pd.Series(self.unit).groupby(of_tick).nunique().to_numpy()
+        place, at = self.place[head], tick[head]
+        begins = np.append(True, place[1:] != place[:-1])
+        within = np.arange(head.size) - np.maximum.accumulate(np.where(begins, np.arange(head.size), 0))
+        run = np.cumsum(begins | (within % _RUN == 0)) - 1
+        size = np.bincount(run)
+        first = np.concatenate([[0], np.cumsum(size)[:-1]])
+        span = np.maximum(np.maximum.reduceat(at, first) - np.minimum.reduceat(at, first) + 1, size)
+        alone = (self.ended - self.begun)[place[first]] // step  # a place with few records: all of its time
+        single = np.bincount(np.cumsum(begins) - 1)[(np.cumsum(begins) - 1)[first]] == size
+        span = np.where(single, np.maximum(span, alone), span)
+        middle = pd.Series(units).groupby(run).median().to_numpy()
+        mean = EXCESS * np.where(size < 0.8 * span, -np.log1p(-size / (span + 1.0)), middle)
+        least = np.full(size.size, np.iinfo(np.int64).max)
+        for number in range(400, 1, -1):
+            false = span * (mean * stats.poisson.sf(number - 2, mean) - stats.poisson.sf(number - 1, mean))
+            least[false <= share * size] = number
+        many = units >= least[run]
+        return np.asarray(~fresh & many[of_tick], dtype=np.bool_), float(mean[run[many]].sum() / EXCESS)
+
+    @property
+    def same(self) -> BoolArray:
+        """Which points have one of the same place before them."""
+        out = np.zeros(self.place.size, dtype=np.bool_)
+        out[1:] = self.place[1:] == self.place[:-1]
+        return out
+
+    @property
+    def reach(self) -> IntArray:
+        """Up to when points so far have lasted, in each place."""
+        return pd.Series(self.last).groupby(self.place, sort=False).cummax().to_numpy(dtype=np.int64)
+
+    def since_other(self) -> IntArray:
+        """Nanoseconds since the last point of another unit of the place; -1 where there was none."""
+        own = self.same
+        own[1:] &= self.unit[1:] == self.unit[:-1]
+        before = np.maximum.accumulate(np.where(own, 0, np.arange(own.size))) - 1
+        there = (before >= 0) & (self.place[before] == self.place)
+        return np.where(there, np.maximum(self.start - self.reach[before], 0), -1)
+
+
+def window_of_nodes(gaps: IntArray, node: IntArray, span: int, step: int, share: float) -> IncidentWindow:
+    """The window for records of one node, against a renewal process; arguments as `relfit.numeric.bursts.in_nodes`."""
+    if gaps.size < FEWEST:
+        return _few("node", gaps, node.size, step)
+    ends, observed, null, chosen = in_nodes(gaps, node, span, step, share)
+    return _chosen("node", observed, ends, step, null, chosen, gaps, node.size, None)
+
+
+def window_between(
+    points: Points, level: str, step: int, share: float, spent: float = 0.0, specified: float | None = None
+) -> tuple[IncidentWindow, IntArray]:
+    """The window for points of different units of one place; and for each point the time that it is held against."""
+    apart = points.since_other()
+    times = apart[apart >= 0]
+    ends = ends_of_classes(step, max(LONGEST, round((specified or 0.0) * NANOSECONDS_PER_HOUR)))
+    edges = (ends + 0.5) * step
+    observed = np.bincount(np.searchsorted(edges, times), minlength=ends.size)[: ends.size]
+    if times.size < FEWEST:
+        return _few(level, times, points.place.size, step, specified), apart
+    null = _null_between(points, observed, edges, step)
+    chosen = select(observed, null, share, spent)
+    return _chosen(level, observed, ends, step, null, chosen, times, points.place.size, specified), apart
+
+
+def _few(level: str, times: IntArray, n_points: int, step: int, specified: float | None = None) -> IncidentWindow:
+    names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
+    table, zeros = pd.DataFrame(columns=names, dtype=np.float64), int((times < 0.5 * step).sum())
+    return IncidentWindow(
+        level, specified or 0.0, specified is not None, step / NANOSECONDS_PER_HOUR, table, times.size, zeros, np.nan,
+        n_points - zeros, np.nan, np.nan, "too_few",
+    )  # fmt: skip
+
+
+def _chosen(
+    level: str, observed: IntArray, ends: IntArray, step: int, null: Null, chosen: Selection, times: IntArray,
+    n_points: int, specified: float | None,
+) -> IncidentWindow:  # fmt: skip
+    unit = step / NANOSECONDS_PER_HOUR
+    begin = np.concatenate([[0], ends[:-1] + 1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(chosen.expected > 0.0, observed / chosen.expected, np.nan)
+    columns = (begin * unit, ends * unit, observed, chosen.expected, ratio, chosen.smooth)
+    names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
+    last = chosen.last
+    if specified is not None:
+        last = int(np.searchsorted(ends * unit, specified * (1.0 + 1e-9), side="right")) - 1
+    hours = (ends[last] * unit if last >= 0 else np.nan) if specified is None else specified
+    left = int(observed[: last + 1].sum())
+    false = min(float(null.false[last]), float(left)) if last >= 0 else 0.0
+    return IncidentWindow(
+        level, float(hours), specified is not None, unit, pd.DataFrame(dict(zip(names, columns, strict=True))),
+        times.size, int(observed[0]), false, n_points - left, chosen.p, chosen.p_above,
+        "ok" if specified is not None else chosen.status,
+    )  # fmt: skip
+
+
+def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: int) -> Null:
+    """Joins that independent units make: the rate of the others, run by run, from the times above each class."""
+    size, n_points = edges.size, points.place.size
+    same, reach = points.same, points.reach
+    head = np.flatnonzero(~same)
+    gap = np.where(same, np.maximum(points.start - np.roll(reach, 1), 0), points.start - points.begun[points.place])
+    gap = np.maximum(gap, 0)
+    after = np.maximum(points.ended[points.place[head]] - reach[np.append(head[1:], n_points) - 1], 0)
+    within = np.arange(n_points) - np.repeat(head, np.diff(head, append=n_points))
+    fresh = ~same | (within % _RUN == 0)
+    run = np.cumsum(fresh) - 1
+    runs = int(run[-1]) + 1
+    of_place = points.place[fresh]
+    ending = np.append(of_place[1:] != of_place[:-1], True)  # the last run of a place holds the time after its points
+    place = np.searchsorted(edges, gap)
+    cell = run * (size + 1) + place
+    count = np.bincount(cell, minlength=runs * (size + 1)).reshape(runs, size + 1)
+    length = np.bincount(cell, gap, runs * (size + 1)).reshape(runs, size + 1)
+    of_unit = pd.Series(points.unit).groupby([points.place, points.unit]).transform("size").to_numpy()
+    in_place = np.bincount(points.place)[points.place]
+    share = np.bincount(run, 1.0 - of_unit / in_place, runs)
+    trailing = np.zeros(runs)
+    trailing[ending] = after
+    number = count.sum(axis=1, keepdims=True) - np.cumsum(count, axis=1)[:, :size]
+    total = length.sum(axis=1, keepdims=True) - np.cumsum(length, axis=1)[:, :size]
+    lasts = points.last - np.maximum(points.start, np.where(same, np.roll(reach, 1), points.start))
+    joined = np.cumsum(length, axis=1)[:, :size].sum(axis=0) + np.maximum(lasts, 0).sum()
+    incidents = n_points - np.cumsum(observed).astype(np.float64)
+    lasting = joined / np.maximum(number.sum(axis=0), 1.0)  # of an incident, on average
+    false, added, usable = np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.bool_)
+    rates: list[tuple[FloatArray, FloatArray]] = []
+    for k in range(size):
+        above = number[:, k]
+        free = total[:, k] - edges[k] * above + np.maximum(trailing - edges[k], 0.0)
+        so_far = np.cumsum(above)
+        before = np.concatenate([[0], so_far[:-1]])[np.flatnonzero(np.append(True, ending[:-1]))]
+        of_run = np.cumsum(np.append(0, ending[:-1]))
+        key = (so_far - before[of_run]) // _ENOUGH
+        group = np.cumsum(np.append(True, (key[1:] != key[:-1]) | ending[:-1])) - 1
+        many = np.bincount(group, above)
+        others = np.bincount(group, share) / np.bincount(group, count.sum(axis=1))
+        rate = many / np.maximum(np.bincount(group, free), 1.0) * others
+        rates.append((rate, many))
+        false[k], added[k] = (many @ _within(rate, edges[k] + more, step) for more in (lasting[k], 0.0))
+        usable[k] = many.sum() > 0 and rate @ many * lasting[k] <= _BUSY * many.sum()
+
+    def up_to(k: int) -> FloatArray:
+        rate, many = rates[k]
+        if rate.size > 500:  # so many are alike: take them in two hundred classes
             place = np.digitize(rate, np.quantile(rate, np.linspace(0.0, 1.0, 201)[1:-1]))
-            total_size = np.bincount(place, size, 200)
-            full = total_size > 0.0
-            rate = np.bincount(place, size * rate, 200)[full] / total_size[full]
-            size = total_size[full]
-        return np.asarray(scale * (size @ -np.expm1(-rate[:, None] * edges[None, :])))
+            weight = np.bincount(place, many, 200)
+            full = weight > 0.0
+            rate, many = np.bincount(place, rate * many, 200)[full] / weight[full], weight[full]
+        return np.asarray(_within(rate[:, None], edges[None, :] + lasting[k], step).T @ many)
+
+    return Null(incidents, false, added, usable, up_to)
+
+
+def _within(rate: FloatArray, length: FloatArray | float, step: int) -> FloatArray:
+    """Probability that another point lies within a length before this one, or the same step of the clock."""
+    mu = rate * step
+    same = np.where(mu > 1e-9, -np.expm1(-mu) / np.maximum(mu, 1e-300), 1.0)
+    return np.asarray(1.0 - np.exp(-rate * np.maximum(length - 0.5 * step, 0.0)) * same)

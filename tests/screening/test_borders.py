@@ -8,7 +8,7 @@ import pytest
 
 import relfit as rf
 from relfit.lifedata import LifeData
-from relfit.screening import choose_window, incidents, outlier_nodes, repair_kinds
+from relfit.screening import incidents, outlier_nodes, repair_kinds
 from relfit.screening._change_points import _names, _to_use
 from relfit.screening.periods import Period
 from relfit.screening.rate_mixtures import rate_classes
@@ -110,9 +110,10 @@ def test_rates_within_five_percent_are_about_equal(ratio: float, said: str) -> N
 
 
 @pytest.mark.parametrize(("times", "status"), [(19, "too_few"), (20, "no_excess")])
-def test_a_window_needs_twenty_times_above_zero(times: int, status: str) -> None:
-    between = (np.random.default_rng(3).exponential(9.0, times) * 3.6e12).astype(np.int64)
-    assert choose_window(between).status == status
+def test_a_window_needs_twenty_times(times: int, status: str) -> None:
+    at = np.cumsum(np.random.default_rng(3).exponential(4.5, times + 1))
+    log = make_log([{"node": "ab"[i % 2], "start": hour} for i, hour in enumerate(at)])
+    assert incidents(log).window.status == status
 
 
 @pytest.mark.parametrize(("minutes", "sizes"), [(30.0, [2]), (30.1, [1, 1])])
