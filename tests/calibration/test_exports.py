@@ -30,7 +30,9 @@ TABLE_1 = {
 
 def test_airesim_reads_its_own_defaults(tmp_path: Path) -> None:
     path = to_airesim(Parameters(**TABLE_1), tmp_path / "a.yaml")
-    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    assert f"# {Parameters(**TABLE_1).headline}" in text
+    read = yaml.safe_load(text)
     assert set(read) <= set(AIRESIM_KEYS)
     assert read == pytest.approx(
         {

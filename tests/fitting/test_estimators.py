@@ -145,6 +145,10 @@ def test_what_is_rejected():
     for estimator in ESTIMATORS:
         with pytest.raises(ArgumentError, match="weibull"):
             estimator(lives, "weibul")
+    with pytest.raises(ArgumentError, match="not there for the loglogistic family"):
+        rf.fit(lives, "loglogistic", method="moments")
+    with pytest.raises(ArgumentError, match="not there for intervals, truncation or weights"):
+        rf.fit(LifeData.from_array([1.0, 2.0], weights=[1, 2]), "weibull", method="moments")
     with pytest.raises(ArgumentError, match="axis"):
         rank_regression(lives, "weibull", "z")
     with pytest.raises(ArgumentError, match="positions"):

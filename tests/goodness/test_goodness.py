@@ -88,6 +88,13 @@ def test_tabulated_p_values_of_a_batch_are_those_of_each_alone(family, test):
     assert np.unique(together).size > 4
 
 
+@pytest.mark.parametrize(("family", "parameters"), [("exponential", 1), ("weibull", 2), ("gamma", 2), ("lognormal", 2)])
+def test_as_many_lives_as_parameters_say_nothing_of_the_fit(family, parameters):
+    p = tabulated_p(family, "ks", [0.6, 0.6], [parameters, parameters + 3], [1.0, 1.0])
+    assert p[0] == 1.0
+    assert p[1] < 0.2
+
+
 def test_chi_square_on_complete_durations_is_scipys():
     sample = np.random.default_rng(12).weibull(1.3, 200) * 70
     result = rf.fit(sample, "weibull")["weibull"]

@@ -32,6 +32,8 @@ def test_measured_inside_and_outside() -> None:
         (lambda: Amdahl(0.5).time(None, [1]), "work is missing"),
         (lambda: MeasuredSpeedup([1, 1], [1.0, 2.0]), "listed twice"),
         (lambda: MeasuredSpeedup([1, 2], [1.0, 0.0]), "speedup is 0; it must be above zero"),
+        (lambda: MeasuredSpeedup.of_times([1, 2], ["3h"]), "2 sizes and 1 times"),
+        (lambda: MeasuredSpeedup.of_times([1], ["3h", "2h"]), "1 sizes and 2 times"),
         (lambda: as_speedup("fast"), "no speed-up"),
     ],
 )

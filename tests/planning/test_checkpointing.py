@@ -91,6 +91,7 @@ def test_limits() -> None:
     assert exact.best_waste(24.0, 0.0) == pytest.approx(0.0, abs=1e-12)
     assert exact.best_interval(np.inf, 1.0) == np.inf
     assert exact.waste(np.inf, 9.0, 1.0) == pytest.approx(0.1)
+    assert exact.waste(np.inf, 0.5, 2.0) == pytest.approx(0.8)  # of 2.5 hours, half an hour is work
     small = exact.best_interval(1e12, 1e-3)
     assert small == pytest.approx(np.sqrt(2e9), rel=1e-6)  # Young
     assert exact.best_waste(1e-3, 10.0) == 1.0
@@ -335,6 +336,7 @@ def test_limits_of_a_count() -> None:
 def test_limits_are_central_quantiles() -> None:
     assert limits(np.arange(101.0), 0.9) == pytest.approx((5.0, 95.0))
     assert limits(np.arange(11), 0.5, whole=True) == (2.0, 8.0)
+    assert limits([0.0, 1.0], 0.5) == (0.25, 0.75)
     assert np.isnan(limits(None, 0.9)).all()
 
 

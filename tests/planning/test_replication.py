@@ -138,6 +138,13 @@ def test_break_even() -> None:
     assert break_even_nodes(1e-3, 1.0)[()] == 2.0 or np.isinf(break_even_nodes(1e-3, 1.0))
 
 
+def test_two_copies_of_each_process_yield_less_than_half() -> None:
+    for restart in ("saves", "interruption"):
+        assert 0.45 < float(replicated_yield(43_800, 1000, "1min", "1min", restart_at=restart)) < 0.5
+        assert float(replicated_yield(1e-3, 1000, 1.0, restart_at=restart)) == pytest.approx(0.0, abs=1e-9)
+    assert float(replicated_yield(43_800, 1001, "1min", "1min")) < float(replicated_yield(43_800, 1000, "1min", "1min"))
+
+
 def test_failures_that_hit_everything() -> None:
     # with nodes that never fail, only those are left: checkpoints under an exponential law
     wide = 1 / 30

@@ -212,10 +212,13 @@ def test_figures_2_to_5_in_words() -> None:
     assert placed["72/64"] > 0.94
 
 
-def test_boundaries_lie_where_two_strategies_are_equal() -> None:
+@pytest.mark.parametrize("least", [1.0, 0.0])
+def test_boundaries_lie_where_two_strategies_are_equal(least: float) -> None:
     cluster, recovery = replace(paper.CLUSTER, group=None), paper.RECOVERY
-    found = sparing_map(cluster, paper.STRATEGIES, np.geomspace(1e3, 1e5, 12), np.geomspace(1, 100, 12), recovery)
+    mttr = np.append(least, np.geomspace(2, 100, 11))
+    found = sparing_map(cluster, paper.STRATEGIES, np.geomspace(1e3, 1e5, 12), mttr, recovery)
     assert len(found.boundaries) > 10
+    assert found.boundaries["mttr"].min() < 2.0
     labels = found.evaluation.labels
     for row in found.boundaries.itertuples():
         pair = paper.STRATEGIES.take(np.array([labels.index(row.below), labels.index(row.above)]))
@@ -325,6 +328,7 @@ def test_what_a_plan_file_leaves_out_costs_nothing(tmp_path: Path) -> None:
     assert file.parameters is None
     assert file.cluster is not None
     assert file.cluster.cluster() == Cluster(racks=16, trays=4, gpus=8)
+    assert Cluster().total_gpus == 1
     found = evaluate_sparing(
         file.cluster.cluster(), file.cluster.strategies(), DeviceFailures(np.inf, np.inf, 0.0), file.cluster.recovery(),
         file.cluster.performance(),
@@ -448,7 +452,10 @@ def test_names_of_the_room() -> None:
 
 def test_frames() -> None:
     found = evaluate_sparing(paper.CLUSTER, paper.STRATEGIES, paper.FAILURES, paper.RECOVERY, paper.PERFORMANCE)
-    assert found.to_frame()["working_gpus"].tolist() == [72, 64, 36, 32, 18, 16]
+    frame = found.to_frame()
+    assert frame["working_gpus"].tolist() == [72, 64, 36, 32, 18, 16]
+    assert frame["cett_percent"].to_numpy() == pytest.approx(100.0 * found.cett)
+    assert frame["job_mtbf_hours"].to_numpy() == pytest.approx(1.0 / found.failure_rate)
     assert found.ranking()["working_gpus"].iloc[0] == 64
     assert "72/64" in repr(found)
     assert "<td>64512</td>" in found._repr_html_()

@@ -120,6 +120,12 @@ def test_sizes_whose_mean_is_infinite():
     assert found.mttf[2] == pytest.approx(float(System(nodes).mttf()), rel=1e-9)
 
 
+def test_means_of_heavy_tails_with_a_spare():
+    """The tail indices of all nodes but the one that may fail add up: two of 0.7, not one, have a finite mean."""
+    found = System(FAMILIES["loglogistic"]([0.7, 0.7, 0.7], 90.0), tolerance=1).by_size(order=[0, 1, 2])
+    assert np.isfinite(found.mttf[1:]).tolist() == [False, True]
+
+
 def test_a_common_cause_makes_every_mean_finite():
     nodes = [FAMILIES["loglogistic"](0.7, 90.0), FAMILIES["loglogistic"](0.2, 90.0)]
     alone, exposed = System(nodes).by_size(order=[0, 1]), System(nodes, common=Exponential(0.01)).by_size(order=[0, 1])
