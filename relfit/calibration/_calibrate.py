@@ -15,7 +15,7 @@ from relfit.arguments import share
 from relfit.arrays import IntArray
 from relfit.calibration.fitted_families import fitted_family
 from relfit.calibration.parameter_values import Duration, Ratio, Share
-from relfit.calibration.rates import Rates, rates_of_durations, rates_of_log
+from relfit.calibration.rates import Rates, nodeless_outages, rates_of_durations, rates_of_log
 from relfit.calibration.repair_scopes import repair_of_an_outage, repairs_by_scope
 from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents
 from relfit.calibration.schema import (
@@ -251,7 +251,9 @@ class _Work:
             self.checks += [] if check is None else [check]
             if self.incidents is not None and self.outages is not None and self.outage_incident is not None:
                 found |= repairs_by_scope(self.part, self.incidents, self.level)
-                found["outage"] = repair_of_an_outage(self.outages, self.outage_incident, self.level)
+                found["outage"] = repair_of_an_outage(
+                    self.outages, self.outage_incident, self.level, nodeless_outages(self.part)
+                )
         if kinds:
             parts, absent = kinds_of_repairs(self.repairs, self.level)
             found |= parts

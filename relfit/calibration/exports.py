@@ -53,9 +53,10 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     """What the parameters say in AIReSim's names and units: minutes, and failures per minute.
 
     A good server fails at the rate r, a bad one at r (1 + m): m is the factor of bad nodes less one, and r such that
-    the mean over all servers is that of single nodes. Every repair begins with the automatic one, so that the manual
-    one takes what slow repairs take longer than quick ones. A fitted Weibull or lognormal goes along where there is no
-    class of bad nodes, which would make the shape of the mixture that of each node.
+    the mean over all servers is that of single nodes. AIReSim's repairs make a bad server good unless they fail; nodes of
+    a log are bad for good, so both kinds of repair are said to fail. Every repair begins with the automatic one, so that
+    the manual one takes what slow repairs take longer than quick ones. Times to failure are exponential: AIReSim draws
+    the lives of all servers anew at each restart, which changes the rate of any other family.
 
     Raises
     ------
@@ -83,10 +84,11 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
         values["random_failure_rate"] = rate / (1.0 + fraction * (factor - 1.0))
         values["systematic_failure_rate_multiplier"] = factor - 1.0
         values["systematic_failure_fraction"] = fraction
+        values |= {"auto_repair_fail_prob": 1.0, "manual_repair_fail_prob": 1.0}
     else:
         values["random_failure_rate"] = rate
         values["systematic_failure_fraction"] = 0.0
-        values |= _shape(parameters)
+    values["failure_distribution"] = "exponential"
     quick, slow, share = (known.get(f"mttr.{name}") for name in ("quick", "slow", "share_quick"))
     if quick is not None and slow is not None and share is not None and slow > quick:
         values["auto_repair_time"] = quick * _MINUTES
@@ -96,15 +98,6 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
         values["auto_repair_time"] = known["mttr.mean"] * _MINUTES
         values["prob_auto_to_manual"] = 0.0
     return values
-
-
-def _shape(parameters: Parameters) -> dict[str, float | str]:
-    fitted = parameters.failure
-    if fitted is not None and fitted.family == "weibull":
-        return {"failure_distribution": "weibull", "weibull_shape": fitted.parameters["shape"]}
-    if fitted is not None and fitted.family == "lognormal":
-        return {"failure_distribution": "lognormal", "lognormal_sigma": fitted.parameters["sdlog"]}
-    return {"failure_distribution": "exponential"}
 
 
 def to_airesim(parameters: Parameters, path: str | Path, **others: float | str | bool) -> Path:
@@ -129,11 +122,27 @@ def to_airesim(parameters: Parameters, path: str | Path, **others: float | str |
     values = {**airesim_values(parameters), **others}
     lines = ["# AIReSim parameters from relfit. Times are minutes, rates failures per minute."]
     lines += [f"# {line}" for line in _about(parameters)]
+    lines += [f"# {line}" for line in _left_out(parameters)]
     if "auto_repair_time" not in values:
         lines.append("# Repair times are not known: AIReSim's defaults hold.")
     lines.append("# Pools, job and recovery are not in a failure log: AIReSim's defaults hold unless given here.")
     lines += [f"{name}: {_yaml(value)}" for name, value in values.items()]
     return _write("\n".join(lines) + "\n", Path(path))
+
+
+def _left_out(parameters: Parameters) -> list[str]:
+    """What of the parameters AIReSim's cannot say."""
+    lines, known, fitted = [], parameters.values(), parameters.failure
+    if "bad_nodes.factor" in known and known["bad_nodes.factor"] >= 1.0:
+        lines.append("Repairs are said to fail, or they would make bad servers good, which those of the log stay.")
+    if fitted is not None and fitted.family != "exponential":
+        lines.append(
+            f"The {fitted.family} family of times to failure is left out: AIReSim draws all lives anew at each restart."
+        )
+    wide = [scope for scope in ("rack", "group", "system") if f"mtbf.{scope}" in known and "mtbf.node" in known]
+    if wide:
+        lines.append(f"Failures of scope {', '.join(wide)} are left out: AIReSim knows those of single servers.")
+    return lines
 
 
 def _yaml(value: float | str | bool) -> str:
@@ -155,7 +164,8 @@ def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str,
     """``SMTBF`` and ``MTTR`` in seconds, and ``nodes``, as LANL's driver of BatSim has them.
 
     A failure of BatSim hits one node; SMTBF is the mean time between failures of any node. An incident that hits many
-    nodes thus counts once for each of them.
+    nodes thus counts once for each of them, in SMTBF (``mtbf.outage``, else each scope at the nodes that it hits) and in
+    MTTR (``mttr.outage``, else ``mttr.mean``), so that the share of node-hours down is that of the log.
 
     Parameters
     ----------
@@ -178,13 +188,19 @@ def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str,
         raise ArgumentError("the number of nodes is not known", remedy="give nodes, or fleet.nodes in the file")
     known = parameters.values()
     if "mtbf.outage" in known:
-        rate = 1.0 / known["mtbf.outage"]
+        rate, repair = 1.0 / known["mtbf.outage"], known.get("mttr.outage", known.get("mttr.mean"))
     else:
         parameters.require("mtbf.node")
-        rate = sum(1.0 / known[f"mtbf.{scope}"] for scope in ("node", "rack", "system") if f"mtbf.{scope}" in known)
+        scopes = [scope for scope in ("node", "rack", "system") if f"mtbf.{scope}" in known]
+        rates = {scope: 1.0 / known[f"mtbf.{scope}"] for scope in scopes}
+        rate = sum(rates.values())
+        times = {scope: known.get(f"mttr.{scope}", known.get("mttr.mean")) for scope in scopes}
+        repair = known.get("mttr.outage", known.get("mttr.mean"))
+        if "mttr.outage" not in known and len(set(times.values())) > 1 and None not in times.values():
+            repair = sum(rates[scope] * float(time or 0.0) for scope, time in times.items()) / rate
     values: dict[str, float | int] = {"SMTBF": _SECONDS / (rate * count)}
-    if "mttr.mean" in known:
-        values["MTTR"] = known["mttr.mean"] * _SECONDS
+    if repair is not None:
+        values["MTTR"] = repair * _SECONDS
     return {**values, "nodes": count}
 
 

@@ -16,7 +16,7 @@ from relfit.calibration.schema import Check, Mtbf
 from relfit.failurelog import FailureLog
 from relfit.lifedata import LifeData
 from relfit.numeric.poisson import poisson_interval
-from relfit.outages import outages_of, watched_of
+from relfit.outages import outages_of, system_outages_of, watched_of
 from relfit.screening import Incidents
 from relfit.text import p_value
 from relfit.units import NANOSECONDS_PER_HOUR
@@ -189,18 +189,35 @@ def _outage(
     rates: dict[str, Duration],
     absent: dict[str, str],
 ) -> None:
-    """Outages of nodes whatever their scope: all records that name a node and began in the window."""
-    records = outages_of(log, overlaps="keep")
+    """Outages of nodes whatever their scope: all records that name a node, and each node of what hit a whole system."""
+    records, whole = outages_of(log, overlaps="keep"), nodeless_outages(log)
     mine = records.failures
+    node_hours -= float((whole["nodes"] * whole["hours"]).sum())
     if not node_hours > 0.0:
         absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
         return
     times = (records.start[mine] - log.window.start.value) / NANOSECONDS_PER_HOUR
     scatter, _ = excess_scatter(times, span, *spans) if span > 0.0 and spans[0].size else (1.0, 1.0)
     # outages come in batches, one batch an incident: a compound Poisson count varies by the mean square batch
-    batches = np.bincount(found.incident[records.row[mine]]).astype(np.float64)
+    batches = np.append(np.bincount(found.incident[records.row[mine]]), whole["nodes"]).astype(np.float64)
     scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
-    rates["outage"] = duration_of_counts(int(mine.sum()), node_hours, level, scatter)
+    rates["outage"] = duration_of_counts(int(batches.sum()), node_hours, level, scatter)
+
+
+def nodeless_outages(log: FailureLog) -> pd.DataFrame:
+    """Outages of whole systems that began under observation and name no node: ``nodes`` that were down, ``hours``.
+
+    Also ``ended``, whether the end was seen, and ``known``, whether there is one at all.
+    """
+    whole, watched = system_outages_of(log), watched_of(log)
+    unnamed = log.events["node"].isna().to_numpy()
+    mine = np.flatnonzero(whole.failures & unnamed[whole.row])
+    member = whole.groups.get_indexer(watched.groups.get_level_values(0))
+    number = np.bincount(member[member >= 0], minlength=whole.n_groups)
+    hours = (whole.end[mine] - whole.start[mine]) / NANOSECONDS_PER_HOUR
+    known = whole.end_known[mine]
+    columns = {"nodes": number[whole.code[mine]], "hours": hours, "ended": known & ~whole.end_cut[mine], "known": known}
+    return pd.DataFrame(columns)
 
 
 def rates_of_durations(ttf: LifeData, level: float) -> Rates:

@@ -49,7 +49,9 @@ def repairs_by_scope(log: FailureLog, found: Incidents, level: float) -> dict[st
     return means
 
 
-def repair_of_an_outage(outages: LifeData, incident: IntArray, level: float) -> Duration | None:
+def repair_of_an_outage(
+    outages: LifeData, incident: IntArray, level: float, nodeless: pd.DataFrame | None = None
+) -> Duration | None:
     """Mean time that a node is down for an outage of it, every node of an incident counted.
 
     With the mean time between outages of a node it gives the share of node-hours that are lost. Limits are on the log
@@ -60,6 +62,9 @@ def repair_of_an_outage(outages: LifeData, incident: IntArray, level: float) -> 
     outages : LifeData
     incident : ndarray of int, shape (outages,)
         The incident of each outage, -1 for none.
+    level : float
+    nodeless : pandas.DataFrame, optional
+        Outages of whole systems that name no node, as `relfit.calibration.rates.nodeless_outages` gives them.
 
     Examples
     --------
@@ -73,6 +78,10 @@ def repair_of_an_outage(outages: LifeData, incident: IntArray, level: float) -> 
     _, place = np.unique(incident[used], return_inverse=True)
     hours = np.bincount(place, outages.durations[used])
     ended = np.bincount(place, outages.observed[used])
+    if nodeless is not None:
+        whole = nodeless[nodeless["known"] & (nodeless["hours"] > 0.0)]
+        hours = np.append(hours, whole["nodes"] * whole["hours"])
+        ended = np.append(ended, whole["nodes"] * whole["ended"])
     total = float(ended.sum())
     if not total > 0.0:
         return None

@@ -49,7 +49,7 @@ class Mtbf(Model):
     group: Duration | None = Field(None, description="of one system, by incidents that hit several nodes elsewhere")
     system: Duration | None = Field(None, description="of one system, by incidents that hit half of it or more")
     any: Duration | None = Field(None, description="of one system, by incidents of any scope")
-    outage: Duration | None = Field(None, description="of one node, by every outage of it, whatever the scope")
+    outage: Duration | None = Field(None, description="of one node, by every outage of it, whole systems' included")
 
     @model_validator(mode="before")
     @classmethod
@@ -72,7 +72,7 @@ class Mttr(Model):
     rack: Duration | None = Field(None, description="of incidents of one rack, until the last node is back")
     group: Duration | None = Field(None, description="of incidents of several nodes elsewhere, until the last is back")
     system: Duration | None = Field(None, description="of incidents of a whole system, until the last node is back")
-    outage: Duration | None = Field(None, description="of one node, over all its outages, whatever the scope")
+    outage: Duration | None = Field(None, description="of one node, over all its outages, whole systems' included")
     quick: Duration | None = Field(None, description="mean of quick repairs, such as a reboot")
     slow: Duration | None = Field(None, description="mean of slow repairs, such as an exchange by hand")
     share_quick: Share | None = Field(None, description="share of repairs that are quick")

@@ -173,7 +173,7 @@ def _renewal(source: FloatArray, kernel: FloatArray, delay: int) -> FloatArray:
 
 def _along_time(life: TimeToFailure, length: float) -> Hazard:
     """Cumulative hazard up to `length`, quick to ask many times."""
-    quick = table_of(lambda time: -life.log_sf(time), length).life(0)
+    quick = table_of(lambda time: -life.log_sf(time), length, length).life(0)
     return lambda time: -quick.log_sf(np.asarray(time, dtype=np.float64))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import scipy.stats
 
 import relfit as rf
 from relfit.calibration import FittedFamily, Parameters, scipy_distribution, to_airesim, to_batsim, to_fta
-from relfit.calibration.exports import AIRESIM_KEYS, SCIPY_FAMILIES, airesim_values, batsim_values
+from relfit.calibration.exports import AIRESIM_KEYS, SCIPY_FAMILIES, batsim_values
 from relfit.errors import ArgumentError, DataError
 from relfit.families import FAMILIES, family_named
 from relfit.simulation import simulate_log
@@ -39,27 +40,66 @@ def test_airesim_reads_its_own_defaults(tmp_path: Path) -> None:
             "random_failure_rate": 0.01 / 1440,
             "systematic_failure_rate_multiplier": 5.0,
             "systematic_failure_fraction": 0.15,
+            "auto_repair_fail_prob": 1.0,
+            "manual_repair_fail_prob": 1.0,
+            "failure_distribution": "exponential",
             "auto_repair_time": 120.0,
             "manual_repair_time": 2880.0,
             "prob_auto_to_manual": 0.8,
         }
     )
-    assert all(isinstance(value, float) for value in read.values())  # YAML takes 7e-06 without a point for text
+    # YAML takes 7e-06 without a point for text
+    assert all(isinstance(value, float) for name, value in read.items() if name != "failure_distribution")
 
 
-def test_airesim_takes_a_fitted_shape_where_no_class_is_bad() -> None:
-    fitted = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 900.0}}
-    values = airesim_values(Parameters(mtbf=1000, mttr=5, failure=fitted))
-    assert values == {
-        "random_failure_rate": pytest.approx(1 / 60000),
-        "systematic_failure_fraction": 0.0,
-        "failure_distribution": "weibull",
-        "weibull_shape": 0.7,
-        "auto_repair_time": 300.0,
-        "prob_auto_to_manual": 0.0,
-    }
-    log = {"family": "lognormal", "parameters": {"meanlog": 5.0, "sdlog": 1.2}}
-    assert airesim_values(Parameters(mtbf=1000, failure=log))["lognormal_sigma"] == 1.2
+def airesim_failures(text: str, servers: int, minutes: float, rng: np.random.Generator) -> int:
+    """Failures of a job on all servers, as AIReSim reads its file: every restart draws the lives of all servers anew.
+
+    A repair makes a bad server good unless it fails; the job goes on after its recovery time, and the repaired server is
+    back by then, so that the number of servers stays.
+    """
+    read = yaml.safe_load(text)
+    rate, factor = read["random_failure_rate"], 1.0 + read.get("systematic_failure_rate_multiplier", 5.0)
+    bad = np.arange(servers) < round(read["systematic_failure_fraction"] * servers)
+    fails = (read.get("auto_repair_fail_prob", 0.4), read.get("manual_repair_fail_prob", 0.2))
+    shape = read["weibull_shape"] if read["failure_distribution"] == "weibull" else 1.0
+    mean = np.where(bad, 1.0 / (rate * factor), 1.0 / rate)
+    clock, failures = 0.0, 0
+    while True:
+        lives = mean / math.gamma(1.0 + 1.0 / shape) * rng.standard_exponential(servers) ** (1.0 / shape)
+        hit = int(lives.argmin())
+        clock += float(lives[hit])
+        if clock > minutes:
+            return failures
+        failures += 1
+        manual = rng.random() < read["prob_auto_to_manual"]
+        if bad[hit] and rng.random() >= fails[int(manual)]:
+            bad[hit], mean[hit] = False, 1.0 / rate
+
+
+def test_airesim_gives_the_rate_of_bad_nodes_back(tmp_path: Path) -> None:
+    servers, hours = 400, 8766.0
+    known = Parameters(
+        mtbf=4000.0, mttr={"quick": 2, "slow": 50, "share_quick": 0.2}, bad_nodes={"fraction": 0.05, "factor": 5}
+    )
+    text = to_airesim(known, tmp_path / "a.yaml").read_text(encoding="utf-8")
+    expected = servers * hours / 4000.0
+    runs = [airesim_failures(text, servers, 60.0 * hours, np.random.default_rng(i)) for i in range(3)]
+    assert np.mean(runs) == pytest.approx(expected, abs=3.0 * np.sqrt(expected / 3))
+    assert "# Repairs are said to fail" in text
+
+
+def test_airesim_gives_the_rate_of_a_fitted_family_back(tmp_path: Path) -> None:
+    servers, hours = 200, 8766.0
+    fitted = {"family": "weibull", "parameters": {"shape": 0.6, "scale": 900.0}}
+    known = Parameters(mtbf={"node": 900 * math.gamma(1 + 1 / 0.6), "system": 300}, mttr=5, failure=fitted)
+    text = to_airesim(known, tmp_path / "a.yaml").read_text(encoding="utf-8")
+    expected = servers * hours / known.mtbf.node.value
+    found = airesim_failures(text, servers, 60.0 * hours, np.random.default_rng(1))
+    assert found == pytest.approx(expected, abs=3.0 * np.sqrt(expected))
+    assert "weibull_shape" not in text
+    assert "draws all lives anew at each restart" in text
+    assert "Failures of scope system are left out" in text
 
 
 def test_airesim_takes_further_parameters_of_its_own(tmp_path: Path) -> None:
@@ -86,6 +126,60 @@ def test_batsim_counts_every_node_of_an_incident(tmp_path: Path) -> None:
     assert [float(word) for word in words[1::2]] == pytest.approx([3600 / rate, 86400.0])
     with pytest.raises(ArgumentError, match="the number of nodes is not known"):
         batsim_values(Parameters(mtbf=3))
+
+
+def batsim_run(values: dict[str, float], hours: float, rng: np.random.Generator) -> tuple[int, float]:
+    """Failures, and the share of node-hours down, of nodes that fail as BatSim has it.
+
+    Exponential gaps of mean SMTBF, each on a node drawn from all; one on a node that is down is ignored; exponential
+    repairs of mean MTTR.
+    """
+    nodes, now, end, failures, down = int(values["nodes"]), 0.0, 3600.0 * hours, 0, 0.0
+    back = np.zeros(nodes)
+    while True:
+        now += rng.exponential(values["SMTBF"])
+        if now > end:
+            return failures, down / (nodes * end)
+        node = int(rng.integers(nodes))
+        if back[node] <= now:
+            back[node] = now + rng.exponential(values["MTTR"])
+            failures, down = failures + 1, down + min(back[node], end) - now
+
+
+def fleet_log(hours: float, rng: np.random.Generator) -> tuple[rf.FailureLog, int, float]:
+    """Nodes, racks and the whole system fail, the wider the longer; the node outages and their hours are counted."""
+    rows, count, total = [], 0, 0.0
+    for scope, units, mtbf, mttr in (("node", 80, 1500.0, 2.0), ("rack", 4, 900.0, 40.0), ("system", 1, 1200.0, 30.0)):
+        for unit in range(units):
+            now = float(rng.exponential(mtbf))
+            while now < hours:
+                time = float(rng.exponential(mttr))
+                hit = 1 if scope == "node" else 20 if scope == "rack" else 80
+                count, total = count + hit, total + hit * min(time, hours - now)
+                if scope == "system":
+                    rows.append({"node": None, "start": now, "end": now + time, "scope": "system"})
+                else:
+                    names = [unit] if scope == "node" else range(20 * unit, 20 * unit + 20)
+                    rows += [{"node": f"n{i}", "start": now, "end": now + time, "scope": "node"} for i in names]
+                now += time + float(rng.exponential(mtbf))
+    people = [{"node": f"n{i}", "rack": f"r{i // 20}"} for i in range(80)]
+    rows = [{**row, "end": min(row["end"], hours), "end_cut": row["end"] >= hours} for row in rows]
+    return make_log(rows, people, window=(0, hours)), count, total
+
+
+def test_batsim_gives_outages_and_hours_down_back() -> None:
+    log, count, total = fleet_log(17_532.0, np.random.default_rng(3))
+    known = rf.calibrate(log, period="all", parts=("mtbf", "mttr"), window=0, group="rack")
+    for scope, mean, off in (("node", 2.0, 0.3), ("rack", 40.0, 0.4), ("system", 30.0, 0.6)):
+        assert known.values()[f"mttr.{scope}"] == pytest.approx(mean, rel=off)
+    values = batsim_values(known)
+    share = total / (80 * 17_532.0)
+    rng = np.random.default_rng(4)
+    runs = np.array([batsim_run(values, 17_532.0, rng) for _ in range(4)])
+    assert runs[:, 0].mean() == pytest.approx(count, abs=3.0 * np.sqrt(count / 4) + 0.01 * count)
+    assert runs[:, 1].mean() == pytest.approx(share, rel=0.1)
+    per_incident = known.mttr.mean.value / (known.mttr.mean.value + known.mtbf.outage.value)
+    assert per_incident < 0.5 * share  # what a mean over incidents would have given
 
 
 def outages(log: rf.FailureLog) -> pd.DataFrame:

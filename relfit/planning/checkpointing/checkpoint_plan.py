@@ -326,7 +326,7 @@ def _model(
         fitted, known = source.failure, source.values()
         if nodes is None and source.fleet.nodes:
             size = source.fleet.nodes
-        name = next((name for name in ("mttr.outage", "mttr.mean") if name in known), "")
+        name = next((name for name in ("mttr.node", "mttr.mean") if name in known), "")
         wait, waits = wait_for_repair(repair, known.get(name), name)
         drawn = []
         if fitted.covariance is not None:
