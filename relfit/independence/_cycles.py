@@ -50,7 +50,7 @@ class Cycles(Result):
     p : ndarray of float
         Of an even spread, each day (or week) taken as one observation.
     status : ndarray of object
-        ``ok``, or ``too_few``: fewer than ten days (or weeks) with a failure.
+        ``ok``, ``too_few`` (fewer than ten days or weeks with a failure) or ``coarse`` (the clock's step hides the cycle).
     timezone : str
     """
 
@@ -93,7 +93,9 @@ class Cycles(Result):
         """Whether failures follow the clock, and when they are most frequent."""
         parts = []
         for i, (name, cycle, _, _) in enumerate(_PERIODS):
-            if self.status[i] != "ok":
+            if self.status[i] == "coarse":
+                parts.append(f"the log's clock is too coarse to show a {cycle} cycle")
+            elif self.status[i] != "ok":
                 parts.append(f"too few {name}s had a failure to judge a {cycle} cycle")
             elif self.p[i] * (self.status == "ok").sum() <= self.alpha:
                 day, hour = divmod(int(self.peak[i]), 24)
@@ -160,11 +162,11 @@ def cycles(log: FailureLog, failures: Failures | None = None) -> Cycles:
     clock = pd.DatetimeIndex(pd.to_datetime(instants, utc=True)).tz_convert(zone).tz_localize(None)
     # hours since a Monday's midnight, long ago, on the local clock
     local = clock.as_unit("ns").astype("int64").to_numpy() / NANOSECONDS_PER_HOUR + 72.0
-    return cycles_of_instants(local[:-2], float(local[-2]), float(local[-1]), zone)
+    return cycles_of_instants(local[:-2], float(local[-2]), float(local[-1]), zone, every.step / NANOSECONDS_PER_HOUR)
 
 
-def cycles_of_instants(hours: FloatArray, start: float, end: float, zone: str) -> Cycles:
-    """Test instants (hours since a Monday's midnight, rising) observed from `start` to `end`."""
+def cycles_of_instants(hours: FloatArray, start: float, end: float, zone: str, step: float = 0.0) -> Cycles:
+    """Test instants (hours since a Monday's midnight, rising) observed from `start` to `end`, by a clock of this step."""
     counts, status = [], np.full(len(_PERIODS), "too_few", dtype=object)
     periods, occupied = np.zeros(len(_PERIODS), np.int64), np.zeros(len(_PERIODS), np.int64)
     strength, peak, p = (np.full(len(_PERIODS), np.nan) for _ in range(3))
@@ -174,7 +176,9 @@ def cycles_of_instants(hours: FloatArray, start: float, end: float, zone: str) -
         counts.append(np.bincount((inside % length // (length // cells)).astype(np.int64), minlength=cells))
         of_period = ((inside - start) // length).astype(np.int64)
         occupied[i] = np.unique(of_period).size
-        if occupied[i] < _LEAST:
+        if 2.0 * step > length:
+            status[i] = "coarse"
+        if occupied[i] < _LEAST or status[i] == "coarse":
             continue
         vector = np.exp(2j * np.pi * (inside % length) / length)
         sums = np.bincount(of_period, vector.real) + 1j * np.bincount(of_period, vector.imag)

@@ -11,13 +11,15 @@ import pandas as pd
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.lifedata import LifeData
-from relfit.outages import outages_of
+from relfit.outages import clock_step, outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
 __all__ = ["Failures", "complete_series", "failures_of"]
+
+_COARSE = 300_000_000_000  # nanoseconds: a clock that steps by so much hides what lies within an hour
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,8 @@ class Failures:
         From when to when each node was watched, nanoseconds on the same clock.
     span : int
         Length of the log's observation, nanoseconds.
+    step : int
+        Nanoseconds that the clock of the log tells apart: a day where it has dates.
     """
 
     times: IntArray
@@ -43,6 +47,7 @@ class Failures:
     entered: IntArray
     left: IntArray
     span: int
+    step: int = 1
 
     @property
     def sizes(self) -> IntArray:
@@ -65,7 +70,7 @@ class Failures:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         rows = np.repeat(self.offsets[positions] - offsets[:-1], sizes) + np.arange(offsets[-1])
         entered, left = self.entered[positions], self.left[positions]
-        return Failures(self.times[rows], offsets, self.groups[positions], entered, left, self.span)
+        return Failures(self.times[rows], offsets, self.groups[positions], entered, left, self.span, self.step)
 
 
 def failures_of(log: FailureLog) -> Failures:
@@ -73,6 +78,8 @@ def failures_of(log: FailureLog) -> Failures:
 
     A record that begins while its node is already down belongs to the outage that is going on; an outage that was
     going on when observation began is no failure of this log; records without a node are left out.
+    Where the clock steps by five minutes or more (whole hours, dates), instants are spread evenly, at random, over the
+    step that they were written in: nothing below a step is known, so nothing is to be seen there.
 
     Raises
     ------
@@ -95,7 +102,12 @@ def failures_of(log: FailureLog) -> Failures:
     code = outages.code[outages.failures]
     offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=outages.n_groups))]).astype(np.int64)
     entered, left = (np.clip(instants - zero, 0, span) for instants in (outages.entered, outages.left))
-    return Failures(outages.start[outages.failures] - zero, offsets, outages.groups, entered, left, span)
+    times, step = outages.start[outages.failures] - zero, clock_step(log)
+    if step >= _COARSE and times.size:
+        late = (np.random.default_rng(0).random(times.size) * step).astype(np.int64)
+        times = np.maximum(np.minimum(times + late, left[code] - 1), times)
+        times = times[np.lexsort((times, code))]
+    return Failures(times, offsets, outages.groups, entered, left, span, step)
 
 
 def complete_series(series: LifeData) -> LifeData:

@@ -37,7 +37,8 @@ _SHAPES = np.linspace(0.25, 1.0, 31)  # of the renewal process: a hazard that de
 def step_of(instants: IntArray) -> int:
     """Step of the clock that wrote these instants (nanoseconds of local time): a day where they are dates.
 
-    The largest of day, hour, minute, second, milli- and microsecond, or a multiple, of which 95 % of them are whole.
+    The largest of day, hour, minute, second, milli- and microsecond, or a multiple, of which 95 % of them are whole; a
+    nanosecond for fewer than twenty different instants, which do not tell.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def step_of(instants: IntArray) -> int:
         if instants.size and whole.mean() >= _ROUND:
             few = instants[whole][:: max(int(whole.sum()) // _MANY, 1)]
             apart = np.diff(np.unique(few // step))
-            return step * (int(np.gcd.reduce(apart)) if apart.size >= FEWEST else 1)
+            return step * int(np.gcd.reduce(apart)) if apart.size >= FEWEST else 1
     return 1
 
 

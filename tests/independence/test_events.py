@@ -363,3 +363,20 @@ def test_a_rate_that_changes_shows_in_the_pooled_series():
     found = pooled_tests(make_failures(times), [5])
     assert found.p[0] < 0.01
     assert found.depends
+
+
+@pytest.mark.parametrize(("hours", "cycle"), [(24.0, "coarse"), (1.0, "ok")])
+def test_nothing_is_seen_below_a_step_of_the_clock(hours: float, cycle: str) -> None:
+    """2 900 independent failures, written as dates or whole hours."""
+    rng = np.random.default_rng(1)
+    at, node = np.floor(rng.uniform(0.0, 17520.0, 2900) / hours) * hours, rng.integers(0, 200, 2900)
+    names = [f"n{i}" for i in range(200)]
+    rows = [{"node": names[n], "start": start} for n, start in zip(node, at, strict=True)]
+    log = make_log(rows, [{"node": name} for name in names], window=(0, 17520))
+    together = cofailures(log, "1h")
+    assert together.together == pytest.approx(together.expected, rel=0.15)
+    assert not together.depends
+    clock = cycles(log)
+    assert clock.status[0] == cycle
+    assert not clock.depends
+    assert not dispersion(failures_of(log)).depends
