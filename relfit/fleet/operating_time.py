@@ -300,7 +300,7 @@ def _spans(
     ends[at] = failure
     heads = np.flatnonzero(resets)
     length = np.add.reduceat(up, heads) if heads.size else np.zeros(0)
-    tail = np.append(heads[1:], place.size) - 1
+    tail = np.append(heads, place.size)[1:] - 1  # none where there are no places
     observed, of, begins = ends[tail], place[heads], np.isin(heads, first)
     went_on = np.zeros(place.size, np.bool_)
     went_on[last] = True

@@ -12,7 +12,7 @@ from relfit.arguments import durations, share, whole
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
-from relfit.system import system_from_log
+from relfit.fleet import fleet_model
 from relfit.units import instant
 from relfit.validation.job_placement import PLACEMENTS, Nodes, place
 from relfit.validation.predictions import predict
@@ -60,7 +60,7 @@ def replay(
     model : function, System or FleetModel, optional
         A function gets the first part of the log and returns the model. A `System` is asked for the reliability of a
         job's nodes with the ages that they have then; what has ``interval("reliability", lengths, size=, placement=,
-        system=)`` for that of such jobs. `relfit.system_from_log` when left out.
+        system=)`` for that of such jobs. `relfit.fleet_model` when left out.
     placements : str or sequence of str
         ``packed`` (consecutive nodes of those that are up), ``spread`` (of every rack the same number of nodes or one
         more) and ``random``.
@@ -188,5 +188,5 @@ def _split(log: FailureLog, split: Any, begin: pd.Timestamp) -> pd.Timestamp:
 
 def _model(model: Any, log: FailureLog, since: Any, until: pd.Timestamp) -> Any:
     """The model given, or what the function given makes of the first part of the log."""
-    make: Callable[[FailureLog], Any] = system_from_log if model is None else model
+    make: Callable[[FailureLog], Any] = fleet_model if model is None else model
     return make(log.between(since, until)) if callable(make) else make
