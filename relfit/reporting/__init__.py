@@ -18,7 +18,7 @@ from relfit.reporting.independence_sections import incidents_section, independen
 from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
 from relfit.reporting.report_data import collect
-from relfit.reporting.time_sections import availability_section, repairs_section, steady
+from relfit.reporting.time_sections import availability_section, repairs_section, steady, validation_section
 
 __all__ = ["report"]
 
@@ -86,6 +86,7 @@ def report(
         distributions(material),
         repairs_section(material),
         availability_section(material),
+        validation_section(material),
         chosen(material),
         comparison(material),
         means(material),

@@ -20,10 +20,13 @@ from relfit.recurrence import (
     TrendTests,
 )
 from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
+from relfit.validation import Replay, replay
 
 __all__ = ["Analyses", "Answer"]
 
 T = TypeVar("T")
+_HELD_OUT = 0.25
+_JOBS = (1, 16, 64)
 
 
 @dataclass(frozen=True)
@@ -156,3 +159,18 @@ class Analyses:
         if self.availability.result is None:
             return Answer(None, self.availability.problem)
         return ask(lambda: recurrence.availability_over_time(self.log, level=self.level))
+
+    @cached_property
+    def replay(self) -> Answer[Replay]:
+        """The model of the log's first three quarters, held to the last; of the system that fails most often."""
+
+        def work() -> Replay:
+            if not self.systems:
+                raise DataError("nothing failed, so no model can be held to the log")
+            log = self.log if len(self.log.systems) <= 1 else self.log.where(system=self.systems[0])
+            sizes = [size for size in _JOBS if 2 * size <= log.n_nodes] or [1]
+            return replay(
+                log, 1.0 - _HELD_OUT, sizes, ["24h"], 500, placements=("packed", "random"), level=self.level
+            )
+
+        return ask(work)

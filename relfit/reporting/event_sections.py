@@ -208,6 +208,9 @@ def _of_analyses(m: ReportData) -> list[str]:
     periods = [answer.result for answer in m.analyses.change_points.values() if answer.result is not None]
     if any(len(found.periods) > 1 for found in periods):
         cautions.append(period_verdict(m))
+    replayed = m.analyses.replay.result
+    if replayed is not None and replayed.fails:
+        cautions.append(replayed.headline)
     found = m.analyses.dependence.result
     if found is not None:
         parts = ("correlation", "cofailure", "place", "serial")

@@ -15,7 +15,7 @@ from relfit.reporting.report_data import ReportData
 from relfit.results import key_columns
 from relfit.units import HOURS_PER_YEAR
 
-__all__ = ["availability_section", "period_verdict", "repairs_section", "steady"]
+__all__ = ["availability_section", "period_verdict", "repairs_section", "steady", "validation_section"]
 
 _SMALL = (5.4, 3.2)
 
@@ -168,3 +168,21 @@ def availability_section(m: ReportData) -> Section:
         percent=frozenset({"operational", "low", "high"}), shown=8,
     )  # fmt: skip
     return Section(key, title, (whole.headline,), (figure,), (table,), verdict=found.headline)
+
+
+def validation_section(m: ReportData) -> Section:
+    """Whether a model of the log fails where it has not seen it."""
+    key, title = "validation", "Can a model of this log be trusted?"
+    found = m.analyses.replay.result
+    if found is None:
+        return Section(key, title, empty=m.analyses.replay.problem)
+    table = Table(
+        "validation", f"Jobs after {found.split:%Y-%m-%d}: share that nothing interrupted", found.cells,
+        {"size": "nodes", "length_hours": "hours", "placement": "placement", "predicted": "predicted",
+         "observed": "observed", "error_low": "error: low", "error_high": "error: high", "fails": "model fails"},
+        percent=frozenset({"predicted", "observed", "error_low", "error_high"}),
+        note="The model knows the log until then only. Limits of the error, predicted minus observed, hold for all rows "
+        "together.",
+    )  # fmt: skip
+    only = f"System {found.system[0]}. " if m.several_systems else ""
+    return Section(key, title, found.findings[1:], (), (table,), verdict=only + found.headline)

@@ -182,8 +182,28 @@ class Replay(Result):
         least = 1.0 / (_RESAMPLES + 1.0)
         return (
             self.headline,
+            *([self._by_half()] if self.fails else []),
             f"{self.n_jobs:,} jobs after {self.split:%Y-%m-%d} on nodes that were up; what took down a node of a job "
             f"interrupted it. All kinds of job together: {p_value(self.p, least)}, by {self.n_blocks} blocks of time.",
+        )
+
+    def _by_half(self) -> str:
+        """The largest error early and late: one that was there from the start is the model's, one that grows is not."""
+        row = self.worst
+        at = (
+            self.placements.index(str(row["placement"])),
+            int(np.searchsorted(self.sizes, row["size"])),
+            int(np.searchsorted(self.lengths, row["length_hours"])),
+        )
+        predicted, lived = self.predicted[:, *at], self.survived[:, *at]
+        late = self.block > (self.n_blocks - 1) / 2
+        shares = []
+        for half in (~late, late):
+            part = half & ~np.isnan(predicted)
+            shares.append(f"{100 * float((predicted[part] - lived[part]).mean()):+.1f}" if part.any() else "no jobs")
+        return (
+            f"Its error there was {shares[0]} points in the first half of that time and {shares[1]} in the second; "
+            "where they differ much, the fleet changed."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -66,7 +66,7 @@ def test_sections_are_all_there(white_page: Page) -> None:
     ids = [attrs["id"] for tag, attrs in white_page.elements if tag == "section"]
     assert ids == [
         "summary", "time", "steady", "causes", "incidents", "nodes", "independence", "clock", "distributions",
-        "kinds-of-repair", "availability", "chosen", "families", "means", "data", "methods",
+        "kinds-of-repair", "availability", "validation", "chosen", "families", "means", "data", "methods",
     ]  # fmt: skip
     assert sum(tag == "svg" for tag, _ in white_page.elements) >= 12
 
