@@ -203,11 +203,10 @@ def main() -> None:
             results[name] = {q: summary(truths[name][q], [answers[q] for _, answers in done]) for q in SHORT}
             spent = 1000 * float(np.mean([seconds for seconds, _ in done]))
             print(f"{name}: {spent:.0f} ms per model", file=sys.stderr, flush=True)
-    text = table(results, given.logs)
-    print(text)
+            if given.out:  # after each fleet, since all of them take long
+                Path(given.out).write_text(table(results, given.logs) + "\n")
+    print(table(results, given.logs))
     print(f"\n{time.perf_counter() - began:.0f} s", file=sys.stderr)
-    if given.out:
-        Path(given.out).write_text(text + "\n")
 
 
 if __name__ == "__main__":

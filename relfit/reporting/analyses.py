@@ -169,8 +169,6 @@ class Analyses:
                 raise DataError("nothing failed, so no model can be held to the log")
             log = self.log if len(self.log.systems) <= 1 else self.log.where(system=self.systems[0])
             sizes = [size for size in _JOBS if 2 * size <= log.n_nodes] or [1]
-            return replay(
-                log, 1.0 - _HELD_OUT, sizes, ["24h"], 500, placements=("packed", "random"), level=self.level
-            )
+            return replay(log, 1.0 - _HELD_OUT, sizes, ["24h"], 500, placements=("packed", "random"), level=self.level)
 
         return ask(work)

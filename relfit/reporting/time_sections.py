@@ -181,8 +181,8 @@ def validation_section(m: ReportData) -> Section:
         {"size": "nodes", "length_hours": "hours", "placement": "placement", "predicted": "predicted",
          "observed": "observed", "error_low": "error: low", "error_high": "error: high", "fails": "model fails"},
         percent=frozenset({"predicted", "observed", "error_low", "error_high"}),
-        note="The model knows the log until then only. Limits of the error, predicted minus observed, hold for all rows "
-        "together.",
+        note="The model knows the log until then only. Limits of the error, predicted minus observed, hold for all "
+        "rows together.",
     )  # fmt: skip
     only = f"System {found.system[0]}. " if m.several_systems else ""
     return Section(key, title, found.findings[1:], (), (table,), verdict=only + found.headline)

@@ -222,8 +222,8 @@ def renewal_models(
 
 def _description(loglik: dict[str, FloatArray], nodes: FloatArray) -> npt.NDArray[np.object_]:
     """What describes each group best by BIC."""
-    bic = {name: _FREE[name] * np.log(nodes) - 2.0 * value for name, value in loglik.items()}
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):  # groups without nodes are equal
+        bic = {name: _FREE[name] * np.log(nodes) - 2.0 * value for name, value in loglik.items()}
         gain = bic["spread"] - bic["classes"]
         words = np.where(np.abs(gain) < _CLEAR, "either", np.where(gain > 0.0, "two_classes", "spread")).astype(object)
         words[bic["equal"] <= np.fmin(bic["spread"], bic["classes"])] = "equal"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -87,6 +90,49 @@ def test_the_models_of_version_0_1_fail_on_the_sample() -> None:
     assert cells["observed"].between(0.24, 0.38).all()
     assert (cells["error"] > 0.1).all()
     assert f"{100 * found.worst['error']:+.1f} points" in found.headline
+
+
+def test_the_model_of_the_fleet_agrees_with_the_sample() -> None:
+    """The same jobs, and the log's last quarter: predicted as they are counted."""
+    white = rf.datasets.load("white")
+    found = rf.replay(white, "2004-01-01", sizes=[1, 64], lengths=["24h"], jobs=500, since="2003-04-01")
+    assert not found.fails
+    cells = found.cells[found.cells["size"] == 64]
+    assert cells["predicted"].between(0.26, 0.36).all()
+    assert (cells["error"].abs() < 0.08).all()
+    assert not rf.replay(white, 0.75, jobs=300).fails
+
+
+def test_a_fleet_that_changed_is_told_from_a_wrong_model() -> None:
+    """Halved rates from the middle of the held-out time on: the error there was not from the start."""
+    first, second = fleet(3, system=60.0), fleet(4, system=1e9)
+    events = first.events[first.events["start"] < EPOCH + 4500 * HOUR]
+    later = second.events[second.events["start"] >= EPOCH + 4500 * HOUR]
+    log = rf.FailureLog(pd.concat([events, later], ignore_index=True), first.population, first.window)
+    found = rf.replay(log, 0.5, [1, 4], ["24h", "48h"], 600, model=Known(system=60.0), placements="random")
+    assert found.fails
+    early, late = (
+        float(text) for text in re.findall(r"([+-][\d.]+) (?:points in the first|in the second)", found.findings[1])
+    )
+    assert late < -25.0
+    assert abs(early) < 20.0
+
+
+@pytest.mark.parametrize("system", ["18", "20"])
+def test_systems_of_los_alamos(shared: Path, system: str) -> None:
+    """Anything that takes down a node, in the last quarter of the log, is as often as the model of the rest says."""
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=system)
+    assert not rf.replay(log, 0.75, sizes=[1, 4, 16], jobs=400).fails
+
+
+def test_a_system_of_los_alamos_that_became_better(shared: Path) -> None:
+    """System 2 failed 170 times a quarter before the middle of 2003, and 30 times in 2005."""
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=2)
+    assert not rf.replay(log.between(None, "2004-01-01"), "2003-07-09", sizes=[1, 4, 16], jobs=400).fails
+    later = rf.replay(log, "2003-07-09", sizes=[1, 4, 16], jobs=400)
+    assert later.fails
+    assert later.worst["error"] < -0.15
+    assert "the fleet changed" in later.findings[1]
 
 
 @pytest.mark.parametrize("placement", ["packed", "spread", "random"])
