@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
     from relfit.fitting import FamilyFit, Fits, fit
+    from relfit.fleet import FleetModel, fleet_model, system_from_log
     from relfit.independence import dependence
     from relfit.io import read, write
     from relfit.lifedata import LifeData
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from relfit.reporting import report
     from relfit.results import Interval, Result
     from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
-    from relfit.system import System, system_from_fits, system_from_log
+    from relfit.system import System, system_from_fits
     from relfit.validation import replay
 
 __version__ = "0.2.0"
@@ -48,6 +49,7 @@ _HOME = {
     "ArgumentError": "relfit.errors",
     "DataError": "relfit.errors",
     "FailureLog": "relfit.failurelog",
+    "FleetModel": "relfit.fleet",
     "FamilyFit": "relfit.fitting",
     "Fits": "relfit.fitting",
     "Interval": "relfit.results",
@@ -75,7 +77,7 @@ _HOME = {
     "report": "relfit.reporting",
     "stable_period": "relfit.screening",
     "system_from_fits": "relfit.system",
-    "system_from_log": "relfit.system",
+    "system_from_log": "relfit.fleet",
     "write": "relfit.io",
 }
 _ROOMS = (
@@ -104,6 +106,7 @@ __all__ = [
     "FailureLog",
     "FamilyFit",
     "Fits",
+    "FleetModel",
     "Interval",
     "LifeData",
     "Parameters",

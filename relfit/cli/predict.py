@@ -35,16 +35,13 @@ class Fleet:
     at: Annotated[str | None, opt.option("DATE", "When the job starts; the end of the log if left out.")] = None
     families: Annotated[
         str | None,
-        opt.option("A,B", "To fit: one, Weibull when left out; several with --own-fits."),
+        opt.option("A,B", "Fit every node on its own with these; else by the model of the fleet."),
     ] = None
     family: Annotated[str, opt.option("NAME", "One for all nodes, or best.")] = "best"
     missing: Annotated[
         str | None,
         opt.option("NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool)."),
     ] = None
-    own_fits: Annotated[
-        bool, opt.flag("--own-fits", "Fit every node on its own; else each is drawn towards the fleet.")
-    ] = False
 
     def system(self, reading: opt.Reading, names: list[str] | None, steps: Steps) -> rf.System:
         """The system of these nodes, from a file of fits or from a log."""
@@ -56,22 +53,16 @@ class Fleet:
         if is_fits_file(reading.log):
             return self._of_fits(reading, names, ages, steps)
         families = None if self.families is None else opt.family_names(self.families)
-        if not self.own_fits and families is not None and len(families) > 1 and self.family == "best":
-            raise ArgumentError(
-                f"--families {self.families}: nodes that are drawn towards the fleet have one family",
-                remedy="name one, or add --own-fits",
-            )
         log = reading.read()
         steps.next()
         found = rf.system_from_log(
-            log, self.at, nodes=names, families=families, family=self.family, pooled=not self.own_fits,
-            missing=self.missing or "pool",
+            log, self.at, nodes=names, families=families, family=self.family, missing=self.missing or "pool"
         )  # fmt: skip
         return found if ages is None else found.at_age(ages)
 
     def _of_fits(self, reading: opt.Reading, names: list[str] | None, ages: Any, steps: Steps) -> rf.System:
         unfit = {
-            "--at": self.at, "--own-fits": self.own_fits, "--families": self.families, "--where": reading.where,
+            "--at": self.at, "--families": self.families, "--where": reading.where,
             "--since": reading.since, "--until": reading.until, "--missing pool": self.missing == "pool",
         }  # fmt: skip
         for option, value in unfit.items():

@@ -3,5 +3,14 @@
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_model import FleetModel, fleet_model
 from relfit.fleet._placements import hit_probability, placements
+from relfit.fleet._system_from_log import system_from_log
 
-__all__ = ["ChosenPeriod", "FleetModel", "chosen_period", "fleet_model", "hit_probability", "placements"]
+__all__ = [
+    "ChosenPeriod",
+    "FleetModel",
+    "chosen_period",
+    "fleet_model",
+    "hit_probability",
+    "placements",
+    "system_from_log",
+]

@@ -50,16 +50,16 @@ def ages_now(model: FleetParts) -> FloatArray:
     A node that was not seen to fail, and may have failed before it was watched, has the age at which its hazard is
     what is expected of it: that of stationary renewals given the time watched.
     """
-    scope, fits = model.by_scope["node"], model.renewals["node"]
-    shape = fits.shape[scope.system, 1]
+    now = model.standing
+    shape = model.renewals["node"].shape[model.places.system, 1]
     with np.errstate(all="ignore"):
         scale = 1.0 / (model.node_rates * special.gamma(1.0 + 1.0 / shape))
-        c = (scope.age / scale) ** shape
+        c = (now.age / scale) ** shape
         # S(T) over the integral of S from T on
         hazard = np.exp(-c) / (scale * special.gamma(1.0 + 1.0 / shape) * special.gammaincc(1.0 / shape, c))
         equal = scale * (hazard * scale / shape) ** (1.0 / (shape - 1.0))
-    usable = scope.since_start & np.isfinite(equal) & (np.abs(shape - 1.0) > 1e-3)
-    return np.where(usable, np.clip(equal, 0.0, 10.0 * scale), scope.age)
+    usable = now.unseen & np.isfinite(equal) & (np.abs(shape - 1.0) > 1e-3)
+    return np.where(usable, np.clip(equal, 0.0, 10.0 * scale), now.age)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._placements import hit_probability
-from relfit.fleet.operating_time import Places, Scope
+from relfit.fleet.operating_time import Places, Scope, Standing
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.screening import Incidents
 from relfit.screening.frailty import RenewalModels
@@ -37,6 +37,8 @@ class FleetParts:
     renewals : dict of str to RenewalModels
         One group per system.
     rates : dict of str to ScopeRates
+    standing : Standing
+        Ages of nodes at the end of the period, and whether they were up then.
     level : float
     """
 
@@ -46,6 +48,7 @@ class FleetParts:
     by_scope: dict[str, Scope]
     renewals: dict[str, RenewalModels]
     rates: dict[str, ScopeRates]
+    standing: Standing
     level: float
 
     @property
@@ -57,14 +60,10 @@ class FleetParts:
         """What a scope is called in the log."""
         return self.found.group if scope == "rack" and self.found.group is not None else scope
 
-    @property
-    def up_now(self) -> BoolArray:
-        """Which nodes were watched until the end of the period and not down then, shape (nodes,)."""
-        watched = self.places.watched
-        end = self.period.log.window.end.as_unit("ns").value
-        up = watched.left >= end
-        up[watched.code[watched.end_cut]] = False
-        return np.asarray(up)
+    def incidents_of(self, name: str) -> FloatArray:
+        """All incidents of a scope in each system, those that began while the system was down among them."""
+        scope = self.by_scope[name]
+        return np.bincount(scope.system_of_incident, minlength=len(self.places.systems)).astype(np.float64)
 
     def nodes_hit(self, scope: Scope) -> IntArray:
         """Nodes that each incident hit, shape (incidents,)."""

@@ -1,8 +1,8 @@
 """From incidents to times between them on the clock that each scope runs on, with times to repair beside them.
 
-A node's clock runs while it is up. An outage of its own sets it to zero; one that it shares (its rack, the system)
-stops it and does not reset it. A rack, and what hits several nodes elsewhere, run on the time that the system is up;
-the system on the time between its own outages.
+A node's clock runs while it and its system are up. An outage of its own sets it to zero; one that it shares (its rack,
+the system) stops it and does not reset it. A rack, and what hits several nodes elsewhere, run on the time that the
+system is up; the system on the time between its own outages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from relfit.screening import Incidents
 from relfit.tables import Tables
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["SCOPES", "Places", "Scope", "scopes_of"]
+__all__ = ["SCOPES", "Places", "Scope", "Standing", "scopes_of", "standing_of"]
 
 SCOPES = ("node", "rack", "group", "system")
 
@@ -68,8 +68,8 @@ class Scope:
     system : ndarray of int, shape (places,)
         System of each place.
     count : ndarray of int, shape (places,)
-        Incidents that began under observation; those at the very end of the one before are among them, and not in
-        `lives`.
+        Incidents that began under observation while the place was up: what begins in an outage of the whole system
+        interrupts nobody, and cuts a time off. Those at the very end of the one before are counted and not in `lives`.
     hours : ndarray, shape (places,)
         Hours that each place's clock ran.
     age : ndarray, shape (places,)
@@ -111,6 +111,38 @@ def _places(log: Tables, watched: Outages, group: str | None) -> Places:
     of_rack = np.zeros(len(racks), np.int64)
     of_rack[rack[rack >= 0]] = system[rack >= 0]
     return Places(watched.groups, system.astype(np.int64), rack, pd.Index(systems), racks, of_rack, watched)
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How nodes stood at the end of a log, arrays of shape (nodes,).
+
+    Attributes
+    ----------
+    age : ndarray
+        Hours of operation since the node's own last failure, or since it was first watched.
+    unseen : ndarray of bool
+        Whether it was never seen to fail, nor to be new, so that the age is a lower limit.
+    present, up : ndarray of bool
+        Whether it was watched until then; and not down.
+    """
+
+    age: FloatArray
+    unseen: BoolArray
+    present: BoolArray
+    up: BoolArray
+
+
+def standing_of(log: Tables, scope: Scope, watched: Outages, nodes: pd.Index) -> Standing:
+    """How `nodes` stood at the end of a log whose incidents of single nodes are `scope`."""
+    at = watched.groups.get_indexer(nodes)
+    present = watched.left >= log.window.end.as_unit("ns").value
+    up = present.copy()
+    going = watched.end_cut | (watched.end > log.window.end.as_unit("ns").value)
+    if watched.end_known.any():  # a last outage without an end still goes on, in a log that knows ends
+        going |= ~watched.end_known & np.append(watched.code[1:] != watched.code[:-1], True)[: going.size]
+    up[watched.code[going]] = False
+    return Standing(scope.age[at], scope.since_start[at], present[at], up[at])
 
 
 def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, Scope]]:
@@ -170,18 +202,19 @@ class _Work:
         )  # before: its own, for all we know
         begun, ended = self._in_hours(outages.start), self._in_hours(outages.end)
         by_node = places.system[outages.code]
+        began = own & outages.failures
+        failed = began & ~self.down.inside(by_node, begun)
         spans = _spans(
-            self.down.up(by_node, begun), self.down.up(by_node, ended), outages.code, own, outages.failures & own,
+            self.down.up(by_node, begun), self.down.up(by_node, ended), outages.code, own, failed,
             self.down.up(places.system, self.entered), self.down.up(places.system, self.left),
             outages.entered_known, places.nodes,
         )  # fmt: skip
-        mine = own & outages.failures & outages.end_known & (ended > begun)
+        mine = began & outages.end_known & (ended > begun)
         repairs = _repairs(ended[mine] - begun[mine], ~outages.end_cut[mine], by_node[mine], places.systems)
-        failed = own & outages.failures
         none = np.zeros(0, np.int64)
         return Scope(
             name="node", **vars(spans), system=places.system, repairs=repairs, incident_of=none, node_of=none,
-            system_of_incident=by_node[failed], instants=begun[failed],
+            system_of_incident=by_node[began], instants=begun[began],
         )  # fmt: skip
 
     def wide_scope(self, name: str) -> Scope:
@@ -209,10 +242,12 @@ class _Work:
         code = place[order]
         first, last = clock(system[order], begun[order]), clock(system[order], ended[order])
         last = np.maximum(pd.Series(last).groupby(code).cummax().to_numpy(dtype=np.float64), first)
-        all_own = np.ones(code.size, np.bool_)
+        fresh = np.append(True, (code[1:] != code[:-1]) | (first[1:] >= last[:-1]))[: code.size]
+        if name != "system":
+            fresh &= ~self.down.inside(system[order], begun[order])
         spans = _spans(
-            first, last, code, all_own, all_own, clock(place_system, entered), clock(place_system, left),
-            np.zeros(len(labels), np.bool_), labels,
+            first, last, code, np.ones(code.size, np.bool_), fresh, clock(place_system, entered),
+            clock(place_system, left), np.zeros(len(labels), np.bool_), labels,
         )  # fmt: skip
         done = self.end_known[mine] & (ended > begun)
         repairs = _repairs((ended - begun)[done], ~self.end_cut[mine][done], system[done], places.systems)
@@ -250,6 +285,15 @@ class _SystemDown:
                 [np.cumsum(ends - begun[heads]) - (ends - begun[heads]), np.cumsum(ends - begun[heads])], axis=1
             )
             self.of[int(code)] = points, lost.ravel()
+
+    def inside(self, system: IntArray, at: FloatArray) -> BoolArray:
+        """Whether the system was down already at each instant."""
+        out = np.zeros(at.size, np.bool_)
+        for code, (points, _) in self.of.items():
+            mine = system == code
+            place = np.searchsorted(points, at[mine], side="left")  # odd: after a beginning, up to its end
+            out[mine] = (place % 2 == 1) & (at[mine] < points[np.minimum(place, points.size - 1)])
+        return out
 
     def up(self, system: IntArray, at: FloatArray) -> FloatArray:
         """Hours up until `at`, by system."""
@@ -304,7 +348,7 @@ def _spans(
     observed, of, begins = ends[tail], place[heads], np.isin(heads, first)
     went_on = np.zeros(place.size, np.bool_)
     went_on[last] = True
-    kept = (length > 0.0) & (observed | went_on[tail])
+    kept = length > 0.0
     offsets = np.concatenate([[0], np.cumsum(np.bincount(of[kept], minlength=size))]).astype(np.int64)
     stationary = begins & ~new[of]
     lives = LifeData(length[kept], observed[kept], offsets, labels, "ttf", stationary=stationary[kept])

@@ -27,7 +27,8 @@ class ScopeRates:
         Incidents, and hours on the clocks of all places.
     dispersion : ndarray
         Variance of the count relative to a Poisson count: from the squared deviations of the places where there are
-        20 that had an incident, else the squared coefficient of variation of the fitted times between incidents.
+        20 that had an incident, else the squared coefficient of variation of the fitted times between incidents (below
+        one only where their shape is known to be above one).
     """
 
     count: FloatArray
@@ -75,5 +76,7 @@ def rates_of(scope: Scope, fits: RenewalModels, n_systems: int) -> ScopeRates:
         shape = fits.shape[:, 1]
         first, second = special.gamma(1.0 + 1.0 / shape), special.gamma(1.0 + 2.0 / shape)
         renewal = np.where(fits.status == "ok", second / first**2 - 1.0, 1.0)
+        # counts are more regular than Poisson ones only where the shape is known to be above one
+        renewal = np.where(fits.ageing > 0, renewal, np.maximum(renewal, 1.0))
     dispersion = np.where(places >= _FEWEST_PLACES, between, renewal)
     return ScopeRates(count, hours, np.where(count > 0.0, np.maximum(dispersion, _LEAST), 1.0))

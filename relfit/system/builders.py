@@ -12,18 +12,17 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.families import FAMILIES, family_named
-from relfit.fitting import FamilyFit, Fits, PooledFit, fit, pool
+from relfit.fitting import FamilyFit, Fits, PooledFit, pool
 from relfit.outages import outages_of
 from relfit.system._model import System
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, duration_array
 from relfit.units import NANOSECONDS_PER_HOUR, instant
 
-__all__ = ["ages_of_log", "positions_of", "system_from_fits", "system_from_log"]
+__all__ = ["ages_of_log", "positions_of", "system_from_fits"]
 
 
 MISSING = ("error", "drop", "pool")
 _MOST_NAMED = 5
-_OWN = ("exponential", "weibull", "gamma", "lognormal")
 
 
 def system_from_fits(
@@ -81,110 +80,6 @@ def system_from_fits(
         hours = hours[kept]  # without those of nodes that are dropped
     checked = ages_in_hours(hours, names.size, names, longest=longest_age)
     return System.of_components(components, checked, names=names, sources=sources, origin=fits, **options)
-
-
-def system_from_log(
-    log: FailureLog,
-    at: Any = None,
-    *,
-    nodes: Any = None,
-    families: str | Sequence[str] | None = None,
-    family: str = "best",
-    pooled: bool = True,
-    missing: str = "pool",
-    since: Any = None,
-    **options: Any,
-) -> System:
-    """The fleet of a log as it stood at an instant: fitted to what was seen until then, with its ages then.
-
-    Parameters
-    ----------
-    log : FailureLog
-    at : str, datetime or pandas.Timestamp, optional
-        End of the window when left out. Nodes that were not under observation then, or in repair, are left out.
-    nodes : sequence of labels, optional
-        All that were not in repair then when left out.
-    families : str or sequence of str, optional
-        To fit: one for pooled nodes, Weibull when left out; else any, and exponential, Weibull, gamma and lognormal
-        when left out.
-    family, missing
-        As for `system_from_fits`.
-    pooled : bool
-        Draw every node towards the fleet (``Fits.pool``), or fit each on its own. See Notes.
-    since : str, datetime or pandas.Timestamp, optional
-        Fit to what was seen from here on.
-    **options
-        As for `System`.
-
-    Raises
-    ------
-    ArgumentError
-        For an instant outside the log, an unknown label or family, several families to be pooled, or a fleet of which
-        fewer than three nodes can be fitted, so that there is nothing to pool.
-
-    Notes
-    -----
-    A job on many nodes meets the worst of the fits, and a node's own few failures make some fits far worse than the
-    node is: of jobs replayed over the second half of the sample "white", own fits of the first half miss the share that
-    survives by 6.8 points, pooled ones by 4.8 (`relfit.replay`). Pooled nodes also have an uncertainty whatever they
-    have been through, a node without failures included. Pooling takes some 2 ms per node: 40 s for 20 000 nodes.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> system = rf.system_from_log(rf.datasets.load("white"), at="2003-07-01")
-    >>> system
-    System of 512 nodes (512 weibull), ages 8.95 to 2.628e+04 h
-    >>> bool(system.interval("reliability", "1h", n_draws=199).low < system.reliability("1h"))
-    True
-    """
-    ages = ages_of_log(log, at)
-    names = _families_to_fit(families, family, pooled)
-    fits = fit(log.ttf(since=since, until=at), families=names)
-    table = ages.reindex(fits.groups)
-    present = table["present"].fillna(False).to_numpy(dtype=bool)
-    down = table["down"].fillna(False).to_numpy(dtype=bool)
-    if nodes is None:
-        nodes = list(fits.groups[present & ~down])
-    origin: Fits | PooledFit = _pooled_fleet(fits, names[0]) if pooled else fits
-    components, labels, sources, kept = _chosen(origin, nodes, names[0] if pooled else family, "aicc", missing)
-    # sources is -1 where the fleet's distribution stands in for a node's own, so go by the labels
-    places = positions_of(fits.groups, nodes)[0][kept]
-    values, counts = np.unique(places, return_counts=True)
-    if values.size < places.size:
-        raise ArgumentError(f"node {fits.groups[int(values[counts > 1][0])]!r} is given twice")
-    for there, what in ((present, "was not under observation then"), (~down, "was in repair then")):
-        absent = np.flatnonzero(~there[places])
-        if absent.size:
-            raise DataError(f"node {labels[int(absent[0])]!r} {what}", remedy="leave it out, or choose another time")
-    own = ages_in_hours(table["age"].to_numpy()[places], places.size, labels, longest=None)
-    return System.of_components(components, own, names=labels, sources=sources, origin=origin, **options)
-
-
-def _families_to_fit(families: str | Sequence[str] | None, family: str, pooled: bool) -> list[str]:
-    """Names of the families that a log is fitted with; the first is the one that is pooled."""
-    wanted = [] if families is None else [families] if isinstance(families, str) else list(families)
-    names = [family_named(name).name for name in wanted]
-    if families is not None and not names:
-        raise ArgumentError("no family to fit", remedy="give families='weibull', or leave it out")
-    if not pooled:
-        return names or ([*_OWN] if family in ("best", *_OWN) else [family_named(family).name])
-    if family != "best":
-        return [family_named(family).name]
-    if len(names) > 1:
-        raise ArgumentError(
-            f"{len(names)} families for nodes that are pooled", remedy="give one family, or pooled=False"
-        )
-    return names or ["weibull"]
-
-
-def _pooled_fleet(fits: Fits, name: str) -> PooledFit:
-    try:
-        return fits.pool(name)
-    except ArgumentError as error:
-        raise ArgumentError(
-            f"the nodes of this log cannot be pooled: {error.what}", remedy="fit each on its own: pooled=False"
-        ) from error
 
 
 # ---------------------------------------------------------- nodes out of fits

@@ -123,7 +123,7 @@ def sources_of(
             node = names[int(component.positions[np.flatnonzero(own < 0)[0]])]
             raise ArgumentError(
                 f"node {node!r} has no fit of its own but what is expected of the fleet, without an uncertainty",
-                remedy="make the system from pooled fits: fits.pool(...), or rf.system_from_log(log, pooled=True)",
+                remedy="make the system from pooled fits: fits.pool(...), or rf.system_from_log(log)",
             )
         used, of_node = np.unique(own, return_inverse=True)
         own_root, shared = _roots(fit, kind, used)

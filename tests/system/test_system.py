@@ -264,34 +264,9 @@ def test_systems_of_fits():
         rf.system_from_fits(fits, nodes=["nn"])
 
 
-def test_the_fleet_of_a_log():
-    log = rf.datasets.load("white")
-    system = rf.system_from_log(log, at="2003-07-01", families="weibull")
-    assert system.n_nodes == 512
-    assert (system.ages >= 0.0).all()
-    events = log.events[(log.events["start"] <= pd.Timestamp("2003-07-01", tz="UTC")) & ~log.events["start_cut"]]
-    last = events.groupby("node", observed=True)["start"].max()
-    hours = (pd.Timestamp("2003-07-01", tz="UTC") - last) / pd.Timedelta("1h")
-    ages = pd.Series(system.ages, index=system.names)
-    # a record within an outage that is going on is no failure of its own, so a few ages are longer
-    assert (ages[hours.index] >= hours - 1e-6).all()
-    assert np.isclose(ages[hours.index], hours).mean() > 0.9
-    with pytest.raises(ArgumentError, match="not observed"):
-        rf.system_from_log(log, at="1999-01-01")
-    limits = system.interval("reliability", "24h", n_draws=99)
-    assert limits.low < limits.estimate <= limits.high < 2.0 * limits.estimate
-    with pytest.raises(ArgumentError, match=r"'n001'\) is given twice"):
-        rf.system_from_log(log, nodes=["n000", "n001", "n001"])
-    with pytest.raises(ArgumentError, match=r"2 families for nodes that are pooled; give one family, or pooled=False"):
-        rf.system_from_log(log, families=["weibull", "gamma"])
-    with pytest.raises(ArgumentError, match="cannot be pooled: 1 of 1 groups"):
-        rf.system_from_log(log.where(node="n002"))
-    assert rf.system_from_log(log.where(node="n002"), pooled=False).n_nodes == 1
-
-
 def test_every_node_of_a_real_system(shared):
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system="20")
-    system = rf.system_from_log(log, families=["exponential", "weibull"], pooled=False)
+    system = rf.system_from_log(log, period="all", families=["exponential", "weibull"])
     assert system.n_nodes == len(set(system.names)) > 250
     found = system.by_size("24h")
     assert np.isfinite(found.mttf).all()
@@ -391,16 +366,16 @@ def test_nodes_in_repair_are_not_offered_and_do_not_grow_more_reliable() -> None
             {"node": "open", "start": 30, "end": None},
             {"node": "late", "start": 5, "end": None},
             {"node": "late", "start": 40, "end": 41},
-            *({"node": f"n{i}", "start": 10 + i, "end": 11 + i} for i in range(9)),
+            *({"node": f"n{i}", "start": 50 + 2 * i, "end": 51 + 2 * i} for i in range(9)),
         ],
         window=(0, 100),
     )
     ages = ages_of_log(log).droplevel("system")
     assert ages["down"][ages["down"]].index.tolist() == ["down", "open"]
     assert ages.loc[["up", "down", "open", "late"], "age"].tolist() == [90.0, 0.0, 0.0, 60.0]
-    offered = rf.system_from_log(log, pooled=False, families="exponential")
+    offered = rf.system_from_log(log, period="all", families="exponential")
     assert set(offered.names) == {"up", "late", *(f"n{i}" for i in range(9))}
     with pytest.raises(DataError, match="'down' was in repair then"):
-        rf.system_from_log(log, nodes=["up", "down"], pooled=False, families="exponential")
+        rf.system_from_log(log, period="all", nodes=["up", "down"], families="exponential")
     never_ends = make_log([{"node": "a", "start": 10}, {"node": "b", "start": 20}])
     assert not ages_of_log(never_ends)["down"].any()

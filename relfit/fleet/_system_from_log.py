@@ -1,0 +1,101 @@
+"""The fleet of a log as it stood at an instant, as a `System`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relfit.errors import ArgumentError, DataError
+from relfit.failurelog import FailureLog
+from relfit.fitting import fit
+from relfit.fleet._fleet_model import fleet_model
+from relfit.system import System, system_from_fits
+from relfit.units import instant
+
+__all__ = ["system_from_log"]
+
+
+def system_from_log(
+    log: FailureLog,
+    at: Any = None,
+    *,
+    nodes: Any = None,
+    period: str | tuple[Any, Any] = "stable",
+    families: str | Sequence[str] | None = None,
+    family: str = "best",
+    missing: str = "pool",
+    group: str | None = None,
+    **options: Any,
+) -> System:
+    """The fleet of a log as it stood at an instant, with what racks and whole systems add.
+
+    Parameters
+    ----------
+    log : FailureLog
+    at : str, datetime or pandas.Timestamp, optional
+        End of the window when left out; what came later is not used.
+    nodes : sequence of labels, optional
+        Those that were watched and up then when left out.
+    period, group
+        As for `relfit.fleet_model`.
+    families : str or sequence of str, optional
+        Fit the times between each node's own failures with these, node by node. When left out, nodes have the fleet's
+        Weibull shape and the rate that is expected of each given what it has been through (`relfit.FleetModel`).
+    family, missing
+        With `families`: as for `system_from_fits`.
+    **options
+        As for `System`.
+
+    Raises
+    ------
+    ArgumentError
+        For an instant outside the log, an unknown label or family, or a log without dates.
+    DataError
+        For a node that was not watched, or in repair, then.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> system = rf.system_from_log(rf.datasets.load("white"), at="2003-07-01", nodes=["n000", "n001"])
+    >>> system
+    System of 2 nodes (2 weibull), ages 323.6 to 9798 h; 1 racks; 2 common causes
+    >>> bool(system.interval("reliability", "1h", n_draws=199).low < system.reliability("1h"))
+    True
+    """
+    if log.lifetimes is not None and not len(log.events):
+        raise ArgumentError(
+            "this log holds whole lifetimes, so the age of a node at an instant is not known",
+            remedy="fit it and give the ages: rf.system_from_fits(rf.fit(log.ttf()), ages=...)",
+        )
+    if at is not None:
+        moment = instant(at, log.source.timezone)
+        if not log.window.start < moment <= log.window.end:
+            raise ArgumentError(
+                f"{moment:%Y-%m-%d %H:%M} UTC was not observed",
+                remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}",
+            )
+        log = log.between(None, moment) if moment < log.window.end else log
+    model = fleet_model(log, period, group=group)
+    system = model.system(nodes, **options)
+    assert system.sources is not None
+    gone = np.flatnonzero(~model.standing.present[system.sources])
+    if gone.size:
+        raise DataError(
+            f"node {system.names[int(gone[0])]!r} was not under observation then",
+            remedy="leave it out, or choose another time",
+        )
+    down = np.flatnonzero(~model.standing.up[system.sources])
+    if down.size:
+        raise DataError(
+            f"node {system.names[int(down[0])]!r} was in repair then",
+            remedy="leave it out, or choose another time",
+        )
+    if families is None:
+        return system
+    names = [families] if isinstance(families, str) else list(families)
+    fits = fit(model.by_scope["node"].lives, names, n_resamples=0)
+    labels = list(model.places.nodes[system.sources])
+    own = system_from_fits(fits, labels, system.ages, family=family, missing=missing, longest_age=None, **options)
+    return own._replaced(own.components, own.ages, common=system.common, racks=system.racks)
