@@ -1,6 +1,7 @@
 """Every number that relfit gave before on real logs, the sample and the papers' cells, still comes out.
 
-The slow topics are marked ``slow``; ``python -m tests.reference.collect --check`` compares all.
+The slow topics are marked ``slow``, and ``make verify`` runs the longest; ``python -m tests.reference.collect --check``
+compares all.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ load_topics()
 EXPECTED = expected_values()
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in TOPICS])
+LONG = ("fits_titan", "system_from_log")  # what they compute is computed by other topics too, of smaller logs
+
+
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.slow] * (name in SLOW) + [pytest.mark.verify] * (name in LONG)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in TOPICS])
 def test_every_value_is_what_it_was(name: str) -> None:
     try:
         values = collect(name)
