@@ -143,11 +143,24 @@ def importers(path: str) -> list[str]:
     return found
 
 
-def tests_of(mutant: Mutant, room_map: dict[str, Any], compiled: bool) -> list[str]:
+def statement_lines(tree: ast.Module, line: int) -> range:
+    """Lines of the smallest statement at a line, without the statements within it."""
+    spans = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            last = node.body[0].lineno - 1 if getattr(node, "body", None) else node.end_lineno  # type: ignore[attr-defined]
+            spans.append(range(node.lineno, max(node.lineno, last or 0) + 1))
+    return min((span for span in spans if line in span), key=len, default=range(line, line + 1))
+
+
+def tests_of(mutant: Mutant, room_map: dict[str, Any], untraced: bool) -> list[str]:
     """The tests that can see a mutant, fastest first, until their times fill the budget."""
     lines, times = room_map["lines"], room_map["times"]
-    contexts = set(lines.get(mutant.path, {}).get(str(mutant.line), []))
-    if compiled or not contexts:  # compiled functions, and lines executed on import
+    traced = lines.get(mutant.path, {})
+    contexts = {
+        test for line in statement_lines(ast.parse(mutant.source), mutant.line) for test in traced.get(str(line), [])
+    }
+    if untraced:  # compiled functions, and lines executed on import
         contexts |= {c for path in importers(mutant.path) for tests in lines.get(path, {}).values() for c in tests}
     seen = {test for test in times if test in contexts or test.split("::")[0] in contexts or "tests" in contexts}
     chosen: list[str] = []
@@ -245,8 +258,9 @@ def try_out(mutant: Mutant, copy: Path, room_map: dict[str, Any]) -> dict[str, A
     text, times = target.read_text(encoding="utf-8"), target.stat()
     spans = compiled_spans(ast.parse(text))
     inside = any(first <= mutant.line <= last for first, last in spans)
-    outside = bool(spans) and not inside and _in_function(text, mutant.line)
-    tests = list(mutant.tests) or tests_of(mutant, room_map, inside)
+    called = _in_function(text, mutant.line)
+    outside = bool(spans) and not inside and called
+    tests = list(mutant.tests) or tests_of(mutant, room_map, inside or not called)
     begun = time.monotonic()
     row = {**asdict(mutant), "key": mutant.key, "tests": len(tests), "result": "survived"}
     del row["source"]

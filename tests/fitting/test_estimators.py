@@ -140,6 +140,25 @@ def test_no_lives_at_all():
             assert codes.shape == (0,)
 
 
+@pytest.mark.parametrize(("correction", "target"), [(True, "mean"), ("mean", "mean"), ("median", "median")])
+def test_a_fit_takes_the_corrected_shape_and_the_scale_that_is_likeliest_for_it(correction, target):
+    rng = np.random.default_rng(3)
+    values, ended = 500.0 * rng.weibull(0.8, (2, 9)), np.tile(np.arange(9) > 2, (2, 1))
+    lives = LifeData.from_array(values, ended)
+    plain = rf.fit(lives, "weibull")["weibull"].parameters["shape"]
+    found = rf.fit(lives, ["weibull", "lognormal"], bias_correction=correction)
+    shape = found["weibull"].parameters["shape"]
+    np.testing.assert_allclose(shape, bias_corrected_shape(plain, 6, 9, target=target), rtol=1e-9)
+    scale = (np.sum(values ** shape[:, None], axis=1) / 6) ** (1.0 / shape)
+    np.testing.assert_allclose(found["weibull"].parameters["scale"], scale, rtol=1e-9)
+    untouched = rf.fit(lives, "lognormal")["lognormal"]
+    np.testing.assert_allclose(found["lognormal"].parameter_array, untouched.parameter_array)
+    with pytest.raises(ArgumentError, match="only maximum likelihood is corrected"):
+        rf.fit(lives, "weibull", method="moments", bias_correction=correction)
+    with pytest.raises(ArgumentError, match="bias_correction='mode' is not known"):
+        rf.fit(lives, "weibull", bias_correction="mode")
+
+
 def test_what_is_rejected():
     lives = LifeData.from_array([1.0, 2.0])
     for estimator in ESTIMATORS:

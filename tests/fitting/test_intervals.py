@@ -251,6 +251,24 @@ def fits() -> rf.Fits:
     return rf.fit(samples("weibull", 2, 10, False, seed=1))
 
 
+def test_a_contour_lies_where_the_likelihood_has_fallen_by_half_a_quantile_of_chi_square():
+    values = 300.0 * np.random.default_rng(8).weibull(1.4, 20)
+    fits = rf.fit({"a": values, "b": [5.0, 5.0]}, ["weibull", "weibull3"])
+    edge, top = fits["weibull"].contour("a", level=0.9), fits["weibull"].loglik[0]
+    fallen = [
+        top - stats.weibull_min.logpdf(values, *pair[:1], scale=pair[1]).sum()
+        for pair in zip(*edge.values(), strict=True)
+    ]
+    np.testing.assert_allclose(fallen, 0.5 * stats.chi2.ppf(0.9, 2), rtol=1e-6)
+    for fit, label, said in (
+        (fits["weibull3"], "a", "two parameters, weibull3 has 3"),
+        (fits["weibull"], None, "several groups"),
+        (fits["weibull"], "b", "no weibull fit"),
+    ):
+        with pytest.raises(rf.ArgumentError, match=said):
+            fit.contour(label)
+
+
 class TestBadInput:
     @pytest.mark.parametrize("at", [0.0, 1.0, -0.5, 1.5, float("nan"), 10.0])
     def test_quantiles_outside_0_to_1(self, fits, at):
