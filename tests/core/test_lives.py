@@ -374,6 +374,13 @@ def test_causes_leave_out_lives_under_way() -> None:
     assert any("1 times under way" in note for note in lives.notes)
 
 
+def test_without_a_failure_no_cause_has_one() -> None:
+    lives = make_log([], [{"node": "n"}, {"node": "m"}]).ttf(competing="cause")
+    assert lives.groups.get_level_values("cause").tolist() == ["unknown", "unknown"]
+    assert lives.n_failures.tolist() == [0, 0]
+    assert lives.durations.tolist() == [100, 100]
+
+
 def test_overlapping_records_are_one_outage() -> None:
     log = make_log(
         [{"start": 10, "end": 30}, {"start": 20, "end": 25}, {"start": 30, "end": 31}, {"start": 30, "end": 35}]

@@ -228,6 +228,9 @@ def test_the_index_is_tested_by_chi_square_or_by_pairs():
     pairs, rare = (counts * (counts - 1)).sum() / 2, stats.poisson(300 * 299 / 2 / 2400)
     below, above = (tail - 0.5 * rare.pmf(pairs) for tail in (rare.cdf(pairs), rare.sf(pairs - 1)))
     assert found.p[1] == pytest.approx(2 * min(below, above))
+    for limit, many in ((found.low[1], rare.ppf(0.025)), (found.high[1], rare.ppf(0.975))):
+        counts = np.repeat([2, 1, 0], [many, 300 - 2 * many, 2100 + many])  # as many bins with two failures
+        assert limit == pytest.approx(counts.var(ddof=1) / counts.mean())
 
 
 def test_bursts_and_regular_failures_are_found():
