@@ -161,6 +161,13 @@ def test_break_even_recall(precision: float) -> None:
     assert np.isnan(break_even_recall(240, *COSTS, working_share=0.5))
 
 
+def test_scenarios_have_names() -> None:
+    named, given = (compare_throughputs(which, 2**14, 24.0) for which in ("today", SCENARIOS["today"]))
+    assert named.migrate == given.migrate
+    with pytest.raises(ArgumentError, match="scenario 'tomorrow' is not known; use one of today, 2011 HD"):
+        compare_throughputs("tomorrow", 2**14, 24.0)
+
+
 def test_what_a_predictor_cannot_be() -> None:
     for given, message in [
         ({"recall": 80}, "recall is 80"),

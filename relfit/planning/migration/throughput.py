@@ -223,7 +223,7 @@ class Throughputs(Result):
 
 
 def compare_throughputs(
-    scenario: Scenario,
+    scenario: Scenario | str,
     nodes: Any,
     mtbf: Any,
     risk: Any = 1e-4,
@@ -237,8 +237,8 @@ def compare_throughputs(
 
     Parameters
     ----------
-    scenario : Scenario
-        The costs.
+    scenario : Scenario or str
+        The costs, or the name of one of `SCENARIOS`.
     nodes : array_like of int
         N, spares included.
     mtbf : array_like of durations, or Distribution
@@ -257,14 +257,18 @@ def compare_throughputs(
     Raises
     ------
     ArgumentError
-        For more spares than nodes, or a time or risk out of its range.
+        For more spares than nodes, an unknown scenario, or a time or risk out of its range.
 
     Examples
     --------
-    >>> found = compare_throughputs(SCENARIOS["today"], 2**14, "1 day")
+    >>> found = compare_throughputs("today", 2**14, "1 day")
     >>> int(found.spares), round(100 * float(found.improvement), 1)
     (65, 2081.5)
     """
+    if not isinstance(scenario, Scenario):
+        if scenario not in SCENARIOS:
+            raise ArgumentError(f"scenario {scenario!r} is not known", remedy=f"use one of {', '.join(SCENARIOS)}")
+        scenario = SCENARIOS[scenario]
     family = mtbf if hasattr(mtbf, "log_sf") else None
     mean = durations("mtbf", mtbf, zero=False) if family is None else np.asarray(family.mean(), dtype=np.float64)
     n, mu, eps, c, r, d, m = cases(
