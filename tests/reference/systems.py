@@ -200,11 +200,12 @@ def system() -> Values:
     nodes = fleet()
     values["white_pooled.ages"] = spread(nodes.ages)
     for k in (1, 16, 64, 512):
-        values |= under(f"white_pooled.k{k}", _system(nodes.take(range(k))))
+        values |= under(f"white_pooled.k{k}", _system(nodes.take(range(min(k, nodes.n_nodes)))))
     for horizon in ("24h", "72h"):
         sizes = nodes.by_size(horizon)
         for k in (1, 2, 16, 64, 256, 512):
-            numbers = [sizes.reliability[k - 1], sizes.hazard[k - 1], sizes.mttf[k - 1]]
+            at = min(k, len(sizes)) - 1
+            numbers = [sizes.reliability[at], sizes.hazard[at], sizes.mttf[at]]
             values[f"white_pooled.by_size_{horizon}.k{k}"] = numbers
     for x, age in ((100.0, 0.0), (500.0, 300.0), (350.0, 200.0), (150.0, 50.0)):
         three = rf.System(Weibull(0.8606, [1542.0] * 3), ages=age)
@@ -255,7 +256,7 @@ def system_spares() -> Values:
     values["white_512.tolerating_200"] = np.ravel(nodes.tolerating(200).reliability([1000.0, 2000.0]))
     spared = rf.System(Weibull(0.8606, [1542.0] * 3), ages=200.0, tolerance=1)
     values |= under("paper.one_spare", _system(spared))
-    values["white_pooled.two_spares_by_size"] = nodes.tolerating(2).by_size("24h").reliability[[2, 15, 63, 511]]
+    values["white_pooled.two_spares_by_size"] = nodes.tolerating(2).by_size("24h").reliability[[2, 15, 63, -1]]
     for events in ("nodes", "job"):
         racks = rf.System(Weibull(0.9, [3000.0] * 6), ages="20 days", racks=["a", "a", "a", "b", "b", "b"],
                           rack_lives=Exponential(1 / 4000), common={"power": (Exponential(1 / 9000), "90 days")},
@@ -279,7 +280,8 @@ def system_intervals() -> Values:
     """Limits of what a system says, by draws."""
     values: Values = {}
     for k in (1, 64, 512):
-        part = fleet().take(range(k))
+        nodes = fleet()
+        part = nodes.take(range(min(k, nodes.n_nodes)))
         for quantity, at in (("reliability", 24.0), ("mttf", None)):
             interval = part.interval(quantity, at, n_draws=400, rng=SEED)
             values[f"white_pooled.k{k}.draws.{quantity}~"] = limits(interval)
