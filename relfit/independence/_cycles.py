@@ -50,7 +50,7 @@ class Cycles(Result):
     p : ndarray of float
         Of an even spread, each day (or week) taken as one observation.
     status : ndarray of object
-        ``ok``, ``too_few`` (fewer than ten days or weeks with a failure) or ``coarse`` (the clock's step hides the cycle).
+        ``ok``, ``too_few`` (fewer than ten days or weeks with a failure) or ``coarse`` (the clock's step hides it).
     timezone : str
     """
 
@@ -166,7 +166,7 @@ def cycles(log: FailureLog, failures: Failures | None = None) -> Cycles:
 
 
 def cycles_of_instants(hours: FloatArray, start: float, end: float, zone: str, step: float = 0.0) -> Cycles:
-    """Test instants (hours since a Monday's midnight, rising) observed from `start` to `end`, by a clock of this step."""
+    """Test instants (hours since a Monday's midnight, rising), seen from `start` to `end` by a clock of this step."""
     counts, status = [], np.full(len(_PERIODS), "too_few", dtype=object)
     periods, occupied = np.zeros(len(_PERIODS), np.int64), np.zeros(len(_PERIODS), np.int64)
     strength, peak, p = (np.full(len(_PERIODS), np.nan) for _ in range(3))

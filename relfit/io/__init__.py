@@ -96,5 +96,7 @@ def read(
     if options and format != table.NAME:
         raise ReadError(f"columns can be named for tables only, and this is {format}", remedy="leave them out")
     reader: Any = next(reader for reader in _READERS if format == reader.NAME)
+    if format == table.NAME and nodeless is not None:
+        options["nodeless"] = nodeless
     log: FailureLog = reader.read(content, strict=strict, timezone=timezone, **options)
     return with_nodeless(log, nodeless)

@@ -58,6 +58,7 @@ def read(
     *,
     strict: bool = False,
     timezone: str | None = None,
+    nodeless: str | None = None,
     mapping: str | Path | dict[str, Any] | None = None,
     **options: Any,
 ) -> FailureLog:
@@ -70,6 +71,8 @@ def read(
         A rejected row is an error.
     timezone : str, optional
         As `TableMapping.timezone`.
+    nodeless : str, optional
+        As `relfit.read`; says what a log is that has no column for the node.
     mapping : str, Path or dict, optional
         A TOML file or its content; `options` go before it.
     **options
@@ -78,7 +81,8 @@ def read(
     Raises
     ------
     ReadError
-        When this is no table, a named column is not there or, when strict, for a rejected row.
+        When this is no table, a named column is not there, no column names the node of dated events or, when strict,
+        for a rejected row.
     ArgumentError
         For an unknown option.
     """
@@ -87,6 +91,16 @@ def read(
     table, notes = _rows(content)
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
     if "start" in columns:
+        if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
+            raise ReadError(
+                "no column names the node, and a fleet taken for one node would be wrong",
+                path=content.path,
+                line=1,
+                remedy=(
+                    "name it with node=... (--column node=...; node=rack+slot for two), or give node_name=... if the "
+                    f"log is of one node; there is {', '.join(table.header)}"
+                ),
+            )
         table.reject_duplicates()
         return _events(columns, content, notes, strict, folder)
     if "duration" in columns:
@@ -175,7 +189,7 @@ def _of_frame(frame: pd.DataFrame, path: Path, lines: npt.NDArray[np.int64]) -> 
 def _events(columns: Columns, content: Content, notes: tuple[str, ...], strict: bool, folder: Path) -> FailureLog:
     """Outages and failures with their dates."""
     rejections, mapping = columns.rejections, columns.mapping
-    node = columns.text("node", "node")
+    node = columns.text("node", mapping.node_name or "")
     scope = np.array([text.lower() for text in columns.text("scope", "")], dtype=object)
     start, end = columns.instants("start", required=True), columns.instants("end")
     if "duration" in columns:
@@ -212,7 +226,9 @@ def _events(columns: Columns, content: Content, notes: tuple[str, ...], strict: 
     if mapping.population is not None:
         population, window = _listed(columns, population, window, folder, content)
     outside = (events["start"] < window.start) | (events["start"] > window.end)
-    said, left_out = list(notes), int(outside.sum())
+    said, left_out = [columns.taken, *notes], int(outside.sum())
+    if len(population) == 1 and len(events) > 1 and mapping.node_name is None:
+        said.append("all records are of one node; if they are not, name the column of the node (--column node=...)")
     if left_out:
         said.append(f"{left_out} events lie outside the declared window and are left out of it")
         events = events[~outside].reset_index(drop=True)
@@ -313,7 +329,7 @@ def _durations(columns: Columns, content: Content, notes: tuple[str, ...], stric
     )
     nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
     events = events_frame(system=[], node=[], start=nothing, line=[])
-    said = (*notes, "the lives carry no dates; the window shown is a placeholder")
+    said = (columns.taken, *notes, "the lives carry no dates; the window shown is a placeholder")
     source = source_of(content, NAME, columns.table.rows_read, int(kept.sum()), columns.zone, said)
     window = Window(start, population["left"].max())
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)

@@ -49,10 +49,10 @@ class TableMapping(BaseModel):
     Attributes
     ----------
     node, start, end, duration, system, cause, detail, scope, observed, censored : str
-        Names of columns. `observed` is true where a life ended, `censored` where it did not. Every other column becomes
-        an attribute.
-    system_name : str
-        Name of the system where no column says it.
+        Names of columns; `node` may be several, as in ``"rack+slot"``, whose values make one name. `observed` is true
+        where a life ended, `censored` where it did not. Every other column becomes an attribute.
+    system_name, node_name : str
+        Name of the system, and of the only node, where no column says it.
     time_format : str
         ``"unix"``, ``"unix_ms"``, or codes such as ``"%d.%m.%Y %H:%M"``; found out when left out.
     timezone : str
@@ -79,6 +79,7 @@ class TableMapping(BaseModel):
     censored: str | None = None
     rack: str | None = None
     system_name: str = "system"
+    node_name: str | None = None
     time_format: str | None = None
     timezone: str | None = None
     duration_unit: str = "hours"
@@ -144,6 +145,8 @@ class Columns:
             wanted = getattr(mapping, field)
             if wanted is None:
                 continue
+            if field == "node" and "+" in wanted and wanted not in table.columns:
+                table = _with_key(table, wanted)
             if wanted not in table.columns:
                 near = get_close_matches(wanted, table.header, n=1)
                 raise ReadError(
@@ -157,6 +160,15 @@ class Columns:
         if {"start", "end", "duration"} <= set(names) and mapping.duration is None:
             del names["duration"]
         return cls(table, names, mapping, zone)
+
+    @property
+    def taken(self) -> str:
+        """Which column was taken for what, for a note."""
+        shown = [f"{field} from {self.names[field]!r}" for field in ("node", *COMMON_NAMES) if field in self.names]
+        missing = [field for field in ("node", "start", "end", "cause") if field not in self.names]
+        if "duration" in self.names and "end" in missing:
+            missing.remove("end")
+        return f"columns: {', '.join(dict.fromkeys(shown))}" + (f"; none for {', '.join(missing)}" if missing else "")
 
     def __contains__(self, field: str) -> bool:
         return field in self.names
@@ -223,6 +235,18 @@ class Columns:
         if "rack" in self.names:
             called[self.names["rack"]] = "rack"
         return {called[name]: attribute_column(self.table[name][kept]) for name in free}
+
+
+def _with_key(table: TextTable, key: str) -> TextTable:
+    """The table with a column of the values of several, joined by ``/``; empty where one of them is."""
+    parts = [name.strip() for name in key.split("+")]
+    if not all(name in table.columns for name in parts):
+        return table
+    values = table[parts[0]]
+    for name in parts[1:]:
+        there = (values != "") & (table[name] != "")
+        values = np.where(there, values + "/" + table[name], "").astype(object)
+    return TextTable(table.header, {**table.columns, key: values}, table.rejections, table.rows_read)
 
 
 def guessed(header: Sequence[str], candidates: Mapping[str, Sequence[str]], taken: Any = ()) -> dict[str, str]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import optimize, stats
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
@@ -182,7 +184,7 @@ def renewal_null(observed: IntArray, sums: FloatArray, ends: FloatArray, longer:
     count = np.append(observed, np.bincount(place)).astype(np.float64)
     logs = np.append(sums, np.bincount(place, beyond))
 
-    def above(values: FloatArray) -> FloatArray:
+    def above(values: npt.NDArray[Any]) -> FloatArray:
         """Sums over the classes after each of the first ones."""
         return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1][..., 1 : size + 1]
 
@@ -238,12 +240,13 @@ def in_nodes(
     selection : Selection
     """
     ends = ends_of_classes(step, LONGEST)
-    edges = (ends + 0.5) * step
+    edges = np.asarray((ends + 0.5) * step, dtype=np.float64)
     place = np.searchsorted(edges, gaps)
     observed = np.bincount(place, minlength=ends.size)[: ends.size]
     inside = place < ends.size
     # within a step nothing is known of the length: a quarter of one stands for zero
-    logs = np.bincount(place[inside], np.log(np.maximum(gaps[inside], 0.25 * step)), ends.size)
+    shorter = np.log(np.maximum(gaps[inside], 0.25 * step))
+    logs = np.bincount(place[inside], shorter, ends.size).astype(np.float64)
     each = np.bincount(node).astype(np.float64)
     in_a_step = float(each @ each) * 0.5 * step / max(span, 1)
     null = renewal_null(observed, logs, edges, gaps[~inside].astype(np.float64), in_a_step)

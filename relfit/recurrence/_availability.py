@@ -81,9 +81,8 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     own, common, whole = down.lost(down.left)
     number, begun, unended = down.of_system
     operational, low, high = _limits(own, common, whole, down, number, level, _spread_of_one(down))
-    unknown, outages = by_node(~down.known) + unended, by_node(np.ones(down.node.size)) + number
     node_hours, down_hours = by_group(whole), by_group(own + common)
-    unknown, outages = by_group(unknown), by_group(outages)
+    unknown, outages = by_group(by_node(~down.known) + unended), by_group(by_node(np.ones(down.node.size)) + number)
     nodes = by_group(np.ones(whole.size)).astype(np.int64)
     status = np.full(size, "ok", dtype=object)
     status[(nodes == 1) & (outages == 1)] = "one_outage"
@@ -94,9 +93,9 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     blank = np.isin(status, ("no_ends", "not_watched"))
     for values in (operational, low, high):
         values[blank] = np.nan
-    counts = (by_group(values).astype(np.int64) for values in (by_node(down.begun), begun))
+    failures, common_failures = (by_group(values).astype(np.int64) for values in (by_node(down.begun), begun))
     return Availability(
-        down.groups, operational, low, high, node_hours, down_hours, by_group(common), *counts,
+        down.groups, operational, low, high, node_hours, down_hours, by_group(common), failures, common_failures,
         unknown.astype(np.int64), nodes, status, level, down.notes,
     )  # fmt: skip
 

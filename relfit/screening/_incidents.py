@@ -132,7 +132,7 @@ class _Records:
             codes[name], labels = _codes(log, events, name)
             ends = [np.full(len(labels), at.as_unit("ns").value) for at in (log.window.start, log.window.end)]
             if name != "node" and (name == "system" or name in log.population.columns):
-                watched = watched_of(log, *labels.names)
+                watched = watched_of(log, *map(str, labels.names))
                 at = watched.groups.get_indexer(labels)
                 if len(watched.groups):
                     ends = [np.where(at >= 0, seen[at], end) for seen, end in zip(

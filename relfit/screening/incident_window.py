@@ -203,7 +203,7 @@ def window_between(
     apart = points.since_other()
     times = apart[apart >= 0]
     ends = ends_of_classes(step, max(LONGEST, round((specified or 0.0) * NANOSECONDS_PER_HOUR)))
-    edges = (ends + 0.5) * step
+    edges = np.asarray((ends + 0.5) * step, dtype=np.float64)
     observed = np.bincount(np.searchsorted(edges, times), minlength=ends.size)[: ends.size]
     if times.size < FEWEST:
         return _few(level, times, points.place.size, step, specified), apart
@@ -276,14 +276,14 @@ def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: i
     false, added, usable = np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.bool_)
     rates: list[tuple[FloatArray, FloatArray]] = []
     for k in range(size):
-        above = number[:, k]
+        above = number[:, k].astype(np.float64)
         free = total[:, k] - edges[k] * above + np.maximum(trailing - edges[k], 0.0)
         so_far = np.cumsum(above)
-        before = np.concatenate([[0], so_far[:-1]])[np.flatnonzero(np.append(True, ending[:-1]))]
+        before = np.concatenate([[0.0], so_far[:-1]])[np.flatnonzero(np.append(True, ending[:-1]))]
         of_run = np.cumsum(np.append(0, ending[:-1]))
         key = (so_far - before[of_run]) // _ENOUGH
         group = np.cumsum(np.append(True, (key[1:] != key[:-1]) | ending[:-1])) - 1
-        many = np.bincount(group, above)
+        many = np.bincount(group, above).astype(np.float64)
         others = np.bincount(group, share) / np.bincount(group, count.sum(axis=1))
         rate = many / np.maximum(np.bincount(group, free), 1.0) * others
         rates.append((rate, many))
@@ -294,7 +294,7 @@ def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: i
         rate, many = rates[k]
         if rate.size > 500:  # so many are alike: take them in two hundred classes
             place = np.digitize(rate, np.quantile(rate, np.linspace(0.0, 1.0, 201)[1:-1]))
-            weight = np.bincount(place, many, 200)
+            weight = np.bincount(place, many, 200).astype(np.float64)
             full = weight > 0.0
             rate, many = np.bincount(place, rate * many, 200)[full] / weight[full], weight[full]
         return np.asarray(_within(rate[:, None], edges[None, :] + lasting[k], step).T @ many)

@@ -241,12 +241,12 @@ def test_json_lines_and_parquet(tmp_path):
     ],
 )
 def test_times_in_many_forms(tmp_path, values, expected):
-    log = rf.read(write(tmp_path, "time,note\n" + "".join(f"{v},x\n" for v in values)))
+    log = rf.read(write(tmp_path, "time,node\n" + "".join(f"{v},x\n" for v in values)))
     assert log.events["start"].iloc[0] == utc(expected)
 
 
 def test_instants_alone_and_durations_alone(tmp_path):
-    instants = rf.read(write(tmp_path, "time\n2024-01-01 00:00\n2024-01-01 05:00\n"))
+    instants = rf.read(write(tmp_path, "time\n2024-01-01 00:00\n2024-01-01 05:00\n"), node_name="pump")
     assert instants.ttf().durations.tolist() == [5.0]
     lives = rf.read(write(tmp_path, "hours,censored\n10,0\n20,1\n"))
     assert lives.lifetimes is not None
@@ -287,6 +287,28 @@ def test_records_without_a_node(tmp_path):
     notes = rf.read(path).ttf().notes
     assert any("1 record names no node and not its scope: taken as of the whole system" in note for note in notes)
     assert not any("names no node" in note for note in rf.read(path, nodeless="node").ttf().notes)
+
+
+def test_a_log_without_a_node_column_is_asked_about(tmp_path):
+    rows = ["rack,slot,begin,fixed", "r1,3,2024-01-01,2024-01-02", "r1,,2024-01-03,2024-01-04", "r2,3,2024-01-05,", ""]
+    path = write(tmp_path, "\n".join(rows))
+    with pytest.raises(rf.ReadError, match="no column names the node") as error:
+        rf.read(path)
+    assert "node=rack+slot" in error.value.remedy
+    assert "rack, slot, begin, fixed" in error.value.remedy
+    keyed = rf.read(path, node="rack+slot")
+    assert [None if x != x else x for x in keyed.events["node"].astype(object)] == ["r1/3", None, "r2/3"]
+    assert {"rack", "slot"} <= set(keyed.attributes)
+    assert "columns: node from 'rack+slot', start from 'begin', end from 'fixed'; none for cause" in keyed.source.notes
+    one = rf.read(path, node_name="pump")
+    assert one.population["node"].tolist() == ["pump"]
+    assert not any("all records are of one node" in note for note in one.source.notes)
+    whole = rf.read(path, nodeless="system")
+    assert (len(whole.population), whole.events["scope"].tolist()) == (0, ["system"] * 3)
+    suspicious = rf.read(write(tmp_path, "node,start\na,2024-01-01\na,2024-02-01\n"))
+    assert any("all records are of one node" in note for note in suspicious.source.notes)
+    with pytest.raises(rf.ReadError, match="no column 'rack\\+shelf'"):
+        rf.read(path, node="rack+shelf")
 
 
 def test_an_outage_without_an_end_goes_on(tmp_path):

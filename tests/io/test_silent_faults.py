@@ -133,5 +133,5 @@ def test_a_population_can_be_a_table_in_memory(tmp_path):
 
 @pytest.mark.parametrize("factor", [1, 10**3, 10**6, 10**9])
 def test_unix_times_of_every_unit(tmp_path, factor):
-    log = rf.read(table(tmp_path, f"time,note\n{1_700_000_000 * factor},x\n{1_700_003_600 * factor},x\n"))
+    log = rf.read(table(tmp_path, f"time,node\n{1_700_000_000 * factor},x\n{1_700_003_600 * factor},x\n"))
     assert log.ttf().durations.tolist() == [1.0]
