@@ -120,8 +120,8 @@ class FailureLog(Tables):
         Failures that began outside are left out, nodes that were not there too, and the window is narrowed. A period
         holds its first instant and not its last, unless that is the log's own, so that adjoining periods add up. An
         outage that was going on at `since` is kept and marked ``start_cut``; one still going on at `until` is
-        shortened and marked ``end_cut``. Nodes that were there before `since` are not new then: their first life is under
-        way at an unknown age (`ttf`). Sources that give durations without dates cannot be cut.
+        shortened and marked ``end_cut``. Nodes that were there before `since` are not new then: their first life is
+        under way at an unknown age (`ttf`). Sources that give durations without dates cannot be cut.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class FailureLog(Tables):
             Whether a time to failure runs from failure to failure, or from the end of an outage to the next failure.
         first : {"known", "always", "never"}
             The time before a group's first failure. ``"known"``: a life from age 0 where the group was installed then;
-            otherwise one under way at an unknown age (``LifeData.stationary``; for pooled groups as well, whose failures
+            otherwise one under way at an unknown age (``LifeData.stationary``; for pooled groups too, whose failures
             are a process under way). ``"always"``: from age 0. ``"never"``: left out. A node that never failed is one
             such censored time.
         overlaps : {"merge", "keep"}

@@ -398,7 +398,7 @@ class LifeData(Result):
         return LifeData(lengths, observed, _offsets(sizes), groups, self.measure, counts, self.notes, **columns)
 
     def further(self) -> dict[str, Any]:
-        """Those of ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary`` that are given, by name."""
+        """What is given of ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary``, by name."""
         named = {name: getattr(self, name) for name in FURTHER}
         return {name: values for name, values in named.items() if values is not None}
 

@@ -12,7 +12,7 @@ from relfit.arrays import FloatArray
 from relfit.families import Family, Weibull
 from relfit.families.base import EULER, LOG_WEIBULL_SD
 from relfit.families.mixtures import Mixture
-from relfit.fitting import kernels, status
+from relfit.fitting import conditional_kernels, kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
 from relfit.fitting.likelihood import LogLikelihood
@@ -49,7 +49,7 @@ def maximum_likelihood(
 ) -> Estimates:
     """Fit one family to every group by the quickest way that is exact for it.
 
-    Compiled kernels for core families on observed or right-censored durations, Newton's method for all else.
+    Compiled kernels for core families without intervals and right truncation, Newton's method for all else.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
     """Status of every group before any search, shape (groups,).
 
     A family of two or more parameters is not fitted to fewer failures than it has parameters. It has no estimate where
-    one failure time agrees with all lives of a group, since the likelihood then grows without bound, or to its limit, as the spread vanishes. A life that ended, or is known to
-    have lasted, just as long as its entry agrees with every earlier failure time, since the hazard there grows without
+    one failure time agrees with all lives of a group, since the likelihood then grows without bound, or to its limit,
+    as the spread vanishes. A life that ended, or is known to have lasted, just as long as its entry agrees with every earlier failure time, since the hazard there grows without
     bound too; so does one that ended at its exit with every later one. A stationary life, whose density is bounded,
     agrees with every failure time that is not before its end.
     """
@@ -201,7 +201,11 @@ def _search(family: type[Family], lives: LifeData, known: Known, workers: int | 
         for begin in range(first, last, _GROUPS_AT_ONCE):
             part = rows[begin : min(begin + _GROUPS_AT_ONCE, last)]
             own = lives.take(part.tolist())
-            best = _best(LogLikelihood(family, own), _starts(family, own, mean[part], spread[part]))
+            starts = _starts(family, own, mean[part], spread[part])
+            if family.name in conditional_kernels.KINDS and conditional_kernels.suited(own):
+                best = _quick(family, own, starts)
+            else:
+                best = _best(LogLikelihood(family, own), starts)
             _write(found, part, family, best)
             found.codes[part[(found.codes[part] == status.OK) & hollow(family, found.parameters[part], own)]] = (
                 status.NO_MAXIMUM
@@ -234,6 +238,17 @@ def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: Flo
     if issubclass(family, Mixture):
         return mixture_starts(family, plain)
     return family.starts(mean, spread, _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0))
+
+
+def _quick(family: type[Family], lives: LifeData, starts: FloatArray) -> Maximum:
+    """By the compiled search; groups that it leaves unsettled by the general one."""
+    with np.errstate(all="ignore"):
+        best = conditional_kernels.maximise_conditional(family.name, lives, family.to_free(starts)[0], 1)
+    left = np.flatnonzero(~best.found & ~best.edge)
+    if left.size:
+        other = _best(LogLikelihood(family, lives.take(left.tolist())), starts[:, left])
+        _replace(best, left, other, np.ones(left.size, np.bool_))
+    return best
 
 
 def _best(objective: LogLikelihood, starts: FloatArray) -> Maximum:

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from relfit.arrays import BoolArray, IntArray
 
-__all__ = ["Maximum", "Objective", "derivatives", "maximise", "whitening"]
+__all__ = ["LARGEST_VARIANCE", "Maximum", "Objective", "derivatives", "maximise", "whitening"]
 
 FloatArray = npt.NDArray[Any]
 
 _ITERATIONS = 120
 _LARGEST_STEP = 2.0  # free coordinates are logs or logits: a factor of seven
-_LARGEST_VARIANCE = 1e4  # of a log or logit: beyond it the value is level as far as one can tell
+LARGEST_VARIANCE = 1e4  # of a log or logit: beyond it the value is level as far as one can tell
 _STEP_IN_ERRORS = 3e-3  # of the differences, in standard errors
 _VALUES_AT_ONCE = 4_000_000
 
@@ -194,7 +194,7 @@ def maximise(
         found[active[stuck & (gain < 1e-6) & (least > 1e-9)]] = True
         active = active[moving & ~stuck & (np.abs(free[active]) < 1e3).all(axis=1)]
     _polish(objective, free, value, gradient, hessian, step_size, found)
-    unbounded = _largest_variance(-hessian) > _LARGEST_VARIANCE
+    unbounded = _largest_variance(-hessian) > LARGEST_VARIANCE
     edge = np.isfinite(value) & np.where(found, unbounded, ~positive | (np.abs(free - start).max(axis=1) > 12.0))
     found &= ~edge
     return Maximum(free, value, gradient, -hessian, found, edge)
