@@ -13,7 +13,7 @@ import pandas as pd
 
 from relfit.arguments import share
 from relfit.arrays import IntArray
-from relfit.calibration.fitted_families import fitted_family
+from relfit.calibration.fitted_families import family_of_unequal_nodes, fitted_family
 from relfit.calibration.parameter_values import Duration, Ratio, Share
 from relfit.calibration.rates import Rates, nodeless_outages, rates_of_durations, rates_of_log
 from relfit.calibration.repair_scopes import repair_of_an_outage, repairs_by_scope
@@ -34,10 +34,11 @@ from relfit.durations import times_to_repair
 from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.families import family_named
+from relfit.fleet import FleetModel, chosen_period, fleet_model
 from relfit.independence import dependence
 from relfit.lifedata import LifeData
 from relfit.recurrence import histories_of_log, trend_tests
-from relfit.screening import Incidents, change_points, incidents, outlier_nodes
+from relfit.screening import Incidents, outlier_nodes
 from relfit.text import p_value
 
 __all__ = ["PARTS", "calibrate"]
@@ -56,7 +57,6 @@ def calibrate(
     families: Sequence[str] = _FAMILIES,
     window: Any = None,
     group: str | None = None,
-    exposure: str = "up",
     level: float = 0.95,
     name: str | None = None,
     rng: int | np.random.Generator | None = 0,
@@ -82,9 +82,6 @@ def calibrate(
         Within which records are joined to incidents; chosen from the log when left out.
     group : str, optional
         Attribute that says in which rack a node stands; rack, frame, cabinet or chassis when left out.
-    exposure : {"up", "observed"}
-        Whether the hours of a node count while it is down. Planners take the mean time between failures of a node as
-        the time that it works, which is ``"up"``; `relfit.screening.Incidents.rates` counts all hours.
     level : float
         Level of the intervals.
     name : str, optional
@@ -99,24 +96,25 @@ def calibrate(
     Raises
     ------
     ArgumentError
-        For an unknown part, period, family or exposure, or a level outside 0..1.
+        For an unknown part, period or family, or a level outside 0..1.
 
     Notes
     -----
-    Rates of incidents have exact Poisson intervals, wider by the scatter of their counts where that is more than chance
-    (see `relfit.calibration.rates`); the mean time to repair has an exact, a profile or a skewness-corrected interval,
-    by how the repairs are distributed (`relfit.calibration.repair_times`).
+    Rates are those of the model of the fleet (`relfit.fleet_model`): incidents over hours in operation, with Poisson
+    intervals that are wider by the scatter of counts between places and along time; the mean time to repair has an
+    exact, a profile or a skewness-corrected interval, by how the repairs are distributed
+    (`relfit.calibration.repair_times`).
 
     Examples
     --------
     >>> import relfit as rf
     >>> params = rf.calibrate(rf.datasets.load("white"), parts=("mtbf", "mttr"))
     >>> round(params.mtbf.node.value), round(params.mtbf.rack.value), round(params.mttr.mean.value, 1)
-    (2098, 657, 2.9)
+    (2119, 671, 2.9)
     >>> params.mtbf.node.events
-    9076
+    8206
     """
-    wanted = _checked(parts, exposure, level, period, families)
+    wanted = _checked(parts, level, period, families)
     streams = np.random.default_rng(rng).spawn(3)
     work = _Work(log, level)
     work.take_period(period if period is not None else "stable" if "period" in wanted else "all", streams[0])
@@ -126,11 +124,11 @@ def calibrate(
         work.take_incidents(window, group)
     rates = Rates(Mtbf())
     if "mtbf" in wanted:
-        rates = work.mtbf(exposure, undated)
+        rates = work.mtbf(undated)
     if {"mttr", "repair_kinds"} & wanted:
         work.repair_times("mttr" in wanted, "repair_kinds" in wanted)
     if "families" in wanted:
-        work.families(families, exposure, undated)
+        work.families(families, undated)
     if "bad_nodes" in wanted:
         work.bad_nodes(streams[1])
     if "dependence" in wanted:
@@ -155,13 +153,11 @@ def calibrate(
 
 
 def _checked(
-    parts: Sequence[str], exposure: str, level: float, period: str | tuple[Any, Any] | None, families: Sequence[str]
+    parts: Sequence[str], level: float, period: str | tuple[Any, Any] | None, families: Sequence[str]
 ) -> set[str]:
     for part in [parts] if isinstance(parts, str) else parts:
         if part not in PARTS:
             raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
-    if exposure not in ("up", "observed"):
-        raise ArgumentError(f"exposure {exposure!r} is not known", remedy="use up or observed")
     share("level", level, zero=False, one=False)
     if not (period in (None, "stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
         raise ArgumentError(f"period {period!r} is not known", remedy='use "stable", "all" or (since, until)')
@@ -190,23 +186,15 @@ class _Work:
     outages: LifeData | None = None
     repairs: LifeData | None = None
     incidents: Incidents | None = None
+    model: FleetModel | None = None
     outage_incident: IntArray | None = None
 
     def take_period(self, period: str | tuple[Any, Any], rng: np.random.Generator) -> None:
         """Choose the part of the log."""
-        log, name, finding = self.log, "all", None
-        if isinstance(period, tuple):
-            log, name = log.between(*period), "given"
-        elif period == "stable":
-            if len(log.systems) > 1:
-                self.absent["period"] = "the log has several systems, whose periods differ; select one"
-            else:
-                try:
-                    points = change_points(log, rng=rng)
-                    stable, finding = points.stable_period, points.headline
-                    log, name = log.between(stable.start, stable.end), stable.name
-                except RelfitError as error:
-                    self.absent["period"] = str(error)
+        chosen = chosen_period(self.log, period, rng)
+        log, name, finding = chosen.log, chosen.name, chosen.finding
+        if chosen.problem is not None:
+            self.absent["period"] = chosen.problem
         window = log.window
         known = bool(pd.notna(window.start) and pd.notna(window.end))
         self.part = log
@@ -220,17 +208,18 @@ class _Work:
 
     def take_incidents(self, window: Any, group: str | None) -> None:
         """Incidents, outages by node, and one repair for each incident."""
-        self.incidents = incidents(self.part, window, group=group, level=self.level)
+        self.model = fleet_model(self.part, "all", window=window, group=group, level=self.level)
+        self.incidents = self.model.found
         repairs = times_to_repair(self.part)
         self.outages, self.outage_incident = repairs.lives, self.incidents.incident[repairs.begun]
         self.repairs = repairs_of_incidents(self.outages, self.outage_incident)
 
-    def mtbf(self, exposure: str, undated: bool) -> Rates:
+    def mtbf(self, undated: bool) -> Rates:
         """Mean times between failures by scope."""
-        if undated or self.incidents is None:
+        if undated or self.model is None:
             found = rates_of_durations(self.part.ttf("node"), self.level)
         else:
-            found = rates_of_log(self.part, self.incidents, level=self.level, exposure=exposure, repairs=self.outages)
+            found = rates_of_log(self.model, level=self.level)
         self.absent |= found.absent
         self.checks += found.checks
         if len(self.part.systems) > 1:
@@ -260,10 +249,11 @@ class _Work:
             self.absent |= absent
         self.mttr = Mttr(**found)
 
-    def families(self, families: Sequence[str], exposure: str, undated: bool) -> None:
-        """Distributions of times to failure and to repair."""
-        ttf = self._times_to_failure("repair" if exposure == "up" else "failure", undated)
-        self.failure, why = fitted_family(ttf, families, self.level)
+    def families(self, families: Sequence[str], undated: bool) -> None:
+        """Distributions of times to failure, of nodes by themselves, and to repair."""
+        ttf = self.ttf = self.part.ttf("node") if self.model is None else self.model.by_scope["node"].lives
+        unequal = None if self.model is None else family_of_unequal_nodes(self.model, families)
+        self.failure, why = (unequal, "") if unequal is not None else fitted_family(ttf, families, self.level)
         if self.failure is None:
             self.absent["failure"] = why
         else:
@@ -274,16 +264,6 @@ class _Work:
         self.repair, why = fitted_family(self.repairs, families, self.level)
         if self.repair is None:
             self.absent["repair"] = why
-
-    def _times_to_failure(self, origin: str, undated: bool) -> LifeData:
-        """Times to failure by node; in a period, with what is known from before it."""
-        if self.ttf is None:
-            if undated or self.part is self.log:
-                self.ttf = self.part.ttf("node", origin=origin)
-            else:
-                window = self.part.window
-                self.ttf = self.log.ttf("node", origin=origin, since=window.start, until=window.end)
-        return self.ttf
 
     def _shape(self, ttf: LifeData) -> None:
         """Whether nodes fail at a constant rate, as most planners assume."""

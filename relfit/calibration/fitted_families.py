@@ -15,9 +15,10 @@ from relfit.calibration.schema import FittedFamily
 from relfit.errors import RelfitError
 from relfit.fitting import FamilyFit, fit
 from relfit.fitting.likelihood import LogLikelihood
+from relfit.fleet import FleetModel
 from relfit.lifedata import LifeData
 
-__all__ = ["fitted_family", "widening"]
+__all__ = ["family_of_unequal_nodes", "fitted_family", "widening"]
 
 
 _LEAST_NODES = 20  # from which on dependence of the times of one node can be seen
@@ -66,6 +67,43 @@ def fitted_family(times: LifeData, families: Sequence[str], level: float) -> tup
         mean=_mean(chosen, factor, level),
         method="maximum likelihood" + (f"; best by AICc of {', '.join(aicc)}" if len(aicc) > 1 else ""),
     ), ""
+
+
+def family_of_unequal_nodes(model: FleetModel, families: Sequence[str]) -> FittedFamily | None:
+    """The Weibull distribution of a node where nodes differ in rate, None where they are equal or too few to tell.
+
+    Its shape is that of each node's renewals, which lives of all nodes pooled as alike would make too small; its mean
+    is the mean time between the failures of a node over the fleet.
+    """
+    fits, rates = model.renewals["node"], model.rates["node"]
+    if len(model.places.systems) != 1 or "weibull" not in families:
+        return None
+    if fits.status[0] != "ok" or fits.description[0] == "equal":
+        return None
+    low, shape, high = (float(value) for value in fits.shape[0])
+    mean = 1.0 / float(rates.rate[0])
+    ends = 1.0 / np.concatenate(rates.interval(model.level))[::-1]
+    first = special.gamma(1.0 + 1.0 / shape)
+    # scale = mean / gamma(1 + 1/shape), mean and shape as independent
+    variance = float(fits.covariance[0, 0, 0])
+    count = float(rates.count[0] / rates.dispersion[0])
+    slope = special.digamma(1.0 + 1.0 / shape) / shape
+    scale, error = mean / first, np.sqrt(variance)
+    root = np.array([[shape * error, 0.0], [scale * slope * error, scale / np.sqrt(count)]])
+    lives = model.by_scope["node"].lives
+    return FittedFamily(
+        family="weibull",
+        parameters={"shape": shape, "scale": scale},
+        low={"shape": low, "scale": float(ends[0]) / first},
+        high={"shape": high, "scale": float(ends[1]) / first},
+        level=model.level,
+        covariance=(root @ root.T).tolist(),
+        events=int(lives.n_failures.sum()),
+        censored=int(lives.n_censored.sum()),
+        spread=float(fits.variance[0, 1]),
+        mean=Duration(value=mean, low=float(ends[0]), high=float(ends[1]), level=model.level),
+        method="Weibull renewals of unequal nodes (frailty); the mean is that of the fleet",
+    )
 
 
 def widening(one: FamilyFit, codes: npt.NDArray[np.int64], nodes: int) -> float:

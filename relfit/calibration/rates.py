@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,8 @@ from relfit.arrays import FloatArray
 from relfit.calibration.parameter_values import Duration
 from relfit.calibration.schema import Check, Mtbf
 from relfit.failurelog import FailureLog
+from relfit.fleet import FleetModel
+from relfit.fleet.operating_time import SCOPES
 from relfit.lifedata import LifeData
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import outages_of, system_outages_of, watched_of
@@ -123,60 +124,44 @@ def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left:
     return found, smallest
 
 
-def rates_of_log(log: FailureLog, found: Incidents, *, level: float, exposure: str, repairs: LifeData | None) -> Rates:
-    """Mean times between failures of every scope that the log tells apart.
+def rates_of_log(model: FleetModel, *, level: float) -> Rates:
+    """Mean times between failures of every scope that the log tells apart: hours in operation over incidents.
 
     Parameters
     ----------
-    log : FailureLog
-        With dated events, or none.
-    found : Incidents
-        Of the log.
+    model : FleetModel
+        Of the log. Incidents that began while the whole system was down interrupt nobody and are not counted.
     level : float
-    exposure : {"up", "observed"}
-        Whether hours of a node count while it is down.
-    repairs : LifeData, optional
-        Outages by node, for the hours that nodes were down.
     """
-    scope = found.table["scope"].astype(str).to_numpy(dtype=object)
-    start = log.window.start
-    times = (found.table["start"] - start).to_numpy() / np.timedelta64(1, "h") if len(found) else np.zeros(0)
-    hours = found.exposure.sum(min_count=1)
-    span = log.window.hours
-    if not len(found.exposure) and span > 0.0:  # nothing is known but that observation went on
-        hours["system"] = span
-    entered, left = _spans(log)
-    down = 0.0 if repairs is None or exposure == "observed" else float(repairs.total_time.sum())
-    node_hours = float(hours["node"]) - down if np.isfinite(hours["node"]) else np.nan
-    wide = np.zeros(1), np.full(1, span)
-    members: dict[str, tuple[npt.NDArray[np.bool_], float, str]] = {
-        "node": (scope == "node", node_hours, "the log does not say how long nodes were under observation"),
-        "rack": _rack(found, scope, hours),
-        "group": (scope == "group", float(hours["system"]), "the log covers no span of time"),
-        "system": (scope == "system", float(hours["system"]), "the log covers no span of time"),
-        "any": (np.ones(scope.size, dtype=np.bool_), float(hours["system"]), "the log covers no span of time"),
-    }
+    log, span = model.period.log, model.hours
     rates, absent, checks = {}, {}, []
-    for name, (mine, watched, why) in members.items():
-        if not watched > 0.0:
-            absent[f"mtbf.{name}"] = why
+    for name in SCOPES:
+        found, scope = model.rates[name], model.by_scope[name]
+        if not found.hours.sum() > 0.0:
+            why = "the log does not say how long nodes were under observation"
+            if name == "rack":
+                why = "the log does not say in which rack a node stands"
+            absent[f"mtbf.{name}"] = why if name in ("node", "rack") else "the log covers no span of time"
             continue
-        spans = (entered, left) if name in ("node", "any") and entered.size else wide
-        scatter, p = excess_scatter(times[mine], span, *spans) if span > 0.0 else (1.0, 1.0)
-        rates[name] = duration_of_counts(int(mine.sum()), watched, level, scatter)
-        if scatter > 1.0:
-            checks.append(_clustered(f"incidents of scope {name}", f"dispersion.{name}", scatter, p))
-    _outage(log, found, node_hours, span, (entered, left), level, rates, absent)
-    return Rates(Mtbf(**rates), absent, checks, found, _count_of_racks(log, found.group))
-
-
-def _rack(found: Incidents, scope: npt.NDArray[Any], hours: pd.Series) -> tuple[npt.NDArray[np.bool_], float, str]:
-    none = np.zeros(scope.size, dtype=np.bool_)
-    if found.group is None:
-        return none, 0.0, "the log does not say in which rack a node stands"
-    if found.group not in hours.index:
-        return none, 0.0, f"{found.group} is known of failures only, not of nodes, so the hours of racks are not"
-    return scope == found.group, float(hours[found.group]), f"no node has a {found.group}"
+        count = float(found.count.sum())
+        between = float((found.count * found.dispersion).sum() / count) if count else 1.0
+        along, p = excess_scatter(scope.instants, span, *_spans(log)) if span > 0.0 else (1.0, 1.0)
+        rates[name] = duration_of_counts(int(count), float(found.hours.sum()), level, max(between, along, 1.0))
+        if along > 1.0:
+            checks.append(_clustered(f"incidents of scope {name}", f"dispersion.{name}", along, p))
+    hours = float(np.maximum(model.by_scope["system"].hours, 0.0).sum())
+    hours = hours if hours > 0.0 else span
+    if hours > 0.0:
+        begun = model.found.table["start"]
+        incidents = ((begun - log.window.start) / pd.Timedelta(hours=1)).to_numpy() if len(begun) else np.zeros(0)
+        along, p = excess_scatter(incidents, span, *_spans(log))
+        rates["any"] = duration_of_counts(incidents.size, span * max(len(model.places.systems), 1), level, along)
+        if along > 1.0:
+            checks.append(_clustered("incidents of any scope", "dispersion.any", along, p))
+    else:
+        absent["mtbf.any"] = "the log covers no span of time"
+    _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
+    return Rates(Mtbf(**rates), absent, checks, model.found, len(model.places.racks) or None)
 
 
 def _outage(
@@ -192,7 +177,6 @@ def _outage(
     """Outages of nodes whatever their scope: all records that name a node, and each node of what hit a whole system."""
     records, whole = outages_of(log, overlaps="keep"), nodeless_outages(log)
     mine = records.failures
-    node_hours -= float((whole["nodes"] * whole["hours"]).sum())
     if not node_hours > 0.0:
         absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
         return
@@ -244,10 +228,6 @@ def _spans(log: FailureLog) -> tuple[FloatArray, FloatArray]:
     """When each node came under observation and left it, in hours since the window began; known ones only."""
     nodes, zero = watched_of(log), log.window.start.value
     entered, left = (nodes.entered - zero) / NANOSECONDS_PER_HOUR, (nodes.left - zero) / NANOSECONDS_PER_HOUR
+    if not nodes.n_groups:
+        return np.zeros(1), np.full(1, log.window.hours)
     return entered, np.maximum(left, entered)
-
-
-def _count_of_racks(log: FailureLog, group: str | None) -> int | None:
-    if group is None or group not in log.population.columns:
-        return None
-    return len(log.population[["system", group]].dropna().drop_duplicates())

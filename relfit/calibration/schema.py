@@ -127,6 +127,9 @@ class FittedFamily(Model):
     dispersion: Annotated[float, Strict(), Field(ge=1.0, allow_inf_nan=False)] | None = Field(
         None, description="factor by which the covariance was widened because times of one node depend on each other"
     )
+    spread: Annotated[float, Strict(), Field(ge=0.0, allow_inf_nan=False)] | None = Field(
+        None, description="variance of the frailty of nodes, a gamma factor of mean one on the hazard of each"
+    )
     mean: Duration | None = Field(None, description="mean under the fitted family")
     method: str | None = Field(None, description="how it was fitted, and chosen among which families")
 

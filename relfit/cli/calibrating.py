@@ -106,7 +106,6 @@ def calibrate(
         str | None, opt.option("TIME", "Join records closer than this, as 30min; else from the data.")
     ] = None,
     rack: Annotated[str | None, opt.option("COLUMN", "Column that says in which rack a node stands.")] = None,
-    exposure: Annotated[str, opt.option("up|observed", "Count hours of nodes that work, or all hours.")] = "up",
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
     json: Json = False,
@@ -134,7 +133,7 @@ def calibrate(
             wanted = None if parts is None else [part.strip() for part in parts.split(",") if part.strip()]
             parameters = rf.calibrate(
                 log, period=period or ("all" if cut else None), **({} if wanted is None else {"parts": wanted}),
-                families=names, window=window, group=rack, exposure=exposure, level=level, rng=seed,
+                families=names, window=window, group=rack, level=level, rng=seed,
             )  # fmt: skip
         steps.next()
         if out is not None:

@@ -102,7 +102,9 @@ class Scope:
 
 def _places(log: Tables, watched: Outages, group: str | None) -> Places:
     """The nodes of a log, with their systems and racks."""
-    system, systems = pd.factorize(watched.groups.get_level_values(0).astype(object), sort=False)
+    of_nodes = watched.groups.get_level_values(0).astype(object)
+    systems = pd.unique(pd.Index([*of_nodes.unique(), *log.events["system"].dropna().astype(object).unique()]))
+    system = pd.Index(systems).get_indexer(of_nodes)
     rack, racks = np.full(watched.n_groups, -1, np.int64), pd.Index([])
     if group is not None and group in log.population.columns and watched.n_groups:
         values = node_values(log, group, watched.groups)
@@ -187,6 +189,9 @@ class _Work:
         self.system_entered, self.system_left = np.full(size, np.inf), np.zeros(size)
         np.minimum.at(self.system_entered, places.system, self.entered)
         np.maximum.at(self.system_left, places.system, self.left)
+        alone = ~np.isfinite(self.system_entered)  # systems without nodes are watched for as long as the log
+        self.system_entered[alone] = 0.0
+        self.system_left[alone] = np.maximum(log.window.hours, 0.0)
         # outages of whole systems that name no node, those under way when observation began among them
         whole = (self.node < 0) & (events["scope"].astype(object) == "system").to_numpy()
         self.down = _SystemDown(_codes_in(places.systems, events["system"])[whole], begun[whole], ended[whole], size)
