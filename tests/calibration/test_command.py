@@ -28,9 +28,9 @@ def test_a_log_becomes_parameters(capsys: pytest.CaptureFixture[str]) -> None:
     known = rf.read_parameters("p.toml")
     assert known.name == "white"
     assert known.mtbf.node is not None
-    assert known.mtbf.node.events == 9076
+    assert known.mtbf.node.events == 8206
     assert main(["calibrate", "p.toml", "-o", "p.json", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["mtbf"]["node"]["events"] == 9076
+    assert json.loads(capsys.readouterr().out)["mtbf"]["node"]["events"] == 8206
     assert rf.read_parameters("p.json") == known
 
 
