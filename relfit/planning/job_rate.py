@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -185,11 +185,10 @@ def _of_parameters(
     used = [*(f"mtbf.{name}" for name in scopes), *(key for key in mttr.values() if key and asked is None)]
     if any(name not in parameters.unknown_uncertainty for name in used):
         drawn = JobRate(*rates(draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)), size)
-    means = JobRate(*(float(value) for value in rates(values)), size)
+    mean, own, rate, far = (float(value) for value in rates(values))
+    means = JobRate(mean, own, rate, far, size)
     keys = list(dict.fromkeys(key for key in mttr.values() if key))
     waits = wait_for_repair(repair, float(means.repair) if keys else None, ", ".join(keys))[1]
     names = ", ".join(f"mtbf.{name}" for name in scopes)
     basis = f"parameters ({names})" + (f" of {parameters.name}" if parameters.name else "")
-    return JobRate(
-        means.node_mtbf, means.node_repair, means.wide_rate, means.wide_repair, size, basis, waits, drawn
-    )  # fmt: skip
+    return replace(means, source=basis, waits=waits, drawn=drawn)

@@ -241,8 +241,8 @@ def ages_of_log(log: FailureLog, at: Any = None) -> pd.DataFrame:
     pandas.DataFrame
         Indexed by system and node: ``age`` in hours, 0 for a node in repair, which starts anew; ``failed`` (whether it
         failed before; an age without a failure is a lower limit unless the node was watched from its first day);
-        ``down`` (whether an outage was going on; a last outage without a known end still is, in a log that knows
-        ends); ``present`` (watched at that instant).
+        ``down`` (whether an outage was going on; `outages_of` says when one without an end is); ``present``
+        (watched at that instant).
 
     Raises
     ------
@@ -276,9 +276,6 @@ def ages_of_log(log: FailureLog, at: Any = None) -> pd.DataFrame:
     down = np.zeros(size, dtype=np.bool_)
     going = before & (outages.end > now)
     going |= before & outages.end_cut & (outages.end >= now)
-    if outages.end_known.any():
-        is_last = np.append(outages.code[1:] != outages.code[:-1], True)[: outages.code.size]
-        going |= before & ~outages.end_known & is_last
     down[outages.code[going]] = True
     begun = np.where(failed, last, outages.entered)
     return pd.DataFrame(
