@@ -19,6 +19,10 @@ EXCEPTIONS = {
     "fits_nodes.*.ks_p_textbook": "beyond 140 durations by scipy's kstwo, exact far out; before by an expansion",
     "exports.lanl_20.fta.again": "outages of a node that touch without overlapping stay apart, as in the log itself",
     "sparing.shared_racks.cett": "blocks of one rack go down together, in the spares needed too",
+    "calibration.*.mttr.*": "there are times to repair by scope and by outage of a node",
+    "calibration.white.mtbf.outage.*": "an outage of the whole system is one of each of its nodes",
+    "calibration.white.censoring.*": "an outage without an end goes on until its node was last watched",
+    "calibration.white.repair.*": "so it does in the family of times to repair",
     "intervals.four_lives.region.*": "the border is followed by other, closer points",
 }
 """Patterns of keys whose values are those after a change, and what changed."""
