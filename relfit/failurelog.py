@@ -15,6 +15,7 @@ from relfit.durations import Rules, times_by_cause, times_to_failure, times_to_r
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
 from relfit.numeric.ordering import natural_key
+from relfit.outages import of_whole_system
 from relfit.tables import Source, Tables, Window, pairs
 
 __all__ = ["FailureLog", "Source", "Window"]
@@ -48,8 +49,8 @@ class FailureLog(Tables):
     def where(self, conditions: Mapping[str, Any] | None = None, /, **columns: Any) -> FailureLog:
         """The part of the log with these values.
 
-        A condition on a column of the population selects nodes with all they did, and narrows the window to the time
-        when they were there; one on a column that only events have (``cause``) selects events and leaves the rest.
+        A condition on a column of the population selects nodes with all they did, and what happened to their whole
+        system, and narrows the window to the time when they were there; one on a column that only events have (``cause``) selects events and leaves the rest.
 
         Parameters
         ----------
@@ -97,6 +98,9 @@ class FailureLog(Tables):
             for name, frame in tables.items():
                 if name not in chosen:
                     chosen[name] = np.asarray(pairs(frame).isin(pairs(population)))
+            # outages of a whole system are what happened to the selected nodes too
+            of_system = self.events["system"].astype(object).isin(population["system"].astype(object).unique())
+            chosen["events"] = chosen["events"] | (of_whole_system(self.events) & of_system.to_numpy())
         part = self._cut(
             chosen.get("events"), population, chosen.get("lifetimes"), f"{column}={','.join(sorted(text)) or 'missing'}"
         )

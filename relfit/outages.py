@@ -271,7 +271,7 @@ def _assembled(
             notes = (
                 *notes,
                 f"{int(follows.sum()):,} records within {duration(reach / NANOSECONDS_PER_HOUR)} after one of the same "
-                "node are bursts: part of one failure",
+                "node are bursts: part of one failure (one for each node, where a burst hit several)",
             )
     keep = np.flatnonzero(~joined & (code >= 0))
     rows = keep[order_in_groups(code[keep], start[keep])]

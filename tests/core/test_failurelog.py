@@ -190,3 +190,20 @@ def test_text_from_the_log_is_escaped_in_html() -> None:
 
 def test_names_sort_by_value_then_text() -> None:
     assert sorted(["b", "10", "nan", "9", "a", "2.5"], key=natural_key) == ["2.5", "9", "10", "a", "b", "nan"]
+
+
+def test_a_selection_of_nodes_keeps_what_happened_to_their_whole_system() -> None:
+    """By hand: of two systems, rack r of the first; its node's outage and the outage of its system remain."""
+    log = make_log(
+        [
+            {"node": "a", "start": 5, "end": 6},
+            {"node": "b", "start": 7, "end": 8},
+            {"node": None, "start": 20, "end": 30, "scope": "system"},
+            {"node": None, "start": 40, "end": 50, "scope": "system", "system": "t"},
+            {"node": None, "start": 60, "end": 61, "scope": "group"},
+        ],
+        [{"node": "a", "rack": "r"}, {"node": "b", "rack": "q"}, {"node": "c", "rack": "q", "system": "t"}],
+    )
+    assert log.where(rack="r").events["start"].tolist() == [at(5), at(20)]
+    assert log.where(system="t").events["start"].tolist() == [at(40)]
+    assert log.where(scope="group").events["start"].tolist() == [at(60)]
