@@ -441,12 +441,26 @@ def _running(past: History, since: float, until: float) -> np.ndarray:
     return np.maximum(np.minimum(starts, until) - np.maximum(ends, since), 0.0)
 
 
+def _alone(down: tuple[np.ndarray, np.ndarray, np.ndarray], nodes: int, since: float, until: float) -> np.ndarray:
+    """Node-hours at which a job on one node can start, and those from which it gets through; exact, not sampled."""
+    node, start, end = down
+    every = np.arange(nodes)
+    ups = np.lexsort((np.append(np.full(nodes, -np.inf), end), np.append(every, node)))
+    downs = np.lexsort((np.append(np.full(nodes, np.inf), start), np.append(every, node)))
+    up = np.maximum(np.append(np.full(nodes, -np.inf), end)[ups], since)
+    down_at = np.append(np.full(nodes, np.inf), start)[downs]
+    there = np.maximum(np.minimum(down_at, until) - up, 0.0)
+    through = np.maximum(np.minimum(down_at - LENGTH, until) - up, 0.0)
+    return np.array([there.sum(), through.sum()])
+
+
 def truth(fleet: Fleet, hours: float, rng: np.random.Generator) -> dict[str, float]:
     """What is true of a fleet, from `hours` of simulation (as many histories as that takes)."""
     since, until = _span(fleet)
     rounds = max(20, math.ceil(hours / (until - since)))
     incidents, running, downs = 0, [], []
     good: dict[str, np.ndarray] = {}
+    alone = np.zeros(2)
     jobs = max(200, 400_000 // rounds)
     for _ in range(rounds):
         past = history(fleet, rng, until + LENGTH)
@@ -457,8 +471,9 @@ def truth(fleet: Fleet, hours: float, rng: np.random.Generator) -> dict[str, flo
         downs.append(
             np.searchsorted(np.sort(start), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
         )
+        alone = alone + _alone(past.down(), fleet.nodes, since, until)
         records = Records(*past.down(), fleet.racks)
-        for size in SIZES:
+        for size in SIZES[1:]:
             for placement in ("packed", "spread"):
                 when = rng.uniform(since, until, jobs)
                 up, met = records.met(records.place(size, placement, jobs, rng), when, LENGTH)
@@ -478,6 +493,7 @@ def truth(fleet: Fleet, hours: float, rng: np.random.Generator) -> dict[str, flo
         "mtbf": fleet.life,
         "mttf": total / incidents,
         "incidents": incidents / total * MONTH,
+        **{f"reliability 1 {place}": float(alone[1] / alone[0]) for place in ("packed", "spread")},
         **{name: float(n[1] / n[0]) for name, n in good.items()},
         "checkpoint_every": float(np.exp(fine[best])),
         "waste": 1.0 - most / total,

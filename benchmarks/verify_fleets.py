@@ -30,7 +30,7 @@ import fleets as known
 import numpy as np
 import pandas as pd
 
-LEVEL, CLOSE = 0.9, (0.87, 0.93)
+LEVEL, CLOSE, DRAWS = 0.9, (0.87, 0.93), 199
 SHORT = {
     "mtbf": "node MTBF",
     "mttf": "fleet MTTF",
@@ -62,7 +62,7 @@ def asked(model: Any) -> dict[str, Callable[[], Answer]]:
 
     def interval(*what: Any, **how: Any) -> Callable[[], Answer]:
         def ask() -> Answer:
-            result = model.interval(*what, **how)
+            result = model.interval(*what, **how, n_draws=DRAWS)
             return tuple(float(np.ravel(end)[0]) for end in (result.estimate, result.low, result.high))  # type: ignore[return-value]
 
         return ask
