@@ -50,7 +50,8 @@ class FailureLog(Tables):
         """The part of the log with these values.
 
         A condition on a column of the population selects nodes with all they did, and what happened to their whole
-        system, and narrows the window to the time when they were there; one on a column that only events have (``cause``) selects events and leaves the rest.
+        system, and narrows the window to the time when they were there; one on a column that only events have
+        (``cause``) selects events and leaves the rest.
 
         Parameters
         ----------

@@ -52,7 +52,7 @@ def test_every_question_ends_in_its_sentence(log: rf.FailureLog, page: Page) -> 
         ("availability", over.headline),
     ):
         assert section(page, key).strip().endswith(" ".join(sentence.split())), key
-    assert verdicts(page) == 7  # and the clock
+    assert verdicts(page) == 8  # and the clock, and validation
 
 
 def test_findings_stand_in_their_section(log: rf.FailureLog, page: Page) -> None:
