@@ -143,7 +143,7 @@ def calibrate(
         failure=work.failure,
         repair=work.repair,
         bad_nodes=work.bad,
-        fleet=Fleet(nodes=part.n_nodes, racks=rates.racks, systems=len(systems)),
+        fleet=Fleet(nodes=part.n_nodes, racks=rates.racks, systems=len(systems), **rates.shares),
         period=work.period,
         censoring=work.censoring(),
         checks=[*work.checks],

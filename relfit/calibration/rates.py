@@ -39,6 +39,7 @@ class Rates:
     checks: list[Check] = field(default_factory=list)
     incidents: Incidents | None = None
     racks: int | None = None
+    shares: dict[str, float] = field(default_factory=dict)
 
 
 def duration_of_counts(events: int, exposure: float, level: float, dispersion: float = 1.0) -> Duration:
@@ -161,7 +162,18 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
     else:
         absent["mtbf.any"] = "the log covers no span of time"
     _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
-    return Rates(Mtbf(**rates), absent, checks, model.found, len(model.places.racks) or None)
+    return Rates(Mtbf(**rates), absent, checks, model.found, len(model.places.racks) or None, _shares(model))
+
+
+def _shares(model: FleetModel) -> dict[str, float]:
+    """Share of its rack, or of the fleet, that an incident of several nodes hits, by the field of `Fleet`."""
+    found = {}
+    of = {"rack": model.places.rack_sizes.mean() if len(model.places.racks) else 0.0, "group": len(model.places.nodes)}
+    for name, size in of.items():
+        hit = model.nodes_hit(model.by_scope[name])
+        if hit.size and size > 0.0:
+            found[f"{name}_share"] = float(min(hit.mean() / size, 1.0))
+    return found
 
 
 def _outage(

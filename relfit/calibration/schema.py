@@ -201,6 +201,12 @@ class Fleet(Model):
     nodes: Count | None = Field(None, description="nodes")
     racks: Count | None = Field(None, description="racks")
     systems: Count | None = Field(None, description="systems")
+    rack_share: Annotated[float, Strict(), Field(gt=0.0, le=1.0)] | None = Field(
+        None, description="share of a rack's nodes that an incident of it hits; all when left out"
+    )
+    group_share: Annotated[float, Strict(), Field(gt=0.0, le=1.0)] | None = Field(
+        None, description="share of all nodes that an incident of several nodes elsewhere hits; all when left out"
+    )
 
 
 class Period(Model):

@@ -81,7 +81,8 @@ def rate_of_job(
 ) -> JobRate:
     """Failures of a job, and the repairs that it waits for.
 
-    Failures of a group of nodes or of a system hit any job of that system.
+    Failures of a system hit any job of it. A job takes whole racks, one after the other; an incident of a rack, or of a
+    group of nodes, hits it as far as ``fleet.rack_share`` and ``fleet.group_share`` say (all of them when left out).
 
     Parameters
     ----------
@@ -167,6 +168,12 @@ def _of_parameters(
     scopes = [single, *(["rack"] if by_scope and "mtbf.rack" in values and per_rack else []), *wide]
     mttr = {name: next((key for key in (f"mttr.{name}", "mttr.mean") if key in values), None) for name in scopes}
     asked = None if repair is None else float(durations("repair", repair))
+    # how many of its racks an incident of each would hit the job in, per node; how likely a group's incident hits it
+    inside = min(size, per_rack)
+    exposed = {
+        "rack": max(1.0, size / per_rack) * _hit(fleet.rack_share, inside) / size if per_rack else 0.0,
+        "group": _hit(fleet.group_share, size),
+    }
 
     def rates(of: Any) -> tuple[Any, Any, Any, Any]:
         """Mean time and repair of a node, rate and repair of the wide failures."""
@@ -174,7 +181,7 @@ def _of_parameters(
         rate, spent = {"own": zero, "wide": zero}, {"own": zero, "wide": zero}
         for name in scopes:
             kind = "wide" if name in wide else "own"
-            one = 1.0 / (of[f"mtbf.{name}"] * (per_rack if name == "rack" else 1.0))
+            one = exposed.get(name, 1.0) / of[f"mtbf.{name}"]
             key = mttr[name]
             rate[kind] = rate[kind] + one
             spent[kind] = spent[kind] + one * (asked if asked is not None else 0.0 if key is None else of[key])
@@ -192,3 +199,8 @@ def _of_parameters(
     names = ", ".join(f"mtbf.{name}" for name in scopes)
     basis = f"parameters ({names})" + (f" of {parameters.name}" if parameters.name else "")
     return replace(means, source=basis, waits=waits, drawn=drawn)
+
+
+def _hit(share: float | None, nodes: float) -> float:
+    """Probability that an incident of a share of the nodes at a place hits a job that has some of them."""
+    return 1.0 if share is None else float(1.0 - (1.0 - share) ** nodes)

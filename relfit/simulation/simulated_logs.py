@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from relfit.arguments import durations
 from relfit.arrays import FloatArray, IntArray
@@ -34,11 +35,12 @@ def simulate_log(
     """A log of a cluster with these parameters.
 
     A node works, fails, is repaired and works again. Times to failure come from ``failure`` where it is given, else
-    they are exponential with the mean ``mtbf.node`` (``mtbf.outage`` where that is not given); a share of the nodes is
-    bad where ``bad_nodes`` says so. Racks and the system fail as Poisson processes by ``mtbf.rack`` and
-    ``mtbf.system``, which take down every node of them that works at that instant, until one repair is done. Times to
-    repair come from ``repair``, else they are quick or slow where both are known, else exponential; without any they
-    are of no length.
+    they are exponential with the mean ``mtbf.node`` (``mtbf.outage`` where that is not given). Nodes differ in rate
+    where ``bad_nodes`` or ``failure.spread`` says so. Racks, groups of nodes and the system fail as Poisson processes
+    by ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``; each such failure takes down the nodes of its place that work
+    then (the share ``fleet.rack_share`` or ``fleet.group_share`` of them, where known) until one repair is done. Times
+    to repair come from ``repair``, else they are quick or slow where both are known, else exponential; without any
+    they are of no length.
 
     Parameters
     ----------
@@ -78,33 +80,47 @@ def simulate_log(
     _check_size(parameters, count, length)
     who, begin, end = _own_failures(works, repair, count, length)
     rack = None if not shelves else np.arange(count) * shelves // count
-    for name, members in (("rack", rack), ("system", np.zeros(count, dtype=np.int64))):
+    fleet, all_nodes = parameters.fleet, np.zeros(count, dtype=np.int64)
+    scopes = (("rack", rack, fleet.rack_share), ("group", all_nodes, fleet.group_share), ("system", all_nodes, None))
+    for name, members, share in scopes:
         mean = getattr(parameters.mtbf, name)
-        if mean is None or mean.value is None or members is None:
+        if mean is None or mean.value is None or members is None or (name == "group" and share is None):
             continue
         groups = int(members.max()) + 1
         number = generator.poisson(groups * length / mean.value)
         when = np.sort(generator.uniform(0.0, length, number))
         struck = generator.integers(groups, size=number)
-        who, begin, end = _shared_failures((who, begin, end), when, struck, repair(number), members)
+        who, begin, end = _shared_failures((who, begin, end), when, struck, repair(number), members, share, generator)
     return _log(parameters, (who, begin, end), rack, count, length, instant(start))
 
 
 def _times_to_failure(parameters: Parameters, rng: np.random.Generator, count: int) -> Callable[[IntArray], FloatArray]:
     """A function that draws one time to failure for each of some nodes."""
+    known = parameters.values()
+    times = _relative_rates(parameters, rng, count)
     if parameters.failure is not None:
         family = parameters.failure.distribution()
-        return lambda who: family.sample(who.size, rng)
-    known = parameters.values()
+        return lambda who: family.sample(who.size, rng) / times[who]
     mean = known.get("mtbf.node", known.get("mtbf.outage"))
-    means = np.full(count, np.inf if mean is None else mean)
-    share, factor = known.get("bad_nodes.fraction"), known.get("bad_nodes.factor")
-    if mean is not None and share is not None and factor is not None:
-        good = mean * (1.0 + share * (factor - 1.0))  # so that the mean rate over all nodes is as given
-        means = np.where(rng.permutation(count) < round(share * count), good / factor, good)
+    means = np.full(count, np.inf if mean is None else mean) / times
     if mean is None and parameters.mtbf.rack is None and parameters.mtbf.system is None:
         raise ArgumentError("no mean time between failures is known", remedy='give mtbf, as in mtbf = "20000h"')
     return lambda who: means[who] * rng.standard_exponential(who.size)
+
+
+def _relative_rates(parameters: Parameters, rng: np.random.Generator, count: int) -> FloatArray:
+    """Failure rate of each node relative to their mean: bad nodes, or a gamma frailty of known variance."""
+    known, fitted = parameters.values(), parameters.failure
+    share, factor = known.get("bad_nodes.fraction"), known.get("bad_nodes.factor")
+    if share is not None and factor is not None:
+        rates = np.where(rng.permutation(count) < round(share * count), factor, 1.0)
+        return rates / (1.0 + share * (factor - 1.0))
+    if fitted is None or not fitted.spread:
+        return np.ones(count)
+    k = 1.0 / fitted.spread
+    power = 1.0 / fitted.parameters.get("shape", 1.0)
+    mean = np.exp(special.gammaln(k + power) - special.gammaln(k) - power * np.log(k))
+    return np.asarray((rng.gamma(k, size=count) / k) ** power / mean)
 
 
 def _times_to_repair(parameters: Parameters, rng: np.random.Generator) -> Callable[[int], FloatArray]:
@@ -151,14 +167,23 @@ def _own_failures(
 
 def _shared_failures(
     outages: tuple[IntArray, FloatArray, FloatArray], when: FloatArray, struck: IntArray, lasting: FloatArray,
-    members: IntArray,
+    members: IntArray, share: float | None, rng: np.random.Generator,
 ) -> tuple[IntArray, FloatArray, FloatArray]:  # fmt: skip
-    """Outages with those of racks or systems added: nodes that work are taken down, and do not fail meanwhile."""
+    """Outages with those of racks or systems added: nodes that work are taken down, and do not fail meanwhile.
+
+    Each hits a random `share` of its nodes, two at least; all of them when that is None.
+    """
     if not when.size:
         return outages
     by_group = [np.flatnonzero(members == group) for group in range(int(members.max()) + 1)]
     hit = np.concatenate([by_group[group] for group in struck])
     place = np.repeat(np.arange(when.size), [by_group[group].size for group in struck])
+    if share is not None:
+        order = np.lexsort((rng.random(hit.size), place))
+        sizes = np.bincount(place)
+        turn = np.arange(hit.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        some = order[turn < np.maximum(np.round(share * sizes), 2)[place]]
+        hit, place = hit[some], place[some]
     added = (hit, when[place], when[place] + lasting[place])
     who, begin, end = (np.concatenate(pair) for pair in zip(outages, added, strict=True))
     # an outage that begins while its node is down does not happen

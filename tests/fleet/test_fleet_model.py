@@ -171,3 +171,24 @@ def test_a_fleet_without_incidents_has_a_model():
     found = model.interval("reliability", "10h", size=1)
     assert 0.0 < found.low < found.estimate < found.high < 1.0
     assert model.interval("mttr", scope="node").estimate == pytest.approx(2.0)
+
+
+def test_a_simulated_log_has_the_model_that_it_came_from(sample):
+    """Calibrated, simulated and calibrated again: rates, hits and the share of the busiest nodes come back."""
+    from relfit.simulation import simulate_log
+
+    params = rf.calibrate(
+        rf.datasets.load("white"), period=("2003-04-01", "2004-10-01"), parts=("mtbf", "mttr", "families")
+    )
+    log = simulate_log(params, "13176h", rng=3)
+    again = rf.calibrate(log, period="all", parts=("mtbf",), window="0h")
+    for scope in ("node", "rack", "system"):
+        before, after = getattr(params.mtbf, scope), getattr(again.mtbf, scope)
+        assert after.low <= before.value <= after.high or after.value == pytest.approx(before.value, rel=0.15), scope
+    assert again.fleet.rack_share == pytest.approx(params.fleet.rack_share, rel=0.1)
+
+    def top(counts) -> float:
+        return np.sort(counts)[-20:].sum() / counts.sum()
+
+    real, copy = sample.by_scope["node"].count, rf.fleet_model(log, "all", window="0h").by_scope["node"].count
+    assert top(copy) == pytest.approx(top(real), abs=0.03)
