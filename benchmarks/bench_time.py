@@ -27,7 +27,6 @@ import relfit as rf
 from relfit import recurrence as rec
 from relfit.independence import dependence
 from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
-from relfit.screening.rate_mixtures import rate_classes
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
 
@@ -62,16 +61,12 @@ def steps(log: rf.FailureLog) -> dict[str, Callable[[], Any]]:
     def histories() -> Any:
         held["histories"] = rec.histories_of_log(log)
 
-    def bad_nodes() -> None:
-        held["nodes"] = outlier_nodes(log).nodes
-
     return {
         "dependence": lambda: dependence(log),
         "incidents": lambda: incidents(log),
         "change points of records": lambda: change_points(log, of="records"),
         "stable_period": lambda: rf.stable_period(log),
-        "outlier_nodes": bad_nodes,
-        "rate_classes": lambda: rate_classes(held["nodes"]["events"], held["nodes"]["hours"]),
+        "outlier_nodes": lambda: outlier_nodes(log),
         "repair_kinds": lambda: repair_kinds(log),
         "histories_of_log": histories,
         "mean_cumulative, every node": lambda: rec.mean_cumulative(held["histories"]),

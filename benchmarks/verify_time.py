@@ -27,8 +27,7 @@ import relfit as rf
 from relfit.failurelog import Source, Window
 from relfit.independence import Failures, cofailures, correlations, cycles, dispersion, pooled_tests, serial_tests
 from relfit.recurrence import EventHistories, trend_tests
-from relfit.screening import change_points, outlier_nodes
-from relfit.screening.rate_mixtures import rate_classes
+from relfit.screening import change_points
 from relfit.units import NANOSECONDS_PER_HOUR
 
 FloatArray = npt.NDArray[np.float64]
@@ -82,9 +81,9 @@ def between_nodes(n: int, rng: np.random.Generator) -> Rows:
     whole = np.empty((n, 2))
     for i in range(n):
         found = correlations(rf.LifeData.from_array(rng.weibull(0.8, (8, 12))), n_resamples=39, rng=rng)
-        whole[i] = found.mean_r_p, found.mean_square_p
+        whole[i] = found.mean_r_p, found.p_overall
     yield "correlations as a whole, mean r", whole[:, 0]
-    yield "correlations as a whole, mean square", whole[:, 1]
+    yield "correlations, as a whole or a pair", whole[:, 1]
     times = [rng.uniform(0, 1000, rng.poisson(15)) for _ in range(5 * n)]
     known = failures(times, 1000.0, np.repeat(np.arange(n), 5))
     log = log_of(np.array([1.0]), np.zeros(1, np.int64), 1, 10.0)
@@ -145,15 +144,6 @@ def incidents_and_periods(n: int, rng: np.random.Generator) -> Rows:
         log = log_of(at, np.zeros(at.size, np.int64), 1, 17280.0)
         p[i] = change_points(log, of="records", bin_width="12D", n_resamples=99, rng=i).p
     yield "clearest change of periods", p
-    group = np.repeat(np.arange(n), 60)
-    table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, n_resamples=19, rng=1)
-    yield "(bound) one class of nodes against two (bootstrap)", table["p"].to_numpy()
-    single = np.empty(n // 4)
-    for i in range(n // 4):
-        counts = rng.poisson(12.0, 40)
-        log = log_of(rng.uniform(0, 1000, counts.sum()), np.repeat(np.arange(40), counts), 40, 1000.0)
-        single[i] = outlier_nodes(log, n_resamples=0).nodes["p_adjusted"].min()
-    yield "(bound) any outlier node among 40 equal nodes, adjusted", single
 
 
 # ----------------------------------------------------------------------- effects
@@ -197,28 +187,11 @@ def planted(n: int, rng: np.random.Generator) -> Rows:
     yield f"a rate that doubles, 600 events: periods ({logs} logs)", p
 
 
-def bad_nodes(n: int, rng: np.random.Generator) -> None:
-    """5 % bad nodes at 5 times the rate: coverage of the intervals."""
-    for nodes, mean in ((1000, 3.0), (400, 6.0), (200, 3.0)):
-        logs = max(1, n)
-        bad = rng.random((logs, nodes)) < 0.05
-        events = rng.poisson(np.where(bad, 5.0 * mean, mean))
-        code = np.repeat(np.arange(logs), nodes)
-        table, _ = rate_classes(events.ravel(), np.full(logs * nodes, 1000.0), code, n_resamples=0)
-        cells = []
-        for name, true in (("fraction", 0.05), ("ratio", 5.0), ("rate", mean / 1000.0)):
-            covers = (table[f"{name}_low"] <= true) & (true <= table[f"{name}_high"])
-            cells.append(f"{name} {table[name].median():.4g} (covered in {100 * covers.mean():.1f} %)")
-        found = (table["description"] == "two_classes").mean()
-        words = f"{nodes} nodes of {mean:g} failures, 5 % at 5 times the rate"
-        print(f"  {words:<58} {', '.join(cells)}; said to be two classes {100 * found:.1f} %", flush=True)
-
-
 PARTS: dict[str, Callable[[int, np.random.Generator], Rows]] = {
     "between nodes": between_nodes,
     "along time": along_time,
     "repairable systems": repairable,
-    "incidents, periods, outlier nodes": incidents_and_periods,
+    "incidents, periods": incidents_and_periods,
 }
 
 
@@ -250,7 +223,6 @@ def main() -> None:
         print("planted effects: found at 5 %")
         for test, p in planted(n, np.random.default_rng(2)):
             print(f"  {test:<62}{100 * (p[np.isfinite(p)] <= 0.05).mean():6.1f} %", flush=True)
-        bad_nodes(n, np.random.default_rng(3))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from relfit.independence import dependence
 from relfit.lifedata import LifeData
 from relfit.recurrence import histories_of_log, trend_tests
 from relfit.screening import Incidents, outlier_nodes
-from relfit.text import p_value
+from relfit.screening.frailty import renewal_models
 
 __all__ = ["PARTS", "calibrate"]
 
@@ -266,15 +266,12 @@ class _Work:
             self.absent["repair"] = why
 
     def _shape(self, ttf: LifeData) -> None:
-        """Whether nodes fail at a constant rate, as most planners assume."""
-        found, _ = fitted_family(ttf, ["weibull"], self.level)
-        if found is None or found.low is None or found.high is None:
-            return
-        shape, low, high = found.parameters["shape"], found.low["shape"], found.high["shape"]
-        constant = low <= 1.0 <= high
-        text = f"The Weibull shape of times to failure is {shape:.3g} ({low:.3g} to {high:.3g}): the failure rate of a "
-        text += "node " + ("may be constant." if constant else "falls with age." if shape < 1.0 else "rises with age.")
-        self.checks.append(Check(name="failures.exponential", concern=not constant, finding=text))
+        """Whether nodes fail at a constant rate, as most planners assume; unequal nodes are told apart from ageing."""
+        code, _ = pd.factorize(ttf.groups.get_level_values(0)) if ttf.groups.nlevels > 1 else (None, None)
+        found = renewal_models(ttf, code, level=self.level)
+        if (found.status == "ok").any():
+            concern = bool((found.ageing != 0).any())
+            self.checks.append(Check(name="failures.exponential", concern=concern, finding=found.headline))
 
     def bad_nodes(self, rng: np.random.Generator) -> None:
         """Nodes that fail more often, as a class."""
@@ -284,16 +281,19 @@ class _Work:
             why = "the log has several systems; select one" if self.part.systems else "the log has no system"
         else:
             row = outlier_nodes(self.part, level=self.level, rng=rng).classes.iloc[0]
-            p, status = float(row["p"]), str(row["status"])
-            if status == "too_few":
+            p = float(row["p"])
+            if row["status"] == "too_few":
                 why = "fewer than three nodes or ten failures"
-            elif status == "one_class" or not p <= 0.05:
-                chance = f" ({p_value(p)})" if np.isfinite(p) else ""
-                why = f"one class of nodes explains the counts as well as two{chance}"
+            elif not np.isfinite(row["ratio"]):
+                why = {
+                    "equal": "nodes of one rate explain the failures",
+                    "spread": "rates that differ by degrees explain the failures better than two classes of nodes",
+                    "either": "rates that differ by degrees explain the failures as well as two classes of nodes",
+                }.get(row["description"], "the class with the higher rate is no small one of bad nodes")
         if why is not None:
             self.absent |= {f"bad_nodes.{name}": why for name in names}
             return
-        about = {"level": self.level, "method": "mixture of two Poisson rates, profile likelihood"}
+        about = {"level": self.level, "method": "Weibull renewals of two classes of nodes"}
         rate = {end: float(row[f"rate{end}"]) for end in ("_low", "", "_high")}
         self.bad = BadNodes(
             fraction=Share(
@@ -305,7 +305,7 @@ class _Work:
                 **about,
                 events=int(row["events"]),
             ),
-            p=p,
+            p=p if np.isfinite(p) else None,
         )
 
     def dependence(self, rng: np.random.Generator, undated: bool) -> None:

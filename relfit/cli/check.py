@@ -23,8 +23,8 @@ _LARGEST = 12  # incidents shown
 _HOURS_PER_YEAR = 8766.0
 _METHODS = ("spearman", "pearson", "kendall")
 _CLASSES = (
-    "system", "nodes", "events", "fraction", "fraction_low", "fraction_high", "ratio", "ratio_low", "ratio_high", "p",
-    "spread", "description", "status",
+    "system", "nodes", "events", "status", "description", "p", "spread", "fraction", "fraction_low", "fraction_high",
+    "ratio", "ratio_low", "ratio_high",
 )  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def trend(
         steps.next()
         _histories(answers, log, per, alpha, level)
         steps.next()
-        _outlier_nodes(answers, log, alpha, level, seed)
+        _outlier_nodes(answers, log, level, seed)
         steps.next()
         _repair_kinds(answers, log, level)
         _availability(answers, log, level)
@@ -252,10 +252,10 @@ def _trend_shares(result: Any, alpha: float) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _outlier_nodes(answers: Answers, log: rf.FailureLog, alpha: float, level: float, seed: int) -> None:
+def _outlier_nodes(answers: Answers, log: rf.FailureLog, level: float, seed: int) -> None:
     with answers.asking("outlier_nodes", "Are there nodes with excess failures") as answer:
-        result = rf.outlier_nodes(log, alpha=alpha, level=level, rng=seed)
-        answer.text, answer.document = result.headline, result.to_dict()
+        result = rf.outlier_nodes(log, level=level, rng=seed)
+        answer.text, answer.document = f"{result.headline} {result.models.headline}", result.to_dict()
         answer.tables = {"outlier_nodes": result.nodes, "classes_of_nodes": result.classes}
         if result.nodes["events"].sum():
             classes = result.classes[[c for c in _CLASSES if c in result.classes]]

@@ -43,14 +43,10 @@ def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
     ax.bar(edges[:-1], good, width, color=style.SKY, label="nodes", **look)
     if flagged.any():
         ax.bar(edges[:-1], bad, width, bottom=good, color=style.VERMILION, label="outlier nodes", **look)
-    equal, best, worse, two, words = _expected(result, bins * width, width)
+    equal, best, worse, words = _expected(result, bins * width, width)
     ax.stairs(equal, edges, color=style.ORANGE, linewidth=2.0, baseline=None, label="if all were equal")
     if words:
         ax.stairs(best, edges, color=style.INK, linewidth=1.6, baseline=None, label=words)
-    if two.any():
-        ax.stairs(
-            two, edges, color=style.GREY, linewidth=1.2, linestyle="--", baseline=None, label="two classes (worse)"
-        )
     if worse.any():
         ax.stairs(worse, edges, color=style.INK, linewidth=1.2, linestyle=":", baseline=None, label="the bad class")
     top = max(float((good + bad).max()), float(equal.max()))
@@ -59,15 +55,9 @@ def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
     return style.finish(ax, style.headline(result), unit, "nodes", True, loc="upper right", ncols=2, columnspacing=1.0)
 
 
-def _expected(
-    result: OutlierNodes, count: int, width: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, str]:
-    """Expected nodes in each bar.
-
-    All equal within a system; by what describes each best; the bad class of that; two classes where they are not the
-    best; a name for the second.
-    """
-    equal, best, worse, two = (np.zeros(count) for _ in range(4))
+def _expected(result: OutlierNodes, count: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """Expected nodes in each bar: all equal within a system; by what describes each best; its bad class; a name."""
+    equal, best, worse = (np.zeros(count) for _ in range(3))
     at = np.arange(count)
     rows = {str(row["system"]): row for _, row in result.classes.iterrows()}
     used = set()
@@ -78,30 +68,33 @@ def _expected(
             continue
         rate = part["events"].to_numpy(float)[watched].sum() / hours[watched].sum()
         time, weight = _kinds(hours[watched])
-        alike = weight @ stats.poisson.pmf(at, rate * time[:, None])
+        row = rows[str(system)]
+        excess = float(row["scatter"]) - 1.0
+        alike = weight @ _counts(at, rate * time, excess)
         equal += alike
-        row = rows.get(str(system))
-        how = None if row is None else row["description"]
-        one = other = np.zeros(count)
-        fitted = row is not None and bool(np.isfinite(row["fraction"]))
-        if row is not None and fitted:
-            one = (1.0 - row["fraction"]) * (weight @ stats.poisson.pmf(at, row["rate"] * time[:, None]))
-            other = row["fraction"] * (weight @ stats.poisson.pmf(at, row["rate"] * row["ratio"] * time[:, None]))
-        if fitted and how in ("two_classes", "either"):
+        if np.isfinite(row["ratio"]):
             used.add("two classes of nodes")
-            best += one + other
+            other = row["fraction"] * (weight @ _counts(at, row["rate"] * row["ratio"] * time, excess))
+            best += (1.0 - row["fraction"]) * (weight @ _counts(at, row["rate"] * time, excess)) + other
             worse += other
-        elif row is not None and how == "spread" and row["spread"] > 0.0:
+        elif row["spread"] > 0.0:
             used.add("rates that differ by degrees")
-            shape = 1.0 / row["spread"] ** 2  # of the gamma distribution of the rates
-            two += one + other
-            best += weight @ stats.nbinom.pmf(at, shape, shape / (shape + rate * time[:, None]))
+            best += weight @ _counts(at, rate * time, excess, row["spread"] ** 2)
         else:
             best += alike
     starts = np.arange(0, count, width)
-    equal, best, worse, two = (np.add.reduceat(values, starts) for values in (equal, best, worse, two))
-    name = used.pop() if len(used) == 1 else "rates that differ" if used else ""
-    return equal, best, worse, two if name.endswith("degrees") else np.zeros(starts.size), name
+    equal, best, worse = (np.add.reduceat(values, starts) for values in (equal, best, worse))
+    return equal, best, worse, used.pop() if len(used) == 1 else "rates that differ" if used else ""
+
+
+def _counts(at: np.ndarray, mean: np.ndarray, excess: float, spread: float = 0.0) -> np.ndarray:
+    """Chances of numbers of failures, shape (means, numbers): variance ``mean (1 + excess) + spread mean**2``."""
+    mean = mean[:, None]
+    over = np.maximum(excess * mean + spread * mean**2, 0.0)
+    with np.errstate(all="ignore"):
+        shape = mean**2 / over
+        wide = stats.nbinom.pmf(at, shape, shape / (shape + mean))
+    return np.asarray(np.where(over > 1e-6 * mean, wide, stats.poisson.pmf(at, mean)))
 
 
 def _kinds(hours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -114,14 +114,10 @@ def _outlier_sentence(m: ReportData) -> str:
         return "No node failed more than once."
     found = m.analyses.outlier_nodes.result
     if found is None or not len(found.outliers):
-        return "No node failed so often that chance among equal nodes would not explain it."
+        return "No node stands out from the others by its failures."
     part = found.outliers["events"].sum() / max(found.nodes["events"].sum(), 1)
     names = ", ".join(_node_name(m, row) for _, row in found.outliers.head(3).iterrows())
-    text = (
-        f"{count(len(found.outliers), 'node')} failed more often than chance explains, with {percent(part)} of all "
-        "failures"
-    )
-    return f"{text}; the busiest: {names}."
+    return f"{count(len(found.outliers), 'outlier node')} had {percent(part)} of all failures; the busiest: {names}."
 
 
 def _family_sentence(m: ReportData) -> list[str]:
@@ -134,19 +130,9 @@ def _family_sentence(m: ReportData) -> list[str]:
             f"By AICc the {name} family is the best for {percent(best[name] / best.sum())} of the "
             f"{count(int(best.sum()), 'group')} (by {m.per}) with enough failures to compare."
         )
-    if "weibull" in m.fits.families:
-        fitted = m.fits["weibull"].ok
-        shapes = m.fits["weibull"].parameters["shape"][fitted]
-        if shapes.size:
-            middle = float(np.median(shapes))
-            meaning = (
-                "failures follow soon after failures, so the time since the last one matters"
-                if middle < 0.95
-                else "the risk grows with the time since the last failure"
-                if middle > 1.05
-                else "the risk hardly depends on the time since the last failure"
-            )
-            sentences.append(f"The median Weibull shape is {middle:.2f}: {meaning}.")
+    nodes = m.analyses.outlier_nodes.result
+    if nodes is not None and (nodes.models.status == "ok").any():
+        sentences.append(nodes.models.headline)
     return sentences
 
 

@@ -120,8 +120,8 @@ def nodes_section(m: ReportData) -> Section:
     if found is None:
         return Section(key, title, empty=m.analyses.outlier_nodes.problem)
     figure = draw("nodes", plotting.outlier_nodes, found, note=(
-        "If all nodes of a system were equal and failed independently, their numbers of failures would follow the "
-        "orange line."
+        "If all nodes of a system were equal, with the times between failures that nodes have, their numbers of "
+        "failures would follow the orange line."
     ))  # fmt: skip
     own = {"system": "system"} if m.several_systems else {}
     nodes = Table(
@@ -129,10 +129,11 @@ def nodes_section(m: ReportData) -> Section:
         "Nodes that stand out most",
         found.nodes,
         {**own, "node": "node", "events": "failures", "expected": "expected if equal", "ratio": "ratio",
-         "p_adjusted": "adjusted p", "outlier": "outlier node"},
+         "excess": "excess", "posterior": "probability", "outlier": "outlier node"},
         note=(
-            "Adjusted p: exact chance of so many failures or more, adjusted for looking at all nodes "
-            f"(Benjamini-Hochberg). An outlier node has an adjusted p of at most {found.alpha:g}."
+            "Excess: failures above those of a node of mean rate. Probability: that the node is of the bad class or, "
+            "where rates differ by degrees, that its rate is three times the mean or more. Of the outlier nodes at "
+            f"most {100 * found.alpha:g} % are expected to be named falsely."
         ),
     )  # fmt: skip
     tables = [nodes]
@@ -152,8 +153,8 @@ def nodes_section(m: ReportData) -> Section:
                 fitted,
                 {**own, **names},
                 percent=percent,
-                note="Ratio: how many times as often a node of the bad class fails. p: one class of nodes against two. "
-                "Spread: coefficient of variation, if rates differ by degrees.",
+                note="Ratio: how many times as often a node of the bad class fails. p: chance that equal nodes differ "
+                "so much. Spread: coefficient of variation, if rates differ by degrees.",
             )
         )
     words: tuple[str, ...] = ()

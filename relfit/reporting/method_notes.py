@@ -79,14 +79,14 @@ def methods(m: ReportData) -> Section:
             "Independence",
             "Correlations are Spearman's, of the first times to failure that two nodes share. Failures together are "
             "counted within an hour and set against independent Poisson processes and random logs. The p-values along "
-            "time come from shuffling, exact whatever the distribution. Each test is at 5 %.",
+            "time come from shuffling, exact whatever the distribution. All verdicts together are at 5 % (Holm).",
         ),
         (
             "OutlierNodes",
-            "If all nodes of a system were equal and failed independently, a node would have a binomial number of the "
-            "system's failures. The p-value is the exact chance of so many or more, adjusted by the false discovery "
-            "rate over all nodes (Benjamini and Hochberg 1995). A small one says that a node differs, not why: load "
-            "and incidents that hit a whole rack do it too.",
+            "Weibull renewals of equal nodes, of nodes whose rates differ by degrees (gamma frailty) and of two "
+            "classes of nodes are compared by BIC; nodes differ only where their numbers of failures scatter more than "
+            "those of random logs with the same times between failures. An outlier node says that a node differs, not "
+            "why: load and incidents that hit a whole rack do it too.",
         ),
         (
             "Quick and slow repairs",

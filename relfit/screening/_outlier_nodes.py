@@ -1,8 +1,8 @@
-"""Nodes whose failure rate is above what chance explains, one by one and as a class of their own.
+"""Nodes whose failure rate stands out, judged against how the rates of all nodes differ.
 
-One by one: the exact test of `relfit.screening.tallies.by_node`, with false-discovery control over all nodes. As a
-class: a share of the nodes fails at a multiple of the rate of the others (`relfit.screening.rate_mixtures`), and every
-node has a probability to be one of them.
+The nodes of every system are described by renewal models (`relfit.screening.frailty`): equal nodes, rates that differ
+by degrees, two classes. Nodes count as unequal only where their numbers of failures scatter more than those of equal
+nodes with the same times between failures, put together at random.
 """
 
 from __future__ import annotations
@@ -12,33 +12,49 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy import special, stats
 
+from relfit.arguments import share, whole
+from relfit.arrays import FloatArray
+from relfit.lifedata import LifeData
+from relfit.numeric.levels import normal_quantile
 from relfit.results import Result, json_ready
-from relfit.screening.rate_mixtures import rate_classes
-from relfit.screening.tallies import NodeTally, by_node
-from relfit.text import number, percent
+from relfit.screening.frailty import RenewalModels, frailty_moment, renewal_models
+from relfit.screening.tallies import by_node
+from relfit.text import count, number, percent
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
 __all__ = ["OutlierNodes", "outlier_nodes"]
 
-_SIZE = 0.05  # of the test of one class against two
+OFTEN = 3.0  # times the mean rate, from which a node is an outlier where rates differ by degrees
+_LEAST_RATIO, _MOST_BAD = 2.0, 0.5  # what a class of bad nodes has at least, and at most of the nodes
+_SIZE = 0.05  # of the test of equal nodes
+_FEWEST_NODES = 3
+_MOST_DRAWN = 20_000_000  # times between failures in all random logs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutlierNodes(Result):
-    """Nodes against equal nodes, and the mixture of two classes of nodes.
+    """Nodes against each other.
 
     Attributes
     ----------
     nodes : pandas.DataFrame
-        One row per node, most significant first: the columns of `NodeTally.table` and ``posterior``, the probability to
-        be of the class with the higher rate (NaN where the mixture was not fitted).
+        One row per node, largest excess first: the columns of `NodeTally.table`, ``excess`` (failures above those of a
+        node of mean rate), ``posterior`` (probability to be an outlier, see `outlier_nodes`) and ``outlier``.
     classes : pandas.DataFrame
-        One row per system: ``system``, and the columns of `relfit.screening.rate_mixtures.rate_classes`.
+        One row per system: ``system``, ``nodes``, ``events``, ``status`` (``ok``, or ``too_few``: under three nodes or
+        ten failures), ``description`` (``equal``, ``spread``, ``two_classes``, ``either`` of the two), ``p`` (chance
+        that equal nodes differ so much, by random logs), ``shape`` (Weibull, within a node), ``scatter`` (squared
+        coefficient of variation of the times between failures of a node), ``spread`` (coefficient of variation of the
+        rates if they differ by degrees), ``fraction`` of bad nodes, ``ratio`` of the rates and ``rate`` of good nodes
+        (per hour), the last three with ``_low`` and ``_high`` and only where there is a class of bad nodes.
+    models : RenewalModels
+        What the nodes of each system were described by, with whether their failure rate changes with age.
     alpha : float
-        False-discovery rate of the tests of single nodes.
+        Largest share of the outlier nodes that is expected to be named falsely.
     level : float
         Level of the intervals.
     without_node : int
@@ -47,11 +63,12 @@ class OutlierNodes(Result):
 
     nodes: pd.DataFrame
     classes: pd.DataFrame
+    models: RenewalModels
     alpha: float
     level: float
     without_node: int
 
-    _not_in_json = ("nodes",)
+    _not_in_json = ("nodes", "models")
 
     @property
     def outliers(self) -> pd.DataFrame:
@@ -60,17 +77,46 @@ class OutlierNodes(Result):
 
     @property
     def headline(self) -> str:
-        """What it means for a fit."""
-        text = NodeTally(self.nodes, self.without_node, self.alpha).headline
-        if not self.nodes["events"].sum():
-            return text
+        """How many nodes stand out, what goes with them, and how rates differ."""
+        total = self.nodes["events"].sum()
+        if not total:
+            return "No failure of a node was recorded, so no node stands out."
+        ok = self.classes["status"] == "ok"
+        if not ok.any():
+            failures = count(int(total), "failure")
+            return f"{failures} of {count(len(self.nodes), 'node')} are too few to tell nodes apart."
+        nodes, named = count(len(self.nodes), "node"), self.outliers
+        if len(named):
+            verbs = ("stands", "has") if len(named) == 1 else ("stand", "have")
+            wrong = number(float((1.0 - named["posterior"]).sum()), 1)
+            text = (
+                f"{len(named):,} of {nodes} {verbs[0]} out and {verbs[1]} {percent(named['events'].sum() / total)} of "
+                f"the failures ({wrong} expected to be named falsely)"
+            )
+        else:
+            text = f"None of {nodes} stands out from the others"
         if len(self.classes) == 1:
-            return text.rstrip(".") + _about_classes(self.classes.iloc[0]) + "."
-        described = self.classes["description"].where(self.classes["p"] <= _SIZE)
-        two, spread = (int((described == name).sum()) for name in ("two_classes", "spread"))
+            return f"{text}{self._about(self.classes.iloc[0])}."
+        two, spread = (int((ok & (self.classes["description"] == name)).sum()) for name in ("two_classes", "spread"))
         return (
-            f"{text} In {two} of {len(self.classes)} systems two classes of nodes describe the counts best, in "
+            f"{text}. In {two} of {len(self.classes)} systems two classes of nodes describe the failures best, in "
             f"{spread} a continuous spread of rates."
+        )
+
+    def _about(self, row: pd.Series) -> str:
+        if row["description"] == "equal":
+            return ": their failures differ no more than those of equal nodes would"
+        if np.isfinite(row["ratio"]):
+            return (
+                f". As a class, {percent(row['fraction'])} of the nodes ({percent(row['fraction_low'])} to "
+                f"{percent(row['fraction_high'])}) fail {number(row['ratio'], 2)} times as often as the others "
+                f"({number(row['ratio_low'], 2)} to {number(row['ratio_high'], 2)})"
+            )
+        fits = "describe them as well as two classes" if row["description"] == "either" else "describe them best"
+        often = "" if len(self.outliers) == 0 else f", outliers at {OFTEN:g} times the mean rate or more"
+        return (
+            f". No class of bad nodes stands apart: rates that differ by degrees {fits} (coefficient of variation "
+            f"{number(row['spread'], 2)}{often})"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -79,58 +125,35 @@ class OutlierNodes(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; of the nodes, the outlier nodes."""
-        return super().to_dict() | json_ready({"nodes": self.outliers.reset_index(drop=True)})
-
-
-def _about_classes(row: pd.Series) -> str:
-    """What the mixture of one system adds to the headline."""
-    if row["status"] != "ok" or not (np.isnan(row["p"]) or row["p"] <= _SIZE) or row["description"] == "equal":
-        return ""
-
-    def shown(name: str, words: Any) -> tuple[str, str, str]:
-        return words(row[name]), words(row[f"{name}_low"]), words(row[f"{name}_high"])
-
-    def plain(value: float) -> str:
-        return number(value, 2)
-
-    share, ratio, spread = shown("fraction", percent), shown("ratio", plain), shown("spread", plain)
-    mixture = (
-        f"{share[0]} of the nodes ({share[1]} to {share[2]}) fail {ratio[0]} times as often as the others ({ratio[1]} "
-        f"to {ratio[2]})"
-    )
-    degrees = f"rates that differ by degrees (coefficient of variation {spread[0]}, {spread[1]} to {spread[2]})"
-    if row["description"] == "spread":
-        return (
-            f". No class of bad nodes stands apart: {degrees} describe the counts better than two classes (BIC lower "
-            f"by {-row['advantage']:.0f}), which would sum them up as {share[0]} at {ratio[0]} times the rate of the "
-            "others"
-        )
-    if row["description"] == "either":
-        return f". As a class, {mixture}; but {degrees} describe the counts as well"
-    return f". As a class, {mixture}"
+        more = {"nodes": self.outliers.reset_index(drop=True), "ageing": self.models.headline}
+        return super().to_dict() | json_ready(more)
 
 
 def outlier_nodes(
     log: FailureLog,
     *,
-    alpha: float = 0.05,
+    alpha: float = 0.1,
     level: float = 0.95,
-    n_resamples: int = 199,
+    n_resamples: int = 99,
     rng: int | np.random.Generator | None = 0,
 ) -> OutlierNodes:
-    """Find the nodes of every system that fail more often than equal nodes would.
+    """Find the nodes of every system that fail far more often than the others.
 
-    Failures of a node are its records; those of an incident that hit many nodes count for each of them.
+    Where two classes describe the nodes best, outliers are the nodes of the bad class (at most half of the nodes, at
+    twice the rate or more). Where rates differ by degrees, they are nodes whose rate is three times the mean or more.
+    Each node has the probability of that, given its own failures and how the rates of all differ; the nodes with
+    the largest are named as long as at most `alpha` of them are expected to be wrong. Equal nodes have no outliers.
 
     Parameters
     ----------
     log : FailureLog
     alpha : float
-        Rate of false discoveries among the outlier nodes (Benjamini-Hochberg).
+        Largest share of the outlier nodes that is expected to be named falsely.
     level : float
         Level of the intervals.
     n_resamples : int
-        Simulated logs behind the test of one class against two; 0 for no test.
+        Random logs of equal nodes, with the times between failures of all, behind the test of equal nodes; 0 for no
+        test.
     rng : int or numpy.random.Generator
 
     Returns
@@ -145,17 +168,117 @@ def outlier_nodes(
     Examples
     --------
     >>> import relfit as rf
-    >>> result = outlier_nodes(rf.datasets.load("white"), n_resamples=0)
-    >>> result.classes.loc[0, "status"], len(result.outliers)
-    ('ok', 128)
+    >>> result = outlier_nodes(rf.datasets.load("white"), n_resamples=19)
+    >>> result.classes.loc[0, "description"], result.outliers["node"].tolist()
+    ('spread', ['n391', 'n003', 'n240', 'n047', 'n315', 'n228'])
     """
-    tally = by_node(log, alpha)
-    nodes = tally.table
-    codes, systems = pd.factorize(nodes["system"], sort=False)
-    classes, posterior = rate_classes(
-        nodes["events"], nodes["hours"], codes, level=level, n_resamples=n_resamples, rng=rng
-    )
-    classes.insert(0, "system", np.asarray(systems, dtype=object)[classes.pop("group").to_numpy()])
-    nodes = nodes.assign(posterior=posterior)
-    nodes = nodes.sort_values(["p", "ratio"], ascending=[True, False], kind="stable", ignore_index=True)
-    return OutlierNodes(nodes, classes, alpha, level, tally.without_node)
+    share("alpha", alpha, zero=False, one=False)
+    share("level", level, zero=False, one=False)
+    whole("n_resamples", n_resamples, least=0)
+    tally = by_node(log)
+    nodes = tally.table.set_index(["system", "node"])
+    lives = log.ttf("node")
+    keys = pd.MultiIndex.from_arrays([lives.groups.get_level_values(i).astype(str) for i in range(2)])
+    kept = np.flatnonzero((lives.sizes > 0) & keys.isin(nodes.index) & (lives.total_time > 0.0))
+    lives, keys = lives.take(kept.tolist()), keys[kept]
+    systems = pd.unique(tally.table["system"])
+    code = pd.Index(systems).get_indexer(keys.get_level_values(0)).astype(np.int64)
+    models = renewal_models(lives, code, n_groups=systems.size, level=level)
+    generator = np.random.default_rng(rng)
+    classes, posterior = _classes(lives, models, code, systems, level, n_resamples, generator)
+    nodes["excess"] = nodes["events"] - nodes["expected"]
+    nodes["posterior"] = pd.Series(posterior, index=keys).reindex(nodes.index)
+    ranked = nodes["posterior"].fillna(0.0).sort_values(ascending=False, kind="stable")
+    wrong = (1.0 - ranked).cumsum() / np.arange(1, len(ranked) + 1)
+    nodes["outlier"] = nodes.index.isin(ranked.index[(wrong <= alpha) & (ranked > 0.5)])
+    nodes = nodes.reset_index().sort_values("excess", ascending=False, kind="stable", ignore_index=True)
+    return OutlierNodes(nodes, classes, models, alpha, level, tally.without_node)
+
+
+def _classes(
+    lives: LifeData, models: RenewalModels, code: FloatArray, systems: Any, level: float, n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[pd.DataFrame, FloatArray]:  # fmt: skip
+    """The table of systems, and the probability of each node to be an outlier."""
+    shape, scale, variance = models.shape[:, 1], models.scale[:, 1], models.variance[:, 1]
+    status = np.where((models.status != "ok") | (models.nodes < _FEWEST_NODES), "too_few", "ok").astype(object)
+    description, p = models.description.copy(), np.full(systems.size, np.nan)
+    description[status != "ok"] = "equal"
+    for group in np.flatnonzero(description != "equal") if n_resamples else ():
+        p[group] = _equal_p(lives.take(np.flatnonzero(code == group).tolist()), n_resamples, rng)
+        if p[group] > _SIZE:
+            description[group] = "equal"
+    bad = (description == "two_classes") & (models.ratio >= _LEAST_RATIO) & (models.fraction <= _MOST_BAD)
+    with np.errstate(all="ignore"):
+        prior = np.stack([1.0 / variance, 1.0 / variance], axis=1)
+        prior[~(variance > 0.0)] = np.inf
+        mean = frailty_moment(prior, 1.0 / shape)
+        spread = np.sqrt(np.maximum(frailty_moment(prior, 2.0 / shape) / mean**2 - 1.0, 0.0))
+        scatter = np.exp(special.gammaln(1.0 + 2.0 / shape) - 2.0 * special.gammaln(1.0 + 1.0 / shape)) - 1.0
+        rate = 1.0 / (scale * special.gamma(1.0 + 1.0 / shape))
+        # of two classes: how much of its hazard a node has above that of a good one, over what a bad one has
+        b, own = shape[code], models.posterior
+        above = own[:, 0] / own[:, 1] - 1.0
+        of_class = np.clip(above / (models.ratio[code] ** b - 1.0), 0.0, 1.0)
+        often = special.gammaincc(own[:, 0], own[:, 1] * (OFTEN * mean[code]) ** b)
+        posterior = np.where(bad[code], of_class, np.where(np.isfinite(own[:, 0]), often, 0.0))
+    posterior[description[code] == "equal"] = 0.0
+    table = pd.DataFrame({"system": systems, "nodes": models.nodes, "events": models.failures, "status": status})
+    table["description"], table["p"], table["shape"] = description, p, shape
+    table["scatter"], table["spread"] = scatter, np.where(np.isin(description, ("spread", "either")), spread, np.nan)
+    number_bad = np.where(bad, models.fraction * models.nodes, np.nan)
+    tails = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    of_bad = np.bincount(code, np.where(bad[code], posterior, 0.0) * lives.n_failures, systems.size)
+    with np.errstate(all="ignore"):
+        ends = {
+            "fraction": [stats.beta.ppf(t, number_bad + 0.5, models.nodes - number_bad + 0.5) for t in tails],
+            "ratio": _around(models.ratio, scatter / of_bad + scatter / (models.failures - of_bad), level),
+            "rate": _around(rate, scatter / (models.failures - of_bad), level),
+        }
+    for name, value in (("fraction", models.fraction), ("ratio", models.ratio), ("rate", rate)):
+        for end, numbers in (("", value), ("_low", ends[name][0]), ("_high", ends[name][1])):
+            table[f"{name}{end}"] = np.where(bad, numbers, np.nan)
+    return table, posterior
+
+
+def _around(value: FloatArray, variance: FloatArray, level: float) -> list[FloatArray]:
+    """Limits of a value whose logarithm has this variance."""
+    far = normal_quantile(level) * np.sqrt(variance)
+    return [value * np.exp(-far), value * np.exp(far)]
+
+
+def _equal_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> float:
+    """Share of logs of equal nodes whose numbers of failures scatter as much as these.
+
+    Each node gets times between failures of all nodes at random, by their Kaplan-Meier estimate, from a random moment
+    on and for as long as it was watched. Times under way when observation began count as whole, which is cautious.
+    """
+    order = np.lexsort((~lives.observed, lives.durations))
+    gaps, ended = lives.durations[order], lives.observed[order]
+    if not ended.any():
+        return 1.0
+    ended[-1] = True
+    left = np.arange(gaps.size, 0, -1)
+    survival = np.cumprod(np.where(ended, 1.0 - 1.0 / left, 1.0))
+    mass = -np.diff(survival, prepend=1.0)
+    gaps, mass = gaps[mass > 0.0], mass[mass > 0.0]
+    time, failures = lives.total_time, lives.n_failures.astype(np.float64)
+    mean = float(gaps @ mass)
+    # enough times between failures to go on for longer than any node was watched, and to begin at a random moment
+    deviation = float(np.sqrt(max((gaps - mean) ** 2 @ mass, 0.0))) / mean
+    reach = float(time.max()) / mean + 5.0 * (1.0 + deviation**2)
+    columns = int(reach + 5.0 * deviation * np.sqrt(reach)) + 2
+    times = int(np.clip(_MOST_DRAWN // (columns * time.size), 19, n_resamples))
+
+    def scatter(counts: FloatArray) -> float:
+        expected = time * counts.sum() / time.sum()
+        return float(((counts - expected)[expected > 0.0] ** 2 / expected[expected > 0.0]).sum() / counts.sum())
+
+    seen, reached, cumulated = scatter(failures), 0, np.cumsum(mass)
+    for _ in range(times):
+        place = np.searchsorted(cumulated, rng.random((time.size, columns)) * cumulated[-1])
+        at = np.cumsum(gaps[np.minimum(place, gaps.size - 1)], axis=1)
+        at -= (rng.uniform(0.5, 1.0, time.size) * 5.0 * (1.0 + deviation**2) * mean)[:, None]
+        counts = ((at > 0.0) & (at <= time[:, None])).sum(axis=1).astype(np.float64)
+        reached += not counts.any() or scatter(counts) >= seen
+    return (1.0 + reached) / (1.0 + times)

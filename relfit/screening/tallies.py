@@ -13,10 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from relfit.arguments import share
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import watched_of
 from relfit.results import Result
@@ -215,45 +213,27 @@ def _hours(start: pd.Series, end: pd.Series) -> pd.Series:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NodeTally(Result):
-    """Events of every node against what equal nodes of the same system would have.
+    """Events of every node; `relfit.screening.outlier_nodes` says which stand out.
 
     Attributes
     ----------
     table : pandas.DataFrame
         One row per node, most events first: ``system``, ``node``, ``events``, ``hours`` under observation,
-        ``expected`` (the system's events shared out by those hours), ``ratio``, ``p`` (given the failures of the
-        system, an equal node has a binomial number of them with its share of the hours: exact probability of at least
-        this many), ``p_adjusted`` (Benjamini-Hochberg over all nodes), ``outlier``: whether `p_adjusted` is at most
-        `alpha`.
+        ``expected`` (the system's events shared out by those hours) and ``ratio``.
     without_node : int
         Records that name no node and are not counted.
-    alpha : float
-        False-discovery rate of the outlier nodes.
     """
 
     table: pd.DataFrame
     without_node: int
-    alpha: float
-
-    @property
-    def outliers(self) -> pd.DataFrame:
-        """Nodes that fail more often than chance explains."""
-        return self.table[self.table["outlier"]]
 
     @property
     def headline(self) -> str:
-        """How many nodes stand out."""
-        total = self.table["events"].sum()
-        if not total:
-            return "No failure of a node was recorded, so no node stands out."
-        nodes, number = count(len(self.table), "node"), len(self.outliers)
-        if not number:
-            return f"None of {nodes} fails more often than chance explains."
-        verbs = ("fails", "has") if number == 1 else ("fail", "have")
-        share = percent(self.outliers["events"].sum() / total)
-        return (
-            f"{number:,} of {nodes} {verbs[0]} more often than chance explains and {verbs[1]} {share} of the failures."
-        )
+        """What share of the failures the busiest nodes have."""
+        if not self.table["events"].sum():
+            return "No failure of a node was recorded."
+        top, part = self.share_of_top()
+        return f"The busiest {top:,} of {count(len(self.table), 'node')} have {percent(part)} of the failures."
 
     def share_of_top(self, share: float = 0.1) -> tuple[int, float]:
         """How many nodes are the busiest `share` of them, and their share of the events."""
@@ -275,24 +255,17 @@ class NodeTally(Result):
         return self.table
 
 
-def by_node(log: FailureLog, alpha: float = 0.05) -> NodeTally:
-    """Count the events of every node of the population, and test each against equal nodes.
+def by_node(log: FailureLog) -> NodeTally:
+    """Count the events of every node of the population.
 
     Where a log gives lifetimes rather than events, a node's events are its lifetimes that ended in a failure.
-
-    Raises
-    ------
-    ArgumentError
-        For an alpha outside 0..1.
 
     Examples
     --------
     >>> import relfit as rf
-    >>> tally = by_node(rf.datasets.load("white"))
-    >>> len(tally.table), len(tally.outliers)
-    (512, 128)
+    >>> by_node(rf.datasets.load("white")).table.loc[0, ["node", "events"]].tolist()
+    ['n391', 125]
     """
-    share("alpha", alpha, zero=False, one=False)
     nodes = _nodes(log.population)
     if log.lifetimes is None:
         records = log.events[log.events["node"].notna()]
@@ -309,12 +282,8 @@ def by_node(log: FailureLog, alpha: float = 0.05) -> NodeTally:
     portion = table["hours"] / total["hours"].where(total["hours"] > 0)
     table["expected"] = (total["events"] * portion).fillna(0.0)
     table["ratio"] = table["events"] / table["expected"].where(table["expected"] > 0)
-    p = stats.binom.sf(table["events"] - 1, total["events"], np.minimum(portion, 1.0))
-    table["p"] = np.where(table["hours"] > 0, p, np.nan)  # nobody watched: no test
-    table["p_adjusted"] = adjusted_p(table["p"])
-    table["outlier"] = (table["p_adjusted"] <= alpha) & (table["ratio"] > 1.0)
     table = table.sort_values("events", ascending=False, kind="stable", ignore_index=True)
-    return NodeTally(table, int(log.events["node"].isna().sum()), alpha)
+    return NodeTally(table, int(log.events["node"].isna().sum()))
 
 
 def _nodes(frame: pd.DataFrame) -> pd.MultiIndex:

@@ -68,7 +68,7 @@ def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: 
     shape = fit_process(histories, "power_law", "all", level=0.9).estimates[0, 0]
     assert said["processes"]["fits"]["power_law"][0]["shape"] == pytest.approx(shape)
     assert len(said["tables"]["trend_tests"]) == histories.n_histories
-    assert len(said["outlier_nodes"]["nodes"]) == len(outlier_nodes(log, alpha=0.01, level=0.9, rng=5).outliers)
+    assert len(said["outlier_nodes"]["nodes"]) == len(outlier_nodes(log, level=0.9, rng=5).outliers)
     assert said["repair_kinds"]["findings"] == [repair_kinds(log, level=0.9).headline]
     up = availability(log, level=0.9)
     assert said["tables"]["availability"][0]["low"] == pytest.approx(up.low[0])

@@ -119,7 +119,6 @@ def tallies() -> Values:
         values |= under(f"{name}.nodes", {
             "events": spread(node.table["events"]), "without_node": node.without_node,
             "top_tenth": list(map(float, node.share_of_top(0.1))),
-            "outliers": int(((node.table["p_adjusted"] <= 0.01) & (node.table["ratio"] >= 2.0)).sum()),
         })  # fmt: skip
         values |= under(f"{name}.clock", attributes(on_the_clock(log(name)), "hours", "weekdays"))
         along = over_time(log(name))
@@ -273,15 +272,14 @@ def stable_periods_default() -> Values:
 
 @topic()
 def outlier_nodes() -> Values:
-    """Nodes that fail more often than chance explains, one by one, as a class, by degrees."""
+    """Nodes that stand out, as a class, by degrees."""
     values: Values = {}
     for name in ("white", "white_steady", "lanl_18", "lanl_20", "grid5000"):
         screened = rf.outlier_nodes(log(name), n_resamples=0)
         row = screened.classes.drop(columns="p").select_dtypes("number").iloc[0]
         values |= under(name, {
             "found": len(screened.outliers), "description": str(screened.classes["description"].iloc[0]),
-            **{column: spread(screened.nodes[column]) for column in ("p", "p_adjusted", "posterior")},
-            **{str(column): float(row[column]) for column in row.index},
+            "posterior": spread(screened.nodes["posterior"]), **{str(c): float(row[c]) for c in row.index},
         })  # fmt: skip
     tested = rf.outlier_nodes(log("white_steady"), n_resamples=99, rng=SEED)
     values["white_steady.p~"] = float(tested.classes["p"].iloc[0])

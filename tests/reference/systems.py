@@ -88,7 +88,7 @@ def dependence_random() -> Values:
         along = dep.serial_tests(series, n_resamples=999, rng=SEED)
         together = dep.cofailures(log(name), "1h", n_resamples=99, rng=SEED)
         values |= random(under(name, {
-            **attributes(between, "mean_r_p", "mean_square_p"),
+            **attributes(between, "mean_r_p"),
             **{part: spread(getattr(along, part)) for part in ("durbin_watson_p", "ljung_box_p", "runs_p")},
             **attributes(together, "expected_shuffled", "p_shuffled"),
         }))  # fmt: skip

@@ -1,126 +1,103 @@
-"""OutlierNodes: exact tests, and the class of bad nodes with its intervals."""
+"""OutlierNodes: identical nodes have none, planted ones are found, and nodes are judged against how rates differ."""
 
 from __future__ import annotations
 
+from math import gamma
+
 import numpy as np
 import pytest
-from scipy import stats
-from statsmodels.discrete.discrete_model import NegativeBinomial
 
 import relfit as rf
 from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
 from relfit.screening import outlier_nodes
-from relfit.screening.rate_mixtures import rate_classes
 from tests.factories import make_log
 
-
-@pytest.mark.verify
-def test_intervals_cover_five_percent_of_nodes_at_five_times_the_rate() -> None:
-    rng = np.random.default_rng(1)
-    logs, nodes = 200, 1000
-    bad = rng.random((logs, nodes)) < 0.05
-    events = rng.poisson(np.where(bad, 15.0, 3.0))
-    table, posterior = rate_classes(
-        events.ravel(), np.full(logs * nodes, 1000.0), np.repeat(np.arange(logs), nodes), n_resamples=0
-    )
-    assert (table["status"] == "ok").all()
-    for name, true in (("fraction", 0.05), ("ratio", 5.0), ("rate", 0.003)):
-        covers = (table[f"{name}_low"] <= true) & (true <= table[f"{name}_high"])
-        assert 0.90 <= covers.mean() <= 0.99
-        assert table[name].mean() == pytest.approx(true, rel=0.02)
-    assert ((posterior > 0.5) == bad.ravel()).mean() > 0.99
-    doubtful = (posterior > 0.2) & (posterior < 0.8)
-    assert bad.ravel()[doubtful].mean() == pytest.approx(posterior[doubtful].mean(), abs=0.05)
+HOURS = 8760.0
 
 
-@pytest.mark.verify
-def test_one_class_keeps_its_size() -> None:
-    rng = np.random.default_rng(2)
-    group = np.repeat(np.arange(200), 60)
-    table, _ = rate_classes(rng.poisson(2.0, group.size), np.ones(group.size), group, n_resamples=19, rng=1)
-    assert (table["p"] <= 0.05).mean() <= 0.05 + 1.96 * 0.0155  # many have no second class at all: p of 1
-
-
-def test_two_classes_are_told_from_one() -> None:
-    rng = np.random.default_rng(3)
-    hours = rng.uniform(500.0, 1500.0, 400)
-    table, _ = rate_classes(rng.poisson(np.where(np.arange(400) < 20, 0.02, 0.004) * hours), hours, n_resamples=99)
-    assert table.loc[0, "p"] <= 0.01
+def log_of(rng: np.random.Generator, mean: np.ndarray, law: str, parameter: float) -> FailureLog:
+    """Renewals of nodes with these mean times between failures, which were running before the log begins."""
+    size = (mean.size, int(HOURS / mean.min() * 2.0) + 150)
+    if law == "weibull":
+        gaps = rng.weibull(parameter, size) / gamma(1.0 + 1.0 / parameter)
+    else:
+        gaps = rng.lognormal(-0.5 * parameter**2, parameter, size)
+    at = (gaps.cumsum(axis=1) - rng.uniform(20.0, 22.0, (mean.size, 1))) * mean[:, None]
+    rows = [{"node": f"n{i:03d}", "start": t} for i, one in enumerate(at) for t in one[(one > 0.0) & (one < HOURS)]]
+    nodes = [{"node": f"n{i:03d}", "entered_known": False} for i in range(mean.size)]
+    return make_log(rows, nodes, window=(0.0, HOURS), start_known=False)
 
 
 @pytest.mark.parametrize(
-    ("truth", "least"), [("equal", 0.9), ("spread", 0.9), ("two_classes", 0.98), ("lognormal", 0.9)]
+    ("law", "parameter"), [("weibull", 0.5), ("weibull", 0.7), ("weibull", 2.0), ("lognormal", 1.5)]
 )
-def test_two_classes_are_told_from_a_spread_of_rates(truth: str, least: float) -> None:
-    rng = np.random.default_rng(31)
-    shape = (20 if truth == "equal" else 60, 1000)
-    rate = {
-        "equal": np.ones(shape),
-        "spread": rng.gamma(4.0, 0.25, shape),
-        "lognormal": rng.lognormal(-0.125, 0.5, shape),
-        "two_classes": np.where(rng.random(shape) < 0.05, 5.0, 1.0),
-    }[truth]
-    group = np.repeat(np.arange(shape[0]), shape[1])
-    table, _ = rate_classes(rng.poisson(3.0 * rate).ravel(), np.full(group.size, 1000.0), group, n_resamples=0)
-    assert (table["description"] == ("spread" if truth == "lognormal" else truth)).mean() >= least
-    if truth == "spread":
-        covers = (table["spread_low"] <= 0.5) & (table["spread_high"] >= 0.5)
-        assert covers.mean() >= 0.87
-        assert table["spread"].mean() == pytest.approx(0.5, rel=0.02)
+def test_identical_nodes_have_no_outliers_and_no_class_of_bad_nodes(law: str, parameter: float) -> None:
+    claimed = 0
+    for seed in range(6):
+        found = outlier_nodes(log_of(np.random.default_rng(seed), np.full(120, 800.0), law, parameter), n_resamples=39)
+        claimed += len(found.outliers) > 0 or np.isfinite(found.classes.loc[0, "ratio"])
+    assert claimed <= 1  # 5 % of logs; all of them were claimed when counts were taken as Poisson
 
 
-def test_the_spread_is_the_negative_binomial_of_statsmodels() -> None:
-    rng = np.random.default_rng(32)
-    hours = rng.choice([500.0, 1000.0, 1500.0], 300)
-    events = rng.poisson(0.004 * hours * rng.gamma(2.0, 0.5, 300))
-    theirs = NegativeBinomial(events, np.ones(300), exposure=hours).fit(disp=0)
-    table, _ = rate_classes(events, hours, n_resamples=0)
-    assert table.loc[0, "loglik_spread"] == pytest.approx(theirs.llf, abs=1e-6)
-    assert table.loc[0, "spread"] == pytest.approx(np.sqrt(theirs.params[-1]), rel=1e-3)
+@pytest.mark.parametrize("shape", [0.7, 1.0])
+def test_five_percent_at_five_times_the_rate_are_found(shape: float) -> None:
+    mean = np.where(np.arange(200) < 10, 160.0, 800.0)
+    held = dict.fromkeys(("fraction", "ratio", "rate"), 0)
+    for seed in range(5):
+        found = outlier_nodes(log_of(np.random.default_rng(seed), mean, "weibull", shape), n_resamples=39)
+        row = found.classes.loc[0]
+        assert row["description"] == "two_classes"
+        assert "As a class" in found.headline
+        planted = found.outliers["node"].str[1:].astype(int) < 10
+        assert planted.sum() >= 9
+        assert (~planted).sum() <= 1
+        for name, true in (("fraction", 0.05), ("ratio", 5.0), ("rate", 1.0 / 800.0)):
+            held[name] += row[f"{name}_low"] <= true <= row[f"{name}_high"]
+    assert min(held.values()) >= 3  # of 5; benchmarks/verify_screening.py takes more
 
 
-def test_a_continuous_spread_is_no_finding_of_bad_nodes() -> None:
-    found = outlier_nodes(rf.datasets.load("white"))
-    assert found.classes.loc[0, "description"] == "spread"
+def test_rates_that_differ_by_degrees_are_no_class_and_no_ageing() -> None:
+    rng = np.random.default_rng(7)
+    found = outlier_nodes(log_of(rng, 800.0 / np.maximum(rng.gamma(4.0, 0.25, 200), 0.05), "weibull", 1.0))
+    row = found.classes.loc[0]
+    assert row["description"] in ("spread", "either")
+    assert row["spread"] == pytest.approx(0.5, abs=0.12)
     assert "No class of bad nodes stands apart" in found.headline
+    assert found.models.ageing[0] == 0  # pooled as alike, the shape is below 1
+    assert "no evidence" in found.models.headline
 
 
-def test_single_nodes_are_tested_exactly() -> None:
-    nodes = [{"node": f"n{i}", "left": 50 if i == 9 else 100} for i in range(10)]
-    log = make_log([{"node": "n9", "start": 1 + i} for i in range(8)] + [{"node": "n0", "start": 3}] * 4, nodes)
-    found = outlier_nodes(log, n_resamples=0)
-    row = found.nodes.set_index("node").loc["n9"]
-    assert row["p"] == pytest.approx(stats.binom.sf(7, 12, 50 / 950))
-    assert found.outliers["node"].tolist() == ["n9"]
-    assert found.nodes["p_adjusted"].tolist() == pytest.approx(stats.false_discovery_control(found.nodes["p"]).tolist())
+def test_the_six_that_were_planted_in_the_sample_are_named_by_excess() -> None:
+    found = outlier_nodes(rf.datasets.load("white"), n_resamples=19)
+    # data/make_white.py: scales of 323 to 352 h where the others have 520 h and more
+    assert found.outliers["node"].tolist() == ["n391", "n003", "n240", "n047", "n315", "n228"]
+    assert found.outliers["excess"].is_monotonic_decreasing
+    part = found.outliers["events"].sum() / found.nodes["events"].sum()
+    assert f"6 of 512 nodes stand out and have {100 * part:.1f} % of the failures" in found.headline
+    assert f"({(1.0 - found.outliers['posterior']).sum():.1g} expected to be named falsely)" in found.headline
+    assert "No class of bad nodes stands apart" in found.headline
+    assert (1.0 - found.outliers["posterior"]).mean() <= found.alpha
 
 
-@pytest.mark.verify
-def test_equal_nodes_are_no_outlier_nodes() -> None:
-    rng = np.random.default_rng(4)
-    wrong = 0
-    for _ in range(30):
-        counts = rng.poisson(3.0, 80)
-        rows = [{"node": f"n{i}", "start": 1 + k} for i, c in enumerate(counts) for k in range(c)]
-        wrong += len(outlier_nodes(make_log(rows, [{"node": f"n{i}"} for i in range(80)]), n_resamples=0).outliers) > 0
-    assert wrong <= 5  # 1.5 expected at most
+def test_a_smaller_share_of_false_ones_names_fewer() -> None:
+    log = rf.datasets.load("white")
+    few, many = (outlier_nodes(log, alpha=alpha, n_resamples=0).outliers for alpha in (0.02, 0.2))
+    assert 0 < len(few) < 6 < len(many)
+    assert set(few["node"]) < set(many["node"])
 
 
 def test_edges() -> None:
     one = outlier_nodes(make_log([{"start": i} for i in range(20)]))
     assert one.classes["status"].tolist() == ["too_few"]
+    assert "too few" in one.headline
     assert not len(one.outliers)
     none = outlier_nodes(make_log([], [{"node": "a"}, {"node": "b"}]))
     assert "No failure" in none.headline
     assert none.to_dict()["nodes"] == []
     same = outlier_nodes(make_log([{"node": f"n{i}", "start": 5} for i in range(30)]), n_resamples=19)
-    assert same.classes["status"].tolist() == ["one_class"]
-    unwatched, posterior = rate_classes([3, 4, 9, 0], [0.0, 0.0, 0.0, 0.0])
-    assert unwatched["status"].tolist() == ["too_few"]
-    assert np.isnan(posterior).all()
-    with pytest.raises(ArgumentError):
-        rate_classes([1, -1], [1.0, 1.0])
-    with pytest.raises(ArgumentError):
-        rate_classes([1, 2, 3], [1.0, 1.0])
+    assert not len(same.outliers)
     with pytest.raises(ArgumentError):
         outlier_nodes(rf.datasets.load("white"), alpha=5)
+    with pytest.raises(ArgumentError):
+        outlier_nodes(rf.datasets.load("white"), n_resamples=-1)
