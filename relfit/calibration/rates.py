@@ -156,7 +156,10 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
         begun = model.found.table["start"]
         incidents = ((begun - log.window.start) / pd.Timedelta(hours=1)).to_numpy() if len(begun) else np.zeros(0)
         along, p = excess_scatter(incidents, span, *_spans(log))
-        rates["any"] = duration_of_counts(incidents.size, span * max(len(model.places.systems), 1), level, along)
+        node = model.rates["node"]  # most incidents are of one node, and the sum of nodes scatters as they do
+        total = float(node.count.sum())
+        scatter = max(along, float((node.count * node.dispersion).sum() / total) if total else 1.0)
+        rates["any"] = duration_of_counts(incidents.size, span * max(len(model.places.systems), 1), level, scatter)
         if along > 1.0:
             checks.append(_clustered("incidents of any scope", "dispersion.any", along, p))
     else:

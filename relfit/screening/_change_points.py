@@ -2,8 +2,9 @@
 
 Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
 is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (Jackson et al.
-2005). The penalty is such that a log with a constant rate stays whole with probability 95 %, by
-simulation on the log's own exposure. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
+2005). The penalty is such that a log with a constant rate stays whole with probability 95 %, by random
+logs in which every node has its own times between failures in random order: counts of renewals scatter more than
+Poisson where these times do. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
 from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for periods.
 Periods whose rates differ too little to matter are joined.
 """
@@ -20,10 +21,10 @@ from relfit.arguments import durations, share
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
-from relfit.outages import watched_of
+from relfit.outages import pairs, watched_of
 from relfit.screening._incidents import incidents
 from relfit.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
-from relfit.screening.segmentation import excess, gain_of, merged, null_gains, segments, thinned
+from relfit.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments, thinned
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = ["change_points", "stable_period"]
 
 
 _SHORTEST = 720.0  # hours of a period
+_MOST_DRAWN = 100_000  # failures of a random log; of more, those of some of the nodes
 
 
 def change_points(
@@ -109,9 +111,13 @@ def change_points(
     nodes = watched_of(log)
     exposure = np.diff(nodes.hours_until(edges) if nodes.n_groups else edges / NANOSECONDS_PER_HOUR)
     if of == "incidents":
-        when = nanoseconds(incidents(log).table["start"]) if len(log.events) else np.zeros(0, np.int64)
+        joined = incidents(log) if len(log.events) else None
+        when = np.zeros(0, np.int64) if joined is None else nanoseconds(joined.table["start"])
+        number, row = np.unique([] if joined is None else joined.incident, return_index=True)
+        row = row[number >= 0]
     else:
-        when = nanoseconds(log.events["start"][~log.events["start_cut"].to_numpy(dtype=bool)])
+        row = np.flatnonzero(~log.events["start_cut"].to_numpy(dtype=bool))
+        when = nanoseconds(log.events["start"].iloc[row])
     counts, unwatched = _counts(when, edges, exposure)
     smallest = max(1, min(round(_SHORTEST / (log.window.hours / count)), count // 10))
     total = int(counts.sum())
@@ -121,7 +127,16 @@ def change_points(
         cuts = np.array([0, count], dtype=np.int64)
         used = np.nan
     else:
-        gains = null_gains(counts, exposure, smallest, n_resamples, rng)
+        # an incident belongs to the node of its first record, or to the system
+        owner = nodes.groups.get_indexer(pairs(log.events.iloc[row])) if nodes.n_groups else np.full(row.size, -1)
+        owner = np.where(owner < 0, nodes.n_groups, owner)
+        entered, left = np.append(nodes.entered, edges[0]), np.append(nodes.left, edges[-1])
+        renewals = Renewals.of(when, owner, entered, left, _MOST_DRAWN)
+
+        def drawn(generator: np.random.Generator) -> IntArray:
+            return _counts(renewals.drawn(generator), edges, exposure)[0]
+
+        gains = null_gains(drawn, exposure, smallest, n_resamples, rng)
         used = float(np.quantile(gains, 1.0 - alpha, method="higher"))
         cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
         best = gain_of(*thinned(counts, exposure, smallest)) / dispersion

@@ -1,11 +1,14 @@
-"""Exact segmentation of Poisson counts, and the penalty that keeps a constant rate whole.
+"""Exact segmentation of counts, and the penalty that keeps a constant rate whole.
 
-Dynamic programming over the last cut is exact (Jackson et al. 2005). The penalty comes from simulated counts with a
-constant rate on the exposure at hand; what a rate does from month to month anyhow counts as scatter, not as change.
+Dynamic programming over the last cut is exact (Jackson et al. 2005). The penalty comes from random logs with a constant
+rate in which every node keeps its times between failures; what a rate does from month to month anyhow counts as
+scatter, not as change.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numba
@@ -14,11 +17,12 @@ import numpy.typing as npt
 
 from relfit.arrays import FloatArray, IntArray
 
-__all__ = ["excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
+__all__ = ["Renewals", "excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
 
 
 _CALIBRATION_BINS = 300
 _LEAST_MONTHS = 12  # from whose differences the wandering of a rate is told
+_MANY = 20  # failures of a node, from which its longest time between failures is known
 _KEPT = 0.8  # of these differences, the smaller ones
 _MEAN_OF_KEPT = 0.4375  # mean of the smaller four fifths of a chi-square variate with one degree of freedom
 
@@ -146,16 +150,76 @@ def gain_of(number: FloatArray, time: FloatArray, shortest: int) -> float:
 
 
 def null_gains(
-    counts: IntArray, exposure: FloatArray, shortest: int, n_resamples: int, rng: int | np.random.Generator | None
+    draw: Callable[[np.random.Generator], IntArray],
+    exposure: FloatArray,
+    shortest: int,
+    n_resamples: int,
+    rng: int | np.random.Generator | None,
 ) -> FloatArray:
-    """What the best change, or each of the best two, adds to the log-likelihood where the rate is constant."""
+    """What the best change, or each of the best two, adds to the log-likelihood where the rate is constant.
+
+    `draw` gives the counts of a log with a constant rate.
+    """
     generator = np.random.default_rng(rng)
-    total = int(counts.sum())
-    drawn = generator.multinomial(total, exposure / exposure.sum(), size=n_resamples)
     gains = np.empty(n_resamples)
     for i in range(n_resamples):
-        gains[i] = gain_of(*thinned(drawn[i], exposure, shortest)) / excess(drawn[i], exposure, shortest)
+        counts = draw(generator)
+        gains[i] = gain_of(*thinned(counts, exposure, shortest)) / excess(counts, exposure, shortest)
     return gains
+
+
+@dataclass(frozen=True)
+class Renewals:
+    """Failures as renewals of whom they belong to: what a constant rate looks like with these times between failures.
+
+    Attributes
+    ----------
+    times : ndarray of int
+        Nanoseconds since `begin` of each failure's owner, rising within an owner.
+    offsets : ndarray of int, shape (owners + 1,)
+    begin, length : ndarray of int, shape (owners,)
+        When each owner came under observation, and for how long.
+    """
+
+    times: IntArray
+    offsets: IntArray
+    begin: IntArray
+    length: IntArray
+
+    @classmethod
+    def of(cls, when: IntArray, owner: IntArray, entered: IntArray, left: IntArray, most: int) -> Renewals:
+        """Failures within the observation of their owners; of more than `most`, those of the first owners."""
+        length = np.maximum(left - entered, 1)
+        inside = (when >= entered[owner]) & (when <= left[owner])
+        when, owner = when[inside], owner[inside]
+        order = np.lexsort((when, owner))
+        offsets = np.searchsorted(owner[order], np.arange(entered.size + 1)).astype(np.int64)
+        kept = max(int(np.searchsorted(offsets, most, side="right")) - 1, 1)
+        when, owner = when[order][: offsets[kept]], owner[order][: offsets[kept]]
+        return cls(when - entered[owner], offsets[: kept + 1], entered[:kept], length[:kept])
+
+    def drawn(self, rng: np.random.Generator) -> IntArray:
+        """Instants with each owner's times between failures in random order, from a random moment on."""
+        sizes = np.diff(self.offsets)
+        owner = np.repeat(np.arange(sizes.size), sizes)
+        if not owner.size:
+            return self.times
+        present = sizes > 0
+        first, last = self.offsets[:-1][present], self.offsets[1:][present] - 1
+        gaps = np.diff(self.times, append=0).astype(np.float64)
+        gaps[last] = 0.0
+        # what is left of the time of observation, from the last failure round to the first; a node of many failures
+        # that falls silent has no such time between failures
+        around = (self.times[first] + self.length[present] - self.times[last]).astype(np.float64)
+        longest = np.maximum.reduceat(gaps, first)
+        gaps[last] = np.where(sizes[present] >= _MANY, np.minimum(around, longest), around)
+        gaps = gaps[np.lexsort((rng.random(owner.size), owner))]
+        total = np.cumsum(gaps)
+        at = total - np.repeat(total[first] - gaps[first], sizes[present])
+        scale = np.ones(sizes.size)
+        scale[present] = self.length[present] / np.maximum(np.add.reduceat(gaps, first), 1.0)
+        start = rng.random(sizes.size) * self.length
+        return self.begin[owner] + ((at * scale[owner] + start[owner]) % self.length[owner]).astype(np.int64)
 
 
 @numba.njit(cache=True, nogil=True)
