@@ -19,7 +19,8 @@ from relfit.arrays import FloatArray
 from relfit.lifedata import LifeData
 from relfit.numeric.levels import normal_quantile
 from relfit.results import Result, json_ready
-from relfit.screening.frailty import RenewalModels, frailty_moment, renewal_models
+from relfit.screening.frailty import renewal_models
+from relfit.screening.frailty_results import RenewalModels, frailty_moment
 from relfit.screening.tallies import by_node
 from relfit.text import count, number, percent
 
