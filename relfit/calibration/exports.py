@@ -53,10 +53,10 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     """What the parameters say in AIReSim's names and units: minutes, and failures per minute.
 
     A good server fails at the rate r, a bad one at r (1 + m): m is the factor of bad nodes less one, and r such that
-    the mean over all servers is that of single nodes. AIReSim's repairs make a bad server good unless they fail; nodes of
-    a log are bad for good, so both kinds of repair are said to fail. Every repair begins with the automatic one, so that
-    the manual one takes what slow repairs take longer than quick ones. Times to failure are exponential: AIReSim draws
-    the lives of all servers anew at each restart, which changes the rate of any other family.
+    the mean over all servers is that of single nodes. AIReSim's repairs make a bad server good unless they fail; nodes
+    of a log are bad for good, so both kinds of repair are said to fail. Every repair begins with the automatic one, so
+    that the manual one takes what slow repairs take longer than quick ones. Times to failure are exponential: AIReSim
+    draws the lives of all servers anew at each restart, which changes the rate of any other family.
 
     Raises
     ------
@@ -164,8 +164,8 @@ def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str,
     """``SMTBF`` and ``MTTR`` in seconds, and ``nodes``, as LANL's driver of BatSim has them.
 
     A failure of BatSim hits one node; SMTBF is the mean time between failures of any node. An incident that hits many
-    nodes thus counts once for each of them, in SMTBF (``mtbf.outage``, else each scope at the nodes that it hits) and in
-    MTTR (``mttr.outage``, else ``mttr.mean``), so that the share of node-hours down is that of the log.
+    nodes thus counts once for each of them, in SMTBF (``mtbf.outage``, else each scope at the nodes that it hits) and
+    in MTTR (``mttr.outage``, else ``mttr.mean``), so that the share of node-hours down is that of the log.
 
     Parameters
     ----------

@@ -55,8 +55,8 @@ def test_airesim_reads_its_own_defaults(tmp_path: Path) -> None:
 def airesim_failures(text: str, servers: int, minutes: float, rng: np.random.Generator) -> int:
     """Failures of a job on all servers, as AIReSim reads its file: every restart draws the lives of all servers anew.
 
-    A repair makes a bad server good unless it fails; the job goes on after its recovery time, and the repaired server is
-    back by then, so that the number of servers stays.
+    A repair makes a bad server good unless it fails; the job goes on after its recovery time, and the repaired server
+    is back by then, so that the number of servers stays.
     """
     read = yaml.safe_load(text)
     rate, factor = read["random_failure_rate"], 1.0 + read.get("systematic_failure_rate_multiplier", 5.0)
