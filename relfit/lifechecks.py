@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from relfit.arrays import BoolArray, FloatArray
-from relfit.errors import DataError
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.errors import ArgumentError, DataError
 
-__all__ = ["FURTHER", "checked"]
+__all__ = ["FURTHER", "checked", "known_names", "offsets_of", "parts_of"]
 
 
 FURTHER = ("upper", "entry", "exit", "weights", "limit", "stationary")
@@ -78,3 +80,30 @@ def checked(lives: Any) -> dict[str, Any]:
         )  # fmt: skip
         found["weights"] = weights.astype(np.int64) if np.any(weights != 1.0) else None
     return found
+
+
+def known_names(further: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`further` as it is, if it names nothing that a `LifeData` does not have."""
+    unknown = [name for name in further if name not in FURTHER]
+    if unknown:
+        raise ArgumentError(f"no argument {unknown[0]!r}", remedy=f"use one of {', '.join(FURTHER)}")
+    return further
+
+
+def offsets_of(sizes: npt.ArrayLike) -> IntArray:
+    """Where each group begins, and the end."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def parts_of(name: str, values: Any, labels: list[Any], by_label: bool) -> list[FloatArray]:
+    """One flat array per group."""
+    if isinstance(values, Mapping) != by_label:
+        raise ArgumentError(f"durations {'by label' if by_label else 'in sequence'} need {name} given alike")
+    if by_label:
+        missing = [label for label in labels if label not in values]
+        if missing:
+            raise ArgumentError(f"{name} has no entry for group {missing[0]!r}")
+        values = [values[label] for label in labels]
+    if len(values) != len(labels):
+        raise DataError(f"{name} has {len(values)} groups, the durations have {len(labels)}")
+    return [np.asarray(part, dtype=np.float64).ravel() for part in values]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
-from relfit.lifechecks import FURTHER, checked
+from relfit.lifechecks import FURTHER, checked, known_names, offsets_of, parts_of
 from relfit.results import Result, key_columns
 
 __all__ = ["LifeData"]
@@ -132,12 +132,12 @@ class LifeData(Result):
         """
         labelled = isinstance(durations, Mapping)
         labels: list[Any] = list(durations) if labelled else list(range(len(durations)))
-        parts = _parts("durations", durations, labels, labelled)
+        parts = parts_of("durations", durations, labels, labelled)
         columns: dict[str, Any] = {}
-        for name, values in {"observed": observed, **_known(further)}.items():
+        for name, values in {"observed": observed, **known_names(further)}.items():
             if values is None:
                 continue
-            arrays = _parts(name, values, labels, labelled)
+            arrays = parts_of(name, values, labels, labelled)
             if [array.size for array in arrays] != [part.size for part in parts]:
                 raise DataError(f"{name} must have one entry for every duration, group by group")
             columns[name] = np.concatenate([*arrays, np.empty(0)])
@@ -145,7 +145,7 @@ class LifeData(Result):
         columns.setdefault("observed", np.ones(flat.size))
         tuples = bool(labels) and all(isinstance(label, tuple) for label in labels)
         groups: Any = pd.MultiIndex.from_tuples(labels) if tuples else pd.Index(labels, name="group")
-        return cls(flat, offsets=_offsets([part.size for part in parts]), groups=groups, measure=measure, **columns)
+        return cls(flat, offsets=offsets_of([part.size for part in parts]), groups=groups, measure=measure, **columns)
 
     @classmethod
     def from_array(
@@ -169,7 +169,7 @@ class LifeData(Result):
         if values.ndim > 2:
             raise DataError(f"durations must have one or two dimensions, not {values.ndim}")
         rows = np.atleast_2d(values)
-        columns: dict[str, Any] = {"observed": True if observed is None else observed, **_known(further)}
+        columns: dict[str, Any] = {"observed": True if observed is None else observed, **known_names(further)}
         for name, value in columns.items():
             array = np.asarray(value)
             if array.ndim == 0 or (array.ndim == 1 and values.ndim == 2 and array.size == rows.shape[1]):
@@ -177,7 +177,7 @@ class LifeData(Result):
             if array.size != rows.size:
                 raise DataError(f"{name} has {array.size} entries for {rows.size} durations")
             columns[name] = None if value is None else array.ravel()
-        offsets = _offsets([rows.shape[1]] * rows.shape[0])
+        offsets = offsets_of([rows.shape[1]] * rows.shape[0])
         groups = pd.RangeIndex(rows.shape[0], name="group")
         return cls(rows.ravel(), offsets=offsets, groups=groups, measure=measure, **columns)
 
@@ -248,7 +248,7 @@ class LifeData(Result):
         [4.0, 6.0, 5.0]
         """
         keys = [by] if isinstance(by, str) else list(by)
-        named = {name: column for name, column in _known(further).items() if column is not None}
+        named = {name: column for name, column in known_names(further).items() if column is not None}
         for column in [duration, observed, *keys, *named.values()]:
             if column is not None and column not in frame.columns:
                 there = ", ".join(map(str, frame.columns))
@@ -268,7 +268,7 @@ class LifeData(Result):
         order = np.argsort(grouper.ngroup().to_numpy(), kind="stable")
         sizes = grouper.size()
         columns = {name: column[order] for name, column in columns.items()}
-        return cls(values[order], flags[order], _offsets(sizes), sizes.index, measure, **columns)
+        return cls(values[order], flags[order], offsets_of(sizes), sizes.index, measure, **columns)
 
     @property
     def n_groups(self) -> int:
@@ -395,7 +395,7 @@ class LifeData(Result):
     def _part(self, rows: Any, sizes: npt.ArrayLike, groups: pd.Index, counts: pd.DataFrame | None) -> LifeData:
         columns = {name: values[rows] for name, values in self.further().items()}
         lengths, observed = self.durations[rows], self.observed[rows]
-        return LifeData(lengths, observed, _offsets(sizes), groups, self.measure, counts, self.notes, **columns)
+        return LifeData(lengths, observed, offsets_of(sizes), groups, self.measure, counts, self.notes, **columns)
 
     def further(self) -> dict[str, Any]:
         """What is given of ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary``, by name."""
@@ -446,28 +446,3 @@ class LifeData(Result):
             f"{total['lives']} lives in {self.n_groups} groups ({total['observed']} observed, {between}"
             f"{total['censored']} censored, {total['zeros']} of length zero{cut}), measure {self.measure}"
         )
-
-
-def _known(further: Mapping[str, Any]) -> Mapping[str, Any]:
-    unknown = [name for name in further if name not in FURTHER]
-    if unknown:
-        raise ArgumentError(f"no argument {unknown[0]!r}", remedy=f"use one of {', '.join(FURTHER)}")
-    return further
-
-
-def _offsets(sizes: npt.ArrayLike) -> IntArray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _parts(name: str, values: Any, labels: list[Any], by_label: bool) -> list[FloatArray]:
-    """One flat array per group."""
-    if isinstance(values, Mapping) != by_label:
-        raise ArgumentError(f"durations {'by label' if by_label else 'in sequence'} need {name} given alike")
-    if by_label:
-        missing = [label for label in labels if label not in values]
-        if missing:
-            raise ArgumentError(f"{name} has no entry for group {missing[0]!r}")
-        values = [values[label] for label in labels]
-    if len(values) != len(labels):
-        raise DataError(f"{name} has {len(values)} groups, the durations have {len(labels)}")
-    return [np.asarray(part, dtype=np.float64).ravel() for part in values]

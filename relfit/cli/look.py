@@ -102,6 +102,9 @@ class Fitting:
     per: Per = "node"
     measure: Annotated[str, opt.option("ttf|ttr", "Times to failure or times to repair.")] = "ttf"
     no_censor: NoCensor = False
+    first: Annotated[
+        str, opt.option("known|always|never", "The time before a first failure: by its age, from age 0, or left out.")
+    ] = "known"
     families: opt.Families = opt.FAMILIES
     method: Annotated[str, opt.option("NAME", "ml, moments, rank_y or rank_x.")] = "ml"
     bias_correction: Annotated[
@@ -160,11 +163,15 @@ def fit(reading: opt.Reading, fitting: Fitting, json: Json = False, out: opt.Out
     families = opt.family_names(fitting.families)
     level = opt.probability("--level", fitting.level)
     opt.choice("--measure", fitting.measure, ("ttf", "ttr"))
+    opt.choice("--first", fitting.first, ("known", "always", "never"))
     n_resamples, wanted = fitting.n_resamples, fitting.intervals
     with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         log = reading.read()
         steps.next()
-        times = (log.ttr if fitting.measure == "ttr" else log.ttf)(fitting.per, censor=not fitting.no_censor)
+        if fitting.measure == "ttr":
+            times = log.ttr(fitting.per, censor=not fitting.no_censor)
+        else:
+            times = log.ttf(fitting.per, censor=not fitting.no_censor, first=fitting.first)
         steps.next()
         fits = rf.fit(
             times, families=families, level=level, method=fitting.method, bias_correction=fitting.bias_correction,

@@ -93,9 +93,9 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
 
     A family of two or more parameters is not fitted to fewer failures than it has parameters. It has no estimate where
     one failure time agrees with all lives of a group, since the likelihood then grows without bound, or to its limit,
-    as the spread vanishes. A life that ended, or is known to have lasted, just as long as its entry agrees with every earlier failure time, since the hazard there grows without
-    bound too; so does one that ended at its exit with every later one. A stationary life, whose density is bounded,
-    agrees with every failure time that is not before its end.
+    as the spread vanishes. A life that ended, or is known to have lasted, just as long as its entry agrees with every
+    earlier failure time, since the hazard there grows without bound too; so does one that ended at its exit with every
+    later one. A stationary life, whose density is bounded, agrees with every failure time that is not before its end.
     """
     count = len(family.parameter_names())
     starts, sizes = lives.offsets[:-1], lives.sizes

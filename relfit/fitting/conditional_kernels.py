@@ -1,9 +1,9 @@
 """Maximum likelihood of Weibull, gamma and lognormal where durations enter late, at an unknown age, or have weights.
 
 The likelihood of a group is a sum of log densities, of log reliabilities ``c log S(t)`` (c is -1 at an age of entry)
-and of log integrated tails; all three have closed first and second derivatives in the families' free coordinates, so that
-Newton's method needs few looks at the data. It ends with a look around the maximum: truncated lives have likelihoods
-with several.
+and of log integrated tails; all three have closed first and second derivatives in the families' free coordinates, so
+that Newton's method needs few looks at the data. It ends with a look around the maximum: truncated lives have
+likelihoods with several.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class _Terms:
     """What the likelihood of each group is a sum of; times in logs, rising within a group.
 
     ``ends`` has one row per group: the weight of the observed lives, of the stationary ones that ended, the mean of the
-    observed durations, the weighted sums of their logs, of the squares of these, and of ``d - log(1 + d)``, d the distance of a
-    duration from their mean over that mean.
+    observed durations, the weighted sums of their logs, of the squares of these, and of ``d - log(1 + d)``, d the
+    distance of a duration from their mean over that mean.
     """
 
     ends: FloatArray

@@ -115,9 +115,9 @@ class Fits(Result):
         -------
         pandas.DataFrame
             Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all families: those with two
-            failures more than the largest family has parameters, and two families fitted; of these ``best_by_p`` (highest
-            textbook K-S p-value), ``as_good_by_p`` and its share in percent; ``best_by_aicc``, ``as_good_by_aicc``
-            (within 2 of the lowest) and its share.
+            failures more than the largest family has parameters, and two families fitted; of these ``best_by_p``
+            (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent; ``best_by_aicc``,
+            ``as_good_by_aicc`` (within 2 of the lowest) and its share.
         """
         distance = np.stack([result.ks for result in self.results.values()])
         p = np.stack([result.ks_p_textbook for result in self.results.values()])

@@ -7,6 +7,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 import relfit as rf
+from benchmarks.verify_entry import coverage
 from relfit.families import FAMILIES
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.nonparametric import kaplan_meier
@@ -188,3 +189,13 @@ def test_the_flag_stays_with_its_life() -> None:
     assert lives.to_dict()["stationary"] == 2
     assert "2 under way at an unknown age" in repr(lives)
     assert not lives.plain
+
+
+@pytest.mark.parametrize("shape", [0.5, 2.0])
+def test_intervals_hold_the_truth_whatever_the_age_of_the_nodes(shape: float) -> None:
+    """Through a log with a declared window; taken from age 0, the scale is held in no fleet at all."""
+    known, always = (coverage(shape, 40, first, nodes=120, seed=1) for first in ("known", "always"))
+    for name in ("shape", "scale"):
+        assert known[f"{name}, covered %"] >= 85.0
+        assert known[f"{name}, mean over truth"] == pytest.approx(1.0, abs=0.06)
+    assert always["scale, covered %"] < 20.0
