@@ -42,9 +42,7 @@ def main() -> int:
         rf.fit(part.take(range(100)))  # compiles
     times = [spent(lambda part=part: rf.fit(part), clock=time.process_time) for part in (data, plain)]
     own, bound = (each[0] for each in times)
-    print(
-        f"{groups} groups, processor time: {own:.1f} s; from age 0 {bound:.1f} s; ratio {own / bound:.1f}"
-    )
+    print(f"{groups} groups, processor time: {own:.1f} s; from age 0 {bound:.1f} s; ratio {own / bound:.1f}")
     return int(own > _SECONDS * max(groups / 50_000, 0.1) or own > _RATIO * bound)
 
 
