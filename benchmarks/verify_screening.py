@@ -1,0 +1,73 @@
+"""Screening under renewals: how often steady, equal, independent fleets are told something false.
+
+``python benchmarks/verify_screening.py --logs 200`` prints the table of docs/verification.md. Logs come from plain numpy.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from math import gamma
+
+import numpy as np
+
+import relfit as rf
+from relfit.calibration.repair_times import mean_of_repairs
+from relfit.independence import dependence
+from relfit.recurrence import EventHistories, mean_cumulative
+from relfit.screening import change_points, outlier_nodes
+from tests.factories import make_log
+
+HOURS = 8760.0
+
+
+def fleet(rng: np.random.Generator, shape: float, mean: np.ndarray) -> rf.FailureLog:
+    """Weibull renewals of nodes that were running before the log begins."""
+    gaps = rng.weibull(shape, (mean.size, int(2.0 * HOURS / mean.min()) + 150)) / gamma(1.0 + 1.0 / shape)
+    at = (gaps.cumsum(axis=1) - rng.uniform(20.0, 22.0, (mean.size, 1))) * mean[:, None]
+    rows = [{"node": f"n{i}", "start": t} for i, one in enumerate(at) for t in one[(one > 0.0) & (one < HOURS)]]
+    nodes = [{"node": f"n{i}", "entered_known": False} for i in range(mean.size)]
+    return make_log(rows, nodes, window=(0.0, HOURS), start_known=False)
+
+
+def rows(logs: int) -> Iterator[tuple[str, float]]:
+    """Name of each line and its share of the logs."""
+    for shape in (0.5, 0.7, 1.0, 2.0):
+        several, named, clause = np.zeros((3, logs))
+        for seed in range(logs):
+            log = fleet(np.random.default_rng(seed), shape, np.full(40, 500.0))
+            several[seed] = len(change_points(log, of="records", n_resamples=99)) > 1
+            found = outlier_nodes(log)
+            named[seed] = len(found.outliers) > 0 or np.isfinite(found.classes["ratio"]).any()
+            clause[seed] = dependence(log, rng=seed).to_frame()["depends"].eq(True).any()
+        yield f"shape {shape:g}: more than one period", several.mean()
+        yield f"shape {shape:g}: outlier nodes or a class of bad ones", named.mean()
+        yield f"shape {shape:g}: some clause of dependence", clause.mean()
+    for shape in (0.7, 1.0):
+        mean = np.where(np.arange(200) < 10, 160.0, 800.0)
+        classes = [outlier_nodes(fleet(np.random.default_rng(s), shape, mean)).classes.loc[0] for s in range(logs)]
+        yield f"shape {shape:g}, 5 % at 5 times: found", float(np.mean([np.isfinite(c["ratio"]) for c in classes]))
+        for name, true in (("fraction", 0.05), ("ratio", 5.0)):
+            held = [c[f"{name}_low"] <= true <= c[f"{name}_high"] for c in classes]
+            yield f"shape {shape:g}, 5 % at 5 times: {name} covered", float(np.mean(held))
+    rng = np.random.default_rng(1)
+    for copies in (2, 3, 5, 10):
+        times = [np.sort(rng.random(rng.poisson(8.0))).tolist() for _ in range(10 * logs * copies)]
+        histories = EventHistories.from_groups(times, end=[1.0] * len(times))
+        limits = mean_cumulative(histories, np.repeat(np.arange(10 * logs), copies)).interval(1.0)
+        yield (
+            f"mean cumulative function of {copies}: covered",
+            float(((limits.low <= 8.0) & (limits.high >= 8.0)).mean()),
+        )
+    held = 0
+    for _ in range(logs):
+        mean_repair, _ = mean_of_repairs(rf.LifeData.from_array(rng.lognormal(0.0, 1.5, 30)), 0.95)
+        held += mean_repair is not None and mean_repair.low <= np.exp(1.125) <= mean_repair.high
+    yield "mean of 30 lognormal repairs of sigma 1.5: covered", held / logs
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--logs", type=int, default=200)
+    for line, part in rows(parser.parse_args().logs):
+        print(f"{line:<62}{100.0 * part:6.1f} %", flush=True)
