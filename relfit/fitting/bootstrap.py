@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numba
 import numpy as np
@@ -82,7 +83,9 @@ def _parametric(
     stacked = _stacked(lives, drawn, observed, n_resamples)
     conditions = {"entry": age, "stationary": lives.stationary}
     order = _order(lives, n_resamples)
-    fixed = {name: np.broadcast_to(row, shape).ravel()[order] for name, row in conditions.items() if row is not None}
+    fixed: dict[str, Any] = {
+        name: np.broadcast_to(row, shape).ravel()[order] for name, row in conditions.items() if row is not None
+    }
     return replace(stacked, **fixed)
 
 
