@@ -117,18 +117,18 @@ def one_log(job: tuple[str, int, str, bool]) -> tuple[float, dict[str, Answer | 
     return time.perf_counter() - begun, answers
 
 
-def summary(truth: float, answers: list[Answer | str]) -> dict[str, Any]:
-    """Bias, coverage and where the intervals lie that miss; `none` counts logs without an answer, `why` the reasons."""
+def summary(truth: float, answers: list[Answer | str], reliability: bool = False) -> dict[str, Any]:
+    """Bias (of a reliability: that of its cumulative hazard), coverage and where the intervals lie that miss; `none` counts logs without an answer, `why` the reasons."""
     got = np.array([a for a in answers if not isinstance(a, str)], float).reshape(-1, 3)
     good = got[np.isfinite(got).all(axis=1)]
     why = Counter(a for a in answers if isinstance(a, str))
     if not len(good):
         return {"none": len(answers), "why": why, "truth": truth}
-    near = 1e-9 * abs(truth)
+    near, middle = 1e-9 * abs(truth), float(np.median(good[:, 0]))
     below, above = good[:, 2] < truth - near, good[:, 1] > truth + near
     return {
         "truth": truth,
-        "bias": float(np.median(good[:, 0]) / truth - 1.0),
+        "bias": float(np.log(middle) / np.log(truth) if reliability else middle / truth) - 1.0,
         "covered": float(1.0 - (below | above).mean()),
         "below": float(below.mean()),
         "above": float(above.mean()),
@@ -200,7 +200,10 @@ def main() -> None:
         for name in names:
             jobs = [(name, seed, given.model, given.fixed) for seed in range(given.logs)]
             done = list(pool.map(one_log, jobs, chunksize=max(1, min(10, given.logs // 4))))
-            results[name] = {q: summary(truths[name][q], [answers[q] for _, answers in done]) for q in SHORT}
+            results[name] = {
+                q: summary(truths[name][q], [answers[q] for _, answers in done], q.startswith("reliability"))
+                for q in SHORT
+            }
             spent = 1000 * float(np.mean([seconds for seconds, _ in done]))
             print(f"{name}: {spent:.0f} ms per model", file=sys.stderr, flush=True)
             if given.out:  # after each fleet, since all of them take long
