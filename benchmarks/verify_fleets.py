@@ -118,7 +118,10 @@ def one_log(job: tuple[str, int, str, bool]) -> tuple[float, dict[str, Answer | 
 
 
 def summary(truth: float, answers: list[Answer | str], reliability: bool = False) -> dict[str, Any]:
-    """Bias (of a reliability: that of its cumulative hazard), coverage and where the intervals lie that miss; `none` counts logs without an answer, `why` the reasons."""
+    """Bias (of a reliability: that of its cumulative hazard), coverage, and where the intervals lie that miss.
+
+    `none` counts the logs without an answer, `why` their reasons.
+    """
     got = np.array([a for a in answers if not isinstance(a, str)], float).reshape(-1, 3)
     good = got[np.isfinite(got).all(axis=1)]
     why = Counter(a for a in answers if isinstance(a, str))
