@@ -64,8 +64,8 @@ def cut() -> ChangePoints:
 
 
 @pytest.fixture(scope="module")
-def bad(log: rf.FailureLog) -> OutlierNodes:
-    return outlier_nodes(log, n_resamples=19)
+def bad() -> OutlierNodes:
+    return outlier_nodes(rf.datasets.load("white"), n_resamples=19)
 
 
 @pytest.fixture(scope="module")
