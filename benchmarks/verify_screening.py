@@ -1,6 +1,6 @@
 """Screening under renewals: how often steady, equal, independent fleets are told something false.
 
-``python benchmarks/verify_screening.py --logs 200`` prints the table of docs/verification.md. Logs come from plain numpy.
+``python benchmarks/verify_screening.py --logs 200`` prints the table of docs/verification.md. Logs are plain NumPy.
 """
 
 from __future__ import annotations

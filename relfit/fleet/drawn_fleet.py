@@ -58,7 +58,7 @@ class DrawnFleet:
         own_rate = node[:, mine] @ hours / hours.sum()
         rate = np.stack([own_rate, *(model.rates[name].draw(size, streams[1])[:, code] for name in SCOPES[1:])])
         for i, name in enumerate(SCOPES):
-            if not model.rates[name].count[code] and name in ("rack", "group"):
+            if i and not model.rates[name].count[code]:
                 rate[i] = 0.0  # nothing of the kind was ever seen
         fits = [model.renewals[name] for name in SCOPES]
         error = np.array([np.sqrt(fit.covariance[code, 0, 0]) for fit in fits])

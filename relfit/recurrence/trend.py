@@ -151,12 +151,12 @@ class TrendTests(Result):
                 f"which the order of the times between failures does not show: {mixes}, unless failures come in bursts."
             )
         if ways:
-            said = [f"{TEST_NAMES[self.tests[i]]} says that it {'rises' if self.direction[0, i] > 0 else 'falls'}"
-                    for i in significant]  # fmt: skip
+            way_of = ["rises" if self.direction[0, i] > 0 else "falls" for i in range(len(self.tests))]
+            clauses = [f"{TEST_NAMES[self.tests[i]]} says that it {way_of[i]}" for i in significant]
             if counted and ways != {1, -1}:
-                said.append(f"the number of failures {'rises' if counted > 0 else 'falls'}")
+                clauses.append(f"the number of failures {'rises' if counted > 0 else 'falls'}")
             return (
-                f"The rate of failures changes over the observation, but not one way: {' and '.join(said)} (5 %, "
+                f"The rate of failures changes over the observation, but not one way: {' and '.join(clauses)} (5 %, "
                 f"adjusted for {len(judges)} tests). Look at the periods: {mixes}."
             )
         poisson = [float(self.p[0, i]) for i in made if self.tests[i] in _POISSON]

@@ -93,7 +93,8 @@ def _svg(canvas: Any, key: str, title: str) -> str:
         engine.execute(canvas)
         canvas.set_layout_engine("none")  # laid out once is enough: drawing would do it again
         canvas.dpi = 110  # of pictures within; `savefig` would draw everything twice
-        FigureCanvasSVG(canvas).print_svg(raw, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        svg: Any = FigureCanvasSVG(canvas)
+        svg.print_svg(raw, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     root = ElementTree.fromstring(raw.getvalue())
     for parent in list(root.iter()):
         for child in list(parent):

@@ -21,10 +21,11 @@ from relfit.arguments import durations, share
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
-from relfit.outages import pairs, watched_of
+from relfit.outages import watched_of
 from relfit.screening._incidents import incidents
 from relfit.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
 from relfit.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments, thinned
+from relfit.tables import pairs
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 if TYPE_CHECKING:

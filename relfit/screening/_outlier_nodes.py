@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import special, stats
 
 from relfit.arguments import share, whole
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.lifedata import LifeData
 from relfit.numeric.levels import normal_quantile
 from relfit.results import Result, json_ready
@@ -182,8 +182,8 @@ def outlier_nodes(
     keys = pd.MultiIndex.from_arrays([lives.groups.get_level_values(i).astype(str) for i in range(2)])
     kept = np.flatnonzero((lives.sizes > 0) & keys.isin(nodes.index) & (lives.total_time > 0.0))
     lives, keys = lives.take(kept.tolist()), keys[kept]
-    systems = pd.unique(tally.table["system"])
-    code = pd.Index(systems).get_indexer(keys.get_level_values(0)).astype(np.int64)
+    systems: Any = pd.unique(tally.table["system"])
+    code: IntArray = np.asarray(pd.Index(systems).get_indexer(keys.get_level_values(0)), dtype=np.int64)
     models = renewal_models(lives, code, n_groups=systems.size, level=level)
     generator = np.random.default_rng(rng)
     classes, posterior = _classes(lives, models, code, systems, level, n_resamples, generator)
@@ -197,7 +197,7 @@ def outlier_nodes(
 
 
 def _classes(
-    lives: LifeData, models: RenewalModels, code: FloatArray, systems: Any, level: float, n_resamples: int,
+    lives: LifeData, models: RenewalModels, code: IntArray, systems: Any, level: float, n_resamples: int,
     rng: np.random.Generator,
 ) -> tuple[pd.DataFrame, FloatArray]:  # fmt: skip
     """The table of systems, and the probability of each node to be an outlier."""
@@ -231,8 +231,11 @@ def _classes(
     tails = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
     of_bad = np.bincount(code, np.where(bad[code], posterior, 0.0) * lives.n_failures, systems.size)
     with np.errstate(all="ignore"):
-        ends = {
-            "fraction": [stats.beta.ppf(t, number_bad + 0.5, models.nodes - number_bad + 0.5) for t in tails],
+        ends: dict[str, list[FloatArray]] = {
+            "fraction": [
+                np.asarray(stats.beta.ppf(t, number_bad + 0.5, models.nodes - number_bad + 0.5), np.float64)
+                for t in tails
+            ],
             "ratio": _around(models.ratio, scatter / of_bad + scatter / (models.failures - of_bad), level),
             "rate": _around(rate, scatter / (models.failures - of_bad), level),
         }
@@ -266,7 +269,7 @@ def _equal_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> flo
     time, failures = lives.total_time, lives.n_failures.astype(np.float64)
     mean = float(gaps @ mass)
     # enough times between failures to go on for longer than any node was watched, and to begin at a random moment
-    deviation = float(np.sqrt(max((gaps - mean) ** 2 @ mass, 0.0))) / mean
+    deviation = float(np.sqrt(max(float((gaps - mean) ** 2 @ mass), 0.0))) / mean
     reach = float(time.max()) / mean + 5.0 * (1.0 + deviation**2)
     columns = int(reach + 5.0 * deviation * np.sqrt(reach)) + 2
     times = int(np.clip(_MOST_DRAWN // (columns * time.size), 19, n_resamples))

@@ -1,4 +1,4 @@
-"""Which nodes are new, by what a source says: a window that is declared says nothing of it, an installation date does."""
+"""Which nodes are new, by what a source says: a declared window says nothing of it, an installation date does."""
 
 from __future__ import annotations
 

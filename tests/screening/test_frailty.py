@@ -111,7 +111,9 @@ def test_few_failures_take_a_constant_rate_and_none_says_so():
     lives = LifeData.from_groups([[100.0, 200.0], [300.0], [50.0]], [[True, False], [False], [False]])
     found = renewal_models(lives, [0, 0, 1])
     assert found.status.tolist() == ["few", "none"]
-    assert found.shape[0, 1] == 1.0 and np.isnan(found.shape[0, 0])
+    assert found.shape[0, 1] == 1.0
+    assert np.isnan(found.shape[0, 0])
     assert found.scale[0, 1] == pytest.approx(600.0)
-    assert found.rates()[0] == pytest.approx(1.0 / 600.0) and found.rates()[2] == 0.0
+    assert found.rates()[0] == pytest.approx(1.0 / 600.0)
+    assert found.rates()[2] == 0.0
     assert found.ageing.tolist() == [0, 0]
