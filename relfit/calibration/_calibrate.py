@@ -251,8 +251,10 @@ class _Work:
 
     def families(self, families: Sequence[str], undated: bool) -> None:
         """Distributions of times to failure, of nodes by themselves, and to repair."""
-        ttf = self.ttf = self.part.ttf("node") if self.model is None else self.model.by_scope["node"].lives
-        unequal = None if self.model is None else family_of_unequal_nodes(self.model, families)
+        # lives that the source gives whole say more than what its events do
+        model = self.model if self.part.lifetimes is None else None
+        ttf = self.ttf = self.part.ttf("node") if model is None else model.by_scope["node"].lives
+        unequal = None if model is None else family_of_unequal_nodes(model, families)
         self.failure, why = (unequal, "") if unequal is not None else fitted_family(ttf, families, self.level)
         if self.failure is None:
             self.absent["failure"] = why

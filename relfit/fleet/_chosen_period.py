@@ -64,7 +64,7 @@ def chosen_period(
         return ChosenPeriod(log, "all", problem=why)
     try:
         points = change_points(log, rng=rng)
+        stable = points.stable_period
+        return ChosenPeriod(log.between(stable.start, stable.end), stable.name, finding=points.headline)
     except RelfitError as error:
         return ChosenPeriod(log, "all", problem=str(error))
-    stable = points.stable_period
-    return ChosenPeriod(log.between(stable.start, stable.end), stable.name, finding=points.headline)
