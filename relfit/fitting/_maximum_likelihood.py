@@ -22,6 +22,7 @@ from relfit.numeric.newton import Maximum, maximise, whitening
 
 __all__ = ["Known", "existence", "log_moments", "maximum_likelihood"]
 
+_ENOUGH = 10  # lives from which fewer failures than parameters give an estimate
 _GROUPS_AT_ONCE = 1 << 15
 _DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
 _LEAST_FALL = 0.2  # of what a parabola falls there
@@ -114,7 +115,7 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
             late = np.where(lives.stationary, np.inf, late)
         latest = _by_group(np.maximum, np.where(counted, early, -np.inf), starts, sizes, -np.inf)
         first = _by_group(np.minimum, np.where(counted, late, np.inf), starts, sizes, np.inf)
-        codes[failures < count] = status.FEW
+        codes[(failures < count) & (lives.n_lives < _ENOUGH)] = status.FEW
         alike = (latest <= first) & (first < np.inf)
         codes[alike] = status.NO_VARIANCE
         codes[alike & (failures == 1)] = status.TOO_FEW

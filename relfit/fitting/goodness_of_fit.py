@@ -33,7 +33,7 @@ SOURCES = {
 _AUTO_REPLICATES = (199, 1800)
 _GO_ON = 0.1  # p-value after the first replicates up to which more are drawn
 # most durations of all replicates: core families with compiled kernels, core families without, further families
-_AUTO_SIZE = (10_000_000, 200_000, 20_000)
+_AUTO_SIZE = (10_000_000, 1_000_000, 20_000)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

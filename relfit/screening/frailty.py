@@ -70,7 +70,7 @@ def renewal_models(
     >>> rate = rng.gamma(2.0, 0.5, size=(200, 1)) / 1000.0
     >>> found = renewal_models(LifeData.from_array(rng.standard_exponential((200, 10)) / rate))
     >>> found.description.tolist(), found.ageing.tolist(), found.shape.round(2).tolist()
-    (['spread'], [0], [[0.97, 1.0, 1.03]])
+    (['spread'], [0], [[0.99, 1.02, 1.06]])
     """
     share("level", level, zero=False, one=False)
     code = np.zeros(lives.n_groups, np.int64) if groups is None else np.asarray(groups, dtype=np.int64)

@@ -263,8 +263,9 @@ def by_node(log: FailureLog) -> NodeTally:
     Examples
     --------
     >>> import relfit as rf
-    >>> by_node(rf.datasets.load("white")).table.loc[0, ["node", "events"]].tolist()
-    ['n391', 125]
+    >>> busiest = by_node(rf.datasets.load("white")).table.iloc[0]
+    >>> busiest["node"], int(busiest["events"])
+    ('n391', 125)
     """
     nodes = _nodes(log.population)
     if log.lifetimes is None:

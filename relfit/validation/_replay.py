@@ -87,9 +87,9 @@ def replay(
     Examples
     --------
     >>> import relfit as rf
-    >>> tested = replay(rf.datasets.load("white"), sizes=[1], lengths=["24h"], jobs=200, placements="packed")
-    >>> tested.fails
-    True
+    >>> steady = rf.datasets.load("white").between("2003-04-01", "2004-10-01")
+    >>> replay(steady, sizes=[1], lengths=["24h"], jobs=200, placements="packed").fails
+    False
     """
     sizes_of_jobs = np.unique(whole("sizes", sizes))
     lengths_of_jobs = np.unique(durations("lengths", lengths, zero=False))
