@@ -82,7 +82,6 @@ def test_the_command(fits, tmp_path, capsys):
         ("--horizon -3h", "no duration"),
         ("--tolerate 6", "cannot lose 6"),
         ("--nodes ,", "names no node"),
-        ("--own-fits", "--own-fits does not go with a file of fits"),
         ("--missing pool", "--missing pool does not go with a file of fits"),
         ("--missing never", "is not known"),
     ],

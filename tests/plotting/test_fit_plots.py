@@ -16,8 +16,9 @@ from relfit.results import Result
 
 TABLES = {
     "Assumptions", "Availability", "CheapestSparing", "CompetingFit", "Dependence", "Draws", "EventHistories",
-    "FamilyFit", "Goodness", "Grouped", "LifeData", "Period", "Plan", "PlottingPositions", "PooledFit", "ProcessFit",
-    "Regression", "Sequences", "SparesNeeded", "Throughputs", "TurnbullEstimate", "TwoLevels",
+    "FamilyFit", "FleetModel", "Goodness", "Grouped", "LifeData", "Period", "Plan", "PlottingPositions", "PooledFit",
+    "ProcessFit",
+    "Regression", "RenewalModels", "Sequences", "SparesNeeded", "Throughputs", "TurnbullEstimate", "TwoLevels",
 }  # fmt: skip
 """Results without a figure: a table says it all, or their parts are drawn."""
 

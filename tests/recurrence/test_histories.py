@@ -33,6 +33,7 @@ def test_an_outage_under_way_and_an_event_that_opens_an_unknown_history_do_not_c
         [{"node": "a", "start": 0.0, "end": 5.0, "start_cut": True}, {"node": "b", "start": 0.0},
          {"node": "c", "start": 0.0}],
         [{"node": "a"}, {"node": "b", "entered_known": False}, {"node": "c"}],
+        start_known=False,
     )  # fmt: skip
     found = histories_of_log(log)
     assert found.sizes.tolist() == [0, 0, 1]

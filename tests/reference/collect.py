@@ -253,7 +253,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.record:
             patterns = [key for key in options.topics if key.split(".")[0] == name]
             chosen = {k: v for k, v in values.items() if any(fnmatchcase(f"{name}.{k}", p) for p in patterns)}
-            results.setdefault(name, {}).update(chosen)
+            kept = results.get(name, {})
+            kept = {k: v for k, v in kept.items() if not any(fnmatchcase(f"{name}.{k}", p) for p in patterns)}
+            results[name] = {**kept, **chosen}
         lines += differences(name, results.get(name, {}), values)
     if options.record:
         write(results, options.file)

@@ -226,19 +226,20 @@ def system() -> Values:
 @topic(slow=True)
 def system_from_log() -> Values:
     """Systems made from logs and fits: each node's own best fit, another moment, another log, some nodes."""
-    own = rf.system_from_log(log("white_steady"), pooled=False)
-    lanl = rf.system_from_log(log("lanl_20"), at="2004-10-01", families="weibull")
+    core = ["exponential", "weibull", "gamma", "lognormal"]
+    own = rf.system_from_log(log("white_steady"), period="all", families=core)
+    lanl = rf.system_from_log(log("lanl_20"), at="2004-10-01", period="all")
     four = ["n000", "n001", "n002", "n003"]
     values: Values = {
         "lanl_20.ages": spread(lanl.ages),
         "white_at_2003.all_ages": spread(ages_of_log(log("white"), "2003-07-01").select_dtypes("float").iloc[:, 0]),
         **under("white_at_2003", _system(rf.system_from_log(
-            log("white"), at="2003-07-01", families="weibull", nodes=four))),
+            log("white"), at="2003-07-01", period="all", nodes=four))),
     }  # fmt: skip
     for k in (1, 16, 64, 512):
-        values |= under(f"white_own_fits.k{k}", _system(own.take(range(k))))
+        values |= under(f"white_own_fits.k{k}", _system(own.take(range(min(k, own.n_nodes)))))
         if k != 16:
-            values |= under(f"lanl_20.k{k}", _system(lanl.take(range(k))))
+            values |= under(f"lanl_20.k{k}", _system(lanl.take(range(min(k, lanl.n_nodes)))))
     fits = rf.fit(log("lanl_20").ttf())
     for family in ("best", "lognormal"):
         of_fits = rf.system_from_fits(fits, family=family, missing="pool", ages=100.0)

@@ -71,7 +71,7 @@ def test_the_summary_takes_up_the_warnings(log: rf.FailureLog, page: Page) -> No
     assert change_points(log).headline in warnings
     assert dependence(log).headline in warnings
     bad = outlier_nodes(log)
-    assert f"{len(bad.outliers)} of {len(bad.nodes)} nodes fail more often than chance explains" in warnings
+    assert bad.headline.split(". ")[0].rstrip(".") in warnings
 
 
 def test_tables_hold_what_was_found(log: rf.FailureLog, page: Page) -> None:
