@@ -75,7 +75,8 @@ def asked(model: Any) -> dict[str, Callable[[], Answer]]:
 
             if not plans:
                 cost = rf.jobs.Checkpoint(save="5min")
-                plans.append(rf.planning.plan_checkpoints(model.parameters(), cost, "10min", level=LEVEL))
+                known = rf.calibrate(model.period.log, period="all", parts=("mtbf", "mttr"))
+                plans.append(rf.planning.plan_checkpoints(known, cost, "10min", level=LEVEL))
             return (float(getattr(plans[0], value)), *(float(end) for end in getattr(plans[0], limits)))  # type: ignore[return-value]
 
         return ask
