@@ -27,7 +27,7 @@ lint: $(VENV)/.installed-all ## Check style, format and types
 	$(BIN)/mypy
 
 docs: $(VENV)/.installed-all ## Run the examples in README.md and docs/
-	$(BIN)/python -m pytest --doctest-glob='*.md' README.md docs
+	$(BIN)/python -m pytest -n auto --dist worksteal --doctest-glob='*.md' README.md docs
 
 notebooks: $(VENV)/.installed-all ## Execute the notebooks again and keep what they show
 	$(BIN)/python notebooks/execute.py
