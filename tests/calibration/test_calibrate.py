@@ -92,6 +92,7 @@ def test_events_without_nodes_have_no_node_rate() -> None:
     assert found.mtbf.any.value == 50.0
 
 
+@pytest.mark.verify
 def test_whole_lives_give_a_node_rate_and_a_family_only() -> None:
     rng = np.random.default_rng(2)
     lives = [{"node": f"n{i}", "duration": float(h), "observed": bool(h < 900.0)}
@@ -221,6 +222,7 @@ def test_hall_is_student_without_skewness() -> None:
     assert _hall(values, 0.9) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.verify
 def test_intervals_contain_the_truth_of_simulated_logs() -> None:
     truth = Parameters(mtbf={"node": 4000, "rack": 3000}, mttr=12)
     hits = dict.fromkeys(("mtbf.node", "mtbf.rack", "mttr.mean"), 0)
@@ -261,6 +263,7 @@ def test_bad_nodes_of_simulated_logs() -> None:
     assert bad.good_mtbf.value == pytest.approx(1000.0 * 1.7, rel=0.1)
 
 
+@pytest.mark.verify
 def test_windows_are_borne_out_by_gaps_above_zero() -> None:
     """Racks fail at one instant; nodes that have nothing to do with each other must not be joined for it."""
     truth = Parameters(mtbf={"node": 5000, "rack": 8000}, mttr=12)
@@ -321,6 +324,7 @@ def test_grid5000(shared: Path) -> None:
     assert found.mttr.mean is not None
 
 
+@pytest.mark.verify
 def test_the_mean_of_skewed_repairs_is_covered_though_the_family_is_not_known() -> None:
     rng = np.random.default_rng(6)
     held = 0

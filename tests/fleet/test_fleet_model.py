@@ -127,7 +127,7 @@ def steady(rng, nodes: int, mtbf: float, racks: int, rack_mtbf: float, system_mt
 def test_racks_and_systems_hit_the_jobs_that_stand_on_them():
     """Two hundred nodes of 1 500 h, ten racks of 1 000 h, a system of 500 h."""
     cover = {"packed": 0, "spread": 0, "node": 0, "rack": 0}
-    for seed in range(12):
+    for seed in range(6):
         rows, names, place = steady(np.random.default_rng(seed), 200, 1500.0, 10, 1000.0, 500.0, 4380.0)
         model = rf.fleet_model(read(rows, names, 4380.0, place), "all", window="0h")
         truth = {"packed": 20 / 1500 + 1 / 1000 + 1 / 500, "spread": 20 / 1500 + 10 / 1000 + 1 / 500}
@@ -140,7 +140,7 @@ def test_racks_and_systems_hit_the_jobs_that_stand_on_them():
         for scope, mtbf in (("node", 1500.0), ("rack", 1000.0)):
             limits = model.interval("mtbf", scope=scope, level=0.9)
             cover[scope] += bool(limits.low <= mtbf <= limits.high)
-    assert min(cover.values()) >= 8, cover
+    assert min(cover.values()) >= 4, cover
 
 
 def test_what_cannot_be_answered_says_so(sample):

@@ -84,6 +84,7 @@ def test_poor_logs_give_sentences_and_no_error(log):
     assert found._repr_html_()
 
 
+@pytest.mark.verify
 def test_lanl_system_18_in_time(shared):
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=18)
     start = time.perf_counter()

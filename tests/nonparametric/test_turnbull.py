@@ -25,6 +25,7 @@ def _inside(left, right, low, high, exact, left_closed):
     return begins & (right[None, :] <= high[:, None])
 
 
+@pytest.mark.verify
 def test_conditions_for_a_maximum_hold():
     rng = np.random.default_rng(5)
     for exact in (0.0, 0.4):

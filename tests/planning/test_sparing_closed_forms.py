@@ -124,6 +124,7 @@ def down_of_racks(racks: int, blocks: int, mtbf_own: float, mtbf_rack: float, mt
     return seen / seen.sum()
 
 
+@pytest.mark.verify
 def test_blocks_of_a_rack_go_down_together() -> None:
     racks, blocks, own, rack, mttr = 10, 20, 1500.0, 1000.0, 5.0
     seen = down_of_racks(racks, blocks, own, rack, mttr, 60_000.0)

@@ -66,7 +66,14 @@ load_topics()
 EXPECTED = expected_values()
 
 
-LONG = ("fits_titan", "system_from_log")  # what they compute is computed by other topics too, of smaller logs
+LONG = (
+    "fits_titan",
+    "system_from_log",
+    "system_spares",
+    "fits_system",
+    "pooling",
+    "stable_periods_default",
+)  # what they compute is computed by other topics too, of smaller logs
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:

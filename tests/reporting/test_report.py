@@ -253,7 +253,11 @@ def test_failed_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "system"),
-    [("lanl-failures-1996-2005.csv.xz", "20"), ("grid5000-fta", None), ("titan-gpu-lifetimes.csv.xz", None)],
+    [
+        ("lanl-failures-1996-2005.csv.xz", "20"),
+        ("grid5000-fta", None),
+        pytest.param("titan-gpu-lifetimes.csv.xz", None, marks=pytest.mark.verify),
+    ],
 )
 def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system: str | None) -> None:
     log = rf.read(shared / "data" / name)

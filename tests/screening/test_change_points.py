@@ -143,6 +143,7 @@ def test_a_rate_that_wanders_from_month_to_month_is_no_string_of_periods() -> No
     assert np.mean(covered) > 0.8
 
 
+@pytest.mark.verify
 def test_changes_that_are_too_small_to_matter_are_joined() -> None:
     rng = np.random.default_rng(13)
     log = simulated(rng, np.repeat([50.0, 55.0, 110.0], 300))

@@ -27,37 +27,37 @@ def steady(rng, nodes: int, shape: float, mean: float, window: float, frailty) -
     return LifeData.from_groups(durations, observed, stationary=stationary)
 
 
-@pytest.mark.parametrize("shape", [0.5, 0.7, 1.0, 2.0])
+@pytest.mark.parametrize("shape", [0.5, 2.0])
 def test_identical_nodes_are_equal_and_their_shape_is_found(shape):
     words, low, high = [], 0, 0
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         found = renewal_models(steady(rng, 150, shape, 3000.0, 8766.0, np.ones(150)))
         words.append(found.description[0])
         low, high = low + (found.shape[0, 0] > shape), high + (found.shape[0, 2] < shape)
-    assert words.count("equal") >= 11
-    assert low + high <= 3
+    assert words.count("equal") >= 5
+    assert low + high <= 2
 
 
 def test_unequal_exponential_nodes_do_not_age_and_equal_ones_of_falling_hazard_do():
     unequal = ageing = 0
-    for seed in range(10):
+    for seed in range(6):
         rng = np.random.default_rng(100 + seed)
         found = renewal_models(steady(rng, 200, 1.0, 3000.0, 8766.0, rng.gamma(2.0, 0.5, 200)))
         unequal += found.ageing[0] != 0
         found = renewal_models(steady(rng, 200, 0.7, 3000.0, 8766.0, np.ones(200)))
         ageing += found.ageing[0] == -1
-    assert unequal <= 2
-    assert ageing == 10
+    assert unequal <= 1
+    assert ageing == 6
 
 
 def test_five_percent_of_bad_nodes_are_two_classes():
     found = []
-    for seed in range(10):
+    for seed in range(5):
         rng = np.random.default_rng(200 + seed)
         frailty = np.where(np.arange(400) < 20, 5.0, 1.0)
         found.append(renewal_models(steady(rng, 400, 1.0, 3000.0, 8766.0, frailty)))
-    assert sum(one.description[0] == "two_classes" for one in found) >= 9
+    assert sum(one.description[0] == "two_classes" for one in found) >= 4
     assert np.median([one.ratio[0] for one in found]) == pytest.approx(5.0, rel=0.15)
     posterior = found[0].rates()
     assert np.sort(np.argsort(posterior)[-20:])[:15].max() < 20
