@@ -141,8 +141,6 @@ def standing_of(log: Tables, scope: Scope, watched: Outages, nodes: pd.Index) ->
     present = watched.left >= log.window.end.as_unit("ns").value
     up = present.copy()
     going = watched.end_cut | (watched.end > log.window.end.as_unit("ns").value)
-    if watched.end_known.any():  # a last outage without an end still goes on, in a log that knows ends
-        going |= ~watched.end_known & np.append(watched.code[1:] != watched.code[:-1], True)[: going.size]
     up[watched.code[going]] = False
     return Standing(scope.age[at], scope.since_start[at], present[at], up[at])
 

@@ -39,8 +39,11 @@ def key_figures(m: ReportData) -> list[KeyFigure]:
     cards.append(_mean_card("MTTF of a node" if m.per == "node" else f"MTTF by {m.per}", m.overall_mean, level))
     if not m.whole_lives:
         cards.append(_mean_card("MTTR", m.overall_repair_mean, level))
-        if np.isfinite(m.availability):
-            cards.append(KeyFigure("Availability of a node", percent(m.availability), "hours up, of hours observed"))
+        up = m.analyses.availability.result
+        if up is not None and m.per == "node":
+            share = 1.0 - float(up.down_hours.sum() / up.node_hours.sum())
+            text = "hours up, of hours observed; outages of whole systems count for every node"
+            cards.append(KeyFigure("Availability of a node", percent(share), text))
     if m.whole_lives and m.log.lifetimes is not None and len(m.log.lifetimes):
         failed = m.failures / len(m.log.lifetimes)
         cards.append(
@@ -164,7 +167,8 @@ def _cautions(m: ReportData) -> list[str]:
     nameless = int(log.events["node"].isna().sum())
     if nameless:
         cautions.append(
-            f"{count(nameless, 'record names', 'records name')} no node: they count for the system, not for any node."
+            f"{count(nameless, 'record names', 'records name')} no node: they count for the system and in "
+            "availability, and are in no node's fit."
         )
     unknown = int(log.events["end"].isna().sum())
     if unknown and not m.whole_lives:

@@ -114,14 +114,6 @@ class ReportData:
         order = np.argsort(-failures, kind="stable")[:LARGEST_SYSTEMS]
         return tuple(self.system_lives.groups[i] for i in order if failures[i] > 0)
 
-    @cached_property
-    def availability(self) -> float:
-        """Share of the nodes' hours in which they were not down; NaN where repairs are unknown."""
-        if self.whole_lives or not self.repairs.durations.size:
-            return float("nan")
-        hours = float(self.nodes.table["hours"].sum())
-        return 1.0 - float(self.repairs.total_time.sum()) / hours if hours > 0 and self.per == "node" else float("nan")
-
 
 def collect(
     log: FailureLog, families: Sequence[str] | None, per: str, level: float, nodes: Sequence[Any] | None, censor: bool

@@ -6,7 +6,7 @@ the first k nodes (`first_k`), random times from `sampling`, limits from draws o
 
 from relfit.system._common_cause import CommonCause, Racks
 from relfit.system._model import System, SystemsBySize
-from relfit.system.builders import ages_of_log, system_from_fits
+from relfit.system.builders import system_from_fits
 from relfit.system.checked_nodes import Component
 from relfit.system.sampling import Sequences
 
@@ -17,6 +17,5 @@ __all__ = [
     "Sequences",
     "System",
     "SystemsBySize",
-    "ages_of_log",
     "system_from_fits",
 ]

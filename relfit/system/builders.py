@@ -10,15 +10,12 @@ import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
-from relfit.failurelog import FailureLog
 from relfit.families import FAMILIES, family_named
 from relfit.fitting import FamilyFit, Fits, PooledFit, pool
-from relfit.outages import outages_of
 from relfit.system._model import System
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, duration_array
-from relfit.units import NANOSECONDS_PER_HOUR, instant
 
-__all__ = ["ages_of_log", "positions_of", "system_from_fits"]
+__all__ = ["positions_of", "system_from_fits"]
 
 
 MISSING = ("error", "drop", "pool")
@@ -222,68 +219,3 @@ def _pooled(fits: Fits | FamilyFit | PooledFit, family: str) -> PooledFit:
     if isinstance(fits, Fits):
         return fits.pool("weibull" if family == "best" else family)
     return pool(fits.family, fits.lives, fits.level)
-
-
-# ------------------------------------------------------------------------- ages
-
-
-def ages_of_log(log: FailureLog, at: Any = None) -> pd.DataFrame:
-    """Age of every node at an instant: the time since its last failure, or since it was first watched.
-
-    Parameters
-    ----------
-    log : FailureLog
-    at : str, datetime or pandas.Timestamp, optional
-        End of the window when left out.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by system and node: ``age`` in hours, 0 for a node in repair, which starts anew; ``failed`` (whether it
-        failed before; an age without a failure is a lower limit unless the node was watched from its first day);
-        ``down`` (whether an outage was going on; `outages_of` says when one without an end is); ``present``
-        (watched at that instant).
-
-    Raises
-    ------
-    ArgumentError
-        For an instant outside the window, or a log of whole lifetimes, which has no calendar.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> ages_of_log(rf.datasets.load("white"))["age"].iloc[:3].round(1).tolist()
-    [4866.5, 2241.0, 76.0]
-    """
-    if log.lifetimes is not None:
-        raise ArgumentError(
-            "this log holds whole lifetimes, so the age of a node at an instant is not known",
-            remedy="fit it and give the ages: rf.system_from_fits(rf.fit(log.ttf()), ages=...)",
-        )
-    moment = log.window.end if at is None else instant(at, log.source.timezone)
-    if not log.window.start < moment <= log.window.end:
-        raise ArgumentError(
-            f"{moment:%Y-%m-%d %H:%M} UTC was not observed",
-            remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}",
-        )
-    now = moment.as_unit("ns").value
-    outages = outages_of(log)
-    size = outages.n_groups
-    before = outages.start <= now
-    last = np.full(size, np.iinfo(np.int64).min)
-    np.maximum.at(last, outages.code[before], outages.start[before])
-    failed = np.bincount(outages.code[before], minlength=size) > 0
-    down = np.zeros(size, dtype=np.bool_)
-    going = before & (outages.end > now)
-    going |= before & outages.end_cut & (outages.end >= now)
-    down[outages.code[going]] = True
-    begun = np.where(failed, last, outages.entered)
-    return pd.DataFrame(
-        {
-            "age": np.where(down, 0, np.maximum(now - begun, 0)) / NANOSECONDS_PER_HOUR,
-            "failed": failed,
-            "down": down,
-            "present": (outages.entered <= now) & (outages.left >= now),
-        },
-        index=outages.groups,
-    )

@@ -21,7 +21,6 @@ from relfit.recurrence import (
     trend_tests,
 )
 from relfit.recurrence import availability as availability_of
-from relfit.system import ages_of_log
 from relfit.validation import chi_square
 from tests.reference.collect import (
     SEED,
@@ -232,7 +231,6 @@ def system_from_log() -> Values:
     four = ["n000", "n001", "n002", "n003"]
     values: Values = {
         "lanl_20.ages": spread(lanl.ages),
-        "white_at_2003.all_ages": spread(ages_of_log(log("white"), "2003-07-01").select_dtypes("float").iloc[:, 0]),
         **under("white_at_2003", _system(rf.system_from_log(
             log("white"), at="2003-07-01", period="all", nodes=four))),
     }  # fmt: skip

@@ -13,6 +13,7 @@ import relfit as rf
 from relfit.independence import dependence
 from relfit.recurrence import availability, availability_over_time
 from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
+from relfit.text import percent
 from tests.reporting.logs import FAST, log_of
 from tests.reporting.test_report import Page, page_of
 
@@ -72,6 +73,13 @@ def test_the_summary_takes_up_the_warnings(log: rf.FailureLog, page: Page) -> No
     assert dependence(log).headline in warnings
     bad = outlier_nodes(log)
     assert bad.headline.split(". ")[0].rstrip(".") in warnings
+
+
+def test_the_first_screen_has_the_availability_of_its_section(log: rf.FailureLog, page: Page) -> None:
+    up = availability(log)
+    share = 1.0 - up.down_hours.sum() / up.node_hours.sum()
+    assert 0.90 < share < 0.92  # outages of the whole system count for every node
+    assert f"Availability of a node {percent(share)}" in " ".join(page.text.split())
 
 
 def test_tables_hold_what_was_found(log: rf.FailureLog, page: Page) -> None:
