@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         simulation,
         system,
         validation,
+        workloads,
     )
     from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
     from relfit.system import System, system_from_fits
     from relfit.validation import replay
+    from relfit.workloads import Workload
 
 __version__ = "0.2.0"
 
@@ -61,6 +63,7 @@ _HOME = {
     "Source": "relfit.failurelog",
     "System": "relfit.system",
     "Window": "relfit.failurelog",
+    "Workload": "relfit.workloads",
     "calibrate": "relfit.calibration",
     "change_points": "relfit.screening",
     "dependence": "relfit.independence",
@@ -98,6 +101,7 @@ _ROOMS = (
     "simulation",
     "system",
     "validation",
+    "workloads",
 )
 
 __all__ = [
@@ -116,6 +120,7 @@ __all__ = [
     "Source",
     "System",
     "Window",
+    "Workload",
     "calibrate",
     "calibration",
     "change_points",
@@ -150,6 +155,7 @@ __all__ = [
     "system_from_fits",
     "system_from_log",
     "validation",
+    "workloads",
     "write",
 ]
 

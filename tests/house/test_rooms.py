@@ -29,6 +29,7 @@ ORDER = (
     "failurelog",
     "io",
     "datasets",
+    "workloads",
     "families",
     "nonparametric",
     "goodness",
