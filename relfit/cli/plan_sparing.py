@@ -112,9 +112,7 @@ class Devices:
 
     params: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[PARAMS]", help="Parameters (.toml or .json), which may hold the tables [cluster] and [prices]."
-        ),
+        typer.Argument(metavar="[PARAMS]", help="Parameters (.toml or .json), which may hold a table [cluster]."),
     ] = None
     mtbf: Annotated[str | None, opt.option("TIME", "Mean time between failures of a tray, as 20000h.")] = None
     mtbf_rack: Annotated[str | None, opt.option("TIME", "Of a rack as a whole; never when left out.")] = None
@@ -184,16 +182,12 @@ def sparing(
     blocking: Annotated[
         float | None, opt.option("P", "Also the spare blocks that block the job at most so often.")
     ] = None,
-    required: Annotated[
-        float | None, opt.option("N", "Also the cheapest plan for so many useful GPUs, by [prices].")
-    ] = None,
     simulate: Annotated[float | None, opt.option("YEARS", "Also simulate the plan, trays repaired in turn.")] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
 ) -> None:
     """Which spares to keep, and the goodput to expect.
 
-    --out writes one row per strategy; into a folder, the sensitivity to MTBF and MTTR and the decision map with its
-    boundaries too.
+    --out writes one row per strategy; into a folder, the decision map with its boundaries too.
     """
     output.check_output(to)
     level = opt.probability("--level", draws.level)
@@ -202,7 +196,7 @@ def sparing(
     with Steps("reading", "planning", "simulating") as steps:
         from relfit.planning.sparing.plan_file import PlanFile, read_plan_file
 
-        file = PlanFile(None, None, None) if devices.params is None else read_plan_file(devices.params)
+        file = PlanFile(None, None) if devices.params is None else read_plan_file(devices.params)
         table = cluster_options.table(file)
         estimate, drawn, notes = devices.failures(file, draws)
         cluster, recovery, performance = table.cluster(), table.recovery(), table.performance()
@@ -233,7 +227,6 @@ def sparing(
             )  # fmt: skip
             shown.document["blocking"] = needed
             shown.findings.append(f"For blocks of {evaluation.labels[best]} GPUs: {needed.headline}")
-        _prices(plan, file, required, shown)
         if to.plot is not None or (to.out is not None and to.out.is_dir()):
             _around(plan, shown)
         steps.next()
@@ -242,27 +235,8 @@ def sparing(
     _show(plan, shown, notes, to)
 
 
-def _prices(plan: Any, file: PlanFile, required: float | None, shown: Shown) -> None:
-    """Costs of every strategy, and the cheapest that does enough."""
-    if file.prices is None:
-        if required is not None:
-            raise ArgumentError("--required needs prices", remedy="write a table [prices] in the parameter file")
-        return
-    evaluation, prices = plan, file.prices
-    costs = rf.planning.sparing_costs(evaluation, prices)
-    costs = costs.sort_values("cost_per_useful_hour", kind="stable").reset_index(drop=True)
-    shown.document["costs"] = costs
-    shown.lines += ["", "Costs per hour, cheapest useful hour first", *output.table(costs.head(_ROWS))]
-    if required is not None:
-        cheapest = rf.planning.cheapest_sparing(
-            evaluation.cluster, evaluation.failures, required, prices, evaluation.recovery, evaluation.performance,
-            strategies=evaluation.strategies,
-        )  # fmt: skip
-        shown.add("cheapest", cheapest)
-
-
 def _around(plan: Any, shown: Shown) -> None:
-    """Sensitivity to MTBF and MTTR, and the map of strategies."""
+    """The map of strategies around the means planned for."""
     import numpy as np
 
     evaluation = plan
@@ -272,20 +246,13 @@ def _around(plan: Any, shown: Shown) -> None:
     order = np.argsort(-evaluation.goodput, kind="stable")[:_MAP_STRATEGIES]
     some = evaluation.strategies.take(np.sort(order))
     tray, rack, repair = (float(getattr(failures, name)) for name in ("mtbf_tray", "mtbf_rack", "mttr"))
-    around = rf.planning.sparing_sensitivity(
-        evaluation.cluster, some, failures, evaluation.recovery, evaluation.performance
-    )
     where = rf.planning.sparing_map(
         evaluation.cluster, some, tray * np.geomspace(0.05, 20.0, 60), repair * np.geomspace(0.05, 10.0, 60),
         evaluation.recovery, evaluation.performance, rack_ratio=None if np.isinf(rack) else rack / tray,
     )  # fmt: skip
-    shown.tables |= {"sensitivity": around.to_frame(), "map": where.to_frame(), "boundaries": where.boundaries}
-    shown.findings += [around.headline, where.headline]
-    shown.pictures += [
-        ("sensitivity", partial(rf.plot, around)),
-        ("sensitivity-mttr", partial(rf.plot, around, by="mttr")),
-        ("map", partial(rf.plot, where)),
-    ]
+    shown.tables |= {"map": where.to_frame(), "boundaries": where.boundaries}
+    shown.findings.append(where.headline)
+    shown.pictures.append(("map", partial(rf.plot, where)))
 
 
 def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: Draws, shown: Shown) -> None:

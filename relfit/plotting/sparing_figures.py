@@ -1,4 +1,4 @@
-"""Figures of the sparing planner: where GPU hours go, decision maps, sensitivity, uncertainty, simulation."""
+"""Figures of the sparing planner: where GPU hours go, decision maps, uncertainty, simulation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relfit.planning.sparing.evaluation import SparingEvaluation
-from relfit.planning.sparing.maps import SparingMap, SparingSensitivity
+from relfit.planning.sparing.maps import SparingMap
 from relfit.planning.sparing.sparing_plan import SparingPlan
 from relfit.plotting import style
 from relfit.plotting._registry import plot
@@ -17,7 +17,7 @@ from relfit.text import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["decision_map", "gpu_hours", "sensitivity", "simulated_hours", "uncertain_spares"]
+__all__ = ["decision_map", "gpu_hours", "simulated_hours", "uncertain_spares"]
 
 _COLOURS = {
     "useful": style.BLUE,
@@ -33,7 +33,6 @@ _COLOURS = {
 }
 _ROWS = 10
 _SEEN = 0.0005  # share from which a part is in the legend
-_MARKERS = "osD^vP"
 
 
 @plot.register(SparingEvaluation)
@@ -130,36 +129,6 @@ def _tints(count: int) -> list[str]:
         red, green, blue = (base + light * (1.0 - base)).tolist()
         colours.append(to_hex((red, green, blue)))
     return colours
-
-
-@plot.register(SparingSensitivity)
-def sensitivity(result: SparingSensitivity, ax: Axes | None = None, *, by: str = "mtbf") -> Axes:
-    """Goodput of every strategy as MTBF or MTTR is multiplied.
-
-    Parameters
-    ----------
-    by : {"mtbf", "mttr"}
-    """
-    ax = style.axes(ax, (6.8, 4.2))
-    goodput = result.goodput[by]
-    order = np.argsort(-goodput.max(axis=1), kind="stable")[: len(style.PALETTE)]
-    for k, i in enumerate(order):
-        ax.plot(
-            result.factors, goodput[i], marker=_MARKERS[k % len(_MARKERS)], markersize=4, color=style.PALETTE[k],
-            label=result.labels[i],
-        )  # fmt: skip
-    if result.factors.size > 1 and result.factors.min() > 0.0:
-        style.decades(ax.xaxis, float(result.factors.min()), float(result.factors.max()))
-    return style.finish(
-        ax,
-        style.headline(result),
-        f"factor on the {by.upper()}",
-        "goodput [GPUs]",
-        legend=True,
-        title="GPUs/working GPUs per block",
-        loc="center left",
-        bbox_to_anchor=(1.01, 0.5),
-    )
 
 
 @plot.register(SparingPlan)

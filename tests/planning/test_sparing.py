@@ -1,4 +1,4 @@
-"""The planner: Table 1, shares that add up, optimisers against exhaustive search, maps, uncertainty, prices."""
+"""The planner: Table 1, shares that add up, optimisers against exhaustive search, maps, uncertainty."""
 
 from __future__ import annotations
 
@@ -19,19 +19,15 @@ from relfit.planning.sparing import (
     DeviceFailures,
     Performance,
     PowerHeadroom,
-    Prices,
     Recovery,
     Strategies,
     TensorParallel,
-    cheapest_sparing,
     check_assumptions,
     device_failures,
     evaluate_sparing,
     optimise_sparing,
     plan_sparing,
-    sparing_costs,
     sparing_map,
-    sparing_sensitivity,
 )
 from relfit.planning.sparing.plan_file import read_plan_file
 
@@ -240,13 +236,6 @@ def test_a_map_is_the_evaluation_at_its_points(rack: dict[str, float | None]) ->
         assert winner == one.goodput.argmax()
 
 
-def test_sensitivity_is_the_evaluation_at_other_means() -> None:
-    found = sparing_sensitivity(paper.CLUSTER, paper.STRATEGIES, paper.FAILURES, paper.RECOVERY, factors=[0.5, 2])
-    direct = evaluate_sparing(paper.CLUSTER, paper.STRATEGIES, DeviceFailures(1e4, 5e3, 24), paper.RECOVERY)
-    assert found.goodput["mtbf"][:, 0] == pytest.approx(direct.goodput)
-    assert "MTBF" in found.headline
-
-
 # ------------------------------------------------------------------ uncertainty
 
 
@@ -312,18 +301,8 @@ def test_parameters_in_plan_out() -> None:
     ]  # fmt: skip
 
 
-# ----------------------------------------------------------------------- prices
-
-
-def test_prices_left_out_are_zero() -> None:
-    found = evaluate_sparing(Cluster(1, 10, 4, 8), Strategies(4, 1, 2), DeviceFailures(976, 4976, 24), Recovery())
-    row = sparing_costs(found, Prices(node=43_800, life=43_800)).iloc[0]
-    assert row[["energy", "repairs"]].tolist() == [0.0, 0.0]
-    assert row["cost"] == pytest.approx(40.0)
-
-
-def test_what_a_plan_file_leaves_out_costs_nothing(tmp_path: Path) -> None:
-    (tmp_path / "plan.toml").write_text("[cluster]\nracks = 16\ntrays = 4\ngpus = 8\n[prices]\n")
+def test_what_a_plan_file_leaves_out_has_no_effect(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text("[cluster]\nracks = 16\ntrays = 4\ngpus = 8\n")
     file = read_plan_file(tmp_path / "plan.toml")
     assert file.parameters is None
     assert file.cluster is not None
@@ -335,40 +314,6 @@ def test_what_a_plan_file_leaves_out_costs_nothing(tmp_path: Path) -> None:
     )  # fmt: skip
     # nothing fails and saves take no time: the best choice is every GPU, all the time
     assert found.goodput.max() == pytest.approx(16 * 4 * 8, rel=1e-12)
-    assert file.prices is not None
-    assert sparing_costs(found, file.prices)["cost"].tolist() == [0.0] * len(file.cluster.strategies())
-
-
-def test_costs_written_out() -> None:
-    cluster = Cluster(1, 10, 4, 8)
-    found = evaluate_sparing(cluster, Strategies(4, 1, 2), DeviceFailures(976, 4976, 24), Recovery())
-    prices = Prices(node=43_800, spare=21_900, life=43_800, energy=0.1, power=2, idle_power=1,
-                    visit=100, standing=7, value=50)  # fmt: skip
-    row = sparing_costs(found, prices).iloc[0]
-    working = 8 * 3
-    assert row["devices"] == pytest.approx(working * 1.0 + (40 - working) * 0.5)
-    assert row["energy"] == pytest.approx(0.1 * (working * 2 + (40 - working)))
-    assert row["repairs"] == pytest.approx(100 * (40 / 1000 + 10 / 5000) + 7)
-    assert row["net"] == pytest.approx(50 * row["useful_nodes"] - row["cost"])
-    assert row["useful_nodes"] == pytest.approx(40 * float(found.cett[0]))
-
-
-def test_cheapest_plan_by_enumeration() -> None:
-    cluster, failures = Cluster(2, 6, 4, 2), DeviceFailures(700, 5000, 30)
-    recovery = Recovery("20min", "1min", "1min", "5min")
-    prices = Prices(node=1000, spare=400, life=40_000, energy=0.2, power=1, idle_power=0.2, visit=5, standing=0.2)
-    found = cheapest_sparing(cluster, failures, 50, prices, recovery, racks=range(5, 10))
-    best = np.inf
-    for racks in range(5, 10):
-        sized = replace(cluster, racks=racks)
-        for strategy in range(len(Strategies.every(cluster))):
-            one = Strategies.every(cluster).take(slice(strategy, strategy + 1))
-            blocks = sized.blocks(int(one.block_trays[0]))
-            many = one.take(np.zeros(blocks, dtype=int)).with_spare_blocks(range(blocks))
-            table = sparing_costs(evaluate_sparing(sized, many, failures, recovery), prices)
-            best = min(best, table.loc[table["goodput"] >= 50, "cost"].min())
-    assert found.table["cost"].iloc[0] == pytest.approx(best, rel=1e-12)
-    assert "No choice reaches" in cheapest_sparing(cluster, failures, 1e9, prices, recovery).headline
 
 
 # ------------------------------------------------------------------ assumptions
@@ -432,7 +377,6 @@ def test_assumptions_of_parameters() -> None:
         ),
         (lambda: PowerHeadroom(exposed=2), "exposed"),
         (lambda: TensorParallel(alpha=-1), "alpha"),
-        (lambda: Prices(node=-1), "node"),
         (lambda: sparing_map(Cluster(racks=4), Strategies(1), [2, 1], [1], Recovery()), "mtbf does not rise"),
     ],
 )
@@ -446,7 +390,7 @@ def test_names_of_the_room() -> None:
     import relfit.planning as planning
 
     assert planning.block_mtbf(4, 0, 100, np.inf, 1) == pytest.approx(25.0)
-    for name in ("Cluster", "evaluate_sparing", "plan_sparing", "sparing_costs", "cheapest_sparing", "sparing_map"):
+    for name in ("Cluster", "evaluate_sparing", "plan_sparing", "sparing_map"):
         assert callable(getattr(planning, name))
 
 

@@ -22,7 +22,6 @@ from relfit.planning.sparing import (
     optimise_sparing,
     plan_sparing,
     sparing_map,
-    sparing_sensitivity,
 )
 from relfit.simulation import simulate_sparing
 
@@ -59,14 +58,6 @@ def test_map_shows_every_winner_and_its_boundaries() -> None:
     assert ax.lines[0].get_xdata().size == len(found.boundaries)
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     ax.figure.canvas.draw()
-
-
-def test_sensitivity_has_one_line_per_strategy() -> None:
-    found = sparing_sensitivity(CLUSTER, STRATEGIES, FAILURES, RECOVERY)
-    ax = rf.plot(found)
-    assert len(ax.lines) == 3
-    assert ax.lines[0].get_ydata() == pytest.approx(found.goodput["mtbf"].max(axis=0), rel=0.2)
-    assert "MTTR" in rf.plot(found, by="mttr").get_xlabel()
 
 
 def test_uncertain_spares_and_simulation() -> None:

@@ -1,4 +1,4 @@
-"""Which strategy wins where: decision maps over MTBF and MTTR, with their boundaries, and one-way sensitivities."""
+"""Which strategy wins where: decision maps over MTBF and MTTR, with their boundaries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relfit.planning.sparing.recovery import Recovery
 from relfit.results import Result, json_ready
 from relfit.text import percent
 
-__all__ = ["SparingMap", "SparingSensitivity", "sparing_map", "sparing_sensitivity"]
+__all__ = ["SparingMap", "sparing_map"]
 
 _BISECTIONS = 20
 _MEANS = ("mtbf_tray", "mtbf_rack", "mttr")
@@ -206,100 +206,3 @@ def _goodput_at(found: SparingEvaluation, strategy: npt.NDArray[np.int64], at: l
         one, where = found.strategies.take(slice(i, i + 1)), DeviceFailures(*(a[points] for a in at))
         goodput[points] = evaluate_sparing(found.cluster, one, where, found.recovery, found.performance).goodput[0]
     return goodput
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SparingSensitivity(Result):
-    """How each strategy fares as MTBF and MTTR are multiplied, with the best spare blocks for each factor.
-
-    Attributes
-    ----------
-    factors : ndarray, shape (m,)
-    evaluations : dict from {"mtbf", "mttr"} to SparingEvaluation
-        Arrays of shape (strategies, m).
-    """
-
-    factors: FloatArray
-    evaluations: dict[str, SparingEvaluation]
-
-    @property
-    def labels(self) -> list[str]:
-        """GPUs and working GPUs per block of each strategy."""
-        return self.evaluations["mtbf"].labels
-
-    @property
-    def goodput(self) -> dict[str, FloatArray]:
-        """By what is multiplied, shape (strategies, m)."""
-        return {name: evaluation.goodput for name, evaluation in self.evaluations.items()}
-
-    @property
-    def headline(self) -> str:
-        """Which of the two matters more to the best strategy."""
-        spans = {name: float(np.ptp(values.max(axis=0)) / values.max()) for name, values in self.goodput.items()}
-        return (
-            f"Between {self.factors.min():g} and {self.factors.max():g} times its value, the MTBF changes the best "
-            f"goodput by {percent(spans['mtbf'], 1)}, the MTTR by {percent(spans['mttr'], 1)}: "
-            f"{max(spans, key=spans.__getitem__).upper()} matters more."
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per quantity, strategy and factor."""
-        parts = [
-            pd.DataFrame(
-                {
-                    "changed": name,
-                    "factor": np.tile(self.factors, len(self.labels)),
-                    "strategy": np.repeat(np.array(self.labels, dtype=object), self.factors.size),
-                    **{key: getattr(evaluation, key).ravel() for key in ("goodput", "cett", "spare_blocks")},
-                }
-            )
-            for name, evaluation in self.evaluations.items()
-        ]
-        return pd.concat(parts, ignore_index=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The rows of `to_frame`."""
-        return json_ready({"findings": self.findings, "rows": self.to_frame()})
-
-
-def sparing_sensitivity(
-    cluster: Cluster,
-    strategies: Strategies,
-    failures: DeviceFailures,
-    recovery: Recovery | None = None,
-    performance: Performance | None = None,
-    *,
-    factors: Any = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0),
-) -> SparingSensitivity:
-    """Goodput, CETT and spares of strategies as MTBF (of trays and racks) and MTTR change, one at a time.
-
-    Parameters
-    ----------
-    cluster, strategies, failures, recovery, performance
-        As for `evaluate_sparing`; `failures` of one case.
-    factors : array_like
-        By which they are multiplied.
-
-    Returns
-    -------
-    SparingSensitivity
-
-    Examples
-    --------
-    >>> failures = DeviceFailures(900, 4000, 24)
-    >>> result = sparing_sensitivity(Cluster(racks=16, trays=4), Strategies([4, 4], [0, 1]), failures)
-    >>> result.goodput["mttr"].shape
-    (2, 7)
-    """
-    if failures.shape:
-        raise ArgumentError("failures has many cases", remedy="give one case, and factors")
-    scale = np.atleast_1d(positive("factors", factors))
-    tray, rack, mttr = failures.mtbf_tray, failures.mtbf_rack, failures.mttr
-    scaled = {
-        "mtbf": DeviceFailures(tray * scale, rack * scale, mttr),
-        "mttr": DeviceFailures(tray, rack, mttr * scale),
-    }
-    return SparingSensitivity(
-        scale,
-        {name: evaluate_sparing(cluster, strategies, f, recovery, performance) for name, f in scaled.items()},
-    )

@@ -1,6 +1,6 @@
-"""The tables ``[cluster]`` and ``[prices]`` that a parameter file may carry for the sparing planner.
+"""The table ``[cluster]`` that a parameter file may carry for the sparing planner.
 
-They stand beside what `relfit calibrate` writes, or alone. Durations are text (``"250s"``) or hours.
+It stands beside what `relfit calibrate` writes, or alone. Durations are text (``"250s"``) or hours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from relfit.calibration.schema import Parameters
 from relfit.calibration.validation_errors import ParameterError
 from relfit.errors import ArgumentError, ReadError
 from relfit.planning.sparing.cluster import Cluster, Performance, PowerHeadroom, Strategies, TensorParallel
-from relfit.planning.sparing.prices import Prices
 from relfit.planning.sparing.recovery import Recovery
 
 __all__ = ["ClusterTable", "PlanFile", "read_plan_file"]
@@ -125,15 +124,14 @@ def _tried(check: Callable[[], object]) -> None:
 
 @dataclass(frozen=True)
 class PlanFile:
-    """What a file says: parameters, cluster, prices; None for what is not in it."""
+    """What a file says: parameters and cluster; None for what is not in it."""
 
     parameters: Parameters | None
     cluster: ClusterTable | None
-    prices: Prices | None
 
 
 def read_plan_file(path: str | Path) -> PlanFile:
-    r"""Read a parameter file that may hold ``[cluster]`` and ``[prices]``.
+    r"""Read a parameter file that may hold ``[cluster]``.
 
     It is TOML or JSON by its ending. A `ReadError` has the dotted key of what is wrong.
 
@@ -151,21 +149,15 @@ def read_plan_file(path: str | Path) -> PlanFile:
     """
     place = Path(path)
     document = read_document(place)
-    kinds: dict[str, type[Model]] = {"cluster": ClusterTable, "prices": Prices}
-    tables: dict[str, Any] = {}
-    for name, kind in kinds.items():
-        if name not in document:
-            continue
-        table = document.pop(name)
+    cluster = None
+    if "cluster" in document:
+        table = document.pop("cluster")
         if not isinstance(table, dict):
-            raise ReadError(f"{name}: this must be a table", path=place)
+            raise ReadError("cluster: this must be a table", path=place)
         try:
-            tables[name] = kind(**table)
-        except ParameterError as error:
-            raise ReadError(f"{name}.{error.what}", path=place, remedy=error.remedy) from None
+            cluster = ClusterTable(**table)
         except ValidationError as error:
-            problem = ParameterError(error, kind, prefix=(name,))
+            problem = ParameterError(error, ClusterTable, prefix=("cluster",))
             raise ReadError(problem.what, path=place, remedy=problem.remedy) from None
-    alone = bool(tables) and not set(document) - {"version", "name"}
-    parameters = None if alone else parameters_of_document(document, place)
-    return PlanFile(parameters, tables.get("cluster"), tables.get("prices"))
+    alone = cluster is not None and not set(document) - {"version", "name"}
+    return PlanFile(None if alone else parameters_of_document(document, place), cluster)
