@@ -21,9 +21,7 @@ from relfit.jobs import Checkpoint, expected_time
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval
-from relfit.planning.checkpointing.schedules import schedule_by_hazard
 from relfit.planning.checkpointing.two_level import best_two_levels
-from relfit.planning.migration.strategies import compare_strategies
 
 
 def timed(call: Callable[[], Any], repeat: int = 3) -> float:
@@ -56,7 +54,6 @@ def main() -> None:
     )
     family, saves = Weibull(0.6, 24.0), Checkpoint(2.0, 0.1, 0.2)
     print(f"best fixed interval, Weibull: {timed(lambda: best_fixed_interval(family, saves)) * 1e3:.0f} ms")
-    print(f"schedule by hazard, Weibull: {timed(lambda: schedule_by_hazard(family, saves)) * 1e3:.0f} ms")
     print(f"time of a job of 4000 intervals: {timed(lambda: expected_time(family, 8000, saves)) * 1e3:.0f} ms")
     grid = np.geomspace(1, 1000, 100)[:, None], np.geomspace(0.01, 0.1, 100)
     two = timed(lambda: best_two_levels(grid[0], grid[1], 5 * grid[1], grid[1], 5 * grid[1], 0.1), 1)
@@ -66,8 +63,6 @@ def main() -> None:
     print(f"migration plan with 1000 draws: {moved * 1e3:.0f} ms")
     copies = timed(lambda: plan_replication(43_800, 0.1, 0.1, nodes=10**5, events=50), 1)
     print(f"replication plan with 500 draws: {copies:.1f} s")
-    sizes, means = np.geomspace(64, 1e7, 100).astype(np.int64), np.geomspace(100, 1e5, 100)
-    print(f"map of strategies, 100 x 100: {timed(lambda: compare_strategies(sizes, means, 0.1, 0.1), 1):.1f} s")
 
 
 if __name__ == "__main__":

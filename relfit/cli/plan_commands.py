@@ -113,18 +113,15 @@ def checkpoint(
     notes = _notes(source)
     if shape is not None:
         source, wait = _weibull(source, failing, shape)
-        more |= {"nodes": None, "events": None, "repair": wait, "schedule": True}
+        more |= {"nodes": None, "events": None, "repair": wait}
     if by_family:
-        more |= {"by_family": True, "ages": age, "schedule": True}
+        more |= {"by_family": True, "ages": age}
     exposed = () if unexposed else ("save", "restore")
     plan = rf.planning.plan_checkpoints(
         source, rf.jobs.Checkpoint(checkpoint_every, save, restore, exposed, slowed), restart, global_save=global_save,
         global_restore=global_restore, share_global=share_global, work=work, robust=quantile_or_mean(robust), **more,
     )  # fmt: skip
-    pictures: list[Picture] = [("waste", partial(rf.plot, plan))]
-    if plan.schedule is not None:
-        pictures.append(("intervals", partial(rf.plot, plan.schedule)))
-    _show(plan, "Rules", pictures, to, notes)
+    _show(plan, "Rules", [("waste", partial(rf.plot, plan))], to, notes)
 
 
 def quantile_or_mean(text: str) -> str | float:
@@ -164,19 +161,7 @@ def migration(
         lead=lead, risk=risk, spares=spares, sequential=sequential, share_sequential=share_sequential,
         **failing.common, **draws.common,
     )  # fmt: skip
-
-    def strategies(ax: Any = None) -> Any:
-        import numpy as np
-
-        sizes = np.unique(np.round(np.geomspace(64, max(16.0 * plan.nodes, 1e5), 50)).astype(np.int64))
-        means = plan.mtbf * np.geomspace(0.03, 30.0, 50)
-        compared = rf.planning.compare_strategies(sizes, means, save, restore, restart, move, plan.predictor, risk=risk)
-        return rf.plot(compared, ax)
-
-    pictures: list[Picture] = [("yield", partial(rf.plot, plan))]
-    if plan.predictor is not None:
-        pictures.append(("strategies", strategies))
-    _show(plan, "By size of job", pictures, to, _notes(source))
+    _show(plan, "By size of job", [("yield", partial(rf.plot, plan))], to, _notes(source))
 
 
 def replication(

@@ -12,7 +12,6 @@ __getattr__, __dir__, __all__ = front(
         "checkpointing.checkpoint_plan": "CheckpointPlan plan_checkpoints",
         "migration.migration_plan": "MigrationPlan plan_migration",
         "migration.prediction": "Predictor",
-        "migration.strategies": "StrategyMap compare_strategies",
         "migration.throughput": "Scenario",
         "replication.replication_plan": "ReplicationPlan plan_replication",
     },

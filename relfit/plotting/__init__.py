@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from relfit.plotting._registry import plot
 from relfit.plotting.change_point_figures import change_points
-from relfit.plotting.checkpoint_figures import schedule_intervals, waste_over_interval
+from relfit.plotting.checkpoint_figures import waste_over_interval
 from relfit.plotting.event_figures import causes, event_rate, events_over_time, hour_of_day, weekday
 from relfit.plotting.fit_figures import distributions, probability_plot
 from relfit.plotting.incident_figures import incident_sizes, incident_window, incidents_by_window
@@ -24,7 +24,7 @@ from relfit.plotting.independence_figures import (
     failing_together,
 )
 from relfit.plotting.job_figures import completion_by_size, completion_curve
-from relfit.plotting.migration_figures import strategy_map, yield_by_size, yield_of_replicas
+from relfit.plotting.migration_figures import yield_by_size, yield_of_replicas
 from relfit.plotting.node_figures import failures_by_node, means_by_group
 from relfit.plotting.outlier_figures import outlier_nodes
 from relfit.plotting.recurrence_figures import availability_over_time, processes, step_curves, trends
@@ -71,10 +71,8 @@ __all__ = [
     "reliability_curve",
     "repair_classes",
     "repair_times",
-    "schedule_intervals",
     "simulated_hours",
     "step_curves",
-    "strategy_map",
     "trends",
     "uncertain_spares",
     "waste_over_interval",

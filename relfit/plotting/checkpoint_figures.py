@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan
-from relfit.planning.checkpointing.schedules import Schedule
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.text import duration, percent
@@ -15,7 +14,7 @@ from relfit.text import duration, percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["schedule_intervals", "waste_over_interval"]
+__all__ = ["waste_over_interval"]
 
 _UNITS = ((1.0 / 60.0, 3600.0, "seconds"), (1.0, 60.0, "minutes"), (200.0, 1.0, "hours"), (np.inf, 1.0 / 24.0, "days"))
 
@@ -62,29 +61,6 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     return style.finish(
         ax, style.headline(plan), f"work between two saves ({unit})", "time that is not kept work (%)", True,
         loc="upper center", ncols=2, fontsize=8.0,
-    )  # fmt: skip
-
-
-@plot.register(Schedule)
-def schedule_intervals(schedule: Schedule, ax: Axes | None = None) -> Axes:
-    """Length of each interval by the time since the restart, against the best fixed one."""
-    ax = style.axes(ax)
-    if schedule.status != "ok":
-        return style.empty(ax, style.headline(schedule))
-    scale, unit = _unit(schedule.fixed_every)
-    far, far_unit = _unit(float(np.median(schedule.saved_at)))
-    edges = np.append(0.5 * schedule.saved_at[0], schedule.saved_at) * far
-    ax.stairs(schedule.work * scale, edges, baseline=None, color=style.BLUE, linewidth=1.8,
-              label=f"by hazard: waste {percent(schedule.waste, 1)}")  # fmt: skip
-    ax.axhline(schedule.fixed_every * scale, color=style.ORANGE, linestyle=(0, (5, 2)),
-               label=f"best fixed interval: waste {percent(schedule.fixed_waste, 1)}")  # fmt: skip
-    first, last = float(edges[0]), float(schedule.saved_at[-1] * far)
-    style.decades(ax.xaxis, first, last)
-    ax.set_xlim(first, last)
-    ax.set_ylim(0.0, 1.3 * scale * max(float(schedule.work.max()), schedule.fixed_every))
-    return style.finish(
-        ax, style.headline(schedule), f"time since the restart ({far_unit})", f"work between two saves ({unit})", True,
-        loc="upper left",
     )  # fmt: skip
 
 

@@ -1,13 +1,12 @@
-"""Migration and replication plans: what each strategy yields by the size of a job, and which wins where."""
+"""Migration and replication plans: what each strategy yields by the size of a job."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from relfit.planning.migration.migration_plan import MigrationPlan
-from relfit.planning.migration.strategies import StrategyMap
 from relfit.planning.replication.replication_plan import ReplicationPlan
 from relfit.plotting import style
 from relfit.plotting._registry import plot
@@ -16,7 +15,7 @@ from relfit.text import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["strategy_map", "yield_by_size", "yield_of_replicas"]
+__all__ = ["yield_by_size", "yield_of_replicas"]
 
 _SHARE = "share of the nodes that does kept work (%)"
 _COLOURS = (style.BLUE, style.ORANGE, style.GREEN)
@@ -102,46 +101,4 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0.0, 100.0)
     return style.finish(
         ax, style.headline(plan), "nodes of the job, copies included", _SHARE, True, loc="upper right",
-    )  # fmt: skip
-
-
-@plot.register(StrategyMap)
-def strategy_map(result: StrategyMap, ax: Axes | None = None) -> Axes:
-    """Which strategy yields most, over the size of the job and the mean time between the failures of a node.
-
-    Parameters
-    ----------
-    result : StrategyMap
-        With at least two sizes and two mean times.
-    """
-    from matplotlib.colors import BoundaryNorm, ListedColormap
-    from matplotlib.patches import Patch
-
-    from relfit.planning.migration.strategies import STRATEGIES
-
-    ax = style.axes(ax)
-    if min(result.winner.shape) < 2:
-        return style.empty(ax, "A map needs several sizes and several mean times")
-    colours = [style.PALE, *_COLOURS]
-    days = result.node_mtbf / 24.0
-    ax.pcolormesh(
-        result.nodes.astype(np.float64), days, result.winner, shading="nearest", rasterized=True,
-        cmap=ListedColormap(colours), norm=BoundaryNorm(np.arange(-1.5, 3.5), 4), alpha=0.55,
-    )  # fmt: skip
-    top = result.yields.max(axis=0)
-    levels = [level for level in (0.2, 0.4, 0.6, 0.8, 0.95) if top.min() < level < top.max()]
-    if levels:
-        lines = ax.contour(result.nodes.astype(np.float64), days, top, levels, colors=style.INK, linewidths=0.8)
-        ax.clabel(lines, fmt=lambda value: f"{100 * value:.0f} %", fontsize=8)
-    ax.grid(visible=False)
-    style.decades(ax.xaxis, float(result.nodes[0]), float(result.nodes[-1]))
-    style.decades(ax.yaxis, float(days[0]), float(days[-1]))
-    present = [i for i in (0, 1, 2, -1) if (result.winner == i).any()]
-    handles: list[Any] = [
-        Patch(color=colours[i + 1], alpha=0.55, label=STRATEGIES[i] if i >= 0 else "below 1 %") for i in present
-    ]
-    return style.finish(
-        ax, f"{style.headline(result)} (lines: share of nodes doing kept work)", "nodes of the job",
-        "mean time between failures of a node (days)", True, handles=handles, loc="lower center",
-        bbox_to_anchor=(0.5, -0.36), ncols=2,
     )  # fmt: skip

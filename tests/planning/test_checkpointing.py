@@ -11,12 +11,11 @@ from scipy import integrate, optimize, special, stats
 
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, DataError
-from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
+from relfit.families import Gamma, Loglogistic, Lognormal, Weibull
 from relfit.jobs import Checkpoint, expected_time, time_to_failure
 from relfit.planning import plan_checkpoints
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
-from relfit.planning.checkpointing.schedules import schedule_by_hazard
 from relfit.planning.checkpointing.two_level import best_two_levels, two_level_waste
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job
@@ -212,56 +211,9 @@ def test_no_progress() -> None:
     plan = plan_checkpoints("1min", costs("2h"))
     assert plan.status == "no_progress"
     assert plan.headline.startswith("No interval makes progress")
-    never = schedule_by_hazard(Weibull(20.0, 1.0), costs(5.0))
-    assert never.status == "no_progress"
-    assert never.headline.startswith("No schedule makes progress")
+    assert plan_checkpoints(24, costs(0, slowed=0.5)).checkpoint_every == 0.0
     with pytest.raises(DataError, match="infinite"):
         best_fixed_interval(Loglogistic(0.9, 10.0), costs(0.1))
-
-
-# ----------------------------------------------------------------- schedules
-
-
-@pytest.mark.parametrize("family", LIVES)
-def test_schedules_gain_and_are_what_jobs_followed_find(family: Weibull) -> None:
-    saves = costs(0.2, 0.5)
-    plan = schedule_by_hazard(family, saves, 0.2)
-    assert plan.waste < plan.fixed_waste + 2e-3
-    assert follow(family, plan.work, saves, 0.2, seed=7).agrees(plan.waste)
-    # every interval keeps Young's rule with the mean hazard over it
-    ends = plan.saved_at
-    hazard = -family.log_sf(ends - 0.2) + family.log_sf(ends - 0.2 - plan.work)
-    assert plan.work * hazard == pytest.approx(np.full(len(plan), 0.4), rel=2e-3)
-
-
-def test_schedule_gains_close_to_all_that_can_be_had() -> None:
-    family, saves = Weibull(0.6, 24.0), costs(0.2, 0.5)
-    plan = schedule_by_hazard(family, saves)
-
-    def minus_kept(logs: np.ndarray) -> float:
-        ends = 0.5 + np.cumsum(np.exp(logs) + 0.2)
-        return -float((np.exp(logs) * family.sf(ends)).sum())
-
-    searched = optimize.minimize(minus_kept, np.log(plan.work), method="L-BFGS-B", options={"maxfun": 10**5})
-    best = 1.0 + searched.fun / float(family.mean())
-    assert best - 1e-4 < plan.waste < best + 1e-3 < plan.fixed_waste
-
-
-def test_schedule_of_exponential_failures_is_fixed() -> None:
-    plan = schedule_by_hazard(Exponential(0.05), costs(0.1, 0.1))
-    assert plan.work == pytest.approx(np.full(len(plan), float(exact.young_interval(20, 0.1))), rel=2e-3)
-    assert plan.waste == pytest.approx(float(exact.best_waste(20, 0.1, 0.1)), abs=2e-4)
-    assert "gain nothing" in plan.headline
-    assert plan_checkpoints(24, costs(0, slowed=0.5)).checkpoint_every == 0.0
-
-
-def test_schedule_of_aged_nodes() -> None:
-    young = schedule_by_hazard(Weibull(0.5, 500.0), costs(0.1), ages=[0.0] * 10)
-    old = schedule_by_hazard(Weibull(0.5, 500.0), costs(0.1), ages=[5000.0] * 10)
-    assert old.work[0] > 3 * young.work[0]
-    json.dumps(old.to_dict(), allow_nan=False)
-    with pytest.raises(ArgumentError, match="saves that block"):
-        schedule_by_hazard(Weibull(0.5, 500.0), costs(0.1, exposed=()))
 
 
 # ------------------------------------------------------------------ two levels
@@ -350,8 +302,6 @@ def test_plan_by_the_fitted_family() -> None:
     saves = Checkpoint(4, "5min", "10min")
     plan = plan_checkpoints(known, saves, nodes=20, ages="100h", by_family=True, n_draws=60)
     direct = plan_checkpoints(Weibull(0.7, 1000.0), saves, nodes=20, ages="100h")
-    assert direct.schedule is None  # nobody asked
-    assert plan_checkpoints(Weibull(0.7, 20.0), saves, schedule=True).schedule is not None
     assert plan.checkpoint_every == pytest.approx(direct.checkpoint_every)
     assert plan.every_limits[0] < plan.checkpoint_every < plan.every_limits[1]
     assert plan.own_limits[0] < plan.own_waste < plan.own_limits[1]
@@ -513,7 +463,6 @@ def test_a_thousand_nodes_by_their_family_are_not_new_at_every_restart() -> None
         ({"events": -1}, "events is -1"),
         ({"level": 95}, r"level is 95; .*did you mean 0\.95"),
         ({"robust": 2.0}, "robust is 2"),
-        ({"schedule": True}, "fixed interval"),
         ({"source": [1.0, 2.0]}, "one mean time"),
     ],
 )

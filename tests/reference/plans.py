@@ -29,13 +29,12 @@ from relfit.planning import (
 )
 from relfit.planning.checkpointing import exponential_failures as e
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste
-from relfit.planning.checkpointing.schedules import schedule_by_hazard
 from relfit.planning.checkpointing.two_level import best_two_levels, two_level_waste
 from relfit.planning.migration import prediction as p
 from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
 from relfit.planning.replication import replicas as r
 from relfit.planning.sparing.blocks import block_mtbf, blocking_probability, spare_blocks_needed
-from tests.reference.collect import Values, attributes, log, parameters, spread, topic, under
+from tests.reference.collect import Values, log, parameters, spread, topic, under
 
 COSTS = ("5min", "10min", "3min")
 
@@ -74,7 +73,7 @@ def exports() -> Values:
 
 @topic()
 def checkpoint_formulas() -> Values:
-    """Best intervals and waste: exponential, first order, Daly, any family, schedules, two levels, finite jobs."""
+    """Best intervals and waste: exponential, first order, Daly, any family, two levels, finite jobs."""
     mtbf = [24.0, 6.0, 0.25]
     values: Values = {
         "exponential.best_interval": e.best_interval(mtbf, *COSTS),
@@ -100,10 +99,6 @@ def checkpoint_formulas() -> Values:
         })  # fmt: skip
         slow = best_fixed_interval(family, Checkpoint(None, "15min", "10min", slowed=0.2))
         values[f"{name}.asynchronous"] = [float(slow.every), float(slow.waste)]
-        schedule = schedule_by_hazard(family, cost)
-        values |= under(f"{name}.schedule.hazard", {
-            **attributes(schedule, "waste", "fixed_waste"), "first_intervals": np.asarray(schedule.work)[:4],
-        })  # fmt: skip
     many = best_fixed_interval(Weibull(0.7, 9000.0), cost, nodes=100, ages=500.0)
     values["hundred_nodes"] = [float(many.every), float(many.waste)]
     levels = best_two_levels(24, "1min", "10min", "1min", "20min", share_global=0.1)

@@ -15,7 +15,6 @@ from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
-from relfit.planning.checkpointing.schedules import Schedule, schedule_by_hazard
 from relfit.planning.checkpointing.two_level import TwoLevels, best_two_levels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
 from relfit.planning.job_rate import is_parameters, rate_of_job, wait_for_repair
@@ -79,7 +78,7 @@ class CheckpointPlan(Plan):
         Waste with the hours of work asked about; NaN where none are.
     own_limits : tuple of float
     curve : WasteCurve
-    two_levels, schedule : TwoLevels, Schedule, or None
+    two_levels : TwoLevels or None
     two_level_limits : dict or None
         Limits by the draws of the fields of the plan with two levels.
     expected_hours : float or None
@@ -107,7 +106,6 @@ class CheckpointPlan(Plan):
     curve: WasteCurve
     two_levels: TwoLevels | None
     two_level_limits: dict[str, tuple[float, float]] | None
-    schedule: Schedule | None
     expected_hours: float | None
     least_mtbf: float
     status: str
@@ -150,7 +148,7 @@ class CheckpointPlan(Plan):
                 f"The first-order formulas see no progress here: they need failures {duration(self.least_mtbf)} "
                 "or more apart."
             )
-        remarks += [part.headline for part in (self.two_levels, self.schedule) if part is not None]
+        remarks += [] if self.two_levels is None else [self.two_levels.headline]
         if self.two_level_limits is not None:
             every, saves, waste = self.two_level_limits.values()
             remarks.append(
@@ -176,7 +174,6 @@ def plan_checkpoints(
     global_save: Any = None,
     global_restore: Any = None,
     share_global: float | None = None,
-    schedule: bool = False,
     by_family: bool = False,
     work: Any = None,
     events: Any = None,
@@ -208,8 +205,6 @@ def plan_checkpoints(
         Of the nodes at every restart, for a distribution.
     global_save, global_restore, share_global : optional
         Plan two levels: `checkpoint` has the costs of the local one. See `relfit.planning.checkpointing.two_level`.
-    schedule : bool
-        Also find the intervals that follow the hazard (a distribution only).
     by_family : bool
         Plan with the distribution fitted to the times to failure of a node (``failure`` in the parameters), not the
         parameters' rates.
@@ -244,8 +239,6 @@ def plan_checkpoints(
     model, basis, waits = _model(source, checkpoint, pause, nodes, repair, ages, by_family, events, n_draws, rng)
     pause, spared = model.restart, float("nan")
     life = model.life if isinstance(model, RenewalWaste) else None
-    if schedule and life is None:
-        raise ArgumentError("exponential failures call for a fixed interval", remedy="give a distribution instead")
     drawn = 0 if model.drawn is None else len(model.drawn)
     best, lost = model.best()
     if pause > float(durations("restart", restart)):
@@ -291,7 +284,6 @@ def plan_checkpoints(
         curve=_curve(model, best if 0.0 < best < np.inf else 0.01 * model.mtbf, drawn, level),
         two_levels=two,
         two_level_limits=two_limits,
-        schedule=schedule_by_hazard(life, checkpoint, pause) if schedule and life is not None else None,
         expected_hours=None if work is None else _expected_hours(model, work, best, life),
         least_mtbf=float(exact.least_mtbf(*costs)),
         status="ok" if lost < 1.0 - LEAST_PROGRESS else "no_progress",
