@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
     from relfit.system import System, system_from_fits
     from relfit.validation import replay
-    from relfit.workloads import Workload
+    from relfit.workloads import Workload, read_workload, write_workload
 
 __version__ = "0.2.0"
 
@@ -74,6 +74,7 @@ _HOME = {
     "plot": "relfit.plotting",
     "read": "relfit.io",
     "read_parameters": "relfit.calibration",
+    "read_workload": "relfit.workloads",
     "regress": "relfit.regression",
     "repair_kinds": "relfit.screening",
     "replay": "relfit.validation",
@@ -82,6 +83,7 @@ _HOME = {
     "system_from_fits": "relfit.system",
     "system_from_log": "relfit.fleet",
     "write": "relfit.io",
+    "write_workload": "relfit.workloads",
 }
 _ROOMS = (
     "calibration",
@@ -142,6 +144,7 @@ __all__ = [
     "plotting",
     "read",
     "read_parameters",
+    "read_workload",
     "recurrence",
     "regress",
     "regression",
@@ -157,6 +160,7 @@ __all__ = [
     "validation",
     "workloads",
     "write",
+    "write_workload",
 ]
 
 

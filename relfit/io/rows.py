@@ -61,6 +61,13 @@ class Rejections:
         """Rows that stand."""
         return np.asarray(self._reason == "", dtype=np.bool_)
 
+    def part(self, keep: BoolArray) -> Rejections:
+        """What is rejected of a part of the rows, and the lines that never became one."""
+        texts = [text for text, stays in zip(self.texts, keep.tolist(), strict=True) if stays]
+        part = Rejections(self.path, self.lines[keep], texts, self.extra)
+        part._reason, part._column = self._reason[keep], self._column[keep]
+        return part
+
     def frame(self) -> pd.DataFrame:
         """The rejected rows, in the order of the file."""
         rows = np.flatnonzero(self._reason != "")

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from relfit.lazy import front
 
-__getattr__, __dir__, __all__ = front(__name__, {"workload": "Workload"})
+__getattr__, __dir__, __all__ = front(
+    __name__, {"_read_workload": "WORKLOAD_FORMATS read_workload write_workload", "workload": "Workload"}
+)

@@ -136,7 +136,7 @@ class Workload(Result):
     @property
     def node_seconds(self) -> FloatArray:
         """Work of each job: its nodes times how long it runs, at most its walltime."""
-        return self.nodes * np.minimum(self.run_time, self.requested)
+        return self.nodes.astype(np.float64) * np.minimum(self.run_time, self.requested)
 
     @property
     def span(self) -> float:
