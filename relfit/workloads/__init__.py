@@ -5,5 +5,14 @@ from __future__ import annotations
 from relfit.lazy import front
 
 __getattr__, __dir__, __all__ = front(
-    __name__, {"_read_workload": "WORKLOAD_FORMATS read_workload write_workload", "workload": "Workload"}
+    __name__,
+    {
+        "_read_workload": "WORKLOAD_FORMATS read_workload write_workload",
+        "fitted_workload": "FittedWorkload fit_workload",
+        "job_sizes": "JobSizes",
+        "lublin_feitelson": "LublinFeitelson",
+        "scaling": "compress copies scale_load scale_size with_walltimes",
+        "two_stage": "TwoStage",
+        "workload": "Workload",
+    },
 )
