@@ -77,8 +77,8 @@ class JobSizes:
         upper = self._cdf(np.log2(sizes + 0.5).astype(np.float64))
         upper[-1] = 1.0
         other = np.diff(upper, prepend=0.0)
-        powers = np.arange(int(np.log2(self.n_nodes)) + 1)
-        steps = self._cdf(powers + 0.5)
+        powers = np.arange(int(np.log2(self.n_nodes)) + 1, dtype=np.int64)
+        steps = self._cdf(powers.astype(np.float64) + 0.5)
         steps[-1] = 1.0
         result = (1.0 - self.serial - self.power_of_two) * other
         result[2**powers - 1] += self.power_of_two * np.diff(steps, prepend=0.0)
