@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
     from relfit.fitting import FamilyFit, Fits, fit
-    from relfit.fleet import FleetModel, fleet_model, system_from_log
+    from relfit.fleet import FleetModel, Forecast, fleet_model, forecast, system_from_log
     from relfit.independence import dependence
     from relfit.io import read, write
     from relfit.lifedata import LifeData
@@ -52,6 +52,7 @@ _HOME = {
     "DataError": "relfit.errors",
     "FailureLog": "relfit.failurelog",
     "FleetModel": "relfit.fleet",
+    "Forecast": "relfit.fleet",
     "FamilyFit": "relfit.fitting",
     "Fits": "relfit.fitting",
     "Interval": "relfit.results",
@@ -69,6 +70,7 @@ _HOME = {
     "dependence": "relfit.independence",
     "fit": "relfit.fitting",
     "fleet_model": "relfit.fleet",
+    "forecast": "relfit.fleet",
     "incidents": "relfit.screening",
     "outlier_nodes": "relfit.screening",
     "plot": "relfit.plotting",
@@ -113,6 +115,7 @@ __all__ = [
     "FamilyFit",
     "Fits",
     "FleetModel",
+    "Forecast",
     "Interval",
     "LifeData",
     "Parameters",
@@ -133,6 +136,7 @@ __all__ = [
     "fitting",
     "fleet",
     "fleet_model",
+    "forecast",
     "incidents",
     "independence",
     "io",

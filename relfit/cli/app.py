@@ -13,7 +13,16 @@ from typing import Annotated
 import typer
 
 from relfit import __version__
-from relfit.cli import best_size_command, calibrating, check, look, plan_commands, plan_sparing, predict
+from relfit.cli import (
+    best_size_command,
+    calibrating,
+    check,
+    forecast_command,
+    look,
+    plan_commands,
+    plan_sparing,
+    predict,
+)
 from relfit.cli.options import grouped
 from relfit.errors import RelfitError
 
@@ -39,7 +48,7 @@ plans = typer.Typer(
 )
 for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system,
-    best_size_command.nodes, predict.validate, calibrating.calibrate,
+    best_size_command.nodes, forecast_command.forecast, predict.validate, calibrating.calibrate,
 ):  # fmt: skip
     app.command()(grouped(_command))
 app.add_typer(plans)

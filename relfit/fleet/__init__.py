@@ -2,14 +2,17 @@
 
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_model import FleetModel, fleet_model
+from relfit.fleet._forecast import Forecast, forecast
 from relfit.fleet._placements import hit_probability, placements
 from relfit.fleet._system_from_log import system_from_log
 
 __all__ = [
     "ChosenPeriod",
     "FleetModel",
+    "Forecast",
     "chosen_period",
     "fleet_model",
+    "forecast",
     "hit_probability",
     "placements",
     "system_from_log",

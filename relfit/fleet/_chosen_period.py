@@ -9,7 +9,7 @@ import numpy as np
 
 from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
-from relfit.screening import change_points
+from relfit.screening import ChangePoints, change_points
 
 __all__ = ["ChosenPeriod", "chosen_period"]
 
@@ -28,12 +28,15 @@ class ChosenPeriod:
         What the search for change points found.
     problem : str or None
         Why no stable period was looked for or found, so that all of the log is used.
+    points : ChangePoints or None
+        All periods, where the stable one was looked for.
     """
 
     log: FailureLog
     name: str
     finding: str | None = None
     problem: str | None = None
+    points: ChangePoints | None = None
 
 
 def chosen_period(
@@ -65,6 +68,6 @@ def chosen_period(
     try:
         points = change_points(log, rng=rng)
         stable = points.stable_period
-        return ChosenPeriod(log.between(stable.start, stable.end), stable.name, finding=points.headline)
+        return ChosenPeriod(log.between(stable.start, stable.end), stable.name, finding=points.headline, points=points)
     except RelfitError as error:
         return ChosenPeriod(log, "all", problem=str(error))

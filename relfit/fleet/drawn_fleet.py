@@ -55,7 +55,7 @@ class DrawnFleet:
         node, own = model.drawn_nodes(size, streams[0])
         mine = model.places.system == code
         hours = model.by_scope["node"].hours[mine]
-        own_rate = node[:, mine] @ hours / hours.sum()
+        own_rate = node[:, mine] @ hours / max(hours.sum(), 1e-300)
         rate = np.stack([own_rate, *(model.rates[name].draw(size, streams[1])[:, code] for name in SCOPES[1:])])
         for i, name in enumerate(SCOPES):
             if i and not model.rates[name].count[code]:

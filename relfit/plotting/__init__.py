@@ -12,6 +12,7 @@ from relfit.plotting.change_point_figures import change_points
 from relfit.plotting.checkpoint_figures import waste_over_interval
 from relfit.plotting.event_figures import causes, event_rate, events_over_time, hour_of_day, weekday
 from relfit.plotting.fit_figures import distributions, probability_plot
+from relfit.plotting.forecast_figures import forecast
 from relfit.plotting.incident_figures import incident_sizes, incident_window, incidents_by_window
 from relfit.plotting.independence_figures import (
     autocorrelation,
@@ -56,6 +57,7 @@ __all__ = [
     "failing_together",
     "failures_by_node",
     "family_mark",
+    "forecast",
     "gpu_hours",
     "hour_of_day",
     "incident_sizes",

@@ -1,0 +1,89 @@
+"""The command that says how many failures, repairs and spare parts to expect."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.progress import Steps
+
+__all__ = ["forecast"]
+
+_HORIZONS = ("30d", "90d")
+_CAUSES = 8
+_RACKS = 8
+_NAMES = {
+    "incidents": "incidents", "failures": "failures", "repair_hours": "repair (h)",
+}  # fmt: skip
+
+
+def forecast(
+    reading: opt.Reading,
+    to: opt.Output,
+    horizon: Annotated[list[str] | None, opt.option("TIME", "How far ahead: 30d and 90d. Repeatable.")] = None,
+    by: Annotated[str, opt.option("COLUMN", "Tells kinds of failures apart.")] = "cause",
+    group: Annotated[str | None, opt.option("COLUMN", "Says where nodes stand; rack and the like by default.")] = None,
+    service: Annotated[float, opt.option("P", "Probability that the stock of parts lasts.")] = 0.95,
+    level: opt.Level = 0.95,
+    draws: Annotated[int, opt.option("N", "Random futures.", min=100, max=100_000)] = 4000,
+    seed: opt.Seed = 0,
+) -> None:
+    """Failures, repairs and parts to expect.
+
+    Intervals hold the number that will be counted, not its mean. --out writes one row per horizon and system, rack and
+    cause.
+    """
+    output.check_output(to)
+    opt.probability("--level", level)
+    opt.probability("--service", service)
+    horizons = [opt.duration("--horizon", text, positive=True) for text in horizon or _HORIZONS]
+    with Steps("reading", "forecasting", "writing") as steps:
+        log = reading.read()
+        steps.next()
+        ahead = rf.forecast(
+            log, horizons, by=by, group=group, service=service, level=level, n_draws=draws, rng=seed
+        )  # fmt: skip
+        steps.next()
+        written = output.write_results(
+            to, {"forecast": ahead.table}, "forecast", [("forecast", partial(rf.plot, ahead))]
+        )
+    if to.json:
+        output.print_json(ahead.to_dict())
+        return
+    lines = [*ahead.findings]
+    for title, table, most in (
+        ("All together", ahead.total, len(horizons)),
+        (f"By {ahead.by}", ahead.by_cause, _CAUSES),
+        ("By system", ahead.by_system if len(ahead.models) > 1 else None, _RACKS),
+        (f"By {ahead.group}", None if ahead.group is None else ahead.by_group, _RACKS),
+    ):
+        if table is not None and len(table):
+            lines += ["", f"{title} (expected, {100 * level:g} % prediction interval)", *_rows(table, most)]
+    output.print_lines([*lines, *written])
+
+
+def _rows(table, most: int) -> list[str]:  # type: ignore[no-untyped-def]
+    """The rows with the most failures for each horizon, as text."""
+    import pandas as pd
+
+    from relfit.text import number
+
+    longest = table[table["horizon"] == table["horizon"].max()].sort_values("failures", ascending=False, kind="stable")
+    named = "name" in table
+    if named:
+        kept = longest["name"].head(most)
+        table = table.set_index("name").loc[kept.tolist()].reset_index().sort_values("horizon", kind="stable")
+    shown = pd.DataFrame({"days": table["horizon"] / 24.0})
+    if named:
+        shown.insert(0, "name", table["name"])
+    for column, title in _NAMES.items():
+        ends = zip(table[column], table[f"{column}_low"], table[f"{column}_high"], strict=True)
+        shown[title] = [f"{number(value)} ({number(low)}-{number(high)})" for value, low, high in ends]
+    shown["stock"] = table["stock"]
+    lines = output.table(shown)
+    if named and len(longest) > most:
+        lines.append(f"... {len(longest) - most} more; --out FILE writes all of them")
+    return lines

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from relfit.cli.app import main
+
+LOG = ["forecast", "white", "--since", "2003-04-01", "--draws", "200"]
+
+
+def test_answer(capsys, tmp_path) -> None:
+    out, plot = tmp_path / "forecast.csv", tmp_path / "forecast.png"
+    assert main([*LOG, "--horizon", "30d", "--horizon", "90d", "--out", str(out), "--plot", str(plot)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Expect ")
+    assert "hardware" in shown
+    table = pd.read_csv(out)
+    assert set(table["of"]) == {"all", "system", "rack", "cause"}
+    assert plot.stat().st_size > 10_000
+
+
+def test_json(capsys) -> None:
+    assert main([*LOG, "--horizon", "7d", "--by", "scope", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["name"] for row in found["table"] if row["of"] == "scope"} >= {"node", "system"}
+    assert found["horizons"] == [168.0]
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (["--horizon", "soon"], "--horizon 'soon'"),
+        (["--horizon", "0h"], "--horizon '0h'"),
+        (["--level", "95"], "--level"),
+        (["--service", "1"], "--service"),
+        (["--by", "colour"], "no column 'colour'"),
+    ],
+)
+def test_mistakes_are_one_line(capsys, more, text) -> None:
+    assert main([*LOG, *more]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert text in error
