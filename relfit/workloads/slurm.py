@@ -6,6 +6,7 @@ left out and counted, and so are runs that ended in a requeue: a simulation make
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,8 +15,8 @@ import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ReadError
-from relfit.io.opening import Content, as_text
-from relfit.io.rows import TextTable, read_text_table
+from relfit.io.opening import Content, Text, as_text
+from relfit.io.rows import Rejections, TextTable, read_text_table
 from relfit.io.times import check_zone, instants
 from relfit.text import count
 from relfit.units import nanoseconds
@@ -33,6 +34,7 @@ _CUT_SHORT = {
     "PREEMPTED": "preempted: their run time is how far they came",
     "TIMEOUT": "stopped at their walltime: they would have run for longer",
 }
+_HEAD = 65_536
 _COLUMNS = {
     "job_id": ("jobid", "jobidraw"),
     "submit": ("submit", "submit_time", "eligible"),
@@ -51,8 +53,14 @@ _COLUMNS = {
 
 
 def recognises(content: Content) -> bool:
-    """Whether the first line names a job, its submission, and a state or a time elapsed as Slurm does."""
-    names = {name.strip().lower() for name in content.first_line().replace("|", ",").split(",")}
+    """Whether the first line names a job, its submission, and a state or a time elapsed as Slurm does.
+
+    Los Alamos also released a list of dictionaries as Python prints them.
+    """
+    line = content.first_line().lstrip()
+    if line.startswith("["):
+        return b"'jobid'" in content.data[:_HEAD]
+    names = {name.strip().lower() for name in line.replace("|", ",").split(",")}
     has = {what: any(name in names for name in spellings) for what, spellings in _COLUMNS.items()}
     return has["job_id"] and has["submit"] and (has["state"] or has["elapsed"]) and not {"submission_time"} & names
 
@@ -69,8 +77,8 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
         When there is no column for a time of submission, a run time or a number of nodes.
     """
     text = as_text(content)
-    delimiter = "|" if "|" in content.first_line() else ","
-    table = read_text_table(text, delimiter)
+    listed = content.first_line().lstrip().startswith("[")
+    table = _printed_list(text) if listed else read_text_table(text, "|" if "|" in content.first_line() else ",")
     columns = {name.lower(): values for name, values in table.columns.items()}  # --parsable ends lines with a bar
     zone = check_zone(timezone)
     names = _first(columns, "job_id")
@@ -112,6 +120,26 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
 
 def _first(columns: dict[str, npt.NDArray[np.object_]], what: str) -> npt.NDArray[np.object_] | None:
     return next((columns[name] for name in _COLUMNS[what] if name in columns), None)
+
+
+def _printed_list(text: Text) -> TextTable:
+    """A list of dictionaries of text as Python prints it; the line of a row is where its dictionary begins."""
+    try:
+        rows = json.loads(text.data.replace(b"'", b'"'))
+    except (ValueError, RecursionError):
+        raise ReadError(
+            "this is no list of dictionaries of plain text", path=text.path, remedy="the file may be cut short"
+        ) from None
+    good = [row for row in rows if isinstance(row, dict)]
+    if not good or len(good) < len(rows):
+        raise ReadError("this is no list of jobs", path=text.path, remedy="write the jobs as a table")
+    data = np.frombuffer(text.data, dtype=np.uint8)
+    newline, begin = np.flatnonzero(data == ord("\n")), np.flatnonzero(data == ord("{"))
+    lines = (np.searchsorted(newline, begin) + 1).astype(np.int64)[: len(good)]
+    names = tuple(dict.fromkeys(str(name) for row in good for name in row))
+    columns = {name: np.array([str(row.get(name, "")) for row in good], dtype=object) for name in names}
+    texts = [str(row) for row in good]
+    return TextTable(names, columns, Rejections(text.path, lines, texts), len(good))
 
 
 def _states(columns: dict[str, npt.NDArray[np.object_]], size: int) -> npt.NDArray[np.object_]:

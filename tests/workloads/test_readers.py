@@ -169,6 +169,22 @@ def test_tables_of_los_alamos(tmp_path: Path) -> None:
     assert jobs.origin == pd.Timestamp("2018-01-31 16:30:37", tz="UTC")
 
 
+def test_printed_list_of_los_alamos(tmp_path: Path) -> None:
+    first = {
+        "calc_wallclock": "29610360", "end_state": "TIMEOUT", "end_time": "2018-01-31 13:46:23", "jobid": "15040144",
+        "num_procs_exe": "2052", "req_nodes": "57", "start_time": "2018-01-31 09:45:53",
+        "submit_time": "2018-01-31 09:30:37", "user_name": "user_name_60", "wallclock_limit": "14400",
+    }  # fmt: skip
+    second = {**first, "jobid": "15040145", "end_state": "CANCELLED", "end_time": "", "start_time": "Unknown"}
+    text = "[   " + ",\n    ".join(str(row).replace(", ", ",\n        ") for row in (first, second)) + "]\n"
+    jobs = rf.read_workload(written(tmp_path, "gr-slurm-logs_anon", text), timezone="America/Denver")
+    assert jobs.source.format == "slurm"
+    assert (jobs.job_id[0], jobs.nodes[0], jobs.run_time[0], jobs.requested[0]) == (15040144, 57, 14430.0, 14400.0)
+    assert reasons(jobs) == [[11, "cancelled before it ran"]]
+    with pytest.raises(rf.ReadError, match="cut short"):
+        rf.read_workload(written(tmp_path, "cut", text[:-100]))
+
+
 BATSIM = {
     "nb_res": 4,
     "jobs": [
