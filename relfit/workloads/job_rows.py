@@ -120,7 +120,7 @@ class JobRows:
         reject(np.isnan(self.requested) | (self.requested < 0), "walltime below zero or not a number", "requested")
         reject(~np.isfinite(self.nodes), "number of nodes not known", "nodes")
         reject(self.nodes < 1, "fewer than 1 node", "nodes")
-        reject(self.nodes != np.round(self.nodes), "not a whole number of nodes", "nodes")
+        reject((self.nodes != np.round(self.nodes)) | (self.nodes > 2.0**53), "not a whole number of nodes", "nodes")
         if n_nodes is not None:
             wide = self.nodes > n_nodes
             asks = [f"asks for {n:,.0f} nodes of a machine of {n_nodes:,}" if w else "" for n, w in _pairs(self, wide)]

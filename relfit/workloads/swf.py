@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ReadError
 from relfit.io.opening import Content, as_text
 from relfit.io.rows import Rejections
@@ -77,17 +77,22 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
         notes.append(f"{count(failed, 'job')} failed; they stay, for as long as they ran")
     rows = JobRows(
         rejections,
-        np.nan_to_num(table[:, 0], nan=-1.0).astype(np.int64),
+        _whole(table[:, 0]),
         submit,
         machine.nodes(processors),
         run,
         np.where((limit == -1) | (limit == 0), np.inf, limit),
-        user=np.nan_to_num(table[:, 11], nan=-1.0).astype(np.int64),
+        user=_whole(table[:, 11]),
         notes=notes,
         deselected=int(partial.sum()),
         origin=_origin(header),
     )
     return rows.workload(content, NAME, machine, rows_read, strict=strict, ordered=True)
+
+
+def _whole(values: FloatArray) -> IntArray:
+    """Whole numbers; -1 for what is none."""
+    return np.where(np.abs(values) < 2.0**53, values, -1.0).astype(np.int64)
 
 
 def _header(lines: list[str]) -> dict[str, int]:
@@ -125,7 +130,9 @@ def _table(path: Path, lines: list[str]) -> tuple[FloatArray, Rejections, int]:
         rejections.settle(strict=True)
     rows = io.StringIO("\n".join(texts))
     names = range(_FIELDS)
-    frame = pd.read_csv(rows, sep=r"\s+", header=None, names=names, low_memory=False, float_precision="round_trip")
+    frame = pd.read_csv(
+        rows, sep=r"\s+", header=None, names=names, low_memory=False, float_precision="round_trip", quoting=3
+    )
     table = np.stack([pd.to_numeric(frame[i], errors="coerce").to_numpy(dtype=np.float64) for i in range(_FIELDS)], 1)
     rejections.reject(np.isnan(table[:, :5]).any(axis=1), "a field is not a number")
     return table, rejections, len(body)

@@ -311,3 +311,24 @@ def test_the_jobs_that_batsim_placed(shared: Path) -> None:
     for name, column in (("submit", "submission_time"), ("nodes", "nodes"), ("run_time", "run_time"),
                          ("requested", "walltime")):  # fmt: skip
         assert np.array_equal(getattr(jobs, name), table[column].to_numpy()), name
+
+
+def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
+    """Every row of a damaged file is kept, rejected or counted as left out; what cannot be read is an error in words."""
+    tokens = ["", "-1", "nan", "1e400", "999999999999999999999", "|", ",", "\n", '"', "'", "UNLIMITED", "::", "[]", "é"]
+    random = np.random.default_rng(17)
+    path, read = tmp_path / "damaged", 0
+    for trial in range(160):
+        text = (SWF, SACCT, json.dumps(BATSIM), "job_id,submit,nodes,run_time\n1,0,4,7\n2,60,9,60\n")[trial % 4]
+        for _ in range(random.integers(1, 4)):
+            begin = int(random.integers(len(text)))
+            end = begin + int(random.choice([0, 1, 3, 30]))
+            text = text[:begin] + str(random.choice(tokens)) + text[end:]
+        path.write_text(text)
+        try:
+            jobs = rf.read_workload(path, n_nodes=20, processors_per_node=4)
+        except rf.RelfitError:
+            continue
+        read += 1
+        assert jobs.source.rows_read == len(jobs) + len(jobs.rejected) + jobs.source.rows_deselected
+    assert read > 40
