@@ -314,11 +314,11 @@ def test_the_jobs_that_batsim_placed(shared: Path) -> None:
 
 
 def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
-    """Every row of a damaged file is kept, rejected or counted as left out; what cannot be read is an error in words."""
+    """Every row of a damaged file is kept, rejected or left out and counted; otherwise an error says what is wrong."""
     tokens = ["", "-1", "nan", "1e400", "999999999999999999999", "|", ",", "\n", '"', "'", "UNLIMITED", "::", "[]", "é"]
     random = np.random.default_rng(17)
     path, read = tmp_path / "damaged", 0
-    for trial in range(160):
+    for trial in range(80):
         text = (SWF, SACCT, json.dumps(BATSIM), "job_id,submit,nodes,run_time\n1,0,4,7\n2,60,9,60\n")[trial % 4]
         for _ in range(random.integers(1, 4)):
             begin = int(random.integers(len(text)))
@@ -331,4 +331,4 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
             continue
         read += 1
         assert jobs.source.rows_read == len(jobs) + len(jobs.rejected) + jobs.source.rows_deselected
-    assert read > 40
+    assert read > 20
