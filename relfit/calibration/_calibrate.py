@@ -34,7 +34,7 @@ from relfit.durations import times_to_repair
 from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.families import family_named
-from relfit.fleet import FleetModel, chosen_period, fleet_model
+from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
 from relfit.independence import dependence
 from relfit.lifedata import LifeData
 from relfit.recurrence import histories_of_log, trend_tests
@@ -59,6 +59,7 @@ def calibrate(
     group: str | None = None,
     level: float = 0.95,
     name: str | None = None,
+    model: FleetModel | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Parameters:
     """Estimate everything that planners need from a failure log, each with an interval and what it rests on.
@@ -86,6 +87,8 @@ def calibrate(
         Level of the intervals.
     name : str, optional
         What the cluster is called; the name of the log's only system when left out.
+    model : FleetModel, optional
+        Of this log, where there is one already: its period is used, and `period`, `window` and `group` are not.
     rng : int or numpy.random.Generator, optional
         For the periods, the test of bad nodes and dependence.
 
@@ -117,11 +120,15 @@ def calibrate(
     wanted = _checked(parts, level, period, families)
     streams = np.random.default_rng(rng).spawn(3)
     work = _Work(log, level)
-    work.take_period(period if period is not None else "stable" if "period" in wanted else "all", streams[0])
+    if model is None:
+        span = period if period is not None else "stable" if "period" in wanted else "all"
+        work.take_period(chosen_period(log, span, rng))
+    else:
+        work.take_period(model.period)
     part = work.part
     undated = log.lifetimes is not None and not len(log.events)
     if {"mtbf", "mttr", "repair_kinds", "families"} & wanted and not undated:
-        work.take_incidents(window, group)
+        work.take_incidents(model, window, group)
     rates = Rates(Mtbf())
     if "mtbf" in wanted:
         rates = work.mtbf(undated)
@@ -189,10 +196,9 @@ class _Work:
     model: FleetModel | None = None
     outage_incident: IntArray | None = None
 
-    def take_period(self, period: str | tuple[Any, Any], rng: np.random.Generator) -> None:
-        """Choose the part of the log."""
-        chosen = chosen_period(self.log, period, rng)
-        log, name, finding = chosen.log, chosen.name, chosen.finding
+    def take_period(self, chosen: ChosenPeriod) -> None:
+        """Take a part of the log."""
+        log, name = chosen.log, chosen.name
         if chosen.problem is not None:
             self.absent["period"] = chosen.problem
         window = log.window
@@ -203,12 +209,14 @@ class _Work:
             start=_moment(window.start) if known else None,
             end=_moment(window.end) if known else None,
             hours=window.hours if known and window.hours >= 0.0 else None,
-            finding=finding,
+            finding=chosen.headline,
         )
 
-    def take_incidents(self, window: Any, group: str | None) -> None:
+    def take_incidents(self, model: FleetModel | None, window: Any, group: str | None) -> None:
         """Incidents, outages by node, and one repair for each incident."""
-        self.model = fleet_model(self.part, "all", window=window, group=group, level=self.level)
+        if model is None:
+            model = fleet_model(self.part, "all", window=window, group=group, level=self.level)
+        self.model = model
         self.incidents = self.model.found
         repairs = times_to_repair(self.part)
         self.outages, self.outage_incident = repairs.lives, self.incidents.incident[repairs.begun]

@@ -83,7 +83,7 @@ class Asked:
 
 
 def nodes(
-    reading: opt.Reading,
+    reading: opt.PeriodReading,
     asked: Asked,
     fleet: Fleet,
     drawn: Drawn,
@@ -112,7 +112,7 @@ def nodes(
     limit = None if deadline is None else opt.duration("--deadline", deadline, positive=True)
     job = asked.job()
     with Steps("reading", "fitting", "choosing") as steps:
-        chosen = fleet.system(reading, None, steps)
+        chosen, period = fleet.system(reading, None, steps)
         for option, size in (("--k-min", k_min), ("--k-max", k_max or k_min)):
             if size + tolerate > chosen.n_nodes:
                 raise ArgumentError(
@@ -130,12 +130,23 @@ def nodes(
     pictures = [("completion_by_size", partial(rf.plot, best)), ("completion", partial(rf.plot, done))]
     written = output.write_results(to, {"table": table}, "table", pictures)
     if to.json:
-        document: dict[str, Any] = {**best.to_dict(), "completion": done}
+        document: dict[str, Any] = {
+            "period": None if period is None else period.to_dict(),
+            **best.to_dict(),
+            "completion": done,
+        }
         if limit is not None:
             document["deadline"] = {"hours": limit, "probability": share}
         output.print_json(document)
         return
-    lines = [repr(chosen), "", best.headline, done.headline, *chosen.notes]
+    lines = [
+        *([] if period is None else [period.headline]),
+        repr(chosen),
+        "",
+        best.headline,
+        done.headline,
+        *chosen.notes,
+    ]
     if limit is not None and share is not None:
         lines.append(f"It is done within {limit:g} h with probability {share:.3g}.")
     lines += ["", "Around the best", *output.table(_near(best, table))]

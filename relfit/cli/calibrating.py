@@ -94,9 +94,8 @@ class Exporting:
 
 
 def calibrate(
-    reading: opt.Reading,
+    reading: opt.PeriodReading,
     exporting: Exporting,
-    period: Annotated[str | None, opt.option("stable|all", "Part of the log; stable unless cut by hand.")] = None,
     parts: Annotated[
         str | None,
         opt.option("A,B", "Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend."),
@@ -129,10 +128,9 @@ def calibrate(
         else:
             log = reading.read()
             steps.next()
-            cut = reading.since is not None or reading.until is not None
             wanted = None if parts is None else [part.strip() for part in parts.split(",") if part.strip()]
             parameters = rf.calibrate(
-                log, period=period or ("all" if cut else None), **({} if wanted is None else {"parts": wanted}),
+                log, period=reading.span, **({} if wanted is None else {"parts": wanted}),
                 families=names, window=window, group=rack, level=level, rng=seed,
             )  # fmt: skip
         steps.next()
@@ -184,10 +182,9 @@ def _value(name: str, text: str) -> float | str | bool:
 
 
 def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
-    lines = [] if log is None else [repr(log), ""]
     period = parameters.period
-    if period is not None and period.start is not None and period.end is not None:
-        lines.append(f"period       {period.name}, {period.start:%Y-%m-%d} to {period.end:%Y-%m-%d} UTC")
+    lines = [] if period is None or period.finding is None else [period.finding]
+    lines += [] if log is None else [repr(log), ""]
     frame = parameters.to_frame()
     lines += output.table(frame.astype({"events": float})) if len(frame) else ["nothing is known"]
     if parameters.absent:

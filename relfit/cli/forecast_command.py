@@ -21,7 +21,7 @@ _NAMES = {
 
 
 def forecast(
-    reading: opt.Reading,
+    reading: opt.PeriodReading,
     to: opt.Output,
     horizon: Annotated[list[str] | None, opt.option("TIME", "How far ahead: 30d and 90d. Repeatable.")] = None,
     by: Annotated[str, opt.option("COLUMN", "Tells kinds of failures apart.")] = "cause",
@@ -44,7 +44,8 @@ def forecast(
         log = reading.read()
         steps.next()
         ahead = rf.forecast(
-            log, horizons, by=by, group=group, service=service, level=level, n_draws=draws, rng=seed
+            log, horizons, period=reading.span, by=by, group=group, service=service, level=level, n_draws=draws,
+            rng=seed,
         )  # fmt: skip
         steps.next()
         written = output.write_results(

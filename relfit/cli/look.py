@@ -154,7 +154,7 @@ class Fitting:
         return wanted
 
 
-def fit(reading: opt.Reading, fitting: Fitting, json: Json = False, out: opt.Out = None) -> None:
+def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: opt.Out = None) -> None:
     """Fit distributions to times to failure or to repair.
 
     --out writes one row per group and family with everything that is known about the fit.
@@ -166,7 +166,8 @@ def fit(reading: opt.Reading, fitting: Fitting, json: Json = False, out: opt.Out
     opt.choice("--first", fitting.first, ("known", "always", "never"))
     n_resamples, wanted = fitting.n_resamples, fitting.intervals
     with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
-        log = reading.read()
+        chosen = reading.chosen(reading.read())
+        log = chosen.log
         steps.next()
         if fitting.measure == "ttr":
             times = log.ttr(fitting.per, censor=not fitting.no_censor)
@@ -191,13 +192,21 @@ def fit(reading: opt.Reading, fitting: Fitting, json: Json = False, out: opt.Out
         about = {key: value for key, value in log.info().items() if key not in ("systems", "causes")}
         described = {"family": main, "rows": spread.reset_index(names="over")}
         output.print_json(
-            {"log": about, **fits.to_dict(), "describe": described, "rejected": rejected, "intervals": intervals}
+            {
+                "log": about,
+                "period": chosen.to_dict(),
+                **fits.to_dict(),
+                "describe": described,
+                "rejected": rejected,
+                "intervals": intervals,
+            }
         )
         return
     left_out = ", ".join(f"{name} {count}" for name, count in times.to_dict()["left_out"].items() if count)
     statuses = [f"{family}: {_counted(fits[family].status)}" for family in families]
     output.print_lines(
         [
+            chosen.headline,
             repr(log),
             repr(times),
             *([f"left out: {left_out}"] if left_out else []),

@@ -7,12 +7,15 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 import relfit as rf
 from relfit.errors import ArgumentError, ReadError
+
+if TYPE_CHECKING:
+    from relfit.fleet import ChosenPeriod
 
 __all__ = [
     "FAMILIES",
@@ -21,6 +24,7 @@ __all__ = [
     "Level",
     "Out",
     "Output",
+    "PeriodReading",
     "Reading",
     "Seed",
     "choice",
@@ -83,6 +87,11 @@ class Reading:
     since: Annotated[str | None, option("DATE", "Observe from here on.")] = None
     until: Annotated[str | None, option("DATE", "Observe up to here.")] = None
 
+    @property
+    def cut(self) -> bool:
+        """Whether the user has cut the log in time."""
+        return self.since is not None or self.until is not None
+
     def read(self) -> rf.FailureLog:
         """The selected part of the log.
 
@@ -130,6 +139,39 @@ class Reading:
             if getattr(self, option):
                 raise ArgumentError(f"--{option} does not go with the bundled sample {self.log}")
         return rf.datasets.load(self.log)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeriodReading(Reading):
+    """A log of which one period is used."""
+
+    period: Annotated[str | None, option("stable|all|FROM/TO", "Part of the log used; stable unless cut by hand.")] = (
+        None
+    )
+
+    @property
+    def span(self) -> str | tuple[str, str]:
+        """What ``--period`` asks for, as `relfit.fleet_model` takes it.
+
+        Examples
+        --------
+        >>> PeriodReading(log="white").span, PeriodReading(log="white", since="2003").span
+        ('stable', 'all')
+        >>> PeriodReading(log="white", period="2003-04-01/2004-10-01").span
+        ('2003-04-01', '2004-10-01')
+        """
+        if self.period is None:
+            return "all" if self.cut else "stable"
+        since, sign, until = (text.strip() for text in self.period.partition("/"))
+        if sign and since and until:
+            return since, until
+        return choice("--period", self.period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
+
+    def chosen(self, log: rf.FailureLog) -> ChosenPeriod:
+        """The period of a log that is used."""
+        from relfit.fleet import chosen_period
+
+        return chosen_period(log, self.span)
 
 
 @dataclass(frozen=True, kw_only=True)

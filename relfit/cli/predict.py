@@ -15,6 +15,8 @@ from relfit.errors import ArgumentError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.fleet import ChosenPeriod
+
 __all__ = ["Drawn", "Fleet", "system", "validate"]
 
 _SHOWN = 16  # sizes in the table on a screen
@@ -43,27 +45,35 @@ class Fleet:
         opt.option("NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool)."),
     ] = None
 
-    def system(self, reading: opt.Reading, names: list[str] | None, steps: Steps) -> rf.System:
-        """The system of these nodes, from a file of fits or from a log."""
+    def system(
+        self, reading: opt.PeriodReading, names: list[str] | None, steps: Steps
+    ) -> tuple[rf.System, ChosenPeriod | None]:
+        """The system of these nodes, from a file of fits or from a log, and the period of the log that it rests on."""
         if self.missing is not None:
             opt.choice("--missing", self.missing, ("error", "drop", "pool"))
         from relfit.cli.fits_file import is_fits_file
+        from relfit.units import instant
 
         ages = self._ages()
         if is_fits_file(reading.log):
-            return self._of_fits(reading, names, ages, steps)
+            return self._of_fits(reading, names, ages, steps), None
         families = None if self.families is None else opt.family_names(self.families)
         log = reading.read()
         steps.next()
+        moment = None if self.at is None else instant(self.at, log.source.timezone)
+        inside = moment is not None and log.window.start < moment < log.window.end
+        chosen = reading.chosen(log.between(None, moment) if inside else log)
         found = rf.system_from_log(
-            log, self.at, nodes=names, families=families, family=self.family, missing=self.missing or "pool"
+            log, self.at, nodes=names, period=chosen, families=families, family=self.family,
+            missing=self.missing or "pool",
         )  # fmt: skip
-        return found if ages is None else found.at_age(ages)
+        return found if ages is None else found.at_age(ages), chosen
 
-    def _of_fits(self, reading: opt.Reading, names: list[str] | None, ages: Any, steps: Steps) -> rf.System:
+    def _of_fits(self, reading: opt.PeriodReading, names: list[str] | None, ages: Any, steps: Steps) -> rf.System:
         unfit = {
             "--at": self.at, "--families": self.families, "--where": reading.where,
-            "--since": reading.since, "--until": reading.until, "--missing pool": self.missing == "pool",
+            "--since": reading.since, "--until": reading.until, "--period": reading.period,
+            "--missing pool": self.missing == "pool",
         }  # fmt: skip
         for option, value in unfit.items():
             if value:
@@ -109,7 +119,7 @@ class Drawn:
 
 
 def system(
-    reading: opt.Reading,
+    reading: opt.PeriodReading,
     fleet: Fleet,
     drawn: Drawn,
     to: opt.Output,
@@ -129,7 +139,7 @@ def system(
     if nodes is not None and not names:
         raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")
     with Steps("reading", "fitting", "computing", "writing") as steps:
-        chosen = fleet.system(reading, names, steps)
+        chosen, period = fleet.system(reading, names, steps)
         if k is not None:
             if not 1 <= k <= chosen.n_nodes:
                 raise ArgumentError(
@@ -145,6 +155,7 @@ def system(
         table = sizes.to_frame()
         headline = _headline(chosen, whole)
         document = {
+            "period": None if period is None else period.to_dict(),
             "system": {"nodes": chosen.n_nodes, "tolerance": chosen.tolerance, "description": repr(chosen)},
             "headline": headline,
             "notes": chosen.notes,
@@ -158,7 +169,17 @@ def system(
         output.print_json(document)
         return
     rows = _few(len(table))
-    lines = [repr(chosen), "", headline, *chosen.notes, "", "All nodes together", *output.table(whole), ""]
+    lines = [
+        *([] if period is None else [period.headline]),
+        repr(chosen),
+        "",
+        headline,
+        *chosen.notes,
+        "",
+        "All nodes together",
+        *output.table(whole),
+        "",
+    ]
     lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
     if len(rows) < len(table):
         lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")
@@ -210,7 +231,7 @@ def _few(count: int) -> list[int]:
 
 
 def validate(
-    reading: opt.Reading,
+    reading: opt.PeriodReading,
     to: opt.Output,
     split: Annotated[str, opt.option("DATE|SHARE", "The model is of the log before it: a date, or a share.")] = "0.5",
     size: Annotated[list[int] | None, opt.option("N", "Nodes of a job; 1, 4 and 16. Repeatable.")] = None,
@@ -229,7 +250,8 @@ def validate(
     output.check_output(to)
     opt.probability("--level", level)
     with Steps("reading", "modelling and replaying") as steps:
-        log = reading.read()
+        period = reading.chosen(reading.read())
+        log = period.log
         steps.next()
         result = rf.replay(
             log, _split(split), size or _fitting_sizes(log), length or list(_LENGTHS), jobs,
@@ -238,9 +260,11 @@ def validate(
         cells = result.cells
     written = output.write_results(to, {"table": cells}, "table", [("calibration", partial(rf.plot, result))])
     if to.json:
-        output.print_json(result.to_dict())
+        output.print_json({"period": period.to_dict(), **result.to_dict()})
         return
-    output.print_lines([repr(log), "", *result.findings, "", *output.table(cells.drop(columns="jobs")), *written])
+    output.print_lines(
+        [period.headline, repr(log), "", *result.findings, "", *output.table(cells.drop(columns="jobs")), *written]
+    )
 
 
 def _split(text: str) -> float | str:

@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.screening import ChangePoints, change_points
 
 __all__ = ["ChosenPeriod", "chosen_period"]
+
+
+KNOWN_WITHIN = 0.5
+"""A stable period is used where the limits of its start are no further apart than this share of its length."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,19 +29,58 @@ class ChosenPeriod:
         In that part.
     name : str
         ``all``, ``given``, or what the stable period is called.
-    finding : str or None
-        What the search for change points found.
+    points : ChangePoints or None
+        The search for change points, where there was one.
     problem : str or None
         Why no stable period was looked for or found, so that all of the log is used.
-    points : ChangePoints or None
-        All periods, where the stable one was looked for.
     """
 
     log: FailureLog
     name: str
-    finding: str | None = None
-    problem: str | None = None
     points: ChangePoints | None = None
+    problem: str | None = None
+
+    @property
+    def finding(self) -> str | None:
+        """What the search for change points found."""
+        return None if self.points is None else self.points.headline
+
+    @property
+    def start_limits(self) -> tuple[pd.Timestamp, pd.Timestamp] | None:
+        """Confidence limits of the start of a stable period, where it is not that of the log."""
+        if self.points is None or self.problem is not None or not self.points.stable:
+            return None
+        stable = self.points.stable_period
+        return stable.start_low, stable.start_high
+
+    @property
+    def headline(self) -> str:
+        """Which period it is, and how well its start is known."""
+        window = self.log.window
+        if pd.isna(window.start) or pd.isna(window.end):
+            return "Period used: all of the log."
+        dates = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
+        if self.name == "given":
+            return f"Period used: {dates}, as asked."
+        if self.name == "all":
+            return f"Period used: all of the log, {dates}{'' if self.problem is None else f' ({self.problem})'}."
+        limits = self.start_limits
+        if limits is not None:
+            return f"Period used: {dates} (its start lies between {limits[0]:%Y-%m-%d} and {limits[1]:%Y-%m-%d})."
+        assert self.points is not None
+        if self.points.status == "too_few":
+            return f"Period used: all of the log, {dates} (too few failures to tell periods apart)."
+        whole = len(self.points) == 1
+        return f"Period used: {'all of the log, ' if whole else ''}{dates}{' (the rate is steady)' if whole else ''}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its name, limits and headline, ready for JSON."""
+        start_low, start_high = self.start_limits or (None, None)
+        window = self.log.window
+        return {
+            "name": self.name, "start": window.start, "end": window.end,
+            "start_low": start_low, "start_high": start_high, "headline": self.headline,
+        }  # fmt: skip
 
 
 def chosen_period(
@@ -48,13 +92,20 @@ def chosen_period(
     ----------
     log : FailureLog
     period : {"stable", "all"} or tuple
-        ``(since, until)``. A log of several systems has no one stable period: all of it is used.
+        ``(since, until)``. A log of several systems has no one stable period: all of it is used. So it is where the
+        limits of the stable period's start are further apart than half of its length.
     rng : int or numpy.random.Generator
 
     Raises
     ------
     ArgumentError
         For a period that is none of these, or outside of the log.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> chosen_period(rf.datasets.load("white")).headline
+    'Period used: 2002-10-06 to 2004-10-01 (its start lies between 2002-09-17 and 2002-10-13).'
     """
     if isinstance(period, tuple) and len(period) == 2:
         return ChosenPeriod(log.between(*period), "given")
@@ -62,12 +113,21 @@ def chosen_period(
         raise ArgumentError(f"period {period!r} is not known", remedy='use "stable", "all" or (since, until)')
     if period == "all":
         return ChosenPeriod(log, "all")
+    if log.lifetimes is not None:
+        return ChosenPeriod(log, "all", problem="whole lifetimes are not cut in time")
     if len(log.systems) > 1:
         why = "the log has several systems, whose periods differ; select one"
         return ChosenPeriod(log, "all", problem=why)
     try:
         points = change_points(log, rng=rng)
-        stable = points.stable_period
-        return ChosenPeriod(log.between(stable.start, stable.end), stable.name, finding=points.headline, points=points)
     except RelfitError as error:
         return ChosenPeriod(log, "all", problem=str(error))
+    stable = points.stable_period
+    if points.stable and stable.start_high - stable.start_low > KNOWN_WITHIN * (stable.end - stable.start):
+        why = (
+            f"the rate changed between {stable.start_low:%Y-%m-%d} and {stable.start_high:%Y-%m-%d}, but when is not "
+            "known well"
+        )
+        return ChosenPeriod(log, "all", points, why)
+    part = log if len(points) == 1 else log.between(stable.start, stable.end)
+    return ChosenPeriod(part, stable.name, points)

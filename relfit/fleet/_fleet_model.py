@@ -13,7 +13,7 @@ from relfit.arguments import share, whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
-from relfit.fleet._chosen_period import chosen_period
+from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import incident_members, placements
 from relfit.fleet.drawn_fleet import DrawnFleet, Job
@@ -34,7 +34,7 @@ QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
 
 def fleet_model(
     log: FailureLog,
-    period: str | tuple[Any, Any] = "stable",
+    period: str | tuple[Any, Any] | ChosenPeriod = "stable",
     *,
     window: Any = None,
     group: str | None = None,
@@ -51,9 +51,9 @@ def fleet_model(
     ----------
     log : FailureLog
         With dated events.
-    period : {"stable", "all"} or tuple
+    period : {"stable", "all"}, tuple or ChosenPeriod
         The part of the log to use: the stable period (all of it where there are several systems), all, or
-        ``(since, until)``.
+        ``(since, until)``; or what `relfit.fleet.chosen_period` found.
     window, group
         As for `relfit.incidents`.
     level : float
@@ -84,7 +84,7 @@ def fleet_model(
             "this log holds lifetimes without dates: what failed together, and when, is not known",
             remedy="fit them: rf.fit(log.ttf())",
         )
-    chosen = chosen_period(log, period, rng)
+    chosen = period if isinstance(period, ChosenPeriod) else chosen_period(log, period, rng)
     found = incidents(chosen.log, window, group=group, level=level)
     places, scopes = scopes_of(chosen.log, found)
     size = len(places.systems)

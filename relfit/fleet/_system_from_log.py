@@ -10,6 +10,7 @@ import numpy as np
 from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.fitting import fit
+from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._fleet_model import fleet_model
 from relfit.system import System, system_from_fits
 from relfit.units import instant
@@ -22,7 +23,7 @@ def system_from_log(
     at: Any = None,
     *,
     nodes: Any = None,
-    period: str | tuple[Any, Any] = "stable",
+    period: str | tuple[Any, Any] | ChosenPeriod = "stable",
     families: str | Sequence[str] | None = None,
     family: str = "best",
     missing: str = "pool",

@@ -192,3 +192,19 @@ def test_a_simulated_log_has_the_model_that_it_came_from(sample):
 
     real, copy = sample.by_scope["node"].count, rf.fleet_model(log, "all", window="0h").by_scope["node"].count
     assert top(copy) == pytest.approx(top(real), abs=0.03)
+
+
+def test_a_stable_period_whose_start_is_hardly_known_is_not_used():
+    rng = np.random.default_rng(0)
+    days = np.sort(np.concatenate([rng.uniform(0, 200, 32), rng.uniform(200, 365, 54)]))
+    events = [{"node": f"n{rng.integers(10)}", "start": 24.0 * day} for day in days]
+    weak = make_log(events, [{"node": f"n{i}"} for i in range(10)], window=(0.0, 8760.0))
+    points = rf.change_points(weak)
+    stable = points.stable_period
+    assert len(points.periods) == 2
+    assert stable.start_high - stable.start_low > 0.5 * (stable.end - stable.start)
+    chosen = rf.fleet.chosen_period(weak)
+    assert (chosen.name, len(chosen.log)) == ("all", len(weak))
+    assert "when is not known well" in chosen.headline
+    sample = rf.fleet.chosen_period(rf.datasets.load("white"))
+    assert (sample.name, f"{sample.log.window.start:%Y-%m-%d}") == ("steady", "2002-10-06")

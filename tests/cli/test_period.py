@@ -1,0 +1,61 @@
+"""``--period``: one period for every command that uses one, said in its first line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import relfit as rf
+from relfit.cli.app import main
+from relfit.fleet import chosen_period
+
+COMMANDS = {
+    "fit": ["--per", "system", "--families", "weibull", "--resamples", "0"],
+    "system": ["--k", "2"],
+    "nodes": ["--work", "100h", "--parallel-fraction", "0.99", "--k-max", "4"],
+    "validate": ["--size", "4", "--length", "24h", "--jobs", "100", "--placement", "random"],
+    "calibrate": ["--parts", "period,mtbf"],
+}
+STABLE = ("2002-10-06", "2004-10-01")  # of the sample, where the rate falls for the last time
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["period"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_uses_the_stable_period_and_says_so_first(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "white", *COMMANDS[command]]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == chosen_period(rf.datasets.load("white")).headline
+    assert first.startswith(f"Period used: {STABLE[0]} to {STABLE[1]} (its start lies between 2002-09-")
+
+
+def test_all_of_the_log_or_dates_are_used_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    fit = ["fit", "white", *COMMANDS["fit"]]
+    assert document(capsys, *fit)["start"][:10] == STABLE[0]
+    assert document(capsys, *fit, "--period", "all")["start"][:10] == "2000-07-01"
+    given = document(capsys, *fit, "--period", "2003-04-01/2004-04-01")
+    assert (given["name"], given["start"][:10], given["end"][:10]) == ("given", "2003-04-01", "2004-04-01")
+    assert document(capsys, *fit, "--since", "2001-01-01")["start"][:10] == "2001-01-01"  # cut by hand: no search
+    stable = document(capsys, *fit, "--since", "2001-01-01", "--period", "stable")
+    assert stable["name"] == "steady"
+
+
+def test_a_job_before_the_stable_period_is_predicted_from_what_was_known_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    period = document(capsys, "system", "white", "--k", "2", "--at", "2001-12-01")
+    assert period["start"][:10] < period["end"][:10] == "2001-12-01"
+
+
+@pytest.mark.parametrize("period", ["latest", "2003-01-01", "/2004-01-01", "2004-01-01/2003-01-01"])
+def test_wrong_periods_are_one_line(period: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", "white", "--period", period]) == 2
+    caught = capsys.readouterr()
+    assert caught.out == ""
+    assert caught.err.count("\n") == 1
