@@ -13,12 +13,10 @@ from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_replication
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
-from relfit.planning.checkpointing.renewal_failures import renewal_waste
 from relfit.planning.replication.replicas import (
     best_restart_interval,
     break_even_nodes,
     failures_to_interruption,
-    replicated,
     replicated_yield,
     restart_at_saves_waste,
 )
@@ -55,26 +53,6 @@ def test_failures_to_interruption_by_recursion_and_for_many() -> None:
     assert failures_to_interruption([5, 9], 1).tolist() == pytest.approx([1.0, 1.0])
 
 
-def test_time_to_interruption_by_quadrature_and_published_form() -> None:
-    for n, r in [(1, 2), (50, 2), (20, 3), (5, 1)]:
-        direct = integrate.quad(lambda t, n=n, r=r: (1 - (1 - np.exp(-t)) ** r) ** n, 0, 50, limit=300)[0]
-        assert replicated(100.0, n, r).mean() == pytest.approx(100 * direct, rel=1e-7)
-    for n in (1, 7, 50):  # Benoit and others 2019, failures of nodes already down counted too
-        every = 1.0 + 4.0**n / special.binom(2 * n, n)
-        assert replicated(100.0, n).mean() == pytest.approx(100 * every / (2 * n), rel=1e-7)
-
-
-@pytest.mark.parametrize("wide", [0.0, 0.002])
-def test_hazard_and_draws_of_copies(wide: float) -> None:
-    stopped = replicated(1000.0, 30, 2, wide)
-    x = np.array([1.0, 30.0, 200.0])
-    step = 1e-4 * x
-    slope = -(stopped.log_sf(x + step) - stopped.log_sf(x - step)) / (2 * step)
-    assert stopped.hazard(x) == pytest.approx(slope, rel=1e-5)
-    drawn = stopped.draw(20_000, np.random.default_rng(2))
-    assert drawn.mean() == pytest.approx(stopped.mean(), abs=4.5 * drawn.std() / np.sqrt(drawn.size))
-
-
 @pytest.mark.parametrize(("processes", "replicas", "interval"), [(50, 2, 20.0), (20, 3, 60.0)])
 def test_waste_against_jobs_followed(processes: int, replicas: int, interval: float) -> None:
     save, restore, restart, rng = 1.0, 2.0, 0.5, np.random.default_rng(3)
@@ -89,12 +67,6 @@ def test_waste_against_jobs_followed(processes: int, replicas: int, interval: fl
         restoring = failed
     expected = float(restart_at_saves_waste(1000.0, processes, interval, save, restore, restart, replicas))
     assert_near(kept, clock, expected)
-    # restarted at interruptions: whole periods until all copies of a process are gone
-    whole = np.maximum(np.floor((stops - restore) / (interval + save)), 0.0) * interval
-    expected = float(
-        renewal_waste(replicated(1000.0, processes, replicas), interval, Checkpoint(None, save, restore), restart)
-    )
-    assert_near(whole, stops + restart, expected)
 
 
 def assert_near(kept: np.ndarray, time: np.ndarray, waste: float) -> None:
@@ -122,14 +94,13 @@ def test_best_interval_of_restarts() -> None:
 
 
 def test_break_even() -> None:
-    for restart in ("saves", "interruption"):
-        nodes = float(break_even_nodes(43_800, "10min", "10min", restart_at=restart))
+    nodes = float(break_even_nodes(43_800, "10min", "10min"))
 
-        def gain(n: float, restart: str = restart) -> float:
-            own = replicated_yield(43_800, int(n), "10min", "10min", restart_at=restart)
-            return float(own - replicated_yield(43_800, int(n), "10min", "10min", replicas=1))
+    def gain(n: float) -> float:
+        own = replicated_yield(43_800, int(n), "10min", "10min")
+        return float(own - replicated_yield(43_800, int(n), "10min", "10min", replicas=1))
 
-        assert gain(nodes) > 0.0 >= gain(nodes - 2)
+    assert gain(nodes) > 0.0 >= gain(nodes - 2)
     assert float(replicated_yield(43_800, 1000, "10min", replicas=1)) == pytest.approx(
         1 - float(best_waste(43.8, 1 / 6))
     )
@@ -139,9 +110,8 @@ def test_break_even() -> None:
 
 
 def test_two_copies_of_each_process_yield_less_than_half() -> None:
-    for restart in ("saves", "interruption"):
-        assert 0.45 < float(replicated_yield(43_800, 1000, "1min", "1min", restart_at=restart)) < 0.5
-        assert float(replicated_yield(1e-3, 1000, 1.0, restart_at=restart)) == pytest.approx(0.0, abs=1e-9)
+    assert 0.45 < float(replicated_yield(43_800, 1000, "1min", "1min")) < 0.5
+    assert float(replicated_yield(1e-3, 1000, 1.0)) == pytest.approx(0.0, abs=1e-9)
     assert float(replicated_yield(43_800, 1001, "1min", "1min")) < float(replicated_yield(43_800, 1000, "1min", "1min"))
 
 
@@ -151,21 +121,16 @@ def test_failures_that_hit_everything() -> None:
     expected = float(waste(30.0, 3.0, 0.5, 0.3, 0.2))
     found = restart_at_saves_waste(1e12, 10, 3.0, 0.5, 0.3, 0.2, wide_rate=wide)
     assert float(found) == pytest.approx(expected, rel=1e-9)
-    found = renewal_waste(replicated(1e12, 10, wide_rate=wide), 3.0, Checkpoint(None, 0.5, 0.3), 0.2)
-    assert float(found) == pytest.approx(expected, rel=1e-6)
-    both = replicated(1000.0, 50, wide_rate=0.01)
-    assert both.mean() == pytest.approx(both.draw(100_000, np.random.default_rng(0)).mean(), rel=0.015)
     assert restart_at_saves_waste(1000, 50, 5, 0.5, wide_rate=0.01) > restart_at_saves_waste(1000, 50, 5, 0.5)
     known = Parameters(mtbf={"node": "43800h", "system": "50h"}, fleet={"nodes": 100_000})
     plan = plan_replication(known, TEN)
-    pairs = plan.strategies.set_index("strategy").loc["pairs, restarted at saves"]
+    pairs = plan.strategies.set_index("strategy").loc["pairs"]
     assert pairs["yield"] < 0.5 * (1 - float(best_waste(50.0, 1 / 6, 1 / 6))) + 1e-9
-    assert pairs["mtti"] < 50.0
 
 
 def test_plan() -> None:
     plan = plan_replication(43_800, TEN, nodes=100_000, events=40, n_draws=60)
-    assert plan.best == "pairs, restarted at saves"
+    assert plan.best == "pairs"
     assert plan.break_even_low < plan.break_even < plan.break_even_high
     assert plan.probability == 1.0
     assert (plan.strategies["yield_low"] <= plan.strategies["yield"]).all()

@@ -138,7 +138,6 @@ def replication() -> Values:
         "failures_to_interruption": r.failures_to_interruption([1, 100, 100_000]),
         "failures_to_interruption_three": r.failures_to_interruption([1, 100, 100_000], 3),
         "break_even_nodes": r.break_even_nodes(43_800, times, times),
-        "break_even_at_interruptions": r.break_even_nodes(43_800, "10min", "10min", restart_at="interruption"),
         "best_restart_interval": r.best_restart_interval(43_800, [1000, 50_000], "10min", "10min"),
         "restart_at_saves_waste": r.restart_at_saves_waste(43_800, [1000, 50_000], 5.0, "10min", "10min"),
         "yield": r.replicated_yield(43_800, [2000, 100_000], "10min", "10min"),

@@ -37,6 +37,7 @@ EXCEPTIONS = {
     "goodness_of_fit.*": "here too",
     "pooling.*": "here too",
     "choice_of_family.*": "groups with too few failures to compare are no win of any family",
+    "replication.best_restart_interval": "found on a closer grid",
     "incidents.*": "windows from times between different nodes, level by level, aware of the clock's step",
     "change_points.*": "counts of renewals scatter by the times between them; incidents are those above",
     "stable_periods.*": "here too",

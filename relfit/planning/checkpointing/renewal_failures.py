@@ -17,6 +17,7 @@ from relfit.arguments import durations
 from relfit.arrays import FloatArray
 from relfit.jobs import Checkpoint, TimeToFailure, time_to_failure
 from relfit.jobs.checkpoint import best_interval
+from relfit.numeric.grid_search import highest
 
 __all__ = ["LEAST_PROGRESS", "BestFixed", "best_fixed_interval", "lattice_sum", "renewal_waste"]
 
@@ -109,14 +110,7 @@ def best_fixed_interval(
         return result(0.0, float(progress(1e-9 * life.mean())))
     if checkpoint.slowed < 1.0 and float(progress(0.0)) >= float(progress(1e-4 * guess)):  # one save after another
         return result(0.0, float(progress(0.0)))
-    grid = np.log(guess) + np.linspace(-9.5, 9.5, 96)
-    for _ in range(7):
-        best = int(progress(np.exp(grid)).argmax())
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
-        middle = grid[best]
-        if high - low < 1e-9:
-            break
-        grid = np.linspace(low, high, 25)
+    middle, _ = highest(lambda log: progress(np.exp(log)), np.log(guess) - 9.5, np.log(guess) + 9.5, first=96, rounds=5)
     # near the top the curve is a parabola: its vertex is steadier than the highest of noisy points
     width = 1e-3
     left, centre, right = progress(np.exp(middle + np.array([-width, 0.0, width])))

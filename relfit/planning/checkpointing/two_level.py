@@ -18,6 +18,7 @@ from relfit.arguments import cases, durations, share, whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import best_interval
+from relfit.numeric.grid_search import highest
 from relfit.planning.checkpointing.exponential_failures import costs_of
 from relfit.results import Result
 from relfit.text import duration, percent
@@ -210,21 +211,8 @@ def _search(
 ) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray]:
     """Best of the given numbers and its interval, for each case."""
     k = ks[:, :, None].astype(np.float64)
-    steps = np.linspace(0.0, 1.0, 24)
-    low = np.broadcast_to(short, k.shape).copy()
-    high = np.broadcast_to(long, k.shape).copy()
-    where = np.zeros(k.shape)
-    kept = np.zeros(k.shape)
-    for _ in range(9):
-        grid = low + (high - low) * steps
-        value = _progress(np.exp(grid), k, *flat)
-        best = value.argmax(axis=-1)[..., None]
-        kept = np.take_along_axis(value, best, axis=-1)
-        where = np.take_along_axis(grid, best, axis=-1)
-        low, high = (
-            np.take_along_axis(grid, np.maximum(best - 1, 0), axis=-1),
-            np.take_along_axis(grid, np.minimum(best + 1, 23), axis=-1),
-        )
-    top = kept[:, :, 0].argmax(axis=1)[:, None]
-    pick = [np.take_along_axis(x, top, axis=1)[:, 0] for x in (ks, np.exp(where[:, :, 0]), kept[:, :, 0])]
+    ends = (np.broadcast_to(end[..., 0], ks.shape) for end in (short, long))
+    where, kept = highest(lambda log: _progress(np.exp(log), k, *flat), *ends, rounds=9)
+    top = kept.argmax(axis=1)[:, None]
+    pick = [np.take_along_axis(x, top, axis=1)[:, 0] for x in (ks, np.exp(where), kept)]
     return pick[0], pick[1], pick[2]

@@ -10,12 +10,11 @@ import numpy as np
 from relfit.arrays import FloatArray
 from relfit.jobs import Checkpoint, TimeToFailure
 from relfit.jobs.checkpoint import best_interval
+from relfit.numeric.grid_search import highest
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste
 
 __all__ = ["ExponentialWaste", "RenewalWaste", "robust_interval"]
-
-_STEPS = 27
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,17 +85,13 @@ class ExponentialWaste:
         if plan.save == 0.0:
             return np.zeros(mu.shape)
         guess = best_interval(mu, plan.save)
-        low, high = np.log(guess)[..., None] - 9.0, np.log(guess)[..., None] + 4.0
-        where = low
-        for _ in range(7):
-            grid = low + (high - low) * np.linspace(0.0, 1.0, _STEPS)
-            best = self._of(mu[..., None], np.exp(grid), restart[..., None]).argmin(axis=-1)[..., None]
-            where = np.take_along_axis(grid, best, axis=-1)
-            low = np.take_along_axis(grid, np.maximum(best - 1, 0), axis=-1)
-            high = np.take_along_axis(grid, np.minimum(best + 1, _STEPS - 1), axis=-1)
+        middle = np.log(guess)
+        where, _ = highest(
+            lambda log: -self._of(mu[..., None], np.exp(log), restart[..., None]), middle - 9.0, middle + 4.0
+        )
         # one save after another, where that is better still
         at_once = self._of(mu, np.zeros(mu.shape), restart) <= self._of(mu, 1e-4 * guess, restart)
-        return np.where(at_once, 0.0, np.exp(where[..., 0]))
+        return np.where(at_once, 0.0, np.exp(where))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,9 +165,5 @@ def robust_interval(
 
     if near <= 0.0:
         return near, float(over_draws(np.asarray([near]))[0])
-    low, high, where = np.log(near) - 5.0, np.log(near) + 4.0, np.log(near)
-    for _ in range(8):
-        grid = np.linspace(low, high, _STEPS)
-        best = int(over_draws(np.exp(grid)).argmin())
-        where, low, high = grid[best], grid[max(best - 1, 0)], grid[min(best + 1, _STEPS - 1)]
-    return float(np.exp(where)), float(over_draws(np.exp(np.asarray([where])))[0])
+    where, least = highest(lambda log: -over_draws(np.exp(log)), np.log(near) - 5.0, np.log(near) + 4.0)
+    return float(np.exp(where)), -float(least)

@@ -1,9 +1,9 @@
 """Replication: every process of a job runs r times, and a failure stops the job only when all copies of one are gone.
 
 The copies cost r nodes for one process, and pay where a job is so large that checkpoints alone leave little. Failed
-copies are restarted when the job is interrupted, or at every save. Failures are exponential. Mean number of failures to
-interruption: Casanova, Robert, Vivien and Zaidouni (2016), ACM Transactions on Parallel Computing 3, 11; restart at
-saves: Benoit, Herault, Le Fevre and Robert (2019), SC '19.
+copies are restarted at every save. Failures are exponential. Mean number of failures to interruption: Casanova, Robert,
+Vivien and Zaidouni (2016), ACM Transactions on Parallel Computing 3, 11; restart at saves: Benoit, Herault, Le Fevre
+and Robert (2019), SC '19.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ from scipy import special
 
 from relfit.arguments import cases, durations, positive, share, whole
 from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
 from relfit.families.distribution import log_one_minus_exp
-from relfit.jobs import Checkpoint, TimeToFailure
+from relfit.numeric.grid_search import highest
 from relfit.numeric.quadrature import gauss_legendre
 from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
-from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval
 
 __all__ = [
     "best_restart_interval",
     "break_even_nodes",
     "failures_to_interruption",
-    "replicated",
     "replicated_yield",
     "restart_at_saves_waste",
 ]
@@ -56,47 +53,6 @@ def failures_to_interruption(processes: Any, replicas: Any = 2) -> FloatArray:
         replicas=whole("replicas", replicas).astype(np.float64),
     )
     return np.asarray(np.exp(np.log(n) + special.betaln(1.0 / r, n)))
-
-
-def replicated(mtbf: float, processes: int, replicas: int = 2, wide_rate: float = 0.0) -> TimeToFailure:
-    """The time to the interruption of a job whose failed copies are not restarted before it.
-
-    Parameters
-    ----------
-    mtbf : duration
-        Mean time between failures of one node.
-    processes, replicas : int
-    wide_rate : float
-        Failures per hour that stop the job whatever copies there are.
-
-    Examples
-    --------
-    Ten thousand nodes with a mean of five years each, alone and in pairs:
-
-    >>> [round(replicated("1825 days", n, r).mean(), 2) for n, r in ((10_000, 1), (5_000, 2))]
-    [4.38, 553.35]
-    """
-    n, r = int(whole("processes", processes)), int(whole("replicas", replicas))
-    mu, wide = float(durations("mtbf", mtbf, zero=False)), float(positive("wide_rate", wide_rate, zero=True))
-
-    def log_sf(time: FloatArray) -> FloatArray:
-        x = np.asarray(time, dtype=np.float64)
-        return _log_sf(x / mu, np.asarray(n), np.asarray(r)) - wide * x
-
-    def hazard(time: FloatArray) -> FloatArray:
-        x = np.asarray(time, dtype=np.float64) / mu
-        with np.errstate(divide="ignore", invalid="ignore", under="ignore", over="ignore"):
-            failed = log_one_minus_exp(-x)  # log of the probability that a copy has failed
-            log_h = np.log(n * r / mu) + (r - 1) * failed - x - log_one_minus_exp(r * failed)
-            return np.asarray(np.exp(np.where(np.isnan(log_h), -np.inf, log_h)) + wide)
-
-    def draw(size: int, rng: np.random.Generator) -> FloatArray:
-        spent = rng.standard_exponential(size) / n
-        copy = np.exp(log_one_minus_exp(-spent) / r)  # probability by which a copy has failed
-        own = -mu * np.log1p(-copy)
-        return np.asarray(np.minimum(own, rng.exponential(1.0 / wide, size)) if wide else own)
-
-    return TimeToFailure(log_sf, hazard, draw, 1, np.nan)
 
 
 def restart_at_saves_waste(
@@ -156,14 +112,8 @@ def best_restart_interval(
     guess = np.minimum(guess, np.log(mu) - np.log(n) / k)  # where jobs seldom get so far
     with np.errstate(divide="ignore"):
         guess = np.minimum(guess, 0.5 * np.log(2.0 * c / wide))
-    low, high, where = guess - 3.5, guess + 2.5, guess
-    for _ in range(7):
-        grid = low + (high - low) * np.linspace(0.0, 1.0, 13)
-        best = _restart_progress(np.exp(grid), *rest).argmax(axis=-1)[..., None]
-        where = np.take_along_axis(grid, best, axis=-1)
-        low = np.take_along_axis(grid, np.maximum(best - 1, 0), axis=-1)
-        high = np.take_along_axis(grid, np.minimum(best + 1, 12), axis=-1)
-    return np.asarray(np.exp(where[..., 0]))
+    guess = guess[..., 0]
+    return np.exp(highest(lambda log: _restart_progress(np.exp(log), *rest), guess - 3.5, guess + 2.5, rounds=5)[0])
 
 
 def replicated_yield(
@@ -174,7 +124,6 @@ def replicated_yield(
     restart: Any = 0.0,
     *,
     replicas: int = 2,
-    restart_at: str = "saves",
     overhead: Any = 0.0,
     wide_rate: Any = 0.0,
 ) -> FloatArray:
@@ -186,8 +135,6 @@ def replicated_yield(
         `mtbf` of a node.
     nodes : array_like of int
         N; the job has ``N // replicas`` processes. With one replica, checkpoints alone.
-    restart_at : {"saves", "interruption"}
-        When failed copies are restarted.
     overhead : array_like of float
         Share of speed that copies lose to keep in step.
     wide_rate : array_like of float
@@ -200,25 +147,14 @@ def replicated_yield(
     >>> replicated_yield(43_800, [10_000, 1_000_000], "10min", "10min").round(3).tolist()
     [0.497, 0.484]
     """
-    if restart_at not in ("saves", "interruption"):
-        raise ArgumentError(f"restart_at={restart_at!r} is not known", remedy="use 'saves' or 'interruption'")
     copies = int(whole("replicas", replicas))
     known = _cases(mtbf, whole("nodes", nodes, copies), save, restore, restart, copies, wide_rate)
     slow, mu, n, c, r, d, _, wide = cases(overhead=share("overhead", overhead), **known)
     processes = np.floor(n / copies)
     if copies == 1:
         return np.asarray(1.0 - best_waste(1.0 / (n / mu + wide), c, r, d))
-    if restart_at == "saves":
-        best = best_restart_interval(mu, processes, c, r, d, copies, wide)
-        kept = 1.0 - restart_at_saves_waste(mu, processes, best, c, r, d, copies, wide)
-    else:
-        flat = zip(*(x.ravel().tolist() for x in (mu, processes, wide, c, r, d)), strict=True)
-        wastes = [
-            best_fixed_interval(replicated(m, int(p), copies, v), Checkpoint(save=a, restore=b), e).waste
-            for m, p, v, a, b, e in flat
-        ]
-        kept = 1.0 - np.array(wastes).reshape(n.shape)
-        kept = np.where(kept > LEAST_PROGRESS, kept, 0.0)
+    best = best_restart_interval(mu, processes, c, r, d, copies, wide)
+    kept = 1.0 - restart_at_saves_waste(mu, processes, best, c, r, d, copies, wide)
     return np.asarray(kept * (1.0 - slow) * processes / n)
 
 
@@ -229,7 +165,6 @@ def break_even_nodes(
     restart: Any = 0.0,
     *,
     replicas: int = 2,
-    restart_at: str = "saves",
     overhead: float = 0.0,
     wide_rate: Any = 0.0,
 ) -> FloatArray:
@@ -247,7 +182,7 @@ def break_even_nodes(
     """
     copies = int(whole("replicas", replicas, 2))
     mu, _, c, r, d, _, wide = cases(**_cases(mtbf, 1, save, restore, restart, copies, wide_rate))
-    how: dict[str, Any] = {"replicas": copies, "restart_at": restart_at, "overhead": overhead, "wide_rate": wide}
+    how: dict[str, Any] = {"replicas": copies, "overhead": overhead, "wide_rate": wide}
 
     def better(processes: FloatArray) -> npt.NDArray[np.bool_]:
         nodes = processes * copies

@@ -13,21 +13,21 @@ from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
-from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS, best_fixed_interval
+from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.plan import Plan, limits
 from relfit.planning.replication.replicas import (
     best_restart_interval,
     break_even_nodes,
     failures_to_interruption,
-    replicated,
     replicated_yield,
 )
-from relfit.text import count, duration, percent
+from relfit.text import count, percent
 
 __all__ = ["ReplicationPlan", "plan_replication"]
 
 
+_NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
 _COPIES = "A rack never takes both copies of a process, and failed copies find a node when they are restarted."
 
 
@@ -38,9 +38,9 @@ class ReplicationPlan(Plan):
     Attributes
     ----------
     strategies : pandas.DataFrame
-        One row per strategy: ``strategy``, ``replicas``, ``restarted_at`` (when failed copies are), ``processes``,
-        ``failures`` (mean number to an interruption), ``mtti`` (mean hours to it), ``checkpoint_every`` (best hours of
-        work between saves), ``yield`` (share of all nodes that does kept work), ``yield_low``, ``yield_high``,
+        One row per strategy: ``strategy``, ``replicas``, ``processes``, ``failures`` (mean number of nodes that fail
+        until some process has lost all its copies, if none is restarted), ``checkpoint_every`` (best hours of work
+        between saves), ``yield`` (share of all nodes that does kept work), ``yield_low``, ``yield_high``,
         ``break_even`` (nodes from which on it beats checkpoints alone).
     best : str
         The strategy with the highest yield.
@@ -49,7 +49,7 @@ class ReplicationPlan(Plan):
     probability : float
         Share of the draws in which it has the highest yield; NaN without draws.
     break_even, break_even_low, break_even_high : float
-        Nodes from which on pairs restarted at saves beat checkpoints alone.
+        Nodes from which on pairs beat checkpoints alone.
     nodes : int
     wide_rate : float
         Failures per hour that hit a whole system.
@@ -91,14 +91,10 @@ class ReplicationPlan(Plan):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How often one copy and pairs are interrupted."""
-        alone = self.strategies.iloc[0]
+        """How many failures pairs stand, and whether the job waits for repairs."""
         pairs = self.strategies[self.strategies["replicas"] == 2].iloc[0]
-        return (
-            self.waits,
-            f"One copy of each process is interrupted every {duration(float(alone['mtti']))}, pairs every "
-            f"{duration(float(pairs['mtti']))} if none is restarted before: {float(pairs['failures']):.3g} failures.",
-        )
+        stood = f"Of pairs that are not restarted {float(pairs['failures']):.3g} nodes fail, on average, before both"
+        return (self.waits, f"{stood} copies of a process are gone.")
 
 
 def plan_replication(
@@ -124,7 +120,7 @@ def plan_replication(
     source : duration or Parameters
         Mean time between the failures of one node, or calibrated parameters.
     checkpoint : Checkpoint
-        What saves and restores cost; a save holds the restart of failed copies, where they are restarted at saves.
+        What saves and restores cost; a save holds the restart of failed copies.
     restart : duration
         From a failure to the restore, without failures.
     nodes : int, optional
@@ -147,7 +143,7 @@ def plan_replication(
     --------
     >>> plan = plan_replication(43_800, Checkpoint(save="10min", restore="10min"), nodes=100_000)
     >>> plan.best, int(plan.break_even)
-    ('pairs, restarted at saves', 35472)
+    ('pairs', 35472)
     """
     rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
     size, mu, wide, drawn = rate.nodes, rate.node_mtbf, rate.wide_rate, rate.drawn
@@ -163,31 +159,23 @@ def plan_replication(
     share("level", level, zero=False, one=False)
     rows: list[dict[str, Any]] = []
     yields: list[FloatArray] = []
-    for replicas, at in [(1, "saves"), *((k, "saves") for k in range(2, most + 1)), (2, "interruption")]:
+    for replicas in range(1, most + 1):
         processes = size // replicas
-        how: dict[str, Any] = {"replicas": replicas, "restart_at": at, "overhead": slow if replicas > 1 else 0.0}
-        stopped = replicated(mu, processes, replicas, wide_rate=wide)
+        how: dict[str, Any] = {"replicas": replicas, "overhead": slow if replicas > 1 else 0.0}
         if replicas == 1:
             best = float(best_interval(rate.mtbf, c))
-        elif at == "saves":
-            best = float(best_restart_interval(mu, processes, c, r, d, replicas, wide))
         else:
-            best = best_fixed_interval(stopped, checkpoint, d).every
+            best = float(best_restart_interval(mu, processes, c, r, d, replicas, wide))
         low = high = np.nan
         if drawn is not None:
-            # without restarts each case is a search of its own: fewer of them do
-            some = slice(None, None, 1 if at == "saves" else max(1, mean.size // 60))
-            of_draws = replicated_yield(mean[some], size, c, r, down[some], wide_rate=far[some], **how)
-            low, high = limits(of_draws, level)
-            yields += [of_draws] if at == "saves" else []
+            yields.append(replicated_yield(mean, size, c, r, down, wide_rate=far, **how))
+            low, high = limits(yields[-1], level)
         rows.append(
             {
-                "strategy": _name(replicas, at),
+                "strategy": _NAMES.get(replicas, f"{replicas} copies"),
                 "replicas": replicas,
-                "restarted_at": at if replicas > 1 else "-",
                 "processes": processes,
                 "failures": float(failures_to_interruption(processes, replicas)),
-                "mtti": stopped.mean(),
                 "checkpoint_every": best,
                 "yield": float(replicated_yield(mu, size, c, r, d, wide_rate=wide, **how)),
                 "yield_low": low,
@@ -199,8 +187,7 @@ def plan_replication(
     best_row = int(np.argmax(table["yield"]))
     probability, breaks = np.nan, None
     if drawn is not None:
-        if best_row < len(yields):
-            probability = float((np.argmax(np.stack(yields), axis=0) == best_row).mean())
+        probability = float((np.argmax(np.stack(yields), axis=0) == best_row).mean())
         some = slice(None, None, max(1, mean.size // 200))
         breaks = break_even_nodes(mean[some], c, r, down[some], overhead=slow, wide_rate=far[some])
     low, high = limits(breaks, level, whole=True)
@@ -222,10 +209,3 @@ def plan_replication(
         waits=rate.waits,
         assumptions=(_COPIES, "Nothing fails while the job waits or restarts."),
     )
-
-
-def _name(replicas: int, at: str) -> str:
-    if replicas == 1:
-        return "checkpoints alone"
-    word = {2: "pairs", 3: "triples"}.get(replicas, f"{replicas} copies")
-    return f"{word}, restarted at {'saves' if at == 'saves' else 'interruptions'}"
