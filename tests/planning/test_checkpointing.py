@@ -16,7 +16,7 @@ from relfit.jobs import Checkpoint, expected_time, time_to_failure
 from relfit.planning import plan_checkpoints
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
-from relfit.planning.checkpointing.two_level import best_two_levels, two_level_waste
+from relfit.planning.checkpointing.two_level import Levels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.plan import limits
@@ -221,13 +221,13 @@ def test_no_progress() -> None:
 
 def test_two_levels_reduce_to_one() -> None:
     one = exact.waste(24, 1.0, 0.1, 0.2, 0.05)
-    assert two_level_waste(24, 1.0, 1, 0.1, 0.1, 0.2, 0.2, 0.3, 0.05) == pytest.approx(float(one))
-    assert two_level_waste(24, 1.0, 7, 0.1, 0.1, 0.2, 0.2, 0.0, 0.05) == pytest.approx(float(one))
+    assert Levels(24, 0.1, 0.1, 0.2, 0.2, 0.3, 0.05).waste(1.0, 1) == pytest.approx(float(one))
+    assert Levels(24, 0.1, 0.1, 0.2, 0.2, 0.0, 0.05).waste(1.0, 7) == pytest.approx(float(one))
 
 
 @pytest.mark.parametrize("saves", [1, 2, 9])
 def test_two_levels_against_jobs_followed(saves: int) -> None:
-    closed = two_level_waste(5.0, 1.0, saves, 0.02, 0.2, 0.3, 1.0, 0.2, 0.1)
+    closed = Levels(5.0, 0.02, 0.2, 0.3, 1.0, 0.2, 0.1).waste(1.0, saves)
     runs = follow(
         5.0, 1.0, costs(0.02, 0.3), 0.1, saves_per_global=saves, global_save=0.2, global_restore=1.0, share_global=0.2,
         runs=300, seed=8,
@@ -240,9 +240,8 @@ def test_best_two_levels_against_exhaustive_search() -> None:
     ks, ws = np.arange(1, 2001)[:, None], np.exp(np.linspace(-8, 6, 400))
     for _ in range(8):
         mu, c1, ratio = np.exp(rng.uniform(0, 7)), np.exp(rng.uniform(-6, -2)), np.exp(rng.uniform(0, 4))
-        args = (c1, c1 * ratio, c1, c1 * ratio, rng.uniform(0.01, 1))
-        plan = best_two_levels(mu, *args)
-        least = two_level_waste(mu, ws, ks, *args).min()
+        levels = Levels(mu, c1, c1 * ratio, c1, c1 * ratio, rng.uniform(0.01, 1))
+        plan, least = levels.best(), levels.waste(ws, ks).min()
         assert least - 1e-3 * least < plan.waste <= least + 1e-12
         assert plan.waste <= plan.global_only + 1e-12
 

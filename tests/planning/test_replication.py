@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, special
+from scipy import optimize
 
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_replication
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
-from relfit.planning.replication.replicas import (
-    best_restart_interval,
-    break_even_nodes,
-    failures_to_interruption,
-    replicated_yield,
-    restart_at_saves_waste,
-)
+from relfit.planning.replication.replicas import Copies, failures_to_interruption
 
 TEN = Checkpoint(save="10min", restore="10min")
 
@@ -65,7 +60,7 @@ def test_waste_against_jobs_followed(processes: int, replicas: int, interval: fl
         clock += np.where(failed, stop + restart, need)
         kept += np.where(failed, 0.0, interval)
         restoring = failed
-    expected = float(restart_at_saves_waste(1000.0, processes, interval, save, restore, restart, replicas))
+    expected = float(Copies(1000.0, save, restore, restart, replicas).waste(processes, interval))
     assert_near(kept, clock, expected)
 
 
@@ -77,16 +72,17 @@ def assert_near(kept: np.ndarray, time: np.ndarray, waste: float) -> None:
 
 def test_best_interval_of_restarts() -> None:
     first_order = (3 * (1 / 60) * 43_800.0**2 / (4 * 100_000)) ** (1 / 3)  # Benoit and others 2019
-    assert float(best_restart_interval(43_800, 100_000, "1min")) == pytest.approx(first_order, rel=0.01)
+    assert float(Copies(43_800, "1min").best_interval(100_000)) == pytest.approx(first_order, rel=0.01)
     rng = np.random.default_rng(6)
     for _ in range(12):
         mu, n, r = np.exp(rng.uniform(4, 12)), int(np.exp(rng.uniform(0, 12))), int(rng.integers(2, 5))
         save = mu * n ** (-1 / r) * np.exp(rng.uniform(-9, 0.5))
-        best = best_restart_interval(mu, n, save, save, 0.1 * save, r)
-        at = float(restart_at_saves_waste(mu, n, best, save, save, 0.1 * save, r))
+        copies = Copies(mu, save, save, 0.1 * save, r)
+        best = copies.best_interval(n)
+        at = float(copies.waste(n, best))
 
-        def waste_at(log: float, mu: float = mu, n: int = n, r: int = r, save: float = save) -> float:
-            return float(restart_at_saves_waste(mu, n, np.exp(log), save, save, 0.1 * save, r))
+        def waste_at(log: float, copies: Copies = copies, n: int = n) -> float:
+            return float(copies.waste(n, np.exp(log)))
 
         middle = float(np.log(best))
         searched = optimize.minimize_scalar(waste_at, bounds=(middle - 6, middle + 6), method="bounded")
@@ -94,34 +90,33 @@ def test_best_interval_of_restarts() -> None:
 
 
 def test_break_even() -> None:
-    nodes = float(break_even_nodes(43_800, "10min", "10min"))
+    pairs = Copies(43_800, "10min", "10min")
+    nodes = float(pairs.break_even())
 
     def gain(n: float) -> float:
-        own = replicated_yield(43_800, int(n), "10min", "10min")
-        return float(own - replicated_yield(43_800, int(n), "10min", "10min", replicas=1))
+        return float(pairs.useful(int(n)) - replace(pairs, replicas=1).useful(int(n)))
 
     assert gain(nodes) > 0.0 >= gain(nodes - 2)
-    assert float(replicated_yield(43_800, 1000, "10min", replicas=1)) == pytest.approx(
-        1 - float(best_waste(43.8, 1 / 6))
-    )
-    dear = break_even_nodes(43_800, "10min", "10min", overhead=0.2)
-    assert dear > break_even_nodes(43_800, "10min", "10min")
-    assert break_even_nodes(1e-3, 1.0)[()] == 2.0 or np.isinf(break_even_nodes(1e-3, 1.0))
+    assert float(Copies(43_800, "10min", replicas=1).useful(1000)) == pytest.approx(1 - float(best_waste(43.8, 1 / 6)))
+    assert replace(pairs, overhead=0.2).break_even() > nodes
+    least = Copies(1e-3, 1.0).break_even()
+    assert least == 2.0 or np.isinf(least)
 
 
 def test_two_copies_of_each_process_yield_less_than_half() -> None:
-    assert 0.45 < float(replicated_yield(43_800, 1000, "1min", "1min")) < 0.5
-    assert float(replicated_yield(1e-3, 1000, 1.0)) == pytest.approx(0.0, abs=1e-9)
-    assert float(replicated_yield(43_800, 1001, "1min", "1min")) < float(replicated_yield(43_800, 1000, "1min", "1min"))
+    pairs = Copies(43_800, "1min", "1min")
+    assert 0.45 < float(pairs.useful(1000)) < 0.5
+    assert float(Copies(1e-3, 1.0).useful(1000)) == pytest.approx(0.0, abs=1e-9)
+    assert float(pairs.useful(1001)) < float(pairs.useful(1000))
 
 
 def test_failures_that_hit_everything() -> None:
     # with nodes that never fail, only those are left: checkpoints under an exponential law
     wide = 1 / 30
     expected = float(waste(30.0, 3.0, 0.5, 0.3, 0.2))
-    found = restart_at_saves_waste(1e12, 10, 3.0, 0.5, 0.3, 0.2, wide_rate=wide)
+    found = Copies(1e12, 0.5, 0.3, 0.2, wide_rate=wide).waste(10, 3.0)
     assert float(found) == pytest.approx(expected, rel=1e-9)
-    assert restart_at_saves_waste(1000, 50, 5, 0.5, wide_rate=0.01) > restart_at_saves_waste(1000, 50, 5, 0.5)
+    assert Copies(1000, 0.5, wide_rate=0.01).waste(50, 5) > Copies(1000, 0.5).waste(50, 5)
     known = Parameters(mtbf={"node": "43800h", "system": "50h"}, fleet={"nodes": 100_000})
     plan = plan_replication(known, TEN)
     pairs = plan.strategies.set_index("strategy").loc["pairs"]

@@ -29,10 +29,10 @@ from relfit.planning import (
 )
 from relfit.planning.checkpointing import exponential_failures as e
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste
-from relfit.planning.checkpointing.two_level import best_two_levels, two_level_waste
+from relfit.planning.checkpointing.two_level import Levels
 from relfit.planning.migration import prediction as p
 from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
-from relfit.planning.replication import replicas as r
+from relfit.planning.replication.replicas import Copies, failures_to_interruption
 from relfit.planning.sparing.blocks import block_mtbf, blocking_probability, spare_blocks_needed
 from tests.reference.collect import Values, log, parameters, spread, topic, under
 
@@ -101,10 +101,11 @@ def checkpoint_formulas() -> Values:
         values[f"{name}.asynchronous"] = [float(slow.every), float(slow.waste)]
     many = best_fixed_interval(Weibull(0.7, 9000.0), cost, nodes=100, ages=500.0)
     values["hundred_nodes"] = [float(many.every), float(many.waste)]
-    levels = best_two_levels(24, "1min", "10min", "1min", "20min", share_global=0.1)
+    two = Levels(24, "1min", "10min", "1min", "20min", share_global=0.1)
+    levels = two.best()
     best = (levels.checkpoint_every, levels.saves_per_global, levels.waste, levels.global_only)
     values["two_levels.best"] = [float(np.ravel(x)[0]) for x in best]
-    values["two_levels.waste"] = float(np.ravel(two_level_waste(24, 1.0, 5, "1min", "10min", "1min", "20min", 0.1))[0])
+    values["two_levels.waste"] = float(two.waste(1.0, 5))
     return values
 
 
@@ -133,15 +134,15 @@ def migration() -> Values:
 @topic()
 def replication() -> Values:
     """Every process twice or thrice: failures to interruption, yields, break-even."""
-    times = ["1min", "10min", "1h"]
+    times, ten = ["1min", "10min", "1h"], Copies(43_800, "10min", "10min")
     return {
-        "failures_to_interruption": r.failures_to_interruption([1, 100, 100_000]),
-        "failures_to_interruption_three": r.failures_to_interruption([1, 100, 100_000], 3),
-        "break_even_nodes": r.break_even_nodes(43_800, times, times),
-        "best_restart_interval": r.best_restart_interval(43_800, [1000, 50_000], "10min", "10min"),
-        "restart_at_saves_waste": r.restart_at_saves_waste(43_800, [1000, 50_000], 5.0, "10min", "10min"),
-        "yield": r.replicated_yield(43_800, [2000, 100_000], "10min", "10min"),
-        "yield_three": r.replicated_yield(43_800, [3000, 99_999], "10min", "10min", replicas=3),
+        "failures_to_interruption": failures_to_interruption([1, 100, 100_000]),
+        "failures_to_interruption_three": failures_to_interruption([1, 100, 100_000], 3),
+        "break_even_nodes": Copies(43_800, times, times).break_even(),
+        "best_restart_interval": ten.best_interval([1000, 50_000]),
+        "restart_at_saves_waste": ten.waste([1000, 50_000], 5.0),
+        "yield": ten.useful([2000, 100_000]),
+        "yield_three": replace(ten, replicas=3).useful([3000, 99_999]),
     }
 
 

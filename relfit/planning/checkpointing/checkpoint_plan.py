@@ -15,7 +15,7 @@ from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
-from relfit.planning.checkpointing.two_level import TwoLevels, best_two_levels
+from relfit.planning.checkpointing.two_level import Levels, TwoLevels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
 from relfit.planning.job_rate import is_parameters, rate_of_job, wait_for_repair
 from relfit.planning.plan import Plan, limits
@@ -369,7 +369,7 @@ def _two_levels(
     if life is not None and np.isnan(life.constant):
         raise ArgumentError("two levels are planned for exponential failures", remedy="give a mean time")
     far = restore if global_restore is None else global_restore
-    return best_two_levels(mtbf, save, global_save, restore, far, share_global, restart)
+    return Levels(mtbf, save, global_save, restore, far, share_global, restart).best()
 
 
 def _curve(model: ExponentialWaste | RenewalWaste, middle: float, drawn: int, level: float) -> WasteCurve:

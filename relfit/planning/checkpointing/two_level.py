@@ -7,6 +7,7 @@ and de Supinski (2010), SC '10.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +20,10 @@ from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import best_interval
 from relfit.numeric.grid_search import highest
-from relfit.planning.checkpointing.exponential_failures import costs_of
 from relfit.results import Result
 from relfit.text import duration, percent
 
-__all__ = ["TwoLevels", "best_two_levels", "two_level_waste"]
+__all__ = ["Levels", "TwoLevels"]
 
 _MOST_LOCAL = 2000
 
@@ -68,119 +68,92 @@ class TwoLevels(Result):
         return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names})
 
 
-def two_level_waste(
-    mtbf: Any,
-    checkpoint_every: Any,
-    saves_per_global: Any,
-    save: Any,
-    global_save: Any,
-    restore: Any,
-    global_restore: Any,
-    share_global: Any,
-    restart: Any = 0.0,
-) -> FloatArray:
-    """Long-run waste under exponential failures; arrays are cases, broadcast.
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Failures and costs of saves of two levels; arrays are cases, broadcast.
 
-    Parameters
+    Attributes
     ----------
-    mtbf, checkpoint_every : array_like of durations
-        Mean time between failures; hours of work between two saves of either kind.
-    saves_per_global : array_like of int
-        Every so many saves, one is global (and not local too).
-    save, global_save, restore, global_restore, restart : array_like of durations
-    share_global : array_like of float
+    mtbf, save, global_save, restore, global_restore : ndarray
+        Hours, or any durations.
+    share_global : ndarray
         Probability that a failure needs the global save.
-
-    Examples
-    --------
-    >>> two_level_waste(24, 1.0, [1, 4, 16], "1min", "10min", "1min", "20min", 0.1).round(4).tolist()
-    [0.1652, 0.0802, 0.0788]
+    restart : ndarray
+        Hours, or any durations.
     """
-    w, k, *rest = cases(
-        checkpoint_every=durations("checkpoint_every", checkpoint_every, zero=False),
-        saves_per_global=whole("saves_per_global", saves_per_global).astype(np.float64),
-        **_checked(mtbf, save, global_save, restore, global_restore, share_global, restart),
-    )
-    return 1.0 - _progress(w, k, *rest)
 
+    mtbf: Any
+    save: Any
+    global_save: Any
+    restore: Any
+    global_restore: Any
+    share_global: Any
+    restart: Any = 0.0
 
-def best_two_levels(
-    mtbf: Any,
-    save: Any,
-    global_save: Any,
-    restore: Any,
-    global_restore: Any,
-    share_global: Any,
-    restart: Any = 0.0,
-) -> TwoLevels:
-    """The interval and the number of saves for each global one with the least `two_level_waste`; arrays are cases.
+    def __post_init__(self) -> None:
+        given = {
+            name: share(name, value) if name == "share_global" else durations(name, value, zero=name != "mtbf")
+            for name, value in vars(self).items()
+        }
+        for name, value in zip(given, cases(**given), strict=True):
+            object.__setattr__(self, name, value)
 
-    Up to 2000 saves for each global one are looked at.
+    def waste(self, checkpoint_every: Any, saves_per_global: Any) -> FloatArray:
+        """Long-run waste; every so many saves, one is global (and not local too).
 
-    Examples
-    --------
-    >>> plan = best_two_levels(24, "1min", "10min", "1min", "20min", 0.1)
-    >>> plan.headline
-    'Save every 55 minutes of work, globally every 9 saves: waste 7.12 %, with global saves alone 11.51 %.'
-    """
-    arrays = cases(**_checked(mtbf, save, global_save, restore, global_restore, share_global, restart))
-    shape = arrays[0].shape
-    flat = [x.ravel()[:, None, None] for x in arrays]
-    if np.any(arrays[1] <= 0.0) or np.any(arrays[2] <= 0.0):
-        raise ArgumentError("a save of either level must take time", remedy="give save and global_save above zero")
-    mu, c1, c2 = flat[0], flat[1], flat[2]
-    short = np.log(best_interval(mu, np.minimum(c1, c2))) - 2.0
-    long = np.maximum(np.log(best_interval(mu, np.maximum(c1, c2))), short + 2.0) + 0.7
-    ks = np.unique(np.round(np.geomspace(1, _MOST_LOCAL, 60))).astype(np.int64)
-    k, w, _ = _search(flat, np.broadcast_to(ks, (mu.size, ks.size)), short, long)
-    for _ in range(6):  # all whole numbers around the best one
-        at = np.searchsorted(ks, k)
-        low, high = ks[np.maximum(at - 1, 0)], ks[np.minimum(at + 1, ks.size - 1)]
-        width = int((high - low).max())
-        around = low[:, None] + np.unique(np.round(np.linspace(0, width, min(width + 1, 24)))).astype(np.int64)
-        around = np.clip(around, 1, _MOST_LOCAL)
-        k, w, kept = _search(flat, around, short, long)
-        if width <= 23:
-            break
-        step = max(1, int(np.ceil(width / 23)))
-        ks = np.unique(np.concatenate([np.clip(k - step, 1, None), k, k + step]))
-        ks = np.unique(np.concatenate([ks, [1]]))
-    ones = np.ones((mu.size, 1), dtype=np.int64)
-    _, w_one, kept_one = _search(flat, ones, short, long)
-    alone = kept_one >= kept  # ties go to the plan with one level
-    k, w, kept = np.where(alone, 1, k), np.where(alone, w_one, w), np.maximum(kept, kept_one)
-    return TwoLevels(
-        w.reshape(shape), k.reshape(shape), 1.0 - kept.reshape(shape), 1.0 - kept_one.reshape(shape)
-    )  # fmt: skip
+        Examples
+        --------
+        >>> levels = Levels(24, "1min", "10min", "1min", "20min", share_global=0.1)
+        >>> levels.waste(1.0, [1, 4, 16]).round(4).tolist()
+        [0.1652, 0.0802, 0.0788]
+        """
+        w, k, *costs = cases(
+            checkpoint_every=durations("checkpoint_every", checkpoint_every, zero=False),
+            saves_per_global=whole("saves_per_global", saves_per_global).astype(np.float64), **vars(self),
+        )  # fmt: skip
+        return 1.0 - _progress(w, k, costs)
+
+    def best(self) -> TwoLevels:
+        """The interval and the number of saves for each global one (up to 2000) with the least waste.
+
+        Examples
+        --------
+        >>> print(Levels(24, "1min", "10min", "1min", "20min", 0.1).best().headline)
+        Save every 55 minutes of work, globally every 9 saves: waste 7.12 %, with global saves alone 11.51 %.
+        """
+        if np.any(self.save <= 0.0) or np.any(self.global_save <= 0.0):
+            raise ArgumentError("a save of either level must take time", remedy="give save and global_save above zero")
+        costs = [value[..., None, None] for value in vars(self).values()]
+        short = np.log(best_interval(self.mtbf, np.minimum(self.save, self.global_save)))[..., None] - 2.0
+        long = np.log(best_interval(self.mtbf, np.maximum(self.save, self.global_save)))[..., None]
+        long = np.maximum(long, short + 2.0) + 0.7
+
+        def by_number(k: FloatArray, rounds: int = 7) -> tuple[FloatArray, FloatArray]:
+            """Best work between saves for each number of saves (last axis), and what is kept then."""
+            low, high = np.broadcast_to(short, k.shape), np.broadcast_to(long, k.shape)
+            return highest(lambda log: _progress(np.exp(log), k[..., None], costs), low, high, rounds=rounds)
+
+        top, _ = highest(
+            lambda log: by_number(np.exp(log), 5)[1], np.zeros(self.mtbf.shape), np.log(_MOST_LOCAL), rounds=4
+        )
+        near = np.clip(np.floor(np.exp(top))[..., None] + np.arange(-1.0, 3.0), 1.0, _MOST_LOCAL)
+        k = np.concatenate([np.ones((*top.shape, 1)), near], axis=-1)  # ties go to the plan with one level
+        log, kept = by_number(k)
+        best = kept.argmax(axis=-1)[..., None]
+        every, number, most = (np.take_along_axis(x, best, axis=-1)[..., 0] for x in (np.exp(log), k, kept))
+        return TwoLevels(every, number.astype(np.int64), 1.0 - most, 1.0 - kept[..., 0])
 
 
 # ---------------------------------------------------------------------- details
 
 
-def _checked(
-    mtbf: Any, save: Any, global_save: Any, restore: Any, global_restore: Any, share_global: Any, restart: Any
-) -> dict[str, FloatArray]:
-    c1, r1, d = costs_of(save, restore, restart)
-    return {
-        "mtbf": durations("mtbf", mtbf, zero=False),
-        "save": c1,
-        "global_save": durations("global_save", global_save),
-        "restore": r1,
-        "global_restore": durations("global_restore", global_restore),
-        "share_global": share("share_global", share_global),
-        "restart": d,
-    }
-
-
-def _progress(
-    w: FloatArray, k: FloatArray, mu: FloatArray, c1: FloatArray, c2: FloatArray, r1: FloatArray, r2: FloatArray,
-    phi: FloatArray, d: FloatArray,
-) -> FloatArray:  # fmt: skip
+def _progress(w: FloatArray, k: FloatArray, costs: Sequence[FloatArray]) -> FloatArray:
     """Kept work for an hour: k intervals over the mean time from one global save to the next.
 
     With V(i) the mean time to the next global save after i - 1 local ones, ``V(i) = a + b V(i+1) + (1 - b) G``, G the
     mean time from a failure that needs the global save.
     """
+    mu, c1, c2, r1, r2, phi, d = costs
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         e1 = np.exp(-r1 / mu)
         g0 = (d + mu) * np.exp(r2 / mu) - mu  # to the end of a global restore
@@ -204,15 +177,3 @@ def _progress(
         time = (a * total + power * a_last + (1.0 - both) * g0) / both
         kept = k * w / time
     return np.where(np.isfinite(kept), kept, 0.0)
-
-
-def _search(
-    flat: list[FloatArray], ks: npt.NDArray[np.int64], short: FloatArray, long: FloatArray
-) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray]:
-    """Best of the given numbers and its interval, for each case."""
-    k = ks[:, :, None].astype(np.float64)
-    ends = (np.broadcast_to(end[..., 0], ks.shape) for end in (short, long))
-    where, kept = highest(lambda log: _progress(np.exp(log), k, *flat), *ends, rounds=9)
-    top = kept.argmax(axis=1)[:, None]
-    pick = [np.take_along_axis(x, top, axis=1)[:, 0] for x in (ks, np.exp(where), kept)]
-    return pick[0], pick[1], pick[2]

@@ -8,6 +8,7 @@ and Robert (2019), SC '19.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,13 +23,7 @@ from relfit.numeric.grid_search import highest
 from relfit.numeric.quadrature import gauss_legendre
 from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
 
-__all__ = [
-    "best_restart_interval",
-    "break_even_nodes",
-    "failures_to_interruption",
-    "replicated_yield",
-    "restart_at_saves_waste",
-]
+__all__ = ["Copies", "failures_to_interruption"]
 
 _MOST_NODES = 2**50
 _NODES, _WEIGHTS = gauss_legendre(16)
@@ -55,203 +50,160 @@ def failures_to_interruption(processes: Any, replicas: Any = 2) -> FloatArray:
     return np.asarray(np.exp(np.log(n) + special.betaln(1.0 / r, n)))
 
 
-def restart_at_saves_waste(
-    mtbf: Any,
-    processes: Any,
-    interval: Any,
-    save: Any,
-    restore: Any = 0.0,
-    restart: Any = 0.0,
-    replicas: Any = 2,
-    wide_rate: Any = 0.0,
-) -> FloatArray:
-    """Long-run waste when failed copies are restarted at every save; exact; arrays are cases.
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """A job whose processes run in copies that are restarted at every save; arrays are cases.
 
-    Every period starts with all copies. The factor of the nodes that copies take is not in it. To first order the best
-    interval for pairs is ``(3 C mu**2 / (4 n))**(1/3)``.
-
-    Parameters
+    Attributes
     ----------
-    mtbf, interval, save, restore, restart : array_like of durations
-        `mtbf` of a node; the save includes the restart of copies.
-    processes, replicas : array_like of int
-    wide_rate : array_like of float
-        Failures per hour that stop the job whatever copies there are.
-
-    Examples
-    --------
-    >>> restart_at_saves_waste(43_800, 100_000, [2, 8, 32], "1min", "1min").round(4).tolist()
-    [0.0084, 0.0043, 0.0356]
-    """
-    known = _cases(mtbf, processes, save, restore, restart, replicas, wide_rate)
-    w, *rest = cases(interval=durations("interval", interval, zero=False), **known)
-    return 1.0 - _restart_progress(w, *rest)
-
-
-def best_restart_interval(
-    mtbf: Any,
-    processes: Any,
-    save: Any,
-    restore: Any = 0.0,
-    restart: Any = 0.0,
-    replicas: Any = 2,
-    wide_rate: Any = 0.0,
-) -> FloatArray:
-    """Interval with the least `restart_at_saves_waste`, hours; arrays are cases.
-
-    Examples
-    --------
-    >>> best_restart_interval(43_800, 100_000, "1min", "1min").round(2).tolist()
-    6.2
-    """
-    known = _cases(mtbf, processes, durations("save", save, zero=False), restore, restart, replicas, wide_rate)
-    rest = [x[..., None] for x in cases(**known)]
-    mu, n, c, _, _, k, wide = rest
-    # to first order: what fails of a period w is n (w/mu)**r, and costs r/(r + 1) of it
-    guess = np.log(c * mu**k / n) / (k + 1.0)
-    guess = np.minimum(guess, np.log(mu) - np.log(n) / k)  # where jobs seldom get so far
-    with np.errstate(divide="ignore"):
-        guess = np.minimum(guess, 0.5 * np.log(2.0 * c / wide))
-    guess = guess[..., 0]
-    return np.exp(highest(lambda log: _restart_progress(np.exp(log), *rest), guess - 3.5, guess + 2.5, rounds=5)[0])
-
-
-def replicated_yield(
-    mtbf: Any,
-    nodes: Any,
-    save: Any,
-    restore: Any = 0.0,
-    restart: Any = 0.0,
-    *,
-    replicas: int = 2,
-    overhead: Any = 0.0,
-    wide_rate: Any = 0.0,
-) -> FloatArray:
-    """Useful share of N nodes at the best interval: the share of the copies, times the time kept; arrays are cases.
-
-    Parameters
-    ----------
-    mtbf, save, restore, restart : array_like of durations
-        `mtbf` of a node.
-    nodes : array_like of int
-        N; the job has ``N // replicas`` processes. With one replica, checkpoints alone.
-    overhead : array_like of float
+    mtbf, save, restore, restart : ndarray
+        Hours, or any durations: mean time between failures of one node; what a save (with the restart of failed
+        copies), a restore, and the time from an interruption to it take.
+    replicas : int
+    overhead : ndarray
         Share of speed that copies lose to keep in step.
-    wide_rate : array_like of float
+    wide_rate : ndarray
         Failures per hour that stop the job whatever copies there are.
 
-    Examples
-    --------
-    >>> replicated_yield(43_800, [10_000, 1_000_000], "10min", "10min", replicas=1).round(3).tolist()
-    [0.721, 0.0]
-    >>> replicated_yield(43_800, [10_000, 1_000_000], "10min", "10min").round(3).tolist()
-    [0.497, 0.484]
+    Raises
+    ------
+    ArgumentError
+        For values that cannot be.
     """
-    copies = int(whole("replicas", replicas))
-    known = _cases(mtbf, whole("nodes", nodes, copies), save, restore, restart, copies, wide_rate)
-    slow, mu, n, c, r, d, _, wide = cases(overhead=share("overhead", overhead), **known)
-    processes = np.floor(n / copies)
-    if copies == 1:
-        return np.asarray(1.0 - best_waste(1.0 / (n / mu + wide), c, r, d))
-    best = best_restart_interval(mu, processes, c, r, d, copies, wide)
-    kept = 1.0 - restart_at_saves_waste(mu, processes, best, c, r, d, copies, wide)
-    return np.asarray(kept * (1.0 - slow) * processes / n)
 
+    mtbf: Any
+    save: Any
+    restore: Any = 0.0
+    restart: Any = 0.0
+    replicas: int = 2
+    overhead: Any = 0.0
+    wide_rate: Any = 0.0
 
-def break_even_nodes(
-    mtbf: Any,
-    save: Any,
-    restore: Any = 0.0,
-    restart: Any = 0.0,
-    *,
-    replicas: int = 2,
-    overhead: float = 0.0,
-    wide_rate: Any = 0.0,
-) -> FloatArray:
-    """Nodes from which on replication yields more than checkpoints alone; arrays are cases.
+    def __post_init__(self) -> None:
+        costs = costs_of(self.save, self.restore, self.restart)
+        known = cases(
+            mtbf=durations("mtbf", self.mtbf, zero=False), **costs._asdict(), overhead=share("overhead", self.overhead),
+            wide_rate=positive("wide_rate", self.wide_rate, zero=True),
+        )  # fmt: skip
+        for name, value in zip(("mtbf", *costs._fields, "overhead", "wide_rate"), known, strict=True):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "replicas", int(whole("replicas", self.replicas)))
 
-    Returns
-    -------
-    ndarray
-        Multiples of `replicas`; infinite where there is none up to 2**50.
+    def waste(self, processes: Any, interval: Any) -> FloatArray:
+        """Long-run waste for hours of work between saves; exact, without the nodes that copies take.
 
-    Examples
-    --------
-    >>> break_even_nodes(43_800, ["1min", "10min"], ["1min", "10min"]).tolist()
-    [350194.0, 35472.0]
-    """
-    copies = int(whole("replicas", replicas, 2))
-    mu, _, c, r, d, _, wide = cases(**_cases(mtbf, 1, save, restore, restart, copies, wide_rate))
-    how: dict[str, Any] = {"replicas": copies, "overhead": overhead, "wide_rate": wide}
+        Every period starts with all copies.
 
-    def better(processes: FloatArray) -> npt.NDArray[np.bool_]:
-        nodes = processes * copies
-        alone = replicated_yield(mu, nodes, c, r, d, replicas=1, wide_rate=wide)
-        return np.asarray(replicated_yield(mu, nodes, c, r, d, **how) > alone)
+        Examples
+        --------
+        >>> Copies(43_800, "1min", "1min").waste(100_000, [2, 8, 32]).round(4).tolist()
+        [0.0084, 0.0043, 0.0356]
+        """
+        n = whole("processes", processes).astype(np.float64)
+        return 1.0 - self._progress(n, durations("interval", interval, zero=False), *self._rates)
 
-    high = np.full(mu.shape, np.inf)
-    for power in 2.0 ** np.arange(int(np.log2(_MOST_NODES / copies))):  # yields of single copies fall the faster
-        if not np.isinf(high).any():
-            break
-        high = np.where(np.isinf(high) & better(np.full(mu.shape, power)), power, high)
-    found = np.isfinite(high)
-    top = np.where(found, high, 2.0)
-    low = np.where(top > 1.0, top / 2.0, 0.0)
-    while np.any(top - low > 1.0):
-        middle = np.floor(0.5 * (low + top))
-        wins, open_ = better(np.maximum(middle, 1.0)), top - low > 1.0
-        low, top = np.where(open_ & ~wins, middle, low), np.where(open_ & wins, middle, top)
-    return np.asarray(np.where(found, top * copies, np.inf))
+    def best_interval(self, processes: Any) -> FloatArray:
+        """Hours of work between saves with the least `waste`; of pairs to first order ``(3 C mu**2 / (4 n))**(1/3)``.
 
+        Examples
+        --------
+        >>> Copies(43_800, "1min", "1min").best_interval(100_000).round(2).tolist()
+        6.2
+        """
+        durations("save", self.save, zero=False)
+        mu, n, k = self.mtbf, whole("processes", processes).astype(np.float64), self.replicas
+        # to first order: what fails of a period w is n (w/mu)**r, and costs r/(r + 1) of it
+        guess = np.log(self.save * mu**k / n) / (k + 1.0)
+        guess = np.minimum(guess, np.log(mu) - np.log(n) / k)  # where jobs seldom get so far
+        with np.errstate(divide="ignore"):
+            guess = np.minimum(guess, 0.5 * np.log(2.0 * self.save / self.wide_rate))
+        rates = [value[..., None] for value in self._rates]
+        found, _ = highest(
+            lambda log: self._progress(n[..., None], np.exp(log), *rates), guess - 3.5, guess + 2.5, rounds=5
+        )
+        return np.exp(found)
 
-# ---------------------------------------------------------------------- details
+    def useful(self, nodes: Any) -> FloatArray:
+        """Share of N nodes that does kept work at the best interval, with ``N // replicas`` processes.
 
+        Examples
+        --------
+        >>> [Copies(43_800, "10min", "10min", replicas=k).useful([10_000, 1_000_000]).round(3).tolist() for k in (1, 2)]
+        [[0.721, 0.0], [0.497, 0.484]]
+        """
+        n = whole("nodes", nodes, self.replicas).astype(np.float64)
+        if self.replicas == 1:
+            return 1.0 - best_waste(1.0 / (n / self.mtbf + self.wide_rate), self.save, self.restore, self.restart)
+        processes = np.floor(n / self.replicas)
+        kept = self._progress(processes, self.best_interval(processes), *self._rates)
+        return np.asarray(kept * (1.0 - self.overhead) * processes / n)
 
-def _cases(
-    mtbf: Any, processes: Any, save: Any, restore: Any, restart: Any, replicas: Any, wide_rate: Any
-) -> dict[str, FloatArray]:
-    """The arguments by name, checked, in the order of the engine below."""
-    cost = costs_of(save, restore, restart)
-    return {
-        "mtbf": durations("mtbf", mtbf, zero=False),
-        "processes": whole("processes", processes).astype(np.float64),
-        "save": cost.save,
-        "restore": cost.restore,
-        "restart": cost.restart,
-        "replicas": whole("replicas", replicas).astype(np.float64),
-        "wide_rate": positive("wide_rate", wide_rate, zero=True),
-    }
+    def break_even(self) -> FloatArray:
+        """Nodes, a multiple of `replicas`, from which on copies yield more than checkpoints alone; infinite if never.
 
+        Up to 2**50 nodes are looked at.
 
-def _log_sf(x: FloatArray, n: FloatArray, k: FloatArray) -> FloatArray:
-    """Log of the probability that none of n processes has lost all k copies, x in mean times to failure."""
-    with np.errstate(divide="ignore", under="ignore"):
-        return np.asarray(n * log_one_minus_exp(k * log_one_minus_exp(-x)))
+        Examples
+        --------
+        >>> Copies(43_800, ["1min", "10min"], ["1min", "10min"]).break_even().tolist()
+        [350194.0, 35472.0]
+        """
+        single = replace(self, replicas=1)
 
+        def better(processes: FloatArray) -> npt.NDArray[np.bool_]:
+            nodes = processes * self.replicas
+            return np.asarray(self.useful(nodes) > single.useful(nodes))
 
-def _restart_progress(
-    w: FloatArray, mu: FloatArray, n: FloatArray, c: FloatArray, r: FloatArray, d: FloatArray, k: FloatArray,
-    wide: FloatArray,
-) -> FloatArray:  # fmt: skip
-    """Kept work per hour: a period from new copies, and after an interruption a restore with the period."""
-    w, mu, n, c, r, d, k, wide = np.broadcast_arrays(w, mu, n, c, r, d, k, wide)
+        high = np.full(self.mtbf.shape, np.inf)
+        for power in 2.0 ** np.arange(int(np.log2(_MOST_NODES / self.replicas))):  # single copies' yields fall faster
+            if not np.isinf(high).any():
+                break
+            high = np.where(np.isinf(high) & better(np.full(high.shape, power)), power, high)
+        found = np.isfinite(high)
+        top = np.where(found, high, 2.0)
+        low = np.where(top > 1.0, top / 2.0, 0.0)
+        while np.any(top - low > 1.0):
+            middle = np.floor(0.5 * (low + top))
+            wins, open_ = better(np.maximum(middle, 1.0)), top - low > 1.0
+            low, top = np.where(open_ & ~wins, middle, low), np.where(open_ & wins, middle, top)
+        return np.asarray(np.where(found, top * self.replicas, np.inf))
 
-    def area(end: FloatArray) -> FloatArray:
-        # survival falls within a width of about mu n**(-1/k): panels up to there and beyond
-        width = 1.0 / (n ** (1.0 / k) / mu + wide)
-        edges = [np.zeros_like(end), *(np.minimum(end, many * width) for many in (1.0, 4.0, 40.0)), end]
-        total = np.zeros(end.shape)
-        for low, high in pairwise(edges):
-            half = 0.5 * (high - low)
-            x = (low + half)[..., None] + half[..., None] * _NODES
-            log_sf = _log_sf(x / mu[..., None], n[..., None], k[..., None]) - wide[..., None] * x
-            total = total + half * (np.exp(log_sf) * _WEIGHTS).sum(axis=-1)
-        return total
+    def every(self, step: int) -> Copies:
+        """Every so many of the cases."""
+        some = {name: value[::step] for name, value in vars(self).items() if name != "replicas"}
+        return replace(self, **some)
 
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
-        once, again = w + c, r + w + c
-        log_once = _log_sf(once / mu, n, k) - wide * once
-        log_again = _log_sf(again / mu, n, k) - wide * again
-        retry = (area(again) - np.expm1(log_again) * d) / np.exp(log_again)
-        found = w / (area(once) - np.expm1(log_once) * (d + retry))
-    return np.where(np.isfinite(found), found, 0.0)
+    @property
+    def _rates(self) -> tuple[FloatArray, ...]:
+        return self.mtbf, self.save, self.restore, self.restart, self.wide_rate
+
+    def _progress(
+        self, n: FloatArray, w: FloatArray, mu: FloatArray, c: FloatArray, r: FloatArray, d: FloatArray,
+        wide: FloatArray,
+    ) -> FloatArray:  # fmt: skip
+        """Kept work per hour: a period from new copies, and after an interruption a restore with the period."""
+        w, n, mu, c, r, d, wide = np.broadcast_arrays(w, n, mu, c, r, d, wide)
+        k = self.replicas
+
+        def log_sf(x: FloatArray, n: FloatArray, mu: FloatArray, wide: FloatArray) -> FloatArray:
+            """Log of the probability that no process has lost all its copies, and nothing else has stopped the job."""
+            return np.asarray(n * log_one_minus_exp(k * log_one_minus_exp(-x / mu)) - wide * x)
+
+        def area(end: FloatArray) -> FloatArray:
+            # survival falls within a width of about mu n**(-1/k): panels up to there and beyond
+            width = 1.0 / (n ** (1.0 / k) / mu + wide)
+            edges = [np.zeros_like(end), *(np.minimum(end, many * width) for many in (1.0, 4.0, 40.0)), end]
+            total = np.zeros(end.shape)
+            for low, high in pairwise(edges):
+                half = 0.5 * (high - low)
+                x = (low + half)[..., None] + half[..., None] * _NODES
+                alive = np.exp(log_sf(x, n[..., None], mu[..., None], wide[..., None]))
+                total = total + half * (alive * _WEIGHTS).sum(axis=-1)
+            return total
+
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            once, again = w + c, r + w + c
+            log_once, log_again = log_sf(once, n, mu, wide), log_sf(again, n, mu, wide)
+            retry = (area(again) - np.expm1(log_again) * d) / np.exp(log_again)
+            found = w / (area(once) - np.expm1(log_once) * (d + retry))
+        return np.where(np.isfinite(found), found, 0.0)

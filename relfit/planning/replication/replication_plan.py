@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,12 +16,7 @@ from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.plan import Plan, limits
-from relfit.planning.replication.replicas import (
-    best_restart_interval,
-    break_even_nodes,
-    failures_to_interruption,
-    replicated_yield,
-)
+from relfit.planning.replication.replicas import Copies, failures_to_interruption
 from relfit.text import count, percent
 
 __all__ = ["ReplicationPlan", "plan_replication"]
@@ -151,36 +146,33 @@ def plan_replication(
         raise ArgumentError("replication needs at least two nodes", remedy="give nodes")
     most = min(int(whole("most_replicas", most_replicas, 2)), size)
     c, r, d = checkpoint.save, checkpoint.restore, float(durations("restart", restart)) + float(rate.repair)
-    if drawn is not None:
-        mean, far, down = np.broadcast_arrays(drawn.node_mtbf, drawn.wide_rate, d - float(rate.repair) + drawn.repair)
     if c <= 0.0:
         raise ArgumentError("save is 0 hours", remedy="give one above zero")
     slow = float(share("overhead", overhead, one=False))
     share("level", level, zero=False, one=False)
     rows: list[dict[str, Any]] = []
+    of_draws: list[Copies] = []
     yields: list[FloatArray] = []
     for replicas in range(1, most + 1):
         processes = size // replicas
-        how: dict[str, Any] = {"replicas": replicas, "overhead": slow if replicas > 1 else 0.0}
-        if replicas == 1:
-            best = float(best_interval(rate.mtbf, c))
-        else:
-            best = float(best_restart_interval(mu, processes, c, r, d, replicas, wide))
-        low = high = np.nan
+        copies = Copies(mu, c, r, d, replicas, slow, wide)
+        best = best_interval(rate.mtbf, c) if replicas == 1 else copies.best_interval(processes)
         if drawn is not None:
-            yields.append(replicated_yield(mean, size, c, r, down, wide_rate=far, **how))
-            low, high = limits(yields[-1], level)
+            pause = d - float(rate.repair) + drawn.repair
+            of_draws.append(replace(copies, mtbf=drawn.node_mtbf, restart=pause, wide_rate=drawn.wide_rate))
+            yields.append(of_draws[-1].useful(size))
+        low, high = limits(yields[-1] if yields else None, level)
         rows.append(
             {
                 "strategy": _NAMES.get(replicas, f"{replicas} copies"),
                 "replicas": replicas,
                 "processes": processes,
                 "failures": float(failures_to_interruption(processes, replicas)),
-                "checkpoint_every": best,
-                "yield": float(replicated_yield(mu, size, c, r, d, wide_rate=wide, **how)),
+                "checkpoint_every": float(best),
+                "yield": float(copies.useful(size)),
                 "yield_low": low,
                 "yield_high": high,
-                "break_even": float(break_even_nodes(mu, c, r, d, wide_rate=wide, **how)) if replicas > 1 else np.nan,
+                "break_even": float(copies.break_even()) if replicas > 1 else np.nan,
             }
         )
     table = pd.DataFrame(rows)
@@ -188,8 +180,7 @@ def plan_replication(
     probability, breaks = np.nan, None
     if drawn is not None:
         probability = float((np.argmax(np.stack(yields), axis=0) == best_row).mean())
-        some = slice(None, None, max(1, mean.size // 200))
-        breaks = break_even_nodes(mean[some], c, r, down[some], overhead=slow, wide_rate=far[some])
+        breaks = of_draws[1].every(max(1, yields[1].size // 200)).break_even()
     low, high = limits(breaks, level, whole=True)
     return ReplicationPlan(
         strategies=table,
@@ -205,7 +196,7 @@ def plan_replication(
         mtbf=mu,
         source=rate.source,
         level=level,
-        n_draws=0 if drawn is None else mean.size,
+        n_draws=yields[0].size if yields else 0,
         waits=rate.waits,
         assumptions=(_COPIES, "Nothing fails while the job waits or restarts."),
     )

@@ -221,14 +221,12 @@ class Strategies:
         return cls(size // cluster.gpus, (size - used) // cluster.gpus, spare_blocks)
 
     @classmethod
-    def every(cls, cluster: Cluster, block_trays: Any = None, most_spare_trays: int | None = None) -> Strategies:
+    def every(cls, cluster: Cluster, most_spare_trays: int | None = None) -> Strategies:
         """Every block size that divides a rack with every number of spare trays.
 
         Parameters
         ----------
         cluster : Cluster
-        block_trays : list of int, optional
-            Only these block sizes.
         most_spare_trays : int, optional
             Spare trays per block, at most.
 
@@ -237,11 +235,10 @@ class Strategies:
         >>> len(Strategies.every(Cluster(trays=36, gpus=2)))
         91
         """
-        sizes = cluster.block_sizes() if block_trays is None else np.atleast_1d(whole("block_trays", block_trays, 1))
         pairs = [
-            (int(size), spare)
-            for size in sizes
-            for spare in range(int(size) if most_spare_trays is None else min(int(size), most_spare_trays + 1))
+            (size, spare)
+            for size in cluster.block_sizes()
+            for spare in range(size if most_spare_trays is None else min(size, most_spare_trays + 1))
         ]
         return cls(*np.array(pairs).T)
 

@@ -26,7 +26,7 @@ __all__ = ["SHARES", "SparingEvaluation", "evaluate_sparing", "optimise_sparing"
 
 
 SHARES = ("useful", "spare_trays", "spare_blocks", "stranded", *LOSSES)
-_OF_CASES = ("spare_blocks", "free_spare_blocks", "checkpoint_every", "block_mtbf", "share_down", "failure_rate")
+_OF_CASES = ("spare_blocks", "checkpoint_every", "block_mtbf", "share_down", "failure_rate")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,9 +40,8 @@ class SparingEvaluation(Result):
     blocks, group_blocks : ndarray of int, shape (strategies,)
         Blocks per zone, and blocks that must be placed together (1 without such a rule).
     spare_blocks : ndarray of int
-        Spare blocks per zone: those of the strategies, or the best under the placement rule.
-    free_spare_blocks : ndarray of int
-        The best number without the placement rule; what `spare_blocks` has beyond it is stranded.
+        Spare blocks per zone: those of the strategies, or the best under the placement rule. What it has beyond the
+        best number without that rule is stranded.
     shares : dict from str to ndarray
         Shares of all GPU hours, by what they are spent on (`SHARES`); they add to one. ``useful`` is CETT.
     checkpoint_every : ndarray
@@ -69,7 +68,6 @@ class SparingEvaluation(Result):
     blocks: IntArray
     group_blocks: IntArray
     spare_blocks: IntArray
-    free_spare_blocks: IntArray
     shares: dict[str, FloatArray]
     checkpoint_every: FloatArray
     block_mtbf: FloatArray
@@ -277,7 +275,6 @@ def evaluate_sparing(
         blocks=blocks,
         group_blocks=unit,
         spare_blocks=placed.astype(np.int64),
-        free_spare_blocks=free,
         shares=_shares(placed, free, total, idle / size, filled.reshape(lead), lost),
         checkpoint_every=np.broadcast_to(every, mtbf.shape),
         block_mtbf=mtbf,

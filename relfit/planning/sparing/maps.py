@@ -78,12 +78,10 @@ class SparingMap(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per point: ``mttr``, ``mtbf``, ``strategy``, ``goodput``, ``cett``, ``spare_blocks``, ``margin``."""
-        best, evaluation = self.winner[None], self.evaluation
+        evaluation = self.evaluation
         rows, columns = np.meshgrid(self.mttr, self.mtbf, indexing="ij")
-        of_best = {
-            name: np.take_along_axis(getattr(evaluation, name), best, 0).ravel()
-            for name in ("goodput", "cett", "spare_blocks")
-        }
+        names = ("goodput", "cett", "spare_blocks")
+        of_best = {name: evaluation.of_best(getattr(evaluation, name)).ravel() for name in names}
         labels = np.array(evaluation.labels, dtype=object)[self.winner.ravel()]
         return pd.DataFrame(
             {
