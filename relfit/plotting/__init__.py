@@ -33,6 +33,7 @@ from relfit.plotting.repair_figures import repair_classes, repair_times
 from relfit.plotting.sparing_figures import decision_map, gpu_hours, simulated_hours, uncertain_spares
 from relfit.plotting.style import family_mark, look
 from relfit.plotting.system_figures import by_size, calibration, chi_square_bins, interval_band, reliability_curve
+from relfit.plotting.workload_figures import job_shares
 
 __all__ = [
     "autocorrelation",
@@ -64,6 +65,7 @@ __all__ = [
     "incident_window",
     "incidents_by_window",
     "interval_band",
+    "job_shares",
     "look",
     "means_by_group",
     "outlier_nodes",

@@ -34,7 +34,9 @@ class TwoStage:
     widest : int, optional
         Nodes of the widest job; the whole machine when left out.
     first_stage : float
-        Share of the other jobs whose size is in the first stage, up to 2**-2.5 of the widest.
+        Share of the other jobs whose size is in the first stage.
+    stages_apart : float
+        The first stage ends this many powers of two below the widest job; 1.5 to 3.5 in logs.
     short, long : float, str or timedelta
         Mean run times of the two stages, exponential each; hours, or strings such as ``"20min"``.
     short_share : float
@@ -64,6 +66,7 @@ class TwoStage:
     power_of_two: float = 0.576
     widest: int | None = None
     first_stage: float = 0.86
+    stages_apart: float = 2.5
     short: Any = "20min"
     long: Any = "6h"
     short_share: float = 0.7
@@ -75,6 +78,7 @@ class TwoStage:
         whole("n_nodes", self.n_nodes)
         share("short_share", self.short_share)
         share("longest_share", self.longest_share)
+        positive("stages_apart", self.stages_apart, zero=True)
         for name in ("short", "long", "longest"):
             object.__setattr__(self, name, float(positive(name, hours(getattr(self, name)))))
         if self.load is not None:
@@ -89,7 +93,7 @@ class TwoStage:
         high = float(np.log2(self.widest or self.n_nodes))
         low = min(0.8, high)
         return JobSizes(
-            self.widest or self.n_nodes, self.serial, self.power_of_two, low, max(high - 2.5, low), high,
+            self.widest or self.n_nodes, self.serial, self.power_of_two, low, max(high - self.stages_apart, low), high,
             self.first_stage,
         )  # fmt: skip
 

@@ -16,7 +16,8 @@ from relfit.results import Result
 
 TABLES = {
     "Assumptions", "Availability", "CheapestSparing", "CompetingFit", "Dependence", "Draws", "EventHistories",
-    "FamilyFit", "FleetModel", "Goodness", "Grouped", "LifeData", "Period", "Plan", "PlottingPositions", "PooledFit",
+    "FamilyFit", "FittedWorkload", "FleetModel",
+    "Goodness", "Grouped", "LifeData", "Period", "Plan", "PlottingPositions", "PooledFit",
     "ProcessFit",
     "Regression", "RenewalModels", "Sequences", "SparesNeeded", "Throughputs", "TurnbullEstimate", "TwoLevels",
 }  # fmt: skip

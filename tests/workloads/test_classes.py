@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import relfit as rf
 from relfit import workloads
@@ -35,3 +36,11 @@ def test_limits_belong_to_the_next_class() -> None:
     with pytest.raises(rf.ArgumentError, match="weight"):
         workloads.shares(rf.Workload([1], [0.0], [1], [1.0]), weight="nodes")
     assert np.isclose(workloads.shares(rf.Workload([1], [0.0], [1], [1.0])).to_numpy().sum(), 1.0)
+
+
+def test_figure_of_shares() -> None:
+    jobs = rf.Workload([1, 2, 3, 4], np.arange(4.0), [1, 1, 1, 8], [30.0, 30.0, 7200.0, 7200.0])
+    ax = rf.plot(jobs, Figure().add_subplot())
+    written = {(text.get_position(), text.get_text()) for text in ax.texts}
+    assert written == {((0, 0), "50"), ((0, 2), "25"), ((3, 2), "25")}
+    assert "75 % of the jobs take one node" in ax.get_title(loc="left")
