@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from relfit.arrays import IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.units import instant
 
@@ -18,6 +20,7 @@ __all__ = [
     "Source",
     "Tables",
     "Window",
+    "pair_codes",
     "pairs",
 ]
 
@@ -49,7 +52,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows rejected``."""
+    """Where a log came from and what became of its rows: ``rows_read = rows_kept + rows rejected``.
+
+    ``funnel`` counts the steps from what a raw log holds to its failures, ``rules`` says what was taken for one.
+    """
 
     paths: tuple[str, ...] = ()
     format: str = "memory"
@@ -60,6 +66,8 @@ class Source:
     notes: tuple[str, ...] = ()
     selection: tuple[str, ...] = ()
     rows_deselected: int = 0
+    funnel: tuple[tuple[str, int], ...] = ()
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +155,19 @@ class Tables:
                 remedy=f"the log covers {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d}",
             )
         return first, last
+
+
+def pair_codes(frame: pd.DataFrame) -> IntArray:
+    """A number for each row, the same for rows of one system and node.
+
+    Examples
+    --------
+    >>> pair_codes(pd.DataFrame({"system": ["a", "a", "b"], "node": ["1", "1", "1"]})).tolist()
+    [0, 0, 1]
+    """
+    (system, _), (node, kinds) = (pd.factorize(frame[name], use_na_sentinel=True) for name in ("system", "node"))
+    both = (system.astype(np.int64) + 1) * (len(kinds) + 1) + node + 1
+    return np.asarray(pd.factorize(both)[0], dtype=np.int64)
 
 
 def pairs(frame: pd.DataFrame) -> pd.MultiIndex:

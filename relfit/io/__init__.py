@@ -6,11 +6,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from relfit.errors import ArgumentError, ReadError
 from relfit.failurelog import FailureLog
 from relfit.io import fta, lanl, relfit_parquet, table, titan
 from relfit.io.frames import NODELESS, with_nodeless
-from relfit.io.opening import open_content
+from relfit.io.opening import open_content, size_in_bytes
 from relfit.io.relfit_parquet import write
 
 __all__ = ["FORMATS", "read", "write"]
@@ -22,12 +24,13 @@ FORMATS = tuple(reader.NAME for reader in _READERS)
 
 
 def read(
-    path: str | Path,
+    path: str | Path | pd.DataFrame,
     format: str | None = None,  # the word that users of pandas and pyarrow expect
     *,
     strict: bool = False,
     timezone: str | None = None,
     nodeless: str | None = None,
+    max_size: str | float | None = None,
     mapping: str | Path | dict[str, Any] | None = None,
     **options: Any,
 ) -> FailureLog:
@@ -35,8 +38,9 @@ def read(
 
     Parameters
     ----------
-    path : str or Path
-        A file, plain or compressed with gz, bz2, xz or zst, or the folder of a Failure Trace Archive trace.
+    path : str, Path or DataFrame
+        A file, plain or compressed with gz, bz2, xz, zst or zip, the folder of a Failure Trace Archive trace, or a
+        table in memory.
     format : {"lanl", "fta", "titan", "table", "relfit"}, optional
         Found out from the content when left out.
     strict : bool
@@ -46,6 +50,9 @@ def read(
     nodeless : {"system", "node", "ignore"}, optional
         What records are that name neither a node nor their scope: outages of the whole system (so taken, with a note,
         when left out), failures of one node, unknown which, or nothing to count.
+    max_size : str or float, optional
+        Bytes that the content may have once it is decompressed, as ``"32GB"``; 8 GiB, and a thousand times the size on
+        disk, when left out.
     mapping : str, Path or dict, optional
         For tables: a TOML file, or its content, with the same keys as `options`.
     **options
@@ -79,6 +86,8 @@ def read(
             f"unknown format {format!r}",
             remedy=f"did you mean {near[0]}?" if near else f"use one of {', '.join(FORMATS)}",
         )
+    if isinstance(path, pd.DataFrame):
+        return _read_frame(path, format, strict, timezone, nodeless, mapping, options)
     if not isinstance(path, (str, Path)):
         raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file or folder")
     if nodeless is not None and nodeless not in NODELESS:
@@ -86,7 +95,7 @@ def read(
     place = Path(path)
     if format in (None, fta.NAME) and place.is_dir():
         place, format = fta.trace_in(place), fta.NAME
-    content = open_content(place)
+    content = open_content(place, max_size=None if max_size is None else size_in_bytes(max_size))
     if mapping is not None:
         options["mapping"] = mapping
     if format is None:
@@ -99,4 +108,19 @@ def read(
     if format == table.NAME and nodeless is not None:
         options["nodeless"] = nodeless
     log: FailureLog = reader.read(content, strict=strict, timezone=timezone, **options)
+    return with_nodeless(log, nodeless)
+
+
+def _read_frame(
+    frame: pd.DataFrame,
+    format: str | None,
+    strict: bool,
+    timezone: str | None,
+    nodeless: str | None,
+    mapping: Any,
+    options: dict[str, Any],
+) -> FailureLog:
+    if format not in (None, table.NAME):
+        raise ArgumentError(f"a DataFrame is a table, not {format}", remedy="leave out format")
+    log = table.read(frame, strict=strict, timezone=timezone, nodeless=nodeless, mapping=mapping, **options)
     return with_nodeless(log, nodeless)

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.io.numbers_in_text import as_numbers
 from relfit.io.opening import Content
 from relfit.io.times import UTC
-from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, Source, pairs
+from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, Source, pair_codes, pairs
 from relfit.text import count
 
 if TYPE_CHECKING:
@@ -25,12 +26,13 @@ __all__ = [
 
 NODELESS = ("system", "node", "ignore")
 """What records may be that name neither a node nor their scope."""
+_PLAIN_NUMBER = r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?"
 
 
 def text_column(values: Any) -> pd.Series:
-    """Text as a categorical; empty text is missing."""
+    """Text as a categorical of what is there; empty text is missing."""
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
-        return values.reset_index(drop=True)
+        return values.reset_index(drop=True).cat.remove_unused_categories()
     series = pd.Series(values, dtype=object).reset_index(drop=True)
     return series.where(series.notna() & (series != ""), None).astype("category")
 
@@ -121,11 +123,13 @@ def open_outages(
     missing = events["end"].isna().to_numpy()
     if not missing.any() or 2 * missing.sum() >= len(events):
         return events, ()
-    node = events.groupby(["system", "node"], observed=True, dropna=False, sort=False).ngroup().to_numpy()
+    node = pair_codes(events)
     start = events["start"]
     latest = start.groupby(node).transform("max")
+    some = events[missing]
     until = pd.Series(population["left"].to_numpy(), index=pairs(population), dtype=UTC)
-    until = until[~until.index.duplicated()].reindex(pairs(events)).fillna(last).set_axis(events.index)
+    until = until[~until.index.duplicated()].reindex(pairs(some)).fillna(last).set_axis(some.index)
+    until = until.reindex(events.index)
     still = missing & (start == latest).to_numpy() & (start <= until).to_numpy()
     going_on = events.assign(end=events["end"].where(~still, until), end_cut=events["end_cut"] | still)
     counts = (
@@ -173,12 +177,16 @@ def seen_population(
 
     When they were installed is not known.
     """
-    named = events[events["node"].notna()]
-    nodes = named.drop_duplicates(["system", "node"])
+    there = events["node"].notna().to_numpy()
+    named = events if there.all() else events[there]
+    codes = pair_codes(named)
+    first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(codes.size)[::-1]
+    nodes = named.iloc[first]
     attributes = {}
     for name in keep:
-        values = named.groupby(["system", "node"], observed=True, dropna=False)[name].nunique(dropna=False)
-        if len(values) and int(values.max()) == 1:
+        values = pd.factorize(named[name])[0]
+        if values.size and bool((values == values[first[codes]]).all()):
             attributes[name] = nodes[name].reset_index(drop=True)
     size = len(nodes)
     return population_frame(
@@ -196,15 +204,19 @@ def seen_population(
 def attribute_column(values: Any) -> pd.Series:
     """An attribute: numbers where every value is one, else text."""
     series = values.reset_index(drop=True) if isinstance(values, pd.Series) else pd.Series(values)
-    if series.dtype.kind in "biufM" or isinstance(series.dtype, pd.CategoricalDtype):
+    if series.dtype.kind in "biufmM":
         return series
-    filled = series.astype(object).where(series.notna() & (series.astype(object) != ""), None)
-    numbers = pd.to_numeric(filled, errors="coerce")
-    text = filled.dropna().astype(str)
-    plain = text.str.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?")
-    if len(text) and bool(plain.all()) and len(numbers.dropna()) == len(text):
-        return numbers
-    return text_column(filled)
+    if not isinstance(series.dtype, pd.CategoricalDtype):
+        filled = series.astype(object)
+        if filled.map(type).isin((int, float)).all():
+            return pd.to_numeric(filled)
+        series = text_column(filled.map(str, na_action="ignore"))
+    kinds = series.cat.categories.astype(str)
+    if len(kinds) and bool(kinds.str.fullmatch(_PLAIN_NUMBER).all()):
+        numbers = np.append(as_numbers(list(kinds)), np.nan)[series.cat.codes.to_numpy()]
+        whole = not kinds.str.contains(".", regex=False).any() and bool(np.isfinite(numbers).all())
+        return pd.Series(numbers.astype(np.int64) if whole else numbers)
+    return text_column(series)
 
 
 def _frame(order: Sequence[str], columns: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> pd.DataFrame:
@@ -228,6 +240,10 @@ def _times(values: pd.Series) -> pd.Series:
 
 
 def _filled(scope: Any, default: pd.Series) -> pd.Series:
+    if isinstance(scope, pd.Series) and isinstance(scope.dtype, pd.CategoricalDtype):
+        if scope.isna().all():
+            return default
+        scope = scope.astype(object).where(scope.notna(), "")
     series = pd.Series(scope, dtype=object).reset_index(drop=True)
     empty = series.isna() | (series == "")
     return series.where(~empty, default.astype(object))

@@ -9,7 +9,6 @@ node's own trace is cut off there.
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,12 @@ from pyarrow import csv
 
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog, Window
+from relfit.io.delimited import read_delimited
 from relfit.io.frames import events_frame, population_frame, source_of
-from relfit.io.opening import Content, Text, as_text, open_content
-from relfit.io.rows import Rejections, read_text_table
+from relfit.io.numbers_in_text import as_numbers
+from relfit.io.opening import Content, open_content
+from relfit.io.rows import Rejections
+from relfit.io.text_content import Text, as_text
 from relfit.io.times import check_zone, since_1970
 from relfit.text import count
 
@@ -76,8 +78,9 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
         rejections.raise_first()
     if table.empty:
         rejections.settle(strict)
-    companions = {name: _small_table(content.path.parent, name) for name in _TABLES[1:]}
-    return _assemble(table, companions, content, rejections, timezone, text.notes)
+    notes = list(text.notes)
+    companions = {name: _small_table(content.path.parent, name, notes) for name in _TABLES[1:]}
+    return _assemble(table, companions, content, rejections, timezone, tuple(notes))
 
 
 # ---------------------------------------------------------------------- reading
@@ -121,16 +124,17 @@ def _intervals(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]
     plausible = (stop >= start) & (start.abs() < _LARGEST) & (stop < _LARGEST) & frame["event_type"].isin((0, 1))
     if len(frame) != rows or not plausible.all() or frame.duplicated().any():
         return _carefully(text, header)
-    return frame.assign(line=np.arange(2, rows + 2)), Rejections(text.path, np.empty(0, dtype=np.int64), [])
+    return frame.assign(line=np.arange(2, rows + 2)), Rejections(text.path, np.empty(0, dtype=np.int64), str)
 
 
 def _carefully(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]:
-    first_line = "\t".join(header).encode()  # blanks separate its names
-    table = read_text_table(Text(text.path, first_line + text.data[text.data.find(b"\n") :]), "\t")
+    first_line = text.data[: text.data.find(b"\n") % (len(text.data) + 1)]
+    # the header is kept as an empty line, so that lines keep their numbers
+    table = read_delimited(Text(text.path, text.data[len(first_line) :]), "\t", header, quotes=False)
     rejections = table.rejections
     columns: dict[str, npt.NDArray[Any]] = {}
     for name in (*(k for k in _KEYS if k in header), "event_type", "event_start_time", "event_stop_time"):
-        numbers = pd.to_numeric(pd.Series(table[name], dtype=object), errors="coerce").to_numpy(dtype=float)
+        numbers = as_numbers(table[name])
         wrong = ~np.isfinite(numbers) | (np.abs(numbers) >= _LARGEST)
         rejections.reject(wrong, "not a number of a plausible size", name)
         columns[name] = np.where(wrong, -1, numbers).astype(np.int64)
@@ -144,28 +148,28 @@ def _carefully(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]
     return pd.DataFrame({**columns, "node_name": names, "line": rejections.lines})[rejections.kept], rejections
 
 
-def _small_table(folder: Path, name: str) -> pd.DataFrame | None:
+def _small_table(folder: Path, name: str, notes: list[str]) -> pd.DataFrame | None:
+    """A companion table; what is odd in it is left out and counted in a note."""
     place = _companion(folder, name)
     if place is None:
         return None
     text = as_text(open_content(place))
     header = _header(text.data, place)
-    frame = pd.read_csv(
-        io.BytesIO(text.data),
-        sep="\t",
-        names=header,
-        skiprows=1,
-        dtype=str,
-        keep_default_na=False,
-        skipinitialspace=True,
-        quoting=3,
-        on_bad_lines="skip",
-    )
-    stripped = frame.apply(lambda column: column.str.strip())
-    numbers = [key for key in (*_KEYS, "trace_start", "trace_end") if key in stripped]
-    for key in numbers:
-        stripped[key] = pd.to_numeric(stripped[key], errors="coerce")
-    return stripped.dropna(subset=[key for key in ("platform_id", "node_id") if key in numbers])
+    body = text.data[text.data.find(b"\n") % (len(text.data) + 1) :]
+    if len(set(header)) < len(header) or not body.strip():
+        notes.append(f"{place.name} is left out: {'two columns have one name' if body.strip() else 'it has no row'}")
+        return None
+    table = read_delimited(Text(place, body), "\t", header, quotes=False)
+    frame = pd.DataFrame({column: table[column] for column in header}, dtype=object)
+    for key in (*_KEYS, "trace_start", "trace_end"):
+        if key in frame:
+            frame[key] = as_numbers(table[key])
+    keys = [key for key in ("platform_id", "node_id") if key in frame]
+    usable = np.all([np.abs(frame[key]) < _LARGEST for key in keys], axis=0) if keys else np.ones(len(frame), bool)
+    odd = table.rows_read - int(usable.sum())
+    if odd:
+        notes.append(f"{count(odd, 'row')} of {place.name} could not be used")
+    return frame[usable]
 
 
 # ------------------------------------------------------------------- assembling
@@ -246,7 +250,9 @@ def _with_components(nodes: pd.DataFrame, components: pd.DataFrame | None, avail
     nodes = nodes.assign(entered=nodes["seen_start"], left=nodes["seen_end"])
     if components is None or not {"trace_start", "trace_end", "node_id", "platform_id"} <= set(components.columns):
         return nodes, 0
-    spans = components.dropna(subset=["trace_start", "trace_end"]).groupby(["platform_id", "node_id"])
+    usable = components.dropna(subset=["trace_start", "trace_end"])
+    usable = usable[(usable[["trace_start", "trace_end"]].abs() < _LARGEST).all(axis=1)]
+    spans = usable.groupby(["platform_id", "node_id"])
     declared = spans.agg({"trace_start": "min", "trace_end": "max"})
     nodes = nodes.join(declared, on=["platform_id", "node_id"])
     nodes["declared"] = nodes["trace_start"].notna()
@@ -268,7 +274,8 @@ def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[s
         values = joined[name].where(~joined[name].astype(str).isin(["NULL", ""]))
         if name not in _NOT_ATTRIBUTES and values.notna().any():
             told[_RENAMED.get(name, name)] = values.to_numpy(dtype=object)
-    offsets = pd.to_numeric(joined.get("timezone", pd.Series(dtype=object)), errors="coerce").dropna().unique()
+    given = joined["timezone"].astype(str).tolist() if "timezone" in joined else []
+    offsets = pd.Series(as_numbers(given)).dropna().unique()
     if len(offsets) == 1 and offsets[0] % 3600 == 0 and abs(offsets[0]) <= 12 * 3600:
         return told, f"Etc/GMT{-int(offsets[0] // 3600):+d}" if offsets[0] else "UTC"
     return told, "UTC"
@@ -277,6 +284,6 @@ def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[s
 def _system_names(platform_id: npt.NDArray[np.int64], table: pd.DataFrame | None) -> npt.NDArray[np.object_]:
     known: dict[int, str] = {}
     if table is not None and {"platform_id", "platform_name"} <= set(table.columns):
-        numbers = pd.to_numeric(table["platform_id"], errors="coerce")
+        numbers = table["platform_id"]
         known = {int(n): str(name) for n, name in zip(numbers, table["platform_name"], strict=True) if n == n and name}
     return np.array([known.get(int(p), f"platform {int(p)}") for p in platform_id], dtype=object)

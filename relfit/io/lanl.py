@@ -14,9 +14,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.failurelog import FailureLog, Window
+from relfit.io.delimited import read_csv
 from relfit.io.frames import events_frame, open_outages, population_frame, source_of
-from relfit.io.opening import Content, as_text
-from relfit.io.rows import TextTable, read_csv
+from relfit.io.numbers_in_text import as_numbers
+from relfit.io.opening import Content
+from relfit.io.rows import TextTable
+from relfit.io.text_content import as_text
 from relfit.io.times import UTC, check_zone, clock_times, spans, unsaid
 
 __all__ = ["NAME", "TIMEZONE", "read", "recognises"]
@@ -56,7 +59,7 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     text = as_text(content)
     table = read_csv(text, _NEEDED, "the LANL failure CSV")
     zone, rejections = check_zone(timezone, TIMEZONE), table.rejections
-    down = pd.to_numeric(pd.Series(table["Down Time"], dtype=object), errors="coerce").to_numpy(dtype=float)
+    down = as_numbers(table["Down Time"])
     start, end = (clock_times(table[name], "%m/%d/%Y %H:%M") for name in ("Prob Started", "Prob Fixed"))
     start, end, shifted, disagree = spans(start, end, zone, 60.0 * down)
     rejections.reject(table["System"] == "", "no system", "System")

@@ -1,24 +1,26 @@
-"""Files as bytes and as text: compression is found by magic bytes, encoding by byte-order mark, and both by trying."""
+"""Files as bytes: what compresses them is found by magic bytes; read whole up to a limit, or block by block."""
 
 from __future__ import annotations
 
 import bz2
 import codecs
-import gzip
 import hashlib
+import io
 import lzma
 import re
+import stat
+import zipfile
 import zlib
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from relfit.errors import ReadError
+from relfit.errors import ArgumentError, ReadError
 
-__all__ = ["Content", "Text", "as_text", "open_content"]
+__all__ = ["MAX_SIZE", "Content", "encoding_of", "members", "open_content", "size_in_bytes"]
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -27,63 +29,172 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_SAMPLE = 65_536
-_FOREIGN = (
-    (b"PK\x03\x04", "a zip archive", "unpack it and read the file that is in it"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it and read the file that is in it"),
-    (b"SQLite format 3\x00", "an SQLite database", "write the table to CSV or Parquet"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"),
-    (b"%PDF", "a PDF document", "read the table it was made from"),
-)
+MAX_SIZE = 8 << 30
+"""Bytes that a file may have once it is decompressed, where it is read whole."""
+_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+_ZIP = b"PK\x03\x04"
+_HEAD = 65_536
+_BLOCK = 1 << 20
+_SUSPICIOUS = 1000  # times its size on disk: more than any log of text expands to
+_ALWAYS = 256 << 20  # bytes that any file may expand to
+_DAMAGES = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
 
 
-@dataclass(frozen=True)
 class Content:
-    """What a file holds once it is decompressed.
+    """What a file holds once it is decompressed, read when it is wanted.
 
-    ``digest`` is the SHA-256 of the file as it lies on disk, computed while the content is read.
+    Parameters
+    ----------
+    path : Path
+        The file; with `member`, the zip archive that holds it.
+    data : bytes, optional
+        The content, where it is known already.
+    member : str, optional
+        Name within a zip archive.
+    max_size : int, optional
+        Bytes that `data` may have; `MAX_SIZE`, and a thousand times the size on disk, when left out.
     """
 
-    path: Path
-    data: bytes
-    compression: str | None = None
-    digest: Future[str] | None = None
+    def __init__(
+        self, path: Path, data: bytes | None = None, *, member: str | None = None, max_size: int | None = None
+    ) -> None:
+        self.path = path if member is None else path / member
+        self.place, self.member, self.max_size = path, member, max_size
+        self._data, self._digest = data, ""
+        self.compression: str | None = None
+        self.head = b"" if data is None else data[:_HEAD]
 
     @property
     def sha256(self) -> str:
-        """The digest in hexadecimal; empty for content that is no file's."""
-        return "" if self.digest is None else self.digest.result()
+        """The digest of the file on disk, in hexadecimal; empty for content that is no file's, or not read yet."""
+        return self._digest
 
-    def first_line(self, limit: int = _SAMPLE) -> str:
-        """The first line that is not blank, as far as `limit` bytes go; to find out the format."""
-        head = self.data[:limit]
-        for mark, encoding in _BYTE_ORDER_MARKS:
-            if head.startswith(mark):
-                width = {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
-                text = head[: len(head) - len(head) % width].decode(encoding, errors="replace").lstrip("\ufeff")
-                break
+    @property
+    def data(self) -> bytes:
+        """All of it.
+
+        Raises
+        ------
+        ReadError
+            When it is more than the limit, or the file is cut short or damaged.
+        """
+        if self._data is None:
+            limit = MAX_SIZE if self.max_size is None else self.max_size
+            kept, size = bytearray(), 0
+            for block in self.blocks():
+                size += len(block)
+                if size > limit:
+                    raise self._too_large(size)
+                kept += block
+            self._data = bytes(kept)
+        return self._data
+
+    def blocks(self) -> Iterator[bytes]:
+        """The content, a block after the other, in bounded memory.
+
+        Raises
+        ------
+        ReadError
+            As for `data`; the limit holds only for what expands a thousandfold.
+        """
+        if self._data is not None:
+            yield from (self._data[i : i + _BLOCK] for i in range(0, len(self._data), _BLOCK))
+            return
+        digest, stored, expanded = hashlib.sha256(), 0, 0
+        try:
+            with _opened(self.place) as raw:
+
+                def chunks() -> Iterator[bytes]:
+                    nonlocal stored
+                    while chunk := raw.read(_BLOCK):
+                        digest.update(chunk)
+                        stored += len(chunk)
+                        yield chunk
+
+                for block in self._expanded(raw, chunks()):
+                    expanded += len(block)
+                    if self.max_size is None and expanded > max(_ALWAYS, _SUSPICIOUS * max(stored, 1)):
+                        raise self._too_large(expanded)
+                    yield block
+                if self.member is None:
+                    for _ in chunks():  # what follows the last stream belongs to the file too
+                        pass
+                    self._digest = digest.hexdigest()
+        except _DAMAGES as error:
+            if self.compression is None:
+                raise ReadError(f"this file cannot be read ({error})", path=self.path, remedy="try again") from None
+            raise ReadError(
+                f"the {self.compression} archive is cut short or damaged",
+                path=self.path,
+                remedy="fetch or compress the file again",
+            ) from None
+
+    def _expanded(self, raw: Any, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        if self.member is not None:
+            self.compression = "zip"
+            with zipfile.ZipFile(raw) as archive, archive.open(self.member) as file:
+                while block := file.read(_BLOCK):
+                    yield block
+            raw.seek(0)
+            self._digest = hashlib.file_digest(raw, "sha256").hexdigest()
+            return
+        first = next(chunks, b"")
+        self.compression = next((name for magic, name in _MAGIC.items() if first.startswith(magic)), None)
+        if self.compression is None:
+            yield first
+            yield from chunks
+        elif self.compression == "zst":
+            yield from _zstd(first, chunks)
         else:
-            text = head.decode("utf-8", errors="replace")
-        return next((line for line in text.splitlines() if line.strip()), "")
+            yield from _streams(_DECOMPRESSORS[self.compression], first, chunks)
+
+    def _too_large(self, size: int) -> ReadError:
+        how = f"expands to more than {size / 1e9:.3g} GB" if self.compression else f"has more than {size / 1e9:.3g} GB"
+        return ReadError(
+            f"the content {how}", path=self.path, remedy="raise the limit with max_size=... (--max-size 32GB)"
+        )
+
+    def first_line(self, limit: int = _HEAD) -> str:
+        """The first line that is not blank, as far as `limit` bytes go; to find out the format."""
+        return next((line for line in self.first_lines(limit) if line.strip()), "")
+
+    def first_lines(self, limit: int = _HEAD) -> list[str]:
+        """The lines of the beginning; the last may be cut short."""
+        head = self.head[:limit]
+        encoding = encoding_of(head)
+        if encoding is None:
+            return re.split("\r\n|\r|\n", head.decode("utf-8", errors="replace"))
+        width = 4 if "32" in encoding else 2 if "16" in encoding else 1
+        text = head[: len(head) - len(head) % width].decode(encoding, errors="replace").lstrip("\ufeff")
+        return re.split("\r\n|\r|\n", text)
 
 
-@dataclass(frozen=True)
-class Text:
-    """A file's text as UTF-8 bytes without byte-order mark and with plain line ends, and what was done to get it."""
+def encoding_of(head: bytes) -> str | None:
+    """The encoding that the first bytes tell: by a byte-order mark, or by the zeros that UTF-16 has in plain letters.
 
-    path: Path
-    data: bytes
-    notes: tuple[str, ...] = ()
+    Examples
+    --------
+    >>> encoding_of("node,start,end".encode("utf-16-le")), encoding_of(b"node,start,end")
+    ('utf-16-le', None)
+    """
+    marked = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if head.startswith(mark)), None)
+    if marked is not None:
+        return marked
+    even, odd = head[0::2], head[1::2]
+    if len(odd) > 8 and odd.count(0) > 0.9 * len(odd) and even.count(0) < 0.1 * len(even):
+        return "utf-16-le"
+    if len(odd) > 8 and even.count(0) > 0.9 * len(even) and odd.count(0) < 0.1 * len(odd):
+        return "utf-16-be"
+    return None
 
 
-def open_content(path: str | Path) -> Content:
-    """Read a file, plain or compressed with gz, bz2, xz or zst; the name does not matter.
+def open_content(path: str | Path, *, max_size: int | None = None) -> Content:
+    """Open a file, plain or compressed with gz, bz2, xz, zst or zip (of one file); the name does not matter.
 
     Raises
     ------
     ReadError
-        When the file is missing, empty, not readable, cut short or damaged.
+        When the file is missing, empty, not readable, no file, cut short or damaged, or a zip archive of many files.
 
     Examples
     --------
@@ -92,30 +203,98 @@ def open_content(path: str | Path) -> Content:
     ...     path = Path(folder, "log")
     ...     _ = path.write_bytes(gzip.compress(b"node,start"))
     ...     content = open_content(path)
-    >>> content.data, content.compression
+    ...     content.data, content.compression
     (b'node,start', 'gz')
     """
+    found = members(path, max_size=max_size)
+    if len(found) > 1:
+        names = ", ".join(str(content.member) for content in found[:4])
+        raise ReadError(
+            f"the zip archive holds {len(found)} files ({names}{', ...' if len(found) > 4 else ''})",
+            path=path,
+            remedy="unpack it and read the file that is wanted",
+        )
+    return found[0]
+
+
+def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:
+    """The contents of a file: one, or as many as a zip archive has files; errors as for `open_content`."""
     place = Path(path)
+    with _opened(place) as raw:
+        regular = stat.S_ISREG(place.stat().st_mode)
+        magic = raw.read(len(_ZIP)) if regular else b""
+        if magic == _ZIP:
+            try:
+                with zipfile.ZipFile(raw) as archive:
+                    names = [item.filename for item in archive.infolist() if not item.is_dir()]
+                    hidden = [name for name in names if Path(name).name.startswith((".", "__MACOSX"))]
+            except _DAMAGES:
+                raise ReadError(
+                    "the zip archive is cut short or damaged", path=place, remedy="fetch or compress the file again"
+                ) from None
+            shown = [name for name in names if name not in hidden and not name.startswith("__MACOSX")]
+            if not shown:
+                raise ReadError("the zip archive is empty", path=place, remedy="check how it was written")
+            contents = [Content(place, member=name, max_size=max_size) for name in shown]
+        else:
+            contents = [Content(place, max_size=max_size)]
+    for content in contents:
+        if not regular:
+            content.head = content.data[:_HEAD]  # what flows by is read once
+        else:
+            head = bytearray()
+            for block in content.blocks():
+                head += block
+                if len(head) >= _HEAD:
+                    break
+            content.head = bytes(head[:_HEAD])
+        if not content.head:
+            what = "empty once decompressed" if content.compression else "empty"
+            raise ReadError(f"the file is {what}", path=content.path, remedy="check how it was written or fetched")
+    return contents
+
+
+def size_in_bytes(text: str | float) -> int:
+    """Bytes from a number or a text such as ``"8GB"``.
+
+    Raises
+    ------
+    ArgumentError
+        For anything else.
+
+    Examples
+    --------
+    >>> size_in_bytes("1.5 GB"), size_in_bytes(1000)
+    (1500000000, 1000)
+    """
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kKMGT]?)(i?)[bB]?\s*", str(text))
+    if found is None or float(found[1]) <= 0:
+        raise ArgumentError(f"{text!r} is no size", remedy="write it as 8GB")
+    power = " KMGT".index(found[2].upper() or " ")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+
+
+@contextmanager
+def _opened(place: Path) -> Iterator[Any]:
+    remedy: str | None = "check the path"
     try:
-        stored = place.read_bytes()
+        mode = place.stat().st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+            raise ReadError("this is a device, not a file", path=place, remedy="name a file")
+        file = place.open("rb")
     except FileNotFoundError:
-        raise ReadError("there is no such file", path=place, remedy=_nearby(place)) from None
+        what, remedy = "there is no such file", _nearby(place)
     except IsADirectoryError:
-        raise ReadError("this is a directory, not a file", path=place, remedy="name a file in it") from None
+        what, remedy = "this is a directory, not a file", "name a file in it"
     except PermissionError:
-        raise ReadError("this file may not be read", path=place, remedy="check its permissions") from None
+        what, remedy = "this file may not be read", "check its permissions"
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ReadError(f"this file cannot be read ({reason})", path=place, remedy="check the path") from None
-    if not stored:
-        raise ReadError("the file is empty", path=place, remedy="check how it was written or fetched")
-    pool = ThreadPoolExecutor(1)
-    digest = pool.submit(lambda: hashlib.sha256(stored).hexdigest())
-    pool.shutdown(wait=False)
-    data, compression = _decompress(stored, place)
-    if not data:
-        raise ReadError("the file is empty once decompressed", path=place, remedy="check how it was written")
-    return Content(place, data, compression, digest)
+        what = f"this file cannot be read ({getattr(error, 'strerror', None) or error})"
+    else:
+        with file:
+            yield file
+        return
+    raise ReadError(what, path=place, remedy=remedy)
 
 
 def _nearby(place: Path) -> str:
@@ -128,93 +307,72 @@ def _nearby(place: Path) -> str:
     return f"there is {near[0]} beside it" if near else "check the path"
 
 
-def _zstd(stored: bytes) -> bytes:
-    with pa.CompressedInputStream(pa.BufferReader(stored), "zstd") as stream:
-        return bytes(stream.read())
+_DECOMPRESSORS: dict[str, tuple[bytes, Callable[[], Any]]] = {
+    "gz": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
+    "bz2": (b"BZh", bz2.BZ2Decompressor),
+    "xz": (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
+}
 
 
-def _decompress(stored: bytes, place: Path) -> tuple[bytes, str | None]:
-    kinds: tuple[tuple[bytes, str, Callable[[bytes], bytes]], ...] = (
-        (b"\x1f\x8b", "gz", gzip.decompress),
-        (b"BZh", "bz2", bz2.decompress),
-        (b"\xfd7zXZ\x00", "xz", lzma.decompress),
-        (b"\x28\xb5\x2f\xfd", "zst", _zstd),
-    )
-    for magic, name, decompress in kinds:
-        if stored.startswith(magic):
-            try:
-                return decompress(stored), name
-            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, pa.ArrowException):
-                raise ReadError(
-                    f"the {name} archive is cut short or damaged", path=place, remedy="fetch or compress the file again"
-                ) from None
-    return stored, None
-
-
-def as_text(content: Content) -> Text:
-    r"""The text of a file.
-
-    UTF-8 is tried first; bytes that are not UTF-8 are taken as Latin-1, one by one, so that a file of mixed
-    encodings is read too, and a note says how many there were. A byte-order mark (UTF-8, UTF-16, UTF-32) decides
-    where there is one.
-
-    Raises
-    ------
-    ReadError
-        When the bytes are not text.
-
-    Examples
-    --------
-    >>> text = as_text(Content(Path("log.csv"), b"node\r\nz\xfcrich"))
-    >>> text.data.decode(), text.notes
-    ('node\nz\xfcrich', ('1 byte is not UTF-8 and was taken as Latin-1, the first on line 2',))
-    """
-    data, notes = content.data, []
-    for magic, what, remedy in _FOREIGN:
-        if data.startswith(magic):
-            raise ReadError(f"this is {what}, not a failure log", path=content.path, remedy=remedy)
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            if encoding == "utf-8":
-                data = data[len(mark) :]
+def _streams(kind: tuple[bytes, Callable[[], Any]], first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Every stream of a file, one behind the other; zeros between and behind them are padding."""
+    magic, make = kind
+    rest, more = first, True
+    while True:
+        decompressor = make()
+        while not decompressor.eof:
+            if not rest:
+                rest = next(chunks, b"")
+                more = bool(rest)
+                if not more:
+                    raise EOFError
+            yield from _bounded(decompressor, rest)
+            rest = decompressor.unused_data
+        while True:
+            rest = rest.lstrip(b"\x00")
+            if len(rest) >= len(magic):
                 break
-            try:
-                data = data.decode(encoding).lstrip("\ufeff").encode()
-            except UnicodeError:
-                raise ReadError(
-                    f"the file is marked as {encoding.upper()} but is not", path=content.path, remedy="save it as UTF-8"
-                ) from None
-            notes.append(f"the text was {encoding.upper()}")
-            break
-    sample = data[:_SAMPLE]
-    if len(_CONTROL.findall(sample)) > max(2, len(sample) // 50):
-        raise ReadError(
-            "this is not text but binary data",
-            path=content.path,
-            remedy="give a CSV, TSV, JSON Lines or Parquet file, plain or as gz, bz2, xz or zst",
-        )
-    if not data.isascii():
-        data, note = _valid(data)
-        notes.extend(note)
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if data.isspace():
-        raise ReadError("the file holds nothing but blanks", path=content.path, remedy="check how it was written")
-    return Text(content.path, data, tuple(notes))
+            chunk = next(chunks, b"")
+            if not chunk:
+                break
+            rest += chunk
+        if not rest:
+            return
+        if not rest.startswith(magic):
+            raise EOFError  # something else follows: lost if passed over
 
 
-def _valid(data: bytes) -> tuple[bytes, list[str]]:
-    """Valid UTF-8, with every byte that was not replaced by the Latin-1 character of that number."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        first = error.start
-    else:
-        return data, []
-    text = data.decode(errors="surrogateescape")
-    count = len(re.findall("[\udc80-\udcff]", text))
-    repaired = re.sub("[\udc80-\udcff]", lambda found: chr(ord(found.group()) - 0xDC00), text)
-    line = data.count(b"\n", 0, first) + 1
-    were = "byte is" if count == 1 else "bytes are"
-    was = "was" if count == 1 else "were"
-    return repaired.encode(), [f"{count} {were} not UTF-8 and {was} taken as Latin-1, the first on line {line}"]
+def _bounded(decompressor: Any, chunk: bytes) -> Iterator[bytes]:
+    """What a chunk expands to, a block at a time."""
+    if isinstance(decompressor, (bz2.BZ2Decompressor, lzma.LZMADecompressor)):
+        block = decompressor.decompress(chunk, _BLOCK)
+        while block:
+            yield block
+            block = b"" if decompressor.eof or decompressor.needs_input else decompressor.decompress(b"", _BLOCK)
+        return
+    while chunk and not decompressor.eof:
+        yield decompressor.decompress(chunk, _BLOCK)
+        chunk = decompressor.unconsumed_tail
+
+
+class _Chunks(io.RawIOBase):
+    """Chunks as a file, for a library that wants one."""
+
+    def __init__(self, first: bytes, chunks: Iterator[bytes]) -> None:
+        self._rest, self._chunks = first, chunks
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._rest = self._rest or next(self._chunks, b"")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+
+def _zstd(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    with pa.CompressedInputStream(pa.PythonFile(_Chunks(first, chunks), mode="r"), "zstd") as stream:
+        while block := stream.read(_BLOCK):
+            yield block

@@ -76,7 +76,7 @@ def _columns_of_kind(frames: dict[str, pd.DataFrame], is_kind: Callable[[Any], b
 
 def recognises(content: Content) -> bool:
     """Whether this is a Parquet file that relfit wrote."""
-    if not content.data.startswith(b"PAR1"):
+    if not content.head.startswith(b"PAR1"):
         return False
     try:
         return _MARK in (parquet.read_schema(pa.BufferReader(content.data)).metadata or {})

@@ -1,22 +1,17 @@
-"""Any table: CSV, TSV, semicolons, JSON Lines or Parquet, with columns named by the user or guessed from common names.
+"""Any table: CSV, TSV, semicolons, JSON or Parquet, with columns named by the user or guessed from common names.
 
-A table holds one of three things: outages (a start, and an end or a duration), failures (a start and nothing else), or
-durations given whole (a duration and a flag, without a start).
+A table holds one of four things: outages (a start, and an end or a duration), failures (a start and nothing else),
+states (a time and whether a node is up or down from then on), or durations given whole (a duration and a flag, without
+a start).
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
-from pyarrow import parquet
 
 from relfit.errors import ArgumentError, ReadError
 from relfit.failurelog import FailureLog, Window
@@ -28,11 +23,14 @@ from relfit.io.frames import (
     seen_population,
     source_of,
 )
-from relfit.io.opening import Content, as_text, open_content
-from relfit.io.rows import Rejections, TextTable, read_text_table
-from relfit.io.table_mapping import COMMON_NAMES, Columns, guessed, mapping_of
-from relfit.io.times import check_zone, flags
-from relfit.tables import pairs
+from relfit.io.opening import Content, open_content
+from relfit.io.table_columns import Columns
+from relfit.io.table_mapping import COMMON_NAMES, guessed, mapping_of
+from relfit.io.table_rows import rows_of, rows_of_frame
+from relfit.io.times import check_zone
+from relfit.io.up_and_down import outages_between, states
+from relfit.tables import pair_codes, pairs
+from relfit.text import count
 from relfit.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 
 __all__ = ["NAME", "read", "recognises"]
@@ -45,7 +43,10 @@ _POPULATION_NAMES = {
     "left": ("left", "retired", "decommissioned"),
 }
 _SCOPES = ("node", "group", "system")
+_SINGLE = tuple(name for names in COMMON_NAMES.values() for name in names)
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within what nanoseconds reach
+_LONGEST_WINDOW = 290  # years; what nanoseconds reach
+_MOST_CALM = 0.5  # share of rows that are no failure, above which a table is no list of failures
 
 
 def recognises(content: Content) -> bool:
@@ -54,7 +55,7 @@ def recognises(content: Content) -> bool:
 
 
 def read(
-    content: Content,
+    content: Content | pd.DataFrame,
     *,
     strict: bool = False,
     timezone: str | None = None,
@@ -66,7 +67,7 @@ def read(
 
     Parameters
     ----------
-    content : Content
+    content : Content or DataFrame
     strict : bool
         A rejected row is an error.
     timezone : str, optional
@@ -88,7 +89,11 @@ def read(
     """
     folder = Path(mapping).parent if isinstance(mapping, (str, Path)) else Path()
     meaning = mapping_of(mapping, {**options, **({"timezone": timezone} if timezone else {})})
-    table, notes = _rows(content)
+    if isinstance(content, pd.DataFrame):
+        table = rows_of_frame(content)
+        content = Content(table.rejections.path, b"")
+    else:
+        table = rows_of(content, _SINGLE)
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
     if "start" in columns:
         if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
@@ -98,99 +103,43 @@ def read(
                 line=1,
                 remedy=(
                     "name it with node=... (--column node=...; node=rack+slot for two), or give node_name=... if the "
-                    f"log is of one node; there is {', '.join(table.header)}"
+                    f"log is of one node; there is {', '.join(table.header)[:300]}"
                 ),
             )
-        table.reject_duplicates()
-        return _events(columns, content, notes, strict, folder)
+        if "state" in columns:
+            return _transitions(columns, content, strict, folder)
+        return _events(columns, content, strict, folder)
     if "duration" in columns:
-        return _durations(columns, content, notes, strict)
+        return _durations(columns, content, strict)
     raise ReadError(
         "no column says when failures happened or how long lives were",
         path=content.path,
         line=1,
-        remedy=f"name one with start=... or duration=...; there is {', '.join(table.header)}",
+        remedy=f"name one with start=... or duration=...; there is {', '.join(table.header)[:300]}",
     )
 
 
-def _rows(content: Content) -> tuple[TextTable, tuple[str, ...]]:
-    """The rows of a table of any kind, as text, and what was done to get them."""
-    if content.data.startswith(b"PAR1"):
-        try:
-            frame = parquet.read_table(pa.BufferReader(content.data)).to_pandas()
-        except (pa.ArrowException, OSError):
-            raise ReadError("the Parquet file is damaged", path=content.path, remedy="write it again") from None
-        return _of_frame(frame, content.path, np.arange(1, len(frame) + 1)), ("line numbers count rows",)
-    text = as_text(content)
-    line = content.first_line()
-    if line.lstrip().startswith("{"):
-        return _json_lines(text.data, content.path), text.notes
-    delimiter = max("\t;,|", key=line.count)
-    if line.count(delimiter) == 0:
-        if not _single_column(line):
-            raise ReadError(
-                "the first line is no header of a table",
-                path=content.path,
-                line=1,
-                remedy="give CSV, TSV, JSON Lines or Parquet with names of columns in the first line",
-            )
-        delimiter = ","
-    return read_text_table(text, delimiter), text.notes
+def _not_of_calm_days(columns: Columns) -> None:
+    """Refuse dated rows of which most say that nothing failed: every calm day would be a failure."""
+    if "observed" not in columns:
+        return
+    true, known = columns.flags("observed")
+    if known.any() and (known & ~true).sum() > _MOST_CALM * columns.size:
+        name = columns.names["observed"]
+        raise ReadError(
+            f"column {name!r} says that {int((known & ~true).sum())} of {count(columns.size, 'row')} are no failure",
+            path=columns.rejections.path,
+            line=1,
+            remedy="take the rows that are, read daily snapshots of drives with format=backblaze, or switch the "
+            "column off with observed= (--column observed=)",
+        )
 
 
-def _single_column(line: str) -> bool:
-    known = {name for names in COMMON_NAMES.values() for name in names}
-    return line.strip().strip('"').lower() in known
-
-
-def _json_lines(data: bytes, path: Path) -> TextTable:
-    objects: list[dict[str, Any]] = []
-    lines: list[int] = []
-    odd: list[tuple[int, str, str]] = []
-    filled = [(i, line) for i, line in enumerate(data.decode().split("\n"), 1) if line.strip()]
-    for number, line in filled:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            odd.append((number, "not a JSON object", line))
-            continue
-        if isinstance(value, dict):
-            # half of a surrogate pair is no character
-            objects.append({_printable(k): _printable(v) for k, v in value.items()} if "\\u" in line else value)
-            lines.append(number)
-        else:
-            odd.append((number, "not a JSON object", line))
-    if not objects:
-        raise ReadError("no line is a JSON object", path=path, line=1, remedy="write one object a line")
-    table = _of_frame(pd.DataFrame(objects), path, np.array(lines, dtype=np.int64))
-    for number, reason, line in odd:
-        table.rejections.reject_line(number, reason, line)
-    return TextTable(table.header, table.columns, table.rejections, len(filled))
-
-
-def _printable(value: Any) -> Any:
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
-def _of_frame(frame: pd.DataFrame, path: Path, lines: npt.NDArray[np.int64]) -> TextTable:
-    if frame.empty:
-        raise ReadError("there is a header but no row", path=path, line=1, remedy="check how the file was written")
-    columns = {}
-    for name in frame.columns:
-        values = frame[name]
-        text = values.map(lambda v: v.isoformat(), na_action="ignore") if values.dtype.kind == "M" else values
-        columns[str(name)] = np.where(values.isna(), "", text.astype(object).map(str).str.strip()).astype(object)
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(zip(*columns.values(), strict=True))
-    rejections = Rejections(path, lines, buffer.getvalue().split("\n")[: len(frame)])
-    return TextTable(tuple(columns), columns, rejections, len(frame))
-
-
-def _events(columns: Columns, content: Content, notes: tuple[str, ...], strict: bool, folder: Path) -> FailureLog:
+def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> FailureLog:
     """Outages and failures with their dates."""
+    _not_of_calm_days(columns)
     rejections, mapping = columns.rejections, columns.mapping
-    node = columns.text("node", mapping.node_name or "")
-    scope = np.array([text.lower() for text in columns.text("scope", "")], dtype=object)
+    node, scope = columns.category("node", mapping.node_name), _scopes(columns)
     start, end = columns.instants("start", required=True), columns.instants("end")
     if "duration" in columns:
         length = columns.hours("duration")
@@ -200,33 +149,118 @@ def _events(columns: Columns, content: Content, notes: tuple[str, ...], strict: 
         from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h")
         end = end.fillna(from_length.astype(end.dtype))
     rejections.reject((end < start).to_numpy(), "ends before it starts", columns.named("end", "duration"))
-    known = (scope == "") | np.isin(scope, _SCOPES)
-    rejections.reject(~known, "scope is none of node, group, system", columns.named("scope"))
+    _reject_repeated(columns, node, start)
     kept = rejections.settle(strict)
-    attributes = columns.attributes(kept)
-    cause, detail = columns.text("cause"), columns.text("detail")
+    attributes = columns.attributes(kept, besides=("observed", "censored", "state"))
+    cause, detail = columns.category("cause"), columns.category("detail")
+    every = bool(kept.all())
     events = events_frame(
-        system=columns.system()[kept],
-        node=node[kept],
-        start=start[kept],
-        end=end[kept],
-        cause=None if cause is None else cause[kept],
-        detail=None if detail is None else detail[kept],
-        scope=scope[kept],
+        system=_kept(columns.category("system", mapping.system_name), kept, every),
+        node=_kept(node, kept, every),
+        start=_kept(start, kept, every),
+        end=_kept(end, kept, every),
+        cause=_kept(cause, kept, every),
+        detail=_kept(detail, kept, every),
+        scope=_kept(scope, kept, every),
         line=rejections.lines[kept],
         attributes=attributes,
     )
+    return _log(columns, content, events, attributes, folder, events[["start", "end"]].max().max())
+
+
+def _kept(values: pd.Series, kept: Any, every: bool) -> pd.Series:
+    return values if every else values[kept]
+
+
+def _scopes(columns: Columns) -> pd.Series:
+    scope = columns.category("scope")
+    lower = [str(name).lower() for name in scope.cat.categories]
+    odd = np.append([name not in _SCOPES for name in lower], False).astype(bool)
+    rows = odd[scope.cat.codes.to_numpy()]
+    columns.rejections.reject(rows, "scope is none of node, group, system", columns.named("scope"))
+    return scope.astype(object).str.lower().astype("category") if len(lower) else scope
+
+
+def _reject_repeated(columns: Columns, node: pd.Series, start: pd.Series) -> None:
+    """Reject rows that repeat an earlier one: such rows have one node and one time, so only those are compared."""
+    both = nanoseconds(start) * np.int64(1_000_003) + node.cat.codes.to_numpy()
+    columns.table.reject_duplicates(pd.Series(both).duplicated(keep=False).to_numpy() & start.notna().to_numpy())
+
+
+def _transitions(columns: Columns, content: Content, strict: bool, folder: Path) -> FailureLog:
+    """Outages between rows that say down and rows that say up."""
+    rejections, mapping = columns.rejections, columns.mapping
+    node, system = columns.category("node", mapping.node_name), columns.category("system", mapping.system_name)
+    time = columns.instants("start", required=True)
+    words = columns.category("state")
+    down, known = states(words.cat.categories.to_numpy(dtype=object))
+    codes = words.cat.codes.to_numpy()
+    rejections.reject(~np.append(known, False)[codes], "says neither up nor down", columns.named("state"))
+    rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
+    _reject_repeated(columns, node, time)
+    kept = rejections.settle(strict)
+    frame = pd.DataFrame({"system": system[kept].to_numpy(), "node": node[kept].to_numpy()})
+    when = nanoseconds(time[kept])
+    found = outages_between(pair_codes(frame), when, np.append(down, False)[codes][kept])
+    rows = np.flatnonzero(kept)[found.row]
+    last = time[kept].max()
+    attributes = {name: values.iloc[found.row] for name, values in columns.attributes(kept).items()}
+    cause, detail = columns.category("cause"), columns.category("detail")
+    stamps = pd.Series(found.end.view("datetime64[ns]")).dt.tz_localize("UTC")
+    events = events_frame(
+        system=system.iloc[rows],
+        node=node.iloc[rows],
+        start=time.iloc[rows],
+        end=stamps.where(~found.open, last),
+        end_cut=found.open,
+        cause=cause.iloc[rows],
+        detail=detail.iloc[rows],
+        line=rejections.lines[rows],
+        attributes=attributes,
+    )
+    everyone = events_frame(
+        system=system[kept], node=node[kept], start=time[kept], line=rejections.lines[kept],
+        attributes=columns.attributes(kept),
+    )  # fmt: skip
+    said = [
+        f"{count(int(kept.sum()), 'row')} of states are {count(len(events), 'outage')}; "
+        f"{int(found.open.sum())} not over at the end, {count(found.repeated, 'row')} repeat what was known"
+    ]
+    return _log(columns, content, events, attributes, folder, last, everyone, said)
+
+
+def _log(
+    columns: Columns,
+    content: Content,
+    events: pd.DataFrame,
+    attributes: dict[str, pd.Series],
+    folder: Path,
+    latest: pd.Timestamp,
+    seen: pd.DataFrame | None = None,
+    further: list[str] | None = None,
+) -> FailureLog:
+    """The log of events, with its window and its population; `seen` are all records, where those say more."""
+    rejections, mapping = columns.rejections, columns.mapping
+    seen = events if seen is None else seen
     start_known, end_known = mapping.window_start is not None, mapping.window_end is not None
-    first = instant(mapping.window_start, columns.zone) if start_known else events["start"].min()
-    last = instant(mapping.window_end, columns.zone) if end_known else events[["start", "end"]].max().max()
+    first = instant(mapping.window_start, columns.zone) if start_known else seen["start"].min()
+    last = instant(mapping.window_end, columns.zone) if end_known else latest
     if start_known and end_known and not first < last:
         raise ArgumentError(f"the window ends at {last} before it starts at {first}", remedy="exchange its two ends")
+    if last.year - first.year > _LONGEST_WINDOW:
+        raise ReadError(
+            f"the log lasts from {first:%Y-%m-%d} to {last:%Y-%m-%d}, longer than {_LONGEST_WINDOW} years",
+            path=content.path,
+            remedy="correct the years, or declare a window with window_start=... and window_end=...",
+        )
     window = Window(first, last, start_known, end_known)
-    population = seen_population(events, first, last, end_known=end_known, keep=list(attributes))
+    population = seen_population(seen, first, last, end_known=end_known, keep=list(attributes))
+    order = columns.order_note
     if mapping.population is not None:
-        population, window = _listed(columns, population, window, folder, content)
+        population, window, order = _listed(columns, population, window, folder, content)
     outside = (events["start"] < window.start) | (events["start"] > window.end)
-    said, left_out = [columns.taken, *notes], int(outside.sum())
+    said, left_out = [columns.taken, *columns.table.notes, *([order] if order else []), *(further or [])], 0
+    left_out = int(outside.sum())
     if len(population) == 1 and len(events) > 1 and mapping.node_name is None:
         said.append("all records are of one node; if they are not, name the column of the node (--column node=...)")
     if left_out:
@@ -234,29 +268,31 @@ def _events(columns: Columns, content: Content, notes: tuple[str, ...], strict: 
         events = events[~outside].reset_index(drop=True)
     events, still = open_outages(events, population, window.end)
     said += still
-    source = source_of(content, NAME, columns.table.rows_read, int(kept.sum()), columns.zone, said, left_out)
+    kept = int(rejections.kept.sum())
+    source = source_of(content, NAME, columns.table.rows_read, kept, columns.zone, said, left_out)
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
 def _listed(
     events: Columns, seen: pd.DataFrame, window: Window, folder: Path, content: Content
-) -> tuple[pd.DataFrame, Window]:
+) -> tuple[pd.DataFrame, Window, str]:
     """The population as a table of its own lists it, and the window, widened to when its nodes were there."""
     given = events.mapping.population
     if isinstance(given, pd.DataFrame):
         place = Path("population")
-        table = _of_frame(given, place, np.arange(1, len(given) + 1))
+        table = rows_of_frame(given, place)
     else:
         place = Path(str(given))
         place = place if place.is_absolute() or place.exists() else folder / place
-        table, _ = _rows(open_content(place))
-    columns = Columns(table, guessed(table.header, _POPULATION_NAMES), events.mapping, events.zone)
+        table = rows_of(open_content(place), _SINGLE)
+    names = guessed(table.header, _POPULATION_NAMES)
+    columns = Columns(table, names, events.mapping, events.zone).in_one_order(events.day_first)
     if "node" not in columns:
         raise ReadError("no column names the node", path=place, line=1, remedy="call it node")
     entered, left = columns.instants("entered"), columns.instants("left")
-    node, rejections = columns.text("node"), columns.rejections
+    node, rejections = columns.category("node"), columns.rejections
     table.reject_duplicates()
-    rejections.reject(node == "", "no node", columns.named("node"))
+    rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
     rejections.reject((left < entered).to_numpy(), "left before it entered", columns.named("left"))
     rejections.raise_first()
     all_entered, all_left = bool(entered.notna().all()), bool(left.notna().all())
@@ -268,7 +304,7 @@ def _listed(
     if events.mapping.window_start is not None:
         watched_from = watched_from.where(watched_from >= first, first)
     declared = population_frame(
-        system=columns.system(),
+        system=columns.category("system", columns.mapping.system_name),
         node=node,
         entered=watched_from,
         left=left.fillna(last),
@@ -289,25 +325,25 @@ def _listed(
             path=place,
             remedy=f"list every node of {content.path}",
         )
-    return declared, window
+    return declared, window, events.order_note or columns.order_note
 
 
-def _durations(columns: Columns, content: Content, notes: tuple[str, ...], strict: bool) -> FailureLog:
+def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     """Durations without dates."""
     rejections, size = columns.rejections, columns.size
     length = columns.hours("duration", required=True)
-    node = columns.text("node")
-    node = np.arange(1, size + 1).astype(str).astype(object) if node is None else node
-    rejections.reject(node == "", "no node", columns.named("node"))
+    numbered = pd.Series(np.arange(1, size + 1).astype(str).astype(object))
+    node = columns.category("node") if "node" in columns else numbered
+    rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
     observed = np.ones(size, dtype=bool)
     flag = "observed" if "observed" in columns else "censored"
     if flag in columns:
-        true, known = flags(columns.text(flag))
+        true, known = columns.flags(flag)
         rejections.reject(~known, "neither true nor false", columns.named(flag))
         observed = true == (flag == "observed")
     kept = rejections.settle(strict)
     lifetimes = lifetimes_frame(
-        system=columns.system()[kept],
+        system=columns.category("system", columns.mapping.system_name)[kept],
         node=node[kept],
         duration=length[kept],
         observed=observed[kept],
@@ -329,7 +365,7 @@ def _durations(columns: Columns, content: Content, notes: tuple[str, ...], stric
     )
     nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
     events = events_frame(system=[], node=[], start=nothing, line=[])
-    said = (columns.taken, *notes, "the lives carry no dates; the window shown is a placeholder")
+    said = (columns.taken, *columns.table.notes, "the lives carry no dates; the window shown is a placeholder")
     source = source_of(content, NAME, columns.table.rows_read, int(kept.sum()), columns.zone, said)
     window = Window(start, population["left"].max())
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)

@@ -1,28 +1,51 @@
-"""Columns of text as instants, durations and flags, each with a mark for what could not be read."""
+"""Columns as instants, durations and flags, each with a mark for what could not be read."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
+from relfit.io.numbers_in_text import as_numbers
+from relfit.io.rows import as_text_array
+from relfit.io.stamps import Stamps, parse_stamps
+from relfit.units import HOURS_PER_UNIT, unit_in_hours
 
-__all__ = ["UTC", "check_zone", "clock_times", "durations", "flags", "instants", "since_1970", "spans", "unsaid"]
+__all__ = ["UTC", "check_zone", "clock_times", "durations", "flags", "instants", "localised", "since_1970", "spans",
+           "unsaid"]  # fmt: skip
 
 UTC: Any = "datetime64[ns, UTC]"
 _TRUE = ("true", "t", "yes", "y", "1", "1.0")
 _FALSE = ("false", "f", "no", "n", "0", "0.0")
 _UNITS = {"unix": 1.0, "unix_ms": 1e-3, "unix_us": 1e-6, "unix_ns": 1e-9}
-_BY_SIZE = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (0.0, 1.0))  # seconds in one unit, for numbers above a size
+_SIZES = (1e11, 1e14, 1e17)  # numbers from here on are milliseconds, microseconds, nanoseconds
+_FACTORS = (1.0, 1e-3, 1e-6, 1e-9)
 _EARLIEST, _LATEST = pd.Timestamp("1800-01-01"), pd.Timestamp("2250-01-01")  # well within what nanoseconds reach
 _LARGEST = 8.8e9  # seconds from 1970 to the latest
-_UNSAID = {"", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"}
+_SMALLEST_EPOCH = 1e8  # seconds: smaller numbers are years, days, or times since a start
+_UNSAID = ["", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"]
+_NUMERIC = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?$"
+_COMPACT = r"^(?:19|20|21)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$"
+_UNIT_WORDS = {
+    **HOURS_PER_UNIT,
+    **{word: HOURS_PER_UNIT[name] for name, words in {
+        "seconds": ("s", "sec", "secs", "second"), "minutes": ("m", "min", "mins", "minute"),
+        "hours": ("h", "hr", "hrs", "hour"), "days": ("d", "day"), "weeks": ("w", "week"),
+    }.items() for word in words},
+    "ms": 1e-3 / 3600.0, "us": 1e-6 / 3600.0, "ns": 1e-9 / 3600.0,
+}  # fmt: skip
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
+_CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 
 
-def unsaid(values: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+def unsaid(values: Any) -> npt.NDArray[np.bool_]:
     """Which texts say that a time is not there: nothing, or a word for it.
 
     Examples
@@ -30,18 +53,40 @@ def unsaid(values: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
     >>> unsaid(np.array(["", "Unknown", "n/a", "2024-01-01"], dtype=object)).tolist()
     [True, True, True, False]
     """
-    return np.asarray(pd.Series(values, dtype=object).str.lower().isin(_UNSAID), dtype=np.bool_)
+    text = values if isinstance(values, pa.Array) else pa.array(values, pa.large_string())
+    words = pa.array(_UNSAID, text.type)
+    said = pc.fill_null(pc.invert(pc.is_in(pc.utf8_lower(text), value_set=words)), False)
+    return np.asarray(~said.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def instants(
-    values: npt.NDArray[np.object_], zone: str, time_format: str | None = None
-) -> tuple[pd.Series, npt.NDArray[np.bool_]]:
-    """Instants in UTC, and where there is none.
+    column: Any,
+    zone: str,
+    time_format: str | None = None,
+    *,
+    day_first: bool | None = None,
+    origin: pd.Timestamp | None = None,
+    unit: str = "hours",
+) -> tuple[pd.Series, BoolArray]:
+    """Instants in UTC, and which values are there but are none.
 
-    Numbers are Unix times; their size tells seconds from milliseconds, microseconds and nanoseconds. Anything else is
-    read by pandas. Day and month are read in one order throughout: the month first, unless a number above 12 or a dot
-    between them says otherwise. In the hour that comes twice a year the first is meant, and a time in the hour that is
-    left out moves to its end. Times outside the years 1800 to 2250 are none.
+    Parameters
+    ----------
+    column : pyarrow array, or sequence of str
+        Text, numbers, or times that are times already.
+    zone : str
+        Of times that carry none. In the hour that comes twice a year the first is meant, and a time in the hour that
+        is left out moves to its end.
+    time_format : str, optional
+        ``"unix"``, ``"unix_ms"``, ``"unix_us"``, ``"unix_ns"``, or codes such as ``"%d.%m.%Y %H:%M"``. When left out,
+        large numbers are Unix times, whose size tells seconds from milliseconds, microseconds and nanoseconds, and text
+        is what `relfit.io.stamps` knows.
+    day_first : bool, optional
+        Whether 02/03/2024 is the second of March.
+    origin : Timestamp, optional
+        Numbers are times since then, in `unit`.
+
+    Times outside the years 1800 to 2250 are none.
 
     Raises
     ------
@@ -50,71 +95,151 @@ def instants(
 
     Examples
     --------
-    >>> times, bad = instants(np.array(["1700000000", "x"], dtype=object), "UTC", "unix")
+    >>> times, bad = instants(["1700000000", "x"], "UTC", "unix")
     >>> times[0].isoformat(), bad.tolist()
     ('2023-11-14T22:13:20+00:00', [False, True])
     """
-    text = pd.Series(values, dtype=object)
-    filled = text != ""
-    numbers = pd.to_numeric(text.where(filled), errors="coerce").to_numpy(dtype=float)
-    numeric = time_format in _UNITS or (
-        time_format is None
-        and bool(filled.any())
-        and np.isfinite(numbers[filled.to_numpy()]).mean() > 0.5
-        and _epochs(numbers)
-    )
-    if numeric:
-        typical = float(np.nanmedian(np.abs(numbers)))
-        factor = _UNITS.get(time_format or "") or next(unit for size, unit in _BY_SIZE if typical >= size)
-        seconds = numbers * factor
-        usable = np.isfinite(seconds) & (np.abs(seconds) < _LARGEST)
-        whole = np.floor(np.where(usable, seconds, 0.0))
-        nanoseconds = whole.astype(np.int64) * 1_000_000_000
-        nanoseconds += np.round((np.where(usable, seconds, 0.0) - whole) * 1e6).astype(np.int64) * 1000
-        return since_1970(nanoseconds).where(pd.Series(usable)), ~usable
-    day_first, misfit = _day_first(text) if time_format is None else (False, np.zeros(len(text), dtype=bool))
-    readable = text.where(filled & ~misfit)
-    options: dict[str, Any] = {"format": time_format or "mixed", "errors": "coerce", "dayfirst": day_first}
-    carries = text.astype(str).str.contains(r"(?:Z|[+-]\d\d:?\d\d)$").to_numpy() & filled.to_numpy()
+    array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    kind = array.type
+    there = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _typed(array, there, zone)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
+        exact = array if pa.types.is_integer(kind) else None
+        return _since(numbers, there, origin, unit) if origin is not None else _epochs(numbers, time_format, exact)
+    text = array if pa.types.is_dictionary(kind) else as_text_array(array)
+    empty = pc.equal(as_text_array(array), "")
+    there &= ~pc.fill_null(empty, False).to_numpy(zero_copy_only=False)
+    if origin is not None:
+        return _since(as_numbers(text), there, origin, unit)
+    if time_format in _UNITS or (time_format is None and _mostly_epochs(text)):
+        numbers = as_numbers(text)
+        times, _ = _epochs(numbers, time_format, _whole(text))
+        return times, there & times.isna().to_numpy()
+    if time_format is not None:
+        times = _by_format(as_text_array(text), zone, time_format)
+        return times, there & times.isna().to_numpy()
+    found = parse_stamps(text, bool(day_first))
+    return _in_utc(found, zone), there & ~found.good
+
+
+def _typed(array: pa.Array, there: BoolArray, zone: str) -> tuple[pd.Series, BoolArray]:
+    kind = array.type
+    aware = pa.types.is_timestamp(kind) and kind.tz is not None
+    micro = pc.cast(pc.cast(array, pa.timestamp("us", "UTC" if aware else None), safe=False), pa.int64())
+    values = pc.fill_null(micro, 0).to_numpy(zero_copy_only=False)
+    low, high = (int(edge.value) // 1000 for edge in (_EARLIEST.as_unit("ns"), _LATEST.as_unit("ns")))
+    good = there & (values >= low) & (values < high)
+    found = Stamps(len(array))
+    found.good, found.absolute = good, good & aware
+    found.clock = np.where(good, values, 0) * 1000
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        exact = pc.fill_null(pc.cast(array, pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
+        found.clock = np.where(good, exact, 0)
+    return _in_utc(found, zone), there & ~good
+
+
+def _in_utc(found: Stamps, zone: str) -> pd.Series:
+    """Clocks as instants; those without a zone are of `zone`."""
+    absolute = since_1970(found.clock)
+    local = found.good & ~found.absolute
+    if zone != "UTC" and local.any():
+        clocks = pd.Series(found.clock[local].view("datetime64[ns]"))
+        nanoseconds = found.clock.copy()
+        nanoseconds[local] = localised(clocks, zone).astype("int64").to_numpy()
+        absolute = since_1970(nanoseconds)
+    return absolute if found.good.all() else absolute.where(pd.Series(found.good))
+
+
+def _mostly_epochs(text: Any) -> bool:
+    """Whether texts look like Unix times rather than years or days written without separators."""
+    texts = text.dictionary if pa.types.is_dictionary(text.type) else text
+    filled = texts.filter(pc.fill_null(pc.not_equal(texts, ""), False))
+    if not len(filled):
+        return False
+    numeric = pc.match_substring_regex(filled, pattern=_NUMERIC)
+    share = pc.mean(pc.cast(numeric, pa.float64())).as_py()
+    if share <= 0.5:
+        return False
+    if pc.all(pc.match_substring_regex(filled.filter(numeric), pattern=_COMPACT)).as_py():
+        return False
+    return _middle(as_numbers(filled)) > _SMALLEST_EPOCH
+
+
+def _whole(text: Any) -> Any:
+    """Texts that are whole numbers as such, where all are: floats do not hold nanoseconds since 1970."""
+    texts = as_text_array(text)
+    plain = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+    if not pc.all(pc.match_substring_regex(plain, pattern=r"^-?\d{1,18}$")).as_py():
+        return None
+    return pc.cast(plain, pa.int64())
+
+
+def _epochs(numbers: FloatArray, time_format: str | None, exact: Any = None) -> tuple[pd.Series, BoolArray]:
+    """Unix times. One unit holds for a column; what only another could explain is none."""
+    there = np.isfinite(numbers)
+    sizes = np.searchsorted(_SIZES, np.abs(np.where(there, numbers, 0.0)), side="right")
+    typical = int(np.searchsorted(_SIZES, _middle(numbers), side="right"))
+    if time_format in _UNITS:
+        typical = list(_UNITS).index(time_format)
+        there_unit = there
+    else:
+        there_unit = there & (sizes == typical) & (_middle(numbers) > _SMALLEST_EPOCH)
+    seconds = numbers * _FACTORS[typical]
+    usable = there_unit & (np.abs(np.where(there, seconds, np.inf)) < _LARGEST)
+    if exact is not None:
+        whole = pc.fill_null(pc.cast(exact, pa.int64()), 0).to_numpy(zero_copy_only=False)
+        nanoseconds: IntArray = np.where(usable, whole, 0) * (10 ** (9 - 3 * typical))
+    else:
+        floor = np.floor(np.where(usable, seconds, 0.0))
+        nanoseconds = floor.astype(np.int64) * 1_000_000_000
+        nanoseconds += np.round((np.where(usable, seconds, 0.0) - floor) * 1e6).astype(np.int64) * 1000
+    return since_1970(nanoseconds).where(pd.Series(usable)), there & ~usable
+
+
+def _middle(numbers: FloatArray) -> float:
+    """The median of the sizes of the numbers that are there; 0 where none is."""
+    sizes = np.abs(numbers[np.isfinite(numbers)])
+    return float(np.median(sizes)) if sizes.size else 0.0
+
+
+def _since(numbers: FloatArray, there: BoolArray, origin: pd.Timestamp, unit: str) -> tuple[pd.Series, BoolArray]:
+    begin = origin.as_unit("ns").value
+    nanoseconds = np.where(np.isfinite(numbers), numbers, 0.0) * unit_in_hours(unit) * 3.6e12
+    usable = np.isfinite(numbers) & (np.abs(nanoseconds + float(begin)) < _LARGEST * 1e9)
+    # to the microsecond, or the sum of floats would show
+    rounded = np.round(np.where(usable, nanoseconds, 0.0) / 1000.0).astype(np.int64) * 1000
+    return since_1970(rounded + begin).where(pd.Series(usable)), there & ~usable
+
+
+def _by_format(text: Any, zone: str, time_format: str) -> pd.Series:
+    texts = pd.Series(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text).to_pandas(), dtype=object)
     try:
-        if carries.any():
-            # times with a zone and times without may be mixed; only the latter are local
-            absolute = pd.to_datetime(readable.where(carries), utc=True, **options).dt.tz_localize(None)
-            local = pd.to_datetime(readable.where(~carries), **options)
-            stamps = _plausible(absolute).dt.tz_localize("UTC").astype(UTC).where(carries, _localised(local, zone))
-        else:
-            stamps = _localised(pd.to_datetime(readable, **options), zone)
+        aware = "%z" in time_format or "%Z" in time_format
+        times = pd.to_datetime(texts, format=time_format, errors="coerce", utc=True if aware else None)
     except ValueError as error:
         raise ArgumentError(
             f"time_format {time_format!r}: {error}", remedy="use codes such as %d.%m.%Y %H:%M"
         ) from None
-    return stamps, stamps.isna().to_numpy()
-
-
-def _day_first(text: pd.Series) -> tuple[bool, npt.NDArray[np.bool_]]:
-    """Whether days stand before months in dates such as 13/02/2024, and which rows speak against it."""
-    parts = text.astype(str).str.extract(r"^(\d{1,2})([/.-])(\d{1,2})[/.-]\d{4}")
-    first, second = (pd.to_numeric(parts[i], errors="coerce").to_numpy(dtype=float) for i in (0, 2))
-    dotted = bool((parts[1] == ".").any())
-    day_first = bool(np.nanmax(first, initial=0) > 12) or (dotted and not bool(np.nanmax(second, initial=0) > 12))
-    return day_first, np.asarray((second if day_first else first) > 12)
-
-
-def _epochs(numbers: npt.NDArray[np.float64]) -> bool:
-    """Whether numbers look like Unix times rather than years or days written without separators."""
-    return bool(np.nanmedian(np.abs(numbers)) > 1e8)
+    if isinstance(times.dtype, pd.DatetimeTZDtype):
+        return localised(times.dt.tz_convert("UTC").dt.tz_localize(None), "UTC")
+    return localised(times, zone)
 
 
 def _plausible(naive: pd.Series) -> pd.Series:
-    # what carries a zone in a spelling that `instants` does not know cannot be taken as local, nor as anything else
     local = isinstance(naive.dtype, np.dtype) and naive.dtype.kind == "M"
     series = naive if local else pd.Series(pd.NaT, index=naive.index, dtype="datetime64[ns]")
     return series.where((series >= _EARLIEST) & (series < _LATEST)).astype("datetime64[ns]")
 
 
-def _localised(naive: pd.Series, zone: str, summer: bool = True) -> pd.Series:
+def localised(naive: pd.Series, zone: str, summer: bool | npt.NDArray[np.bool_] = True) -> pd.Series:
+    """Times on the clocks of a zone as instants; `summer` says which of the two is meant when an hour comes twice."""
     series = _plausible(naive)
-    first = np.full(len(series), summer)
+    if zone == "UTC":
+        return series.dt.tz_localize("UTC").astype(UTC)
+    first = np.broadcast_to(np.asarray(summer, dtype=bool), len(series))
     return series.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward").dt.tz_convert("UTC").astype(UTC)
 
 
@@ -150,7 +275,7 @@ def spans(
     disagree : ndarray of bool
         Where the length does not match under any reading.
     """
-    readings = [[_localised(times, zone, summer) for summer in (True, False)] for times in (start, end)]
+    readings = [[localised(times, zone, summer) for summer in (True, False)] for times in (start, end)]
     shifted = np.zeros(len(start), dtype=bool)
     for times, (first, _) in zip((start, end), readings, strict=True):
         shifted |= (first.dt.tz_convert(zone).dt.tz_localize(None) != times).to_numpy() & first.notna().to_numpy()
@@ -184,32 +309,76 @@ def check_zone(name: str | None, default: str = "UTC") -> str:
     return zone
 
 
-def durations(values: npt.NDArray[np.object_], unit_hours: float) -> npt.NDArray[np.float64]:
-    """Hours; numbers are in the unit, text such as ``"3h"`` carries its own. NaN where it is neither.
+def durations(column: Any, unit_hours: float, decimal: str = ".") -> FloatArray:
+    """Hours; numbers are in the unit, text such as ``"3h"`` or ``"1-02:30:00"`` carries its own. NaN where it is none.
+
+    Parameters
+    ----------
+    column : pyarrow array, or sequence of str
+    unit_hours : float
+        Hours in one unit.
+    decimal : {".", ","}
+        What stands before the fraction of a number.
 
     Examples
     --------
-    >>> durations(np.array(["90", "2h", "soon"], dtype=object), 1 / 60).tolist()
-    [1.5, 2.0, nan]
+    >>> durations(["90", "2h 30min", "1 day 01:00:00", "soon", "1,5"], 1 / 60).tolist()
+    [1.5, 2.5, 25.0, nan, nan]
     """
-    text = pd.Series(values, dtype=object)
-    numbers = pd.to_numeric(text.where(text != ""), errors="coerce")
-    rest = (text != "") & numbers.isna() & ~text.astype(str).str.lower().isin(["nan", "nat", "inf", "-inf"])
-    hours = numbers.to_numpy(dtype=float) * unit_hours
-    if rest.any():
-        spans = pd.to_timedelta(text.where(rest), errors="coerce").dt.total_seconds() / 3600.0
-        hours = np.where(rest, spans.to_numpy(dtype=float), hours)
-    return np.asarray(hours, dtype=np.float64)
+    array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    kind = array.type
+    if pa.types.is_duration(kind):
+        whole = pc.cast(array, pa.int64()).to_numpy(zero_copy_only=False).astype(float)
+        return whole * ({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[kind.unit] / 3600.0)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float) * unit_hours
+    text = as_text_array(array)
+    if decimal == ",":
+        text = pc.replace_substring_regex(text, pattern=r"^([+-]?\d+),(\d+)", replacement=r"\1.\2")
+    numbers = as_numbers(text)
+    rest = np.flatnonzero(
+        np.isnan(numbers) & pc.fill_null(pc.not_equal(text, ""), False).to_numpy(zero_copy_only=False)
+    )
+    hours = numbers * unit_hours
+    if rest.size:
+        coded = pc.dictionary_encode(text.take(pa.array(rest)))
+        each = np.array([_in_words(word) for word in coded.dictionary.to_pylist()])
+        hours[rest] = each[coded.indices.to_numpy(zero_copy_only=False)]
+    return hours
 
 
-def flags(values: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _in_words(text: str) -> float:
+    """Hours of a duration such as ``3h``, ``1 day 2 hours`` or ``1-02:30:00``; NaN for anything else."""
+    clock = _CLOCK.fullmatch(text)
+    if clock is not None and len(text) < 40:
+        sign, days, hour, minute, second = clock.groups()
+        hours = 24.0 * float(days or 0) + float(hour) + float(minute) / 60.0 + float(second) / 3600.0
+        return -hours if sign else hours
+    total, at, negative = 0.0, 0, text.startswith("-")
+    body = text[1:] if negative else text
+    while at < len(body) < 80:
+        part = _PART.match(body, at)
+        if part is None or part[2].lower() not in _UNIT_WORDS:
+            return float("nan")
+        total += float(part[1]) * _UNIT_WORDS[part[2].lower()]
+        at = part.end()
+    return float("nan") if not at else -total if negative else total
+
+
+def flags(column: Any) -> tuple[BoolArray, BoolArray]:
     """Truth of each word, and whether it is one.
 
     Examples
     --------
-    >>> flags(np.array(["yes", "0", "maybe"], dtype=object))[1].tolist()
+    >>> flags(["yes", "0", "maybe"])[1].tolist()
     [True, True, False]
     """
-    text = pd.Series(values, dtype=object).astype(str).str.lower()
-    true, false = text.isin(_TRUE).to_numpy(), text.isin(_FALSE).to_numpy()
-    return true, true | false
+    array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
+    coded = pc.dictionary_encode(pc.fill_null(pc.utf8_lower(as_text_array(array)), ""))
+    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    words = coded.dictionary.to_pylist()
+    true = np.array([word in _TRUE for word in words], dtype=bool)
+    known = np.array([word in _TRUE or word in _FALSE for word in words], dtype=bool)
+    codes = coded.indices.to_numpy(zero_copy_only=False)
+    return true[codes], known[codes]

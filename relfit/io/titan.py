@@ -12,9 +12,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.failurelog import FailureLog, Window
+from relfit.io.delimited import read_csv
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
-from relfit.io.opening import Content, as_text
-from relfit.io.rows import TextTable, read_csv
+from relfit.io.numbers_in_text import as_numbers
+from relfit.io.opening import Content
+from relfit.io.rows import TextTable
+from relfit.io.text_content import as_text
 from relfit.io.times import check_zone, clock_times, spans
 
 __all__ = ["NAME", "TIMEZONE", "read", "recognises"]
@@ -45,7 +48,7 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     table = read_csv(text, _NEEDED, "the Titan GPU CSV")
     zone, rejections = check_zone(timezone, TIMEZONE), table.rejections
     further = table["insert"] == ""
-    seconds = pd.to_numeric(pd.Series(table["duration"], dtype=object), errors="coerce").to_numpy(dtype=float)
+    seconds = as_numbers(table["duration"])
     insert, remove = (clock_times(table[name], "%Y-%m-%d %H:%M:%S") for name in ("insert", "remove"))
     insert, remove, _, _ = spans(insert, remove, zone, seconds)
     rejections.reject(table["SN"] == "", "no serial number", "SN")

@@ -1,0 +1,254 @@
+"""Text with delimiters as a table, by the rules of CSV: parsed by Arrow, and line by line where quotes are odd."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from relfit.arrays import IntArray
+from relfit.errors import ReadError
+from relfit.io.rows import Rejections, TextTable
+from relfit.io.text_content import Text
+
+__all__ = ["read_csv", "read_delimited"]
+
+_LONGEST = 1_000_000
+_MOST_LINES = 1000  # of one row with line ends in quotes
+_SAMPLE = 20_000
+_FEW_KINDS = 0.3  # share of different texts in a column up to which each is kept once
+
+
+def read_csv(text: Text, needed: Sequence[str], what: str) -> TextTable:
+    """A table of fields between commas, with the columns that `what` needs; repeated rows are rejected.
+
+    Raises
+    ------
+    ReadError
+        For a missing column, and as `read_delimited`.
+    """
+    table = read_delimited(text, ",")
+    table.require(needed, what)
+    table.reject_duplicates()
+    return table
+
+
+def read_delimited(text: Text, delimiter: str, header: Sequence[str] | None = None, quotes: bool = True) -> TextTable:
+    """Split text into rows and fields.
+
+    Rows with too many or too few fields, and lines with a quote that never closes, are rejected; blank lines are passed
+    over. The first line names the columns unless `header` does.
+
+    Raises
+    ------
+    ReadError
+        When there is a header and nothing else, a line is too long, or two columns have one name.
+    """
+    ends = _line_ends(text)
+    quoted = quotes and b'"' in text.data
+    apart, odd, removed = _odd_quotes(text, ends, delimiter) if quoted else ([], [], np.empty(0, dtype=np.int64))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    blank = np.zeros(ends.size, dtype=bool)
+    short = np.flatnonzero(ends - starts <= 64)
+    if b"\n\n" in text.data or text.data[:1] == b"\n" or b" \n" in text.data or b"\t\n" in text.data:
+        blank[short] = [not text.data[starts[i] : ends[i]].strip() for i in short]
+        if delimiter == "\t":  # a line of tabs is a row of empty fields
+            blank[short] &= [b"\t" not in text.data[starts[i] : ends[i]] for i in short]
+    passed = blank.copy()
+    passed[removed] = True
+    lines = np.flatnonzero(~passed)
+    first = int(lines[0]) if lines.size else 0
+    if header is None:
+        if not lines.size:
+            raise ReadError("the file holds no table", path=text.path, remedy="check how it was written")
+        header = _names(text, text.data[starts[first] : ends[first]].decode(), delimiter, quotes)
+        lines = lines[1:]
+        begin = int(ends[first]) + 1
+    else:
+        begin = 0
+    if not lines.size and not apart and not odd:
+        raise ReadError("there is a header but no row", path=text.path, line=1, remedy="check how the file was written")
+    body = text.data[begin:] if begin else text.data
+    if passed[first:].any():
+        keep = lines
+        body = b"".join(text.data[starts[i] : ends[i] + 1] for i in keep)
+    table, ragged = _parsed(body, tuple(header), delimiter, quoted, text)
+    numbers = lines + 1
+    if ragged:
+        bad = np.array([number for number, _ in ragged], dtype=np.int64)
+        bad_lines = numbers[bad]
+        numbers = np.delete(numbers, bad)
+        odd += [
+            (int(line), f"{fields} fields where the header has {len(header)}")
+            for line, (_, fields) in zip(bad_lines, ragged, strict=True)
+        ]
+    if apart:
+        table, numbers = _with_rows(table, numbers, apart)
+
+    def text_of(line: int) -> str:
+        return text.data[starts[line - 1] : ends[line - 1]].decode()
+
+    rejections = Rejections(text.path, numbers, lambda row: text_of(int(numbers[row])))
+    for line, reason in odd:
+        rejections.reject_line(line, reason, text_of(line))
+    columns = dict(zip(header, table.columns, strict=True))
+    return TextTable(tuple(header), columns, rejections, numbers.size + len(odd))
+
+
+def _line_ends(text: Text) -> npt.NDArray[np.int64]:
+    """Where each line ends."""
+    ends = np.flatnonzero(np.frombuffer(text.data, np.uint8) == 10)
+    if not text.data.endswith(b"\n"):
+        ends = np.append(ends, len(text.data))
+    long = np.flatnonzero(np.diff(ends, prepend=-1) > _LONGEST)
+    if long.size:
+        raise ReadError(
+            "a field is longer than a million characters",
+            path=text.path,
+            line=int(long[0]) + 1,
+            remedy="check that this is a table",
+        )
+    return ends.astype(np.int64)
+
+
+def _names(text: Text, line: str, delimiter: str, quotes: bool) -> tuple[str, ...]:
+    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    csv.field_size_limit(10 * _LONGEST)
+    header = tuple(name.strip() for name in next(csv.reader([line], delimiter=delimiter, quoting=quoting)))
+    repeated = pd.Series(header, dtype=object)
+    repeated = repeated[repeated.duplicated() & (repeated != "")]
+    if len(repeated):
+        name = str(repeated.iloc[0])[:40]
+        raise ReadError(f"two columns are called {name!r}", path=text.path, line=1, remedy="give each its own name")
+    blank = [i for i, name in enumerate(header) if not name]
+    taken = set(header)
+    for i in blank[1:]:  # names for columns without one, of which a table may have several
+        taken.add(f"column {i + 1}")
+    return tuple(f"column {i + 1}" if i in blank[1:] else name for i, name in enumerate(header))
+
+
+def _odd_quotes(
+    text: Text, ends: npt.NDArray[np.int64], delimiter: str
+) -> tuple[list[tuple[int, list[str]]], list[tuple[int, str]], IntArray]:
+    """Rows with line ends in quotes, lines with a quote that never closes, and the lines that are either."""
+    data = text.data
+    places = np.flatnonzero(np.frombuffer(data, np.uint8) == 34)
+    parity = np.bincount(np.searchsorted(ends, places), minlength=ends.size) % 2
+    odd_lines = np.flatnonzero(parity)
+    rows: list[tuple[int, list[str]]] = []
+    unclosed: list[tuple[int, str]] = []
+    removed: list[IntArray] = []
+    if not odd_lines.size:
+        return rows, unclosed, np.empty(0, dtype=np.int64)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    first = next((i for i in range(ends.size) if data[starts[i] : ends[i]].strip()), 0)
+    width = len(next(csv.reader([data[starts[first] : ends[first]].decode()], delimiter=delimiter)))
+    i = 0
+    while i < odd_lines.size:
+        line, row = int(odd_lines[i]), None
+        if i + 1 < odd_lines.size and odd_lines[i + 1] - line < _MOST_LINES:
+            last = int(odd_lines[i + 1])
+            row = _one_row(data[starts[line] : ends[last]].decode(), delimiter, width)
+        if row is not None:
+            rows.append((line + 1, row))
+            removed.append(np.arange(line, last + 1))
+            i += 2
+        else:
+            unclosed.append((line + 1, "a quote that is not closed, or text behind a closing one"))
+            removed.append(np.array([line]))
+            i += 1
+    return rows, unclosed, np.concatenate(removed)
+
+
+def _one_row(lines: str, delimiter: str, width: int) -> list[str] | None:
+    try:
+        rows = list(csv.reader(lines.splitlines(keepends=True), delimiter=delimiter, strict=True))
+    except csv.Error:
+        return None
+    return rows[0] if len(rows) == 1 and len(rows[0]) == width else None
+
+
+def _parsed(
+    body: bytes, header: tuple[str, ...], delimiter: str, quoted: bool, text: Text
+) -> tuple[pa.Table, list[tuple[int, int]]]:
+    """The columns as text, and the rows without the right number of fields: their index and how many they have."""
+    names = [f"f{i}" for i in range(len(header))]
+    ragged: list[tuple[int, int]] = []
+
+    def passed_over(row: arrow_csv.InvalidRow) -> str:
+        ragged.append((row.number - 1, row.actual_columns))
+        return "skip"
+
+    if not body.strip(b"\n"):
+        return pa.table({name: pa.chunked_array([], pa.string()) for name in names}), []
+    few = _few_kinds(body, names, delimiter, quoted)
+    kinds = {name: pa.dictionary(pa.int32(), pa.string()) if name in few else pa.string() for name in names}
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(body),
+            read_options=arrow_csv.ReadOptions(column_names=names, block_size=1 << 24, use_threads=False),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter,
+                quote_char='"' if quoted else False,
+                invalid_row_handler=passed_over,
+                ignore_empty_lines=len(names) > 1,
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=kinds, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=True
+            ),
+        )
+    except (pa.ArrowException, pa.ArrowInvalid) as error:
+        raise ReadError(f"this is no table ({error})", path=text.path, remedy="check how it was written") from None
+    return pa.table([_trimmed(column) for column in table.columns], names=names), ragged
+
+
+def _few_kinds(body: bytes, names: list[str], delimiter: str, quoted: bool) -> set[str]:
+    """Columns in which few texts come again and again, by the first rows."""
+    head = body[: _SAMPLE * 50]
+    head = head[: head.rfind(b"\n") + 1] or body[: body.find(b"\n") % (len(body) + 1)]
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(head),
+            read_options=arrow_csv.ReadOptions(column_names=names, use_threads=False, block_size=1 << 24),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, quote_char='"' if quoted else False, invalid_row_handler=lambda _: "skip"
+            ),
+            convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+        )
+    except pa.ArrowException:
+        return set()
+    rows = table.num_rows
+    return {n for n in names if rows and pc.count_distinct(table[n]).as_py() <= max(2, _FEW_KINDS * rows)}
+
+
+def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts without blanks around them; null where nothing is left."""
+    if pa.types.is_dictionary(column.type):
+        chunks = [
+            pa.DictionaryArray.from_arrays(chunk.indices, pc.utf8_trim_whitespace(chunk.dictionary))
+            for chunk in column.chunks
+        ]
+        return pa.chunked_array(chunks, column.type)
+    if not pc.any(pc.match_substring_regex(column, pattern=r"^\s|\s$")).as_py():
+        return column
+    trimmed = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+
+
+def _with_rows(
+    table: pa.Table, numbers: npt.NDArray[np.int64], apart: list[tuple[int, list[str]]]
+) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    """The table with further rows, in the order of their lines."""
+    fields = list(zip(*(row for _, row in apart), strict=True))
+    further = [pa.array([value.strip() or None for value in values], pa.string()) for values in fields]
+    plain = [pa.chunked_array([pc.cast(chunk, pa.string()) for chunk in c.chunks], pa.string()) for c in table.columns]
+    joined = [pa.chunked_array([*c.chunks, more]) for c, more in zip(plain, further, strict=True)]
+    numbers = np.concatenate([numbers, np.array([line for line, _ in apart], dtype=np.int64)])
+    order = np.argsort(numbers, kind="stable")
+    return pa.table(joined, names=table.column_names).take(pa.array(order)), numbers[order]

@@ -1,0 +1,284 @@
+"""The columns of a table by what they mean, and their values; rows with values that cannot be are rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relfit.arrays import BoolArray, FloatArray
+from relfit.errors import ReadError
+from relfit.io.frames import attribute_column
+from relfit.io.rows import Rejections, TextTable, as_text_array, category
+from relfit.io.stamps import day_and_month
+from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed
+from relfit.io.times import durations, flags, instants, unsaid
+from relfit.io.up_and_down import states
+from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
+from relfit.units import instant, unit_in_hours
+
+__all__ = ["Columns"]
+
+_RESERVED = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
+_LONGEST = 2.5e6  # hours
+_TIMES = ("start", "end", "entered", "left")
+_SHOWN = 40
+_ORDER = "say it with day_first=true or day_first=false (--column day_first=true)"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table and the name of the column that each field is in."""
+
+    table: TextTable
+    names: dict[str, str]
+    mapping: TableMapping
+    zone: str
+    day_first: bool | None = None
+    order_note: str = ""
+
+    @classmethod
+    def of(cls, table: TextTable, mapping: TableMapping, zone: str) -> Columns:
+        """As the mapping says, else guessed from `COMMON_NAMES`.
+
+        Raises
+        ------
+        ReadError
+            When a column that the mapping names is not there, or days and months could be exchanged.
+        """
+        names: dict[str, str] = {}
+        off = {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
+        for field in (*COMMON_NAMES, "rack"):
+            wanted = getattr(mapping, field)
+            if not wanted:
+                continue
+            if field == "node" and "+" in wanted and wanted not in table.columns:
+                table = _with_key(table, wanted)
+            if wanted not in table.columns:
+                near = get_close_matches(wanted, table.header, n=1)
+                raise ReadError(
+                    f"no column {wanted!r} for {field}",
+                    path=table.rejections.path,
+                    line=1,
+                    remedy=f"did you mean {near[0]}?" if near else f"there is {', '.join(table.header)[:300]}",
+                )
+            names[field] = wanted
+        open_fields = {f: c for f, c in COMMON_NAMES.items() if f not in names and f not in off}
+        stated = (
+            "state" in names or _state_column(table, {**open_fields, **dict.fromkeys(names, ())}, names) is not None
+        )
+        if not stated:
+            open_fields.pop("state", None)
+        elif "state" not in names:
+            names["state"] = str(_state_column(table, open_fields, names))
+            open_fields.pop("state", None)
+        names |= guessed(table.header, open_fields, names.values())
+        if {"end", "duration"} & set(names) and not mapping.state:
+            names.pop("state", None)
+        if {"start", "end", "duration"} <= set(names) and mapping.duration is None:
+            del names["duration"]
+        return cls(table, names, mapping, zone).in_one_order()
+
+    def in_one_order(self, settled: bool | None = None) -> Columns:
+        """The same with one order of days and months, `settled` where it is known already.
+
+        Raises
+        ------
+        ReadError
+            When days and months could be exchanged and nothing tells.
+        """
+        mapping = self.mapping
+        if mapping.day_first is not None or mapping.time_format is not None or mapping.time_origin is not None:
+            return Columns(self.table, self.names, mapping, self.zone, mapping.day_first)
+        columns = [self.table.columns[self.names[field]] for field in _TIMES if field in self.names]
+        found, example = day_and_month([_text_only(column) for column in columns if _is_text(column)])
+        found = found if settled is None else settled
+        if example and found is None:
+            raise ReadError(
+                f"{example[:_SHOWN]!r}: nothing tells whether days or months come first",
+                path=self.table.rejections.path,
+                remedy=_ORDER,
+            )
+        note = f"dates such as {example[:_SHOWN]} have the {'day' if found else 'month'} first" if example else ""
+        return Columns(self.table, self.names, mapping, self.zone, found, note)
+
+    @property
+    def taken(self) -> str:
+        """Which column was taken for what, with an example of each, for a note."""
+        shown = []
+        for field in dict.fromkeys(("node", *COMMON_NAMES)):
+            if field in self.names:
+                example = self._example(self.names[field])
+                shown.append(f"{field} from {self.names[field]!r}" + (f" (as {example!r})" if example else ""))
+        missing = [field for field in ("node", "start", "end", "cause") if field not in self.names]
+        if {"duration", "state"} & set(self.names) and "end" in missing:
+            missing.remove("end")
+        none = f"; none for {', '.join(missing)}" if missing else ""
+        return f"columns: {', '.join(shown)}{none}; change one with node=... (--column node=NAME)"
+
+    def _example(self, name: str) -> str:
+        values = self.table.columns[name].slice(0, 1000).drop_null()
+        return str(values[0].as_py())[:_SHOWN] if len(values) else ""
+
+    def __contains__(self, field: str) -> bool:
+        return field in self.names
+
+    @property
+    def rejections(self) -> Rejections:
+        """What becomes of the rows."""
+        return self.table.rejections
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.rejections.lines.size
+
+    def named(self, *fields: str) -> str:
+        """The column of the first of these fields that the table has; empty if it has none."""
+        return next((self.names[field] for field in fields if field in self.names), "")
+
+    def values(self, field: str) -> pa.ChunkedArray:
+        """The values of a field as the table has them."""
+        return self.table.columns[self.names[field]]
+
+    def category(self, field: str, default: str | None = None) -> pd.Series:
+        """The values of a field as a categorical, `default` where there is none."""
+        if field in self.names:
+            found = category(self.values(field))
+        else:
+            kinds: Any = pd.CategoricalDtype(pd.Index([], dtype=object))
+            found = pd.Series(pd.Categorical.from_codes(np.full(self.size, -1), dtype=kinds))
+        if default and found.isna().any():
+            texts = sorted({*map(str, found.cat.categories), default})
+            wider: Any = pd.CategoricalDtype(pd.Index(texts, dtype=object))
+            found = found.astype(wider).fillna(default)
+        return found
+
+    def text(self, field: str) -> npt.NDArray[np.object_]:
+        """The values of a field as text, empty where there is none."""
+        return self.table[self.names[field]]
+
+    def flags(self, field: str) -> tuple[BoolArray, BoolArray]:
+        """Truth of each value of a field, and whether it is a flag."""
+        return flags(self.values(field))
+
+    def instants(self, field: str, *, required: bool = False) -> pd.Series:
+        """The instants of a field, NaT where empty or rejected."""
+        if field not in self.names:
+            return pd.Series(pd.NaT, index=range(self.size), dtype="datetime64[ns, UTC]")
+        mapping, column = self.mapping, self.names[field]
+        origin = None if mapping.time_origin is None else instant(mapping.time_origin, self.zone)
+        times, bad = instants(
+            self.values(field), self.zone, mapping.time_format, day_first=self.day_first, origin=origin,
+            unit=mapping.time_unit,
+        )  # fmt: skip
+        wrong = np.flatnonzero(bad)
+        if wrong.size and not required:
+            texts = as_text_array(self.values(field).take(pa.array(wrong)))
+            bad[wrong[unsaid(pc.fill_null(texts, ""))]] = False
+        self.rejections.reject(bad, lambda row: _no_time(self._cell(field, row)), column)
+        if required:
+            self.rejections.reject(times.isna().to_numpy() & ~bad, "no time", column)
+        return times
+
+    def _cell(self, field: str, row: int) -> str:
+        return str(self.values(field)[row].as_py())
+
+    def hours(self, field: str, *, required: bool = False) -> FloatArray:
+        """The durations of a field in hours, NaN where empty or rejected."""
+        values, column = self.values(field), self.names[field]
+        length = durations(values, unit_in_hours(self.mapping.duration_unit), self.mapping.decimal)
+        empty = pc.is_null(values).to_numpy()
+        if _is_text(values):
+            empty = empty | pc.fill_null(pc.equal(as_text_array(values), ""), True).to_numpy(zero_copy_only=False)
+        self.rejections.reject(~empty & ~np.isfinite(length), lambda row: _no_length(self._cell(field, row)), column)
+        with np.errstate(invalid="ignore"):
+            self.rejections.reject(length < 0, "a negative duration", column)
+            self.rejections.reject(length > _LONGEST, "a duration of more than 285 years", column)
+        if required:
+            self.rejections.reject(empty, "no duration", column)
+        return np.where(np.isfinite(length) & (np.abs(length) <= _LONGEST), length, np.nan)
+
+    def attributes(self, kept: npt.NDArray[np.bool_], besides: Sequence[str] = ()) -> dict[str, pd.Series]:
+        """The rows kept of the columns that no field uses, and of those of the fields `besides`.
+
+        The column of racks is called so; one with a name that relfit uses itself gets an underscore behind it.
+        """
+        used = {column for field, column in self.names.items() if field not in (*besides, "rack")}
+        free = [name for name in self.table.header if name and name not in used]
+        called = {name: f"{name}_" if name in _RESERVED else name for name in free}
+        if "rack" in self.names:
+            called[self.names["rack"]] = "rack"
+        every = bool(kept.all())
+        return {called[name]: _attribute(self.table.columns[name], None if every else kept) for name in free}
+
+
+def _attribute(column: pa.ChunkedArray, kept: npt.NDArray[np.bool_] | None) -> pd.Series:
+    column = column if kept is None else column.filter(pa.array(kept))
+    if _is_text(column):
+        return attribute_column(category(column))
+    kind = column.type
+    if pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("ns"), safe=False)
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.float64())
+    return attribute_column(column.to_pandas())
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    kind = column.type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
+
+
+def _text_only(column: pa.ChunkedArray) -> Any:
+    return column.combine_chunks()
+
+
+def _state_column(table: TextTable, candidates: dict[str, Sequence[str]], taken: dict[str, str]) -> str | None:
+    """A column in which every row says up or down, and some say either."""
+    if "state" not in candidates:
+        return None
+    name = guessed(table.header, {"state": candidates["state"]}, taken.values()).get("state")
+    if name is None or not _is_text(table.columns[name]):
+        return None
+    words = category(table.columns[name]).cat.categories.to_numpy(dtype=object)
+    down, known = states(words)
+    return name if words.size and known.all() and 0 < down.sum() < words.size else None
+
+
+def _no_time(text: str) -> str:
+    number = text.replace(".", "", 1).lstrip("-").isdigit()
+    hint = "; a number is a time with time_format=unix or time_origin=... only" if number else ""
+    parts = text.replace("/", "-").replace(".", "-").split(" ")[0].split("-")
+    if len(parts) == 3 and all(part.isdigit() and len(part) <= 2 for part in parts):
+        hint = "; years of two digits need time_format=..., such as %d.%m.%y"
+    elif text[-1:].isalpha() and text[-3:].isupper() and ":" in text:
+        hint = "; zones by letters are ambiguous: leave them out and give timezone=..."
+    return f"{text[:_SHOWN]!r} is not a date or time{hint}"
+
+
+def _no_length(text: str) -> str:
+    hint = '; with decimal="," it is a number' if "," in text else ""
+    return f"{text[:_SHOWN]!r} is not a finite duration{hint}" if hint else "not a finite duration"
+
+
+def _with_key(table: TextTable, key: str) -> TextTable:
+    """The table with a column of the values of several, joined by ``/``; empty where one of them is."""
+    parts = [name.strip() for name in key.split("+")]
+    if not all(name in table.columns for name in parts):
+        return table
+    texts = [as_text_array(table.columns[name]) for name in parts]
+    texts = [
+        pc.cast(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text), pa.large_string()) for text in texts
+    ]
+    joined = pc.binary_join_element_wise(*texts, pa.scalar("/", pa.large_string()))
+    return TextTable(
+        table.header, {**table.columns, key: pa.chunked_array([joined])}, table.rejections, table.rows_read, table.notes
+    )

@@ -1,0 +1,331 @@
+"""Values that were once taken for something else, one test a fault."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import relfit as rf
+from relfit.io import opening
+
+
+def write(tmp_path, data: str | bytes, name: str = "log.csv"):
+    path = tmp_path / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def starts(log: rf.FailureLog) -> list[str]:
+    return [time.isoformat() for time in log.events["start"]]
+
+
+# ------------------------------------------------------------------- durations
+
+
+def test_a_decimal_comma_is_no_nanosecond(tmp_path):
+    path = write(tmp_path, "node;duration;observed\na;1,5;1\nb;2;1\n")
+    log = rf.read(path)
+    assert log.rejected["reason"].tolist() == ["'1,5' is not a finite duration; with decimal=\",\" it is a number"]
+    assert rf.read(path, decimal=",").lifetimes["duration"].tolist() == [1.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [("90min", 1.5), ("1 day 02:00:00", 26.0), ("2-03:00:00", 51.0), ("2400000h", 2.4e6), ("1h 30m", 1.5),
+     ("P1D", None), ("10:30", None), ("1e400", None), ("nan", None), ("12 parsecs", None)],
+)  # fmt: skip
+def test_durations_in_words(tmp_path, text, hours):
+    log = rf.read(write(tmp_path, f"node,duration\na,1\nb,{text}\n"))
+    expected = [1.0] if hours is None else [1.0, hours]
+    assert log.lifetimes["duration"].tolist() == pytest.approx(expected)
+    assert len(log.rejected) == (hours is None)
+
+
+# ----------------------------------------------------------------------- dates
+
+
+@pytest.mark.parametrize("text", ["05/02/24", "10:30", "now", "today", "2024-03-01 10:00 EST", "2024-03-01 10:00 CET",
+                                  "2001", "12", "2024-02-30", "31/31/2024"])  # fmt: skip
+def test_no_time_is_guessed(tmp_path, text):
+    log = rf.read(write(tmp_path, f"node,start\na,2024-03-01 10:00\nb,{text}\n"))
+    assert log.rejected["line"].tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2024-03-01 10:00z", "2024-03-01T10:00:00+00:00"),
+        ("2024-03-01 10:00:00 UTC", "2024-03-01T10:00:00+00:00"),
+        ("2024-03-01T10:00 GMT", "2024-03-01T10:00:00+00:00"),
+        ("2024-03-01 10:00+05", "2024-03-01T05:00:00+00:00"),
+        ("2024-03-01 10:00 -0330", "2024-03-01T13:30:00+00:00"),
+        ("2024-03-01T10:00:00.123456789Z", "2024-03-01T10:00:00.123456789+00:00"),
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00+00:00"),
+        ("1 Mar 2024 10:00:00", "2024-03-01T10:00:00+00:00"),
+        ("Fri Mar  1 10:00:00 2024", "2024-03-01T10:00:00+00:00"),
+        ("Fri Mar  1 10:00:00 UTC 2024", "2024-03-01T10:00:00+00:00"),
+        ("March 1, 2024 1:05 PM", "2024-03-01T13:05:00+00:00"),
+        ("202403011000", "2024-03-01T10:00:00+00:00"),
+        ("20240301", "2024-03-01T00:00:00+00:00"),
+    ],
+)
+def test_one_spelling_among_others_is_read_and_spoils_nothing(tmp_path, text, expected):
+    log = rf.read(write(tmp_path, f'node,start\na,2024-04-01 10:00\nb,"{text}"\nc,2024-04-02\n'))
+    assert starts(log) == ["2024-04-01T10:00:00+00:00", pd.Timestamp(expected).isoformat(), "2024-04-02T00:00:00+00:00"]
+
+
+def test_days_and_months_have_one_order_in_a_file(tmp_path):
+    log = rf.read(write(tmp_path, "node,start,end\na,02/03/2024,13/03/2024\nb,04/05/2024,05/05/2024\n"))
+    assert starts(log) == ["2024-03-02T00:00:00+00:00", "2024-05-04T00:00:00+00:00"]
+    assert "dates such as 13/03/2024 have the day first" in log.source.notes
+    people = write(tmp_path, "node,installed\na,02/01/2024\nb,03/01/2024\n", "nodes.csv")
+    listed = rf.read(tmp_path / "log.csv", population=people)
+    assert listed.population["entered"].dt.month.tolist() == [1, 1]
+
+
+def test_dates_that_could_be_exchanged_are_asked_about(tmp_path):
+    path = write(tmp_path, "node,start\na,02/03/2024\nb,04/05/2024\n")
+    with pytest.raises(rf.ReadError, match="nothing tells whether days or months come first") as error:
+        rf.read(path)
+    assert "day_first=true" in error.value.remedy
+    assert starts(rf.read(path, day_first=True))[0] == "2024-03-02T00:00:00+00:00"
+    assert starts(rf.read(path, day_first=False))[0] == "2024-02-03T00:00:00+00:00"
+
+
+def test_digits_without_separators_are_dates_or_epochs_as_a_column(tmp_path):
+    log = rf.read(write(tmp_path, "node,start\na,202401011030\nb,20240102\n"))
+    assert starts(log) == ["2024-01-01T10:30:00+00:00", "2024-01-02T00:00:00+00:00"]
+
+
+def test_seconds_and_milliseconds_are_not_mixed(tmp_path):
+    log = rf.read(write(tmp_path, "node,start\na,1700000000\nb,1700003600\nc,1700000000000\n"))
+    assert log.rejected["line"].tolist() == [4]
+
+
+def test_times_since_a_start(tmp_path):
+    path = write(tmp_path, "node,start,end\na,0.5,1\nb,48,49.25\n")
+    assert rf.read(path, time_origin="2024-01-01").events["end"].iloc[1] == pd.Timestamp("2024-01-03 01:15", tz="UTC")
+    assert starts(rf.read(path, time_origin="2024-01-01", time_unit="days"))[0] == "2024-01-01T12:00:00+00:00"
+
+
+def test_centuries_are_refused_with_a_reason(tmp_path):
+    with pytest.raises(rf.ReadError, match="longer than 290 years"):
+        rf.read(write(tmp_path, "node,start\na,1801-01-01\nb,2249-01-01\n"))
+
+
+# --------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("cell", ["3e2500000000", "9" * 5000, "1e-99999999999", "0x1p999999999"])
+def test_no_number_kills_the_process(tmp_path, cell):
+    log = rf.read(write(tmp_path, f"node,start,n\na,2024-01-01,{cell}\nb,2024-01-02,2\n"))
+    assert len(log) == 2
+    assert log.events["n"].astype(str).tolist()[0] == cell
+    with pytest.raises(rf.ReadError):
+        rf.read(write(tmp_path, f"node,start\na,{cell}\n"))
+
+
+def test_names_of_digits_are_not_rounded_together(tmp_path):
+    log = rf.read(
+        write(tmp_path, "node,start,id\na,2024-01-01,12345678901234567890\nb,2024-01-02,12345678901234567891\n")
+    )
+    assert log.events["id"].nunique() == 2
+
+
+# ------------------------------------------------------------------ compression
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
+def test_every_stream_is_read_or_the_file_is_damaged(tmp_path, pack):
+    one = pack(b"node,start\n" + b"".join(b"a,2024-01-01 00:%02d\n" % i for i in range(60)))
+    two = pack(b"".join(b"b,2024-01-01 00:%02d\n" % i for i in range(60)))
+    assert len(rf.read(write(tmp_path, one + two))) == 120
+    damaged = bytearray(two)
+    damaged[len(two) // 2] ^= 0xFF
+    for tail in (bytes(damaged), two[:-9], b"garbage"):
+        with pytest.raises(rf.ReadError, match="cut short or damaged"):
+            rf.read(write(tmp_path, one + tail))
+
+
+def test_a_zip_of_one_file(tmp_path):
+    path = tmp_path / "log.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("log.csv", "node,start\na,2024-01-01\n")
+    log = rf.read(path)
+    assert len(log) == 1
+    assert len(log.source.sha256[0]) == 64
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("other.csv", "node,start\nb,2024-01-01\n")
+    with pytest.raises(rf.ReadError, match="holds 2 files"):
+        rf.read(path, format="table")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
+def test_bombs_stop_at_a_limit(tmp_path, monkeypatch, pack):
+    monkeypatch.setattr(opening, "_ALWAYS", 1 << 20)
+    monkeypatch.setattr(opening, "_SUSPICIOUS", 50)
+    bomb = write(tmp_path, pack(b"node,start\n" + b"a,2024-01-01\n" * 400_000))
+    with pytest.raises(rf.ReadError, match="expands to more than") as error:
+        rf.read(bomb)
+    assert "max_size" in error.value.remedy
+    assert rf.read(bomb, max_size="1GB").source.rows_read == 400_000
+    with pytest.raises(rf.ReadError, match="expands to more than"):
+        rf.read(bomb, max_size="2MB")
+
+
+def test_devices_are_no_files():
+    with pytest.raises(rf.ReadError, match="a device"):
+        rf.read("/dev/zero")
+
+
+def test_too_many_rows_are_refused_before_they_are_read(tmp_path):
+    path = tmp_path / "x.parquet"
+    many = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2_000_000, dtype=np.int8)), ["a"])
+    parquet.write_table(pa.table({"node": many, "start": many}), path)
+    with pytest.raises(rf.ReadError, match="2,000,000 rows"):
+        rf.read(path, max_size="100MB")
+
+
+# ---------------------------------------------------------------------- Parquet
+
+
+def test_an_index_with_a_name_is_a_column(tmp_path):
+    frame = pd.DataFrame(
+        {"start": pd.to_datetime(["2024-01-01", "2024-01-02"])}, index=pd.Index(["a", "b"], name="node")
+    )
+    frame.to_parquet(tmp_path / "x.parquet")
+    assert rf.read(tmp_path / "x.parquet").n_nodes == 2
+    assert rf.read(frame).n_nodes == 2
+
+
+def test_damaged_pandas_metadata_and_odd_columns(tmp_path):
+    times = pa.array(pd.to_datetime(["2024-01-01", "2024-01-02"]))
+    table = pa.table({"node": ["a", "b"], "start": times, "odd\x00 näme": [[1], None], "blob": [b"\xff", b"a"]})
+    parquet.write_table(table.replace_schema_metadata({"pandas": "{"}), tmp_path / "x.parquet")
+    log = rf.read(tmp_path / "x.parquet")
+    assert len(log) == 2
+    assert log.events["blob"].astype(str).tolist() == ["ÿ", "a"]
+    parquet.write_table(pa.table([["a"], ["b"], times[:1]], names=["node", "node", "start"]), tmp_path / "x.parquet")
+    with pytest.raises(rf.ReadError, match="two columns are called 'node'"):
+        rf.read(tmp_path / "x.parquet")
+
+
+def test_typed_columns_stay_typed(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "node": [1, 2, None],
+            "start": pd.to_datetime(["2024-01-01 00:00:00.000000001", "2024-01-02", "2024-01-03"], format="ISO8601"),
+            "duration": pd.to_timedelta(["1h", "2h", None]),
+            "flag": [True, False, True],
+            "level": [1.5, 2.5, 3.0],
+        }
+    )
+    frame.to_parquet(tmp_path / "x.parquet")
+    for log in (rf.read(tmp_path / "x.parquet", nodeless="system"), rf.read(frame, nodeless="system")):
+        assert log.events["start"].tolist() == frame["start"].dt.tz_localize("UTC").tolist()
+        assert log.events["node"].astype(object).tolist()[:2] == ["1", "2"]
+        assert (log.events["end"] - log.events["start"]).dt.total_seconds().tolist()[:2] == [3600, 7200]
+        assert log.events["flag"].tolist() == [True, False, True]
+        assert log.events["level"].tolist() == [1.5, 2.5, 3.0]
+
+
+# ----------------------------------------------------------------- rows and quotes
+
+
+def test_a_stray_quote_refuses_its_own_line(tmp_path):
+    rows = [f"n{i},2024-01-01 00:00:{i % 60:02d}.{i:06d},x" for i in range(3000)]
+    rows[1234] = 'n1234,2024-01-01,5" disk'
+    rows[2000] = 'n2000,2024-01-01 01:02:03,"two\nlines, and ""more"""'
+    log = rf.read(write(tmp_path, "node,start,note\n" + "\n".join(rows) + "\n"))
+    assert log.rejected[["line", "text"]].to_numpy().tolist() == [[1236, 'n1234,2024-01-01,5" disk']]
+    assert log.source.rows_read == 3000
+    told = log.events.set_index("line").loc[2002, "note"]
+    assert told == 'two\nlines, and "more"'
+    assert log.events["line"].iloc[-1] == 3002  # the row of two lines moves those behind it
+
+
+def test_refused_rows_are_found_again_by_their_line(tmp_path):
+    text = "node,start\n\na,2024-01-01\n   \nb,never\nc\n\nd,2024-01-02\n"
+    log = rf.read(write(tmp_path, text))
+    assert log.rejected[["line", "text"]].to_numpy().tolist() == [[5, "b,never"], [6, "c"]]
+    assert log.events["line"].tolist() == [3, 8]
+
+
+def test_wide_tables(tmp_path):
+    names = ",".join(f"c{i}" for i in range(2000))
+    row = ",".join("1" * 2000)
+    log = rf.read(write(tmp_path, f"node,start,{names}\na,2024-01-01,{row}\nb,2024-01-02,{row}\n"))
+    assert len(log.attributes) == 2000
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-8-sig"])
+def test_windows_text(tmp_path, encoding):
+    log = rf.read(write(tmp_path, "node,start\r\nzürich,2024-01-01\r\nb\x00c,2024-01-02\r\n".encode(encoding)))
+    assert log.events["node"].astype(str).tolist() == ["zürich", "b\x00c"]
+
+
+# -------------------------------------------------------------- what is told and asked
+
+
+def test_the_note_shows_an_example_of_each_column_and_how_to_change_it(tmp_path):
+    log = rf.read(write(tmp_path, "host,begin,why\nn7,2024-01-01 10:00,disk\n"))
+    assert log.source.notes[0] == (
+        "columns: node from 'host' (as 'n7'), start from 'begin' (as '2024-01-01 10:00'); none for end, cause; "
+        "change one with node=... (--column node=NAME)"
+    )
+
+
+def test_a_guess_can_be_switched_off(tmp_path):
+    path = write(tmp_path, "node,start,cause\na,2024-01-01,7\n")
+    assert rf.read(path).events["cause"].astype(str).tolist() == ["7"]
+    log = rf.read(path, cause="")
+    assert log.events["cause"].isna().all()
+    assert log.events["cause_"].tolist() == [7]
+
+
+def test_calm_days_are_no_failures(tmp_path):
+    rows = "".join(f"2024-01-{day:02d},n{n},{int(day == 9 and n == 1)}\n" for day in range(1, 29) for n in range(3))
+    path = write(tmp_path, "date,node,failure\n" + rows)
+    with pytest.raises(rf.ReadError, match="'failure' says that 83 of 84 rows are no failure") as error:
+        rf.read(path)
+    assert "format=backblaze" in error.value.remedy
+    assert len(rf.read(path, observed="")) == 84
+
+
+def test_rows_of_states_become_outages(tmp_path):
+    rows = ["time,node,state", "2024-01-01 00:00,a,UP", "2024-01-01 01:00,a,DOWN", "2024-01-01 01:30,a,DOWN",
+            "2024-01-01 02:00,b,UP", "2024-01-01 03:00,a,UP", "2024-01-01 05:00,b,DOWN",
+            "2024-01-01 06:00,c,UP"]  # fmt: skip
+    log = rf.read(write(tmp_path, "\n".join(rows) + "\n"))
+    assert log.events[["node", "line"]].astype(str).to_numpy().tolist() == [["a", "3"], ["b", "7"]]
+    assert ((log.events["end"] - log.events["start"]).dt.total_seconds() / 3600).tolist() == [2.0, 1.0]
+    assert log.events["end_cut"].tolist() == [False, True]
+    assert log.n_nodes == 3
+    assert (log.source.rows_read, log.source.rows_kept) == (7, 7)
+
+
+def test_a_json_array_and_a_frame_are_read_alike(tmp_path):
+    frame = pd.DataFrame({"node": ["a", "b"], "start": ["2024-01-01", "2024-01-02"], "n": [1, 2]})
+    path = write(
+        tmp_path, '[{"node": "a", "start": "2024-01-01", "n": 1},\n 7, {"node": "b", "start": "2024-01-02", "n": 2}]'
+    )
+    log = rf.read(path)
+    pd.testing.assert_frame_equal(log.events.drop(columns="line"), rf.read(frame).events.drop(columns="line"))
+    assert log.rejected[["line", "reason"]].to_numpy().tolist() == [[2, "not a JSON object"]]
+    assert (log.source.rows_read, log.source.rows_kept) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 3000 + "1" + "}" * 3000, '[{"node":"a","start":' + "9" * 5000 + "}]"]
+)
+def test_json_without_end(tmp_path, text):
+    with pytest.raises(rf.RelfitError):
+        rf.read(write(tmp_path, text))
