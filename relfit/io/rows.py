@@ -34,13 +34,13 @@ class Rejections:
     path : Path
     lines : ndarray of int, shape (rows,)
         Line of each row in the file, from 1.
-    text_of : callable
+    text_of : callable, or sequence of str
         What the row of an index says, to show it.
     """
 
     path: Path
     lines: npt.NDArray[np.int64]
-    text_of: Callable[[int], str]
+    text_of: Callable[[int], str] | Sequence[str]
     extra: list[tuple[int, str, str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -69,15 +69,24 @@ class Rejections:
 
     def part(self, keep: BoolArray) -> Rejections:
         """What is rejected of a part of the rows, and the lines that never became one."""
-        texts = [text for text, stays in zip(self.texts, keep.tolist(), strict=True) if stays]
-        part = Rejections(self.path, self.lines[keep], texts, self.extra)
-        part._reason, part._column = self._reason[keep], self._column[keep]
+        places = np.flatnonzero(keep)
+        part = Rejections(self.path, self.lines[keep], lambda row: self._text(int(places[row])), self.extra)
+        number = np.full(self.lines.size, -1)
+        number[places] = np.arange(places.size)
+        for rows, column, reason in self._found:
+            hit = number[rows][number[rows] >= 0]
+            told = reason if isinstance(reason, str) else (lambda row, tell=reason: tell(int(places[row])))
+            part._kept[hit] = False
+            part._found.append((hit, column, told))
         return part
+
+    def _text(self, row: int) -> str:
+        return self.text_of(row) if callable(self.text_of) else self.text_of[row]
 
     def frame(self) -> pd.DataFrame:
         """The rejected rows, in the order of the file."""
         found = [
-            (int(self.lines[row]), column, reason if isinstance(reason, str) else reason(int(row)), self.text_of(row))
+            (int(self.lines[row]), column, reason if isinstance(reason, str) else reason(int(row)), self._text(row))
             for rows, column, reason in self._found
             for row in rows.tolist()
         ]

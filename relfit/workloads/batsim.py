@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from relfit.errors import ReadError
-from relfit.io.opening import Content, as_text
+from relfit.io.opening import Content
 from relfit.io.rows import Rejections
+from relfit.io.text_content import as_text
 from relfit.workloads.job_rows import JobRows, Machine, numbers
 from relfit.workloads.workload import Workload
 
@@ -52,7 +53,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     rejections.reject([not isinstance(job, dict) for job in jobs], "not a job")
     kinds = [_profile(profiles, job) for job in good]
     reasons = np.array([reason for _, reason in kinds], dtype=object)
-    rejections.reject(reasons != "", reasons, "profile")
+    rejections.reject(reasons != "", lambda row: str(reasons[row]), "profile")
     if machine.n_nodes is None and isinstance(whole.get("nb_res"), int) and whole["nb_res"] > 0:
         machine = Machine(machine.n_nodes or machine.nodes(np.array(float(whole["nb_res"]))).astype(int).item())
     limit = _column(good, "walltime", -1)

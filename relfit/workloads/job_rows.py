@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray
 from relfit.errors import ReadError
+from relfit.io.numbers_in_text import as_numbers
 from relfit.io.opening import Content
 from relfit.io.rows import Rejections
 from relfit.tables import Source
@@ -122,19 +122,17 @@ class JobRows:
         reject(self.nodes < 1, "fewer than 1 node", "nodes")
         reject((self.nodes != np.round(self.nodes)) | (self.nodes > 2.0**53), "not a whole number of nodes", "nodes")
         if n_nodes is not None:
-            wide = self.nodes > n_nodes
-            asks = [f"asks for {n:,.0f} nodes of a machine of {n_nodes:,}" if w else "" for n, w in _pairs(self, wide)]
-            reject(wide, np.array(asks, dtype=object), "nodes")
+            reject(
+                self.nodes > n_nodes,
+                lambda row: f"asks for {self.nodes[row]:,.0f} nodes of a machine of {n_nodes:,}",
+                "nodes",
+            )
         if self.priority is not None:
             reject(np.isnan(self.priority), "priority is not a number", "priority")
         stands = self.rejections.kept
         again = np.zeros(stands.size, dtype=bool)
         again[stands] = pd.Index(self.job_id[stands]).duplicated()
         reject(again, "the same job as an earlier row", "job_id")
-
-
-def _pairs(rows: JobRows, wide: npt.NDArray[np.bool_]) -> Sequence[tuple[float, bool]]:
-    return list(zip(rows.nodes.tolist(), wide.tolist(), strict=True))
 
 
 def numbers(values: npt.NDArray[Any]) -> FloatArray:
@@ -145,11 +143,8 @@ def numbers(values: npt.NDArray[Any]) -> FloatArray:
     >>> numbers(np.array(["3", "", "x", "1e3"], dtype=object)).tolist()
     [3.0, nan, nan, 1000.0]
     """
-    series = pd.Series(values, dtype=object)
-    result = np.array(pd.to_numeric(series.where(series != ""), errors="coerce"), dtype=np.float64)
-    exact = np.isfinite(result)
-    result[exact] = series.to_numpy()[exact].astype(np.float64)  # pandas is off by the last digit
-    return result
+    texts = [str(value) for value in values.tolist()]
+    return np.where([text in ("inf", "Infinity") for text in texts], np.inf, as_numbers(texts))
 
 
 def seconds(values: npt.NDArray[Any], plain: float = 1.0) -> FloatArray:

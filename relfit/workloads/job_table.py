@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError, ReadError
-from relfit.io.opening import Content, as_text
-from relfit.io.rows import Rejections, TextTable, read_text_table
+from relfit.io.opening import Content
+from relfit.io.rows import TextTable
+from relfit.io.table_rows import rows_of
 from relfit.io.times import check_zone, instants
 from relfit.units import nanoseconds
 from relfit.workloads.job_rows import JobRows, Machine, numbers, seconds
@@ -62,7 +61,7 @@ def read(
     ArgumentError
         For a column that is named and not there.
     """
-    table, notes = _table(content)
+    table = rows_of(content)
     named = _named(table, columns or {})
     zone, rejections = check_zone(timezone), table.rejections
 
@@ -94,27 +93,11 @@ def read(
         np.where((limit == -1) | none, np.inf, limit),
         user=column("user"),
         priority=None if priority is None else numbers(priority),
-        notes=[*notes, "columns: " + ", ".join(f"{what} from {name!r}" for what, name in named.items())],
+        notes=[*table.notes, "columns: " + ", ".join(f"{what} from {name!r}" for what, name in named.items())],
         dates=dates,
         timezone=zone,
     )
     return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
-
-
-def _table(content: Content) -> tuple[TextTable, tuple[str, ...]]:
-    if content.data.startswith(b"PAR1"):
-        try:
-            frame = pd.read_parquet(io.BytesIO(content.data))
-        except (pa.ArrowException, OSError, ValueError):
-            raise ReadError("this Parquet file is damaged", path=content.path, remedy="write it again") from None
-        texts = {str(name): np.array(["" if pd.isna(v) else str(v) for v in frame[name]], object) for name in frame}
-        rows = Rejections(
-            content.path, np.arange(1, len(frame) + 1), [",".join(row) for row in zip(*texts.values(), strict=True)]
-        )
-        return TextTable(tuple(texts), texts, rows, len(frame)), ()
-    text = as_text(content)
-    line = content.first_line()
-    return read_text_table(text, max(",\t;|", key=line.count)), text.notes
 
 
 def _named(table: TextTable, columns: Mapping[str, str]) -> dict[str, str]:
@@ -143,7 +126,7 @@ def _times(values: npt.NDArray[np.object_], zone: str) -> tuple[FloatArray, bool
     if np.isfinite(plain).sum() * 2 >= (values != "").sum():
         return plain, False
     stamps, missing = instants(values, zone)
-    return np.where(missing, np.nan, nanoseconds(stamps) / 1e9), True
+    return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9), True
 
 
 def _nodes(

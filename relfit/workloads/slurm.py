@@ -12,11 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ReadError
-from relfit.io.opening import Content, Text, as_text
-from relfit.io.rows import Rejections, TextTable, read_text_table
+from relfit.io.delimited import read_delimited
+from relfit.io.opening import Content
+from relfit.io.rows import Rejections, TextTable
+from relfit.io.text_content import Text, as_text
 from relfit.io.times import check_zone, instants
 from relfit.text import count
 from relfit.units import nanoseconds
@@ -78,8 +81,8 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     """
     text = as_text(content)
     listed = content.first_line().lstrip().startswith("[")
-    table = _printed_list(text) if listed else read_text_table(text, "|" if "|" in content.first_line() else ",")
-    columns = {name.lower(): values for name, values in table.columns.items()}  # --parsable ends lines with a bar
+    table = _printed_list(text) if listed else read_delimited(text, "|" if "|" in content.first_line() else ",")
+    columns = {name.lower(): table[name] for name in table.header}  # --parsable ends lines with a bar
     zone = check_zone(timezone)
     names = _first(columns, "job_id")
     if names is None or _first(columns, "submit") is None:
@@ -137,7 +140,7 @@ def _printed_list(text: Text) -> TextTable:
     newline, begin = np.flatnonzero(data == ord("\n")), np.flatnonzero(data == ord("{"))
     lines = (np.searchsorted(newline, begin) + 1).astype(np.int64)[: len(good)]
     names = tuple(dict.fromkeys(str(name) for row in good for name in row))
-    columns = {name: np.array([str(row.get(name, "")) for row in good], dtype=object) for name in names}
+    columns = {name: pa.chunked_array([[str(row.get(name, "")).strip() for row in good]]) for name in names}
     texts = [str(row) for row in good]
     return TextTable(names, columns, Rejections(text.path, lines, texts), len(good))
 
@@ -157,7 +160,7 @@ def _instants(columns: dict[str, npt.NDArray[np.object_]], what: str, zone: str)
     values = _first(columns, what)
     assert values is not None
     stamps, missing = instants(values, zone)
-    return np.where(missing, np.nan, nanoseconds(stamps) / 1e9)
+    return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9)
 
 
 def _run_times(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], zone: str) -> FloatArray:
