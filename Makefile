@@ -5,7 +5,7 @@ REPORT ?= report.html
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help report test verify lint docs notebooks bench papers size mutants wheel-check clean
+.PHONY: help report test check verify lint docs notebooks bench papers size mutants wheel-check clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 
 test: $(VENV)/.installed-all ## Install what the tests need and run them
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+check: $(VENV)/.installed-all ## Run the tests and the examples in README.md and docs/, as CI does
+	$(BIN)/python -m pytest -n auto --dist worksteal --doctest-glob='*.md' README.md docs tests relfit
 
 verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics
 	$(BIN)/python -m pytest -n auto --dist worksteal -m verify
