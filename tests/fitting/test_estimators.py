@@ -12,7 +12,7 @@ import relfit as rf
 from relfit import ArgumentError, LifeData
 from relfit.families import CORE, Exponential, Gamma, Lognormal, Weibull
 from relfit.fitting import status
-from relfit.fitting.estimators import moments, rank_regression, weibull_shape_of
+from relfit.fitting.estimators import moments, rank_regression, settled, weibull_shape_of
 from relfit.fitting.methods import bias_corrected_shape
 
 FAMILIES = {"exponential": Exponential, "weibull": Weibull, "gamma": Gamma, "lognormal": Lognormal}
@@ -206,3 +206,11 @@ def test_bias_of_the_shape_where_time_ends_the_observation(share):
         assert mean.mean() == pytest.approx(1.0, abs=0.015)
         assert shape.mean() > 1.06
         assert np.median(bias_corrected_shape(shape, counts, n, target="median")) == pytest.approx(1.0, abs=0.015)
+
+
+def test_parameters_that_are_no_numbers_are_no_estimates():
+    parameters = np.array([[1.0, 2.0], [1.0, np.inf], [np.nan, 1.0], [3.0, 4.0]])
+    codes = np.array([status.OK, status.OK, status.OK, status.ZEROS])
+    found, codes = settled(parameters, codes)
+    assert codes.tolist() == [status.OK, status.NOT_CONVERGED, status.NOT_CONVERGED, status.ZEROS]
+    np.testing.assert_array_equal(found, [[1.0, 2.0], [np.nan] * 2, [np.nan] * 2, [np.nan] * 2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -168,3 +169,23 @@ def test_arguments():
         serial_tests(lives, n_resamples=-1)
     with pytest.raises(ArgumentError, match="alpha"):
         serial_tests(lives).rejected(2.0)
+
+
+def test_a_p_value_at_the_level_is_a_rejection_and_short_series_are_not_tested():
+    found = serial_tests(LifeData.from_array(np.random.default_rng(0).weibull(1.0, (4, 6))), n_resamples=0)
+    p = np.array([0.05, 0.0500001, 0.001, np.nan])
+    table = replace(found, runs_p=p).rejected()
+    assert table.loc["runs", ["tested", "rejected", "rejected_adjusted"]].tolist() == [3, 2, 1]
+    assert table.loc["runs", "expected"] == pytest.approx(0.15)
+    # of four values no order is rarer than 1 in 24: none can be rejected on both sides at 5 %
+    short = replace(found, sizes=np.array([4, 5, 5, 5]), runs_p=np.full(4, 0.01)).rejected()
+    assert short.loc["runs", "tested"] == 3
+
+
+def test_runs_of_many_kinds_of_series_are_computed_in_blocks(monkeypatch):
+    above, below = (a.ravel() for a in np.meshgrid(np.arange(0, 6), np.arange(0, 6)))
+    runs = np.minimum(above + below, 3)
+    whole = runs_mid_p(runs, above, below)
+    monkeypatch.setattr("relfit.independence.serial_p_values._BLOCK", 5)
+    np.testing.assert_array_equal(runs_mid_p(runs, above, below), whole)
+    assert (whole[(above == 0) | (below == 0)] == 1.0).all()

@@ -69,3 +69,9 @@ def test_bad_table(tmp_path, text, said) -> None:
     with pytest.raises(ReadError, match=said) as caught:
         read_speedup(file)
     assert "times.csv" in str(caught.value)
+
+
+@pytest.mark.parametrize(("sizes", "times"), [([1, 2], [5.0]), ([1], [5.0, 4.0]), ([], [])])
+def test_times_go_with_sizes(sizes: list[int], times: list[float]) -> None:
+    with pytest.raises(ArgumentError, match="one value for every size"):
+        MeasuredSpeedup.of_times(sizes, times)

@@ -21,6 +21,7 @@ from relfit.planning.sparing.blocks import (
     time_to_exhaust,
     unavailability,
 )
+from relfit.planning.sparing.cluster import PowerHeadroom
 from relfit.planning.sparing.recovery import Recovery, losses, reduced_size
 
 
@@ -270,3 +271,24 @@ def test_bad_input_is_one_clear_line(make: object, said: str) -> None:
     with pytest.raises(ArgumentError, match=said) as caught:
         make()  # type: ignore[operator]
     assert "\n" not in str(caught.value)
+
+
+def test_a_measured_power_ratio_is_that_of_blocks_with_spare_trays() -> None:
+    gain = PowerHeadroom(exposed=0.2, ratio=1.21)
+    assert gain([72, 72], [72, 64]) == pytest.approx([1.0, 1.0 + 0.8 * 0.1])
+    assert PowerHeadroom(exposed=0.0)(72, 36) == pytest.approx(np.sqrt(2.0))
+
+
+def test_units_being_brought_back_by_enumeration() -> None:
+    recovery = Recovery(1.0, 0.0, 0.3, 0.5, loss_limit=2)
+    rate, share = 0.7, 0.1
+    blocked, missing, stops, drops = reduced_size(recovery, 6.0, 1.0, 1, share, np.asarray(rate))
+    down = stats.binom.pmf(np.arange(7), 6, share)
+    short = np.array([down[:2].sum(), down[2], down[3]])  # missing for want of spares: 0, 1, 2
+    back = stats.poisson.pmf(np.arange(3), rate * 0.8)
+    joint = {m: sum(short[i] * back[m - i] for i in range(m + 1)) for m in range(3)}
+    running = sum(joint.values())
+    assert blocked == pytest.approx(1.0 - short.sum())
+    assert missing == pytest.approx((joint[1] + 2 * joint[2]) / running)
+    assert stops == pytest.approx(rate * joint[2] / running)
+    assert drops == pytest.approx(rate * (1.0 - joint[2] / running))

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from relfit import ArgumentError, System
-from relfit.families import Exponential, Gamma, LimitedFailure, Weibull
+from relfit.families import Exponential, Gamma, LimitedFailure, Loglogistic, Weibull
 
 
 def made(size, tolerance, seed=1, **options):
@@ -156,3 +156,12 @@ def test_bad_tolerances():
         made(10, 1, rack_events="both")
     with pytest.raises(ArgumentError, match="rack 'b' has no life"):
         System(Weibull(0.8, [1.0, 2.0]), racks=["a", "b"], rack_lives={"a": Exponential(1.0)})
+
+
+def test_racks_of_light_tails_make_the_mean_finite():
+    # two nodes of infinite mean, of which one may fail: the racks end the job sooner or later
+    heavy = Loglogistic([0.4, 0.4], [100.0, 100.0])
+    alone = System(heavy, tolerance=1)
+    racked = System(heavy, tolerance=1, racks=["a", "b"], rack_lives=Exponential(0.002))
+    assert np.isinf(alone.mttf())
+    assert np.isfinite(racked.mttf())
