@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import secrets
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from relfit.errors import ArgumentError
 
-__all__ = ["check_writable", "complete"]
+try:
+    import fcntl
+except ImportError:  # not every system has locks on files
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["check_writable", "complete", "guarded", "sparing"]
+
+_BEFORE, _AFTER = ".relfit-", ".part"
+_STRAY = 60.0  # seconds after which a part that nobody holds is a leftover
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_spared: list[Path] = []
+
+
+@contextmanager
+def sparing(paths: Iterable[Path]) -> Iterator[None]:
+    """Within, none of these files is written over: they are what a command reads."""
+    before = len(_spared)
+    _spared.extend(paths)
+    try:
+        yield
+    finally:
+        del _spared[before:]
 
 
 def check_writable(path: Path) -> None:
@@ -18,11 +43,12 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     ArgumentError
-        When there is no such folder, or nothing can be written there.
+        When there is no such folder, nothing can be written there, or the file is one of those that are read.
     """
-    part = _part(path)
+    target = _target(path)
     try:
-        part.touch()
+        handle, part = _part_of(target)
+        os.close(handle)
         part.unlink()
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -32,10 +58,13 @@ def check_writable(path: Path) -> None:
 def complete(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to; it takes the place of `path` when all went well, else it goes.
 
+    A file that was there keeps its permissions, and a symbolic link stays one. What killed writers left behind is
+    removed.
+
     Raises
     ------
     ArgumentError
-        When the system does not let us write there.
+        When the system does not let us write there, or the file is one of those that are read.
 
     Examples
     --------
@@ -46,18 +75,70 @@ def complete(path: Path) -> Iterator[Path]:
     ...     [file.name for file in Path(folder).iterdir()]
     ['result.txt']
     """
-    part = _part(path)
+    target = _target(path)
     try:
+        handle, part = _part_of(target)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        _remove_strays(target.parent)
         yield part
-        part.replace(path)
+        if target.exists():
+            part.chmod(stat.S_IMODE(target.stat().st_mode))
+        part.replace(target)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
+        os.close(handle)
         part.unlink(missing_ok=True)
 
 
-def _part(path: Path) -> Path:
-    return path.with_name(f".relfit-{os.getpid()}.part")
+def guarded(text: Any) -> Any:
+    """A text that no spreadsheet takes for a formula; anything else as it is.
+
+    Examples
+    --------
+    >>> guarded("=1+1"), guarded("n-1"), guarded(-1.5)
+    ("'=1+1", 'n-1', -1.5)
+    """
+    return f"'{text}" if isinstance(text, str) and text.lstrip(" ").startswith(_FORMULA) else text
+
+
+def _target(path: Path) -> Path:
+    """The file itself, where the path is a symbolic link to it."""
+    target = path.resolve() if path.is_symlink() else path
+    for other in _spared:
+        with suppress(OSError):
+            if target.samefile(other):
+                raise ArgumentError(f"{path} is what is read", remedy="write to another file")
+    return target
+
+
+def _part_of(target: Path) -> tuple[int, Path]:
+    """A new empty file beside the target, held until it is closed."""
+    part = target.with_name(f"{_BEFORE}{secrets.token_hex(8)}{_AFTER}")
+    # exclusive: nothing that lies there already, link or file, is followed or written over
+    handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    if fcntl is not None:
+        with suppress(OSError):  # some file systems know no locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return handle, part
+
+
+def _remove_strays(folder: Path) -> None:
+    """Parts of writers that were killed: nobody holds them any more."""
+    if fcntl is None:
+        return
+    for stray in folder.glob(f"{_BEFORE}*{_AFTER}"):
+        with suppress(OSError):
+            if stray.is_symlink() or time.time() - stray.stat().st_mtime < _STRAY:
+                continue
+            handle = os.open(stray, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                stray.unlink()
+            finally:
+                os.close(handle)
 
 
 def _unwritable(path: Path, error: OSError) -> ArgumentError:

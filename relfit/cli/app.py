@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +27,7 @@ from relfit.cli import (
 )
 from relfit.cli.options import grouped
 from relfit.errors import RelfitError
+from relfit.writing import sparing
 
 __all__ = ["app", "main"]
 
@@ -98,7 +101,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):  # a name from a log may not exist in the terminal's encoding
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(args=None if arguments is None else list(arguments), prog_name="relfit", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        with sparing(_read_by(given)):
+            code = app(args=given, prog_name="relfit", standalone_mode=False)
         sys.stdout.flush()
     except RelfitError as error:
         return _complain(str(error))
@@ -112,6 +117,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return 130
     return code if isinstance(code, int) else 0
+
+
+def _read_by(arguments: Sequence[str]) -> list[Path]:
+    """Files that a command is given, but for those that it writes."""
+    written = ("-o", "--out", "--plot")
+    read: list[Path] = []
+    for before, text in zip(["", *arguments], arguments, strict=False):
+        if before in written or text.startswith("-"):
+            continue
+        for part in (text, text.partition("=")[2]):
+            with suppress(OSError, ValueError):
+                read += [Path(part)] if part and Path(part).is_file() else []
+    return read
 
 
 def _usage(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from relfit.cli.figures import Picture, check_place, write_figures
 from relfit.errors import ArgumentError, DataError, RelfitError
-from relfit.writing import check_writable, complete
+from relfit.writing import check_writable, complete, guarded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +164,9 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     with complete(path) as part:
         ending = path.suffix.lower()
         if ending == ".csv":
-            frame.to_csv(part, index=False)
+            text = frame.select_dtypes(exclude="number").columns
+            safe = frame.assign(**{name: frame[name].astype(object).map(guarded) for name in text})
+            safe.rename(columns=guarded).to_csv(part, index=False)
         elif ending == ".parquet":
             _one_type_per_column(frame).to_parquet(part, index=False)
         else:

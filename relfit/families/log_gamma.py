@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from relfit.arrays import FloatArray
+from relfit.numeric.compiled import njit
 from relfit.numeric.quadrature import gauss_legendre
 
 __all__ = ["excess_exponential", "log_gamma_constant", "log_gamma_tail"]
@@ -27,14 +27,14 @@ _PLAIN_LIMIT = 1e4  # largest shape for which SciPy's functions of x serve
 _SMALLEST = 1e-280
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _excess(s: float) -> float:
     if abs(s) < 0.02:
         return s * s * (0.5 + s * (1 / 6 + s * (1 / 24 + s * (1 / 120 + s * (1 / 720 + s * (1 / 5040 + s / 40320))))))
     return math.expm1(s) - s if s < 709.0 else math.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _constant(a: float) -> float:
     if a < 12.0:
         return a * math.log(a) - a - math.lgamma(a) - 0.5 * math.log(a)
@@ -43,13 +43,13 @@ def _constant(a: float) -> float:
     return -_HALF_LOG_TWO_PI - w * (1 / 12 - w2 * (1 / 360 - w2 * (1 / 1260 - w2 * (1 / 1680 - w2 / 1188))))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _each_excess(s: np.ndarray, out: np.ndarray) -> None:
     for i in range(s.size):
         out[i] = _excess(s[i])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _each_constant(a: np.ndarray, out: np.ndarray) -> None:
     for i in range(a.size):
         out[i] = _constant(a[i]) if a[i] > 0.0 else math.nan
@@ -83,7 +83,7 @@ def log_gamma_constant(a: npt.ArrayLike) -> FloatArray:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _far_tail(a: float, s: float) -> float:
     """Log of the probability beyond s, on the side away from the peak at 0."""
     height = -a * _excess(s) + _constant(a) + 0.5 * math.log(a)
@@ -114,7 +114,7 @@ def _far_tail(a: float, s: float) -> float:
     return height + math.log(width) + math.log(total)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _small_shape(a: float, s: float) -> tuple[float, bool]:
     """Log of one tail beyond ``a exp(s)`` for a shape up to `_SERIES_LIMIT`, and whether it is the upper one."""
     x = a * math.exp(s)
@@ -136,7 +136,7 @@ def _small_shape(a: float, s: float) -> tuple[float, bool]:
     return height - math.log(value), True
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _each_tail(a: np.ndarray, s: np.ndarray, upper: np.ndarray, out: np.ndarray) -> None:
     for i in range(a.size):
         if a[i] <= _SERIES_LIMIT and s[i] < 600.0:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -24,6 +23,7 @@ from relfit.families import Family
 from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import Estimates, Estimator
 from relfit.lifedata import LifeData
+from relfit.numeric.compiled import njit
 
 __all__ = ["Replicates", "replicate", "spread_out"]
 
@@ -125,7 +125,7 @@ def _limits(lives: LifeData, uniform: FloatArray) -> FloatArray:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _draw_limits(
     durations: np.ndarray, observed: np.ndarray, order: np.ndarray, offsets: np.ndarray, uniform: np.ndarray,
     out: np.ndarray,

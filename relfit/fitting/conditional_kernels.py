@@ -12,13 +12,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 from relfit.numeric.newton import LARGEST_VARIANCE, Maximum
 from relfit.numeric.special import (
     BLOCK,
@@ -146,7 +146,7 @@ def maximise_conditional(name: str, lives: LifeData, start: FloatArray, workers:
     return best
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _add(out: np.ndarray, c: float, v: float, g0: float, g1: float, h00: float, h01: float, h11: float) -> None:
     out[0] += c * v
     out[1] += c * g0
@@ -156,7 +156,7 @@ def _add(out: np.ndarray, c: float, v: float, g0: float, g1: float, h00: float, 
     out[5] += c * h11
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _gamma_terms(
     times: np.ndarray, weight: np.ndarray, begin: int, end: int, tail: bool, a: float, stretch: float, shift: float,
     weibull: bool, table: np.ndarray, work: np.ndarray, tails: np.ndarray, out: np.ndarray,
@@ -216,7 +216,7 @@ def _gamma_terms(
                 )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _lognormal_tail(z: float, sd: float, c: float, out: np.ndarray) -> None:
     """Add the log of the integrated tail over the mean: of ``S(w) - exp(sd z - sd**2 / 2) S(z)``, ``w = z - sd``."""
     w = z - sd
@@ -238,7 +238,7 @@ def _lognormal_tail(z: float, sd: float, c: float, out: np.ndarray) -> None:
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _value(
     kind: int, u: float, v: float, ends: np.ndarray, sf_log: np.ndarray, sf_weight: np.ndarray, sf_begin: int,
     sf_end: int, tail_log: np.ndarray, tail_weight: np.ndarray, tail_begin: int, tail_end: int, table: np.ndarray,
@@ -311,7 +311,7 @@ def _value(
     return out[0] if math.isfinite(out[0]) else -math.inf
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _climb(
     kind: int, point: np.ndarray, ends: np.ndarray, sf_log: np.ndarray, sf_weight: np.ndarray, sf_begin: int,
     sf_end: int, tail_log: np.ndarray, tail_weight: np.ndarray, tail_begin: int, tail_end: int, table: np.ndarray,
@@ -366,7 +366,7 @@ def _climb(
     return _LOST
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _climb_all(
     kind: int, first: int, last: int, ends: np.ndarray, sf_offsets: np.ndarray, sf_log: np.ndarray,
     sf_weight: np.ndarray, tail_offsets: np.ndarray, tail_log: np.ndarray, tail_weight: np.ndarray,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from relfit.fitting.status import NOT_CONVERGED, OK
+from relfit.numeric.compiled import njit
 from relfit.numeric.special import (
     BLOCK,
     log_gamma_sf,
@@ -29,7 +29,7 @@ _LOG_TWO_PI = 1.8378770664093454
 _STEPS = 200
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _failures(
     values: np.ndarray, log: np.ndarray, observed: np.ndarray, begin: int, end: int
 ) -> tuple[int, float, int]:
@@ -45,7 +45,7 @@ def _failures(
     return failures, total / failures, censored
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _weibull_shape(
     log: np.ndarray, observed: np.ndarray, begin: int, end: int, tolerance: float
 ) -> tuple[bool, float, float, int, float, float, float, float]:
@@ -126,7 +126,7 @@ def _weibull_shape(
     return found, b, top, failures, mean_failure, a0, a1, a2
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def fit_weibull(
     durations: np.ndarray, log: np.ndarray, observed: np.ndarray, offsets: np.ndarray, first: int, last: int,
     status: np.ndarray, parameters: np.ndarray, covariance: np.ndarray, loglik: np.ndarray,
@@ -161,7 +161,7 @@ def fit_weibull(
         loglik[group] = failures * (math.log(b) + b * (mean_failure - log_scale) - (mean_failure + top) - 1.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def fit_lognormal(
     durations: np.ndarray, log: np.ndarray, observed: np.ndarray, offsets: np.ndarray, first: int, last: int,
     status: np.ndarray, parameters: np.ndarray, covariance: np.ndarray, loglik: np.ndarray,
@@ -265,7 +265,7 @@ def fit_lognormal(
         loglik[group] = value - failures * (0.5 * _LOG_TWO_PI + math.log(unit) + mean)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _shape_from_gap(gap: float) -> float:
     """Gamma shape at which ``log(a) - digamma(a)`` equals `gap` > 0 (log of the mean less the mean of the logs)."""
     # Minka's start, then Newton in log a on log of the score, which is close to linear
@@ -280,7 +280,7 @@ def _shape_from_gap(gap: float) -> float:
     return a
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _gamma_derivatives(
     log: np.ndarray, observed: np.ndarray, begin: int, end: int, failures: int, log_mean: float, gap_sum: float,
     alpha: float, m: float, table: np.ndarray, work: np.ndarray, tails: np.ndarray, out: np.ndarray,
@@ -334,7 +334,7 @@ def _gamma_derivatives(
     return value
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def fit_gamma(
     durations: np.ndarray, log: np.ndarray, observed: np.ndarray, offsets: np.ndarray, first: int, last: int,
     status: np.ndarray, parameters: np.ndarray, covariance: np.ndarray, loglik: np.ndarray,

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from relfit.arrays import FloatArray
 from relfit.numeric.batches import SortedLives, over_groups
+from relfit.numeric.compiled import njit
 from relfit.numeric.special import BLOCK, gamma_cdf, series_table
 
 __all__ = ["DISTANCES", "STATISTICS", "distances", "distances_of_hazards"]
@@ -108,7 +108,7 @@ def distances_of_hazards(
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _of_group(
     below: np.ndarray, above: np.ndarray, key: np.ndarray, observed: np.ndarray, weights: np.ndarray, begin: int,
     end: int, out: np.ndarray,
@@ -176,7 +176,7 @@ def _of_group(
     out[3] = largest
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _probabilities(
     code: int, parameters: np.ndarray, durations: np.ndarray, log: np.ndarray, begin: int, end: int,
     table: np.ndarray, work: np.ndarray, below: np.ndarray, above: np.ndarray,
@@ -207,7 +207,7 @@ def _probabilities(
             below[i] = 1.0 - above[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _of_core(
     code: int, parameters: np.ndarray, fitted: np.ndarray, durations: np.ndarray, log: np.ndarray,
     observed: np.ndarray, offsets: np.ndarray, first: int, last: int, out: np.ndarray,
@@ -227,7 +227,7 @@ def _of_core(
             _of_group(below, above, durations, observed, unweighted, begin, end, out[group])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _of_hazards(
     hazards: np.ndarray, observed: np.ndarray, weights: np.ndarray, offsets: np.ndarray, fitted: np.ndarray,
     first: int, last: int, out: np.ndarray,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 
 __all__ = ["chi_square_of_hazards"]
 
@@ -64,7 +64,7 @@ def chi_square_of_hazards(
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _of_groups(
     hazards: np.ndarray, observed: np.ndarray, offsets: np.ndarray, fitted: np.ndarray, parameters: int, first: int,
     last: int, out: np.ndarray,
@@ -86,7 +86,7 @@ def _of_groups(
             out[group] = _equal_hazard(np.minimum(hazards[order], _LARGEST_HAZARD), observed[order], cells)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _equiprobable(hazards: np.ndarray, cells: int) -> float:
     """Observed against expected failures in equiprobable cells."""
     expected = hazards.size / cells
@@ -96,7 +96,7 @@ def _equiprobable(hazards: np.ndarray, cells: int) -> float:
     return float(np.sum((counted - expected) ** 2) / expected)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _equal_hazard(hazards: np.ndarray, observed: np.ndarray, cells: int) -> float:
     """Observed against expected failures in cells of equal cumulative hazard spent; hazards in rising order."""
     n = hazards.size

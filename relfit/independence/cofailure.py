@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -18,6 +17,7 @@ from relfit.errors import ArgumentError
 from relfit.independence.resampling import CALENDAR, moved, resampled_p
 from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, LEAST_TOGETHER, verdict
+from relfit.numeric.compiled import njit
 from relfit.numeric.counting import counting_order
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.ordering import order_in_groups
@@ -256,7 +256,7 @@ def _count(
     return close - alone, close
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _count_within(times: np.ndarray, offsets: np.ndarray, window: int, out: np.ndarray) -> None:
     """How many pairs of times of each group are at most `window` apart; times rise within a group."""
     for group in range(offsets.size - 1):
@@ -370,7 +370,7 @@ def _pairs(failures: Failures, group: IntArray, most: int, window: int, width: f
     return pd.concat([*names, pd.DataFrame(numbers)], axis=1)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _list_within(times: np.ndarray, nodes: np.ndarray, offsets: np.ndarray, window: int, out: np.ndarray) -> int:
     """Write ``smaller * 2**31 + larger`` number of the nodes of each such pair on two nodes; how many there are."""
     size = 0

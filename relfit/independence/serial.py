@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -26,6 +25,7 @@ from relfit.independence.series import complete_series
 from relfit.independence.thresholds import ALPHA, LEAST_REJECTED, LEAST_SHARE, verdict
 from relfit.lifedata import LifeData
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result, json_ready, key_columns
 from relfit.text import p_value, percent
@@ -289,7 +289,7 @@ def _deviations(series: LifeData) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     return deviation / np.where(varies, norm, 1.0)[code], varies
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _shuffle(
     deviation: np.ndarray,
     offsets: np.ndarray,

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.jobs._time_to_failure import TimeToFailure
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 
 if TYPE_CHECKING:
     from relfit.system import System
@@ -88,7 +88,7 @@ def _grid(shortest: float, longest: float) -> tuple[float, FloatArray]:
     return first, np.exp(first + _STEP * np.arange(points))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _interpolate(
     table: np.ndarray, first: float, step: float, rows: np.ndarray, log_x: np.ndarray, begin: int, end: int,
     out: np.ndarray,

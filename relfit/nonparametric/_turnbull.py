@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -16,6 +15,7 @@ from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
 from relfit.nonparametric.curves import Grouped, times_per_group
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 from relfit.numeric.grouped import cumulative, first_below, places
 from relfit.text import count
 
@@ -294,7 +294,7 @@ def _merged(
 # ----------------------------------------------------------------- compiled search
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _solve(
     rows: np.ndarray,  # where the rows of each group begin
     places: np.ndarray,  # where its intervals begin
@@ -319,7 +319,7 @@ def _solve(
             mass[places[group] : places[group + 1]] = p
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _maximise(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, tolerance: float) -> float:
     """Accelerated expectation-maximisation, in place; returns the largest violation of the conditions for a maximum."""
     score = np.empty(p.size)
@@ -354,7 +354,7 @@ def _maximise(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, tolera
     return math.inf if _fades(p, b) else worst
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _fades(p: np.ndarray, b: np.ndarray) -> bool:
     """Whether what a row is conditioned on has no mass: the likelihood then rises for ever less of it."""
     least = 1.0
@@ -363,20 +363,20 @@ def _fades(p: np.ndarray, b: np.ndarray) -> bool:
     return least < _NO_MASS
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _running(p: np.ndarray) -> np.ndarray:
     sums = np.zeros(p.size + 1)
     sums[1:] = np.cumsum(p)
     return sums
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _run(p: np.ndarray, sums: np.ndarray, low: int, high: int) -> float:
     """Mass of a run; short runs are added up, for their digits."""
     return p[low:high].sum() if high - low <= 8 else sums[high] - sums[low]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _scores(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, score: np.ndarray) -> float:
     """Derivative of the log-likelihood by each mass, for masses that add up to one; returns the rows at large.
 
@@ -396,7 +396,7 @@ def _scores(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, score: n
     return large
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _improved(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, score: np.ndarray) -> np.ndarray:
     """One step of expectation-maximisation."""
     large = _scores(p, a, b, w, score)
@@ -404,7 +404,7 @@ def _improved(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, score:
     return out / out.sum()
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _violation(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, score: np.ndarray) -> float:
     """Largest violation per weight: a score above zero, or another than zero where there is mass; fills `score`.
 
@@ -418,7 +418,7 @@ def _violation(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, score
     return worst
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _loglik(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray) -> float:
     value, sums = 0.0, _running(p)
     for i in range(w.size):

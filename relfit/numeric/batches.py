@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from relfit.numeric.compiled import njit
 
 __all__ = ["SortedLives", "over_groups", "sort_lives"]
 
@@ -86,7 +87,7 @@ def sort_lives(
     return SortedLives(durations, log, observed, offsets)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _sort(
     durations: np.ndarray, observed: np.ndarray, log: np.ndarray, offsets: np.ndarray, first: int, last: int
 ) -> None:

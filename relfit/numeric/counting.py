@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from relfit.numeric.compiled import njit
 
 __all__ = ["counting_order"]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def counting_order(code: np.ndarray, before: np.ndarray, groups: int, out: np.ndarray) -> None:
     """Write the positions `before`, sorted by their code (-1 to ``groups - 2``) and else in the order given."""
     place = np.zeros(groups + 1, dtype=np.int64)

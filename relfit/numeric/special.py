@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from relfit.numeric.compiled import njit
 from relfit.numeric.quadrature import gauss_legendre
 
 __all__ = [
@@ -33,7 +33,7 @@ BLOCK = 64  # arguments that the series sums side by side
 _SERIES_LIMIT = 1.0e5  # largest shape for which the power series is summed
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def shape_score(a: float) -> tuple[float, float]:
     """``log(a) - digamma(a)`` and its derivative ``1/a - trigamma(a)``, without cancellation for large `a`."""
     value = 0.0
@@ -59,13 +59,13 @@ def shape_score(a: float) -> tuple[float, float]:
     return value + series, slope + tail
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def trigamma(a: float) -> float:
     """Second derivative of log gamma."""
     return 1.0 / a - shape_score(a)[1]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def normalised_log_gamma(a: float) -> float:
     """``a log(a) - a - log(gamma(a))``, without cancellation for large `a`."""
     if a < 12.0:
@@ -76,7 +76,7 @@ def normalised_log_gamma(a: float) -> float:
     return 0.5 * math.log(a) - _HALF_LOG_TWO_PI - remainder
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def mean_log_minus_one(delta: float) -> float:
     """``delta - log(1 + delta)``, without cancellation near zero."""
     if abs(delta) < 2e-3:
@@ -84,7 +84,7 @@ def mean_log_minus_one(delta: float) -> float:
     return delta - math.log1p(delta)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _log_prefactor(a: float, log_x: float, x: float, log_gamma: float) -> float:
     """``a log(x) - x - log(gamma(a))``; `log_gamma` is the last term, made once for many x."""
     if a < 12.0:
@@ -95,7 +95,7 @@ def _log_prefactor(a: float, log_x: float, x: float, log_gamma: float) -> float:
     return normalised_log_gamma(a) + a * (log_x - math.log(a)) - (x - a)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def gamma_cdf(
     a: float, log_x: np.ndarray, log_gamma: float, table: np.ndarray, work: np.ndarray, out: np.ndarray
 ) -> None:
@@ -126,7 +126,7 @@ def gamma_cdf(
                 out[begin + i] = min(1.0, prefactor * work[1, i] / a)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _tail_integral(a: float, log_x: float, x: float, log_gamma: float) -> tuple[float, float, float]:
     """Log of the upper incomplete gamma ratio, and mean and variance of ``log(T/x)`` beyond x, by quadrature.
 
@@ -167,7 +167,7 @@ def _tail_integral(a: float, log_x: float, x: float, log_gamma: float) -> tuple[
     return _log_prefactor(a, log_x, x, log_gamma) + height + math.log(s0), mean, max(s2 / s0 - mean * mean, 0.0)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def series_table(a: float, table: np.ndarray) -> None:
     """Fill `table` with what the series for shape `a` and its derivatives need, made once for many arguments.
 
@@ -184,7 +184,7 @@ def series_table(a: float, table: np.ndarray) -> None:
         table[k, 2] = harmonic * harmonic + squares
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _series(a: float, x: np.ndarray, count: int, table: np.ndarray, derivatives: bool, work: np.ndarray) -> None:
     """Sum ``x**k / ((a+1)...(a+k))`` and its two derivatives in a, for the first `count` of rising `x` side by side.
 
@@ -230,7 +230,7 @@ def _series(a: float, x: np.ndarray, count: int, table: np.ndarray, derivatives:
         k += 1
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def log_gamma_sf(
     a: float,
     log_x: np.ndarray,
@@ -297,7 +297,7 @@ def log_gamma_sf(
         out[3, i] = math.exp(log_prefactor - log_q)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def log_normal_sf(z: float) -> tuple[float, float]:
     """Log of the standard normal's survival function at `z`, and the hazard there."""
     if z > 25.0:

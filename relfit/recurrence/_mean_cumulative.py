@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from scipy import stats
 
@@ -16,6 +15,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.nonparametric.curves import StepCurves
 from relfit.nonparametric.survival_estimates import hazard_limits
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 from relfit.numeric.levels import normal_quantile
 from relfit.recurrence.histories import EventHistories, grouping, label_text, unit_of
 from relfit.text import number, percent
@@ -149,7 +149,7 @@ def _poisson(offsets: IntArray, steps: FloatArray) -> FloatArray:
     return np.asarray(total - np.repeat(before, np.diff(offsets)), dtype=np.float64)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _steps(
     offsets: np.ndarray,  # where the steps of each group begin
     times: np.ndarray,  # of the steps

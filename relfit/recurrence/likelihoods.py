@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 from relfit.numeric.grouped import per_group
 from relfit.recurrence.histories import EventHistories
 
@@ -303,7 +303,7 @@ def differs(copies: Copies) -> BoolArray:
     return np.asarray(last > first)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _weibull_hazards(
     log_gaps: np.ndarray,  # of the events
     log_tails: np.ndarray,  # of the hours after the last event, a history; minus infinity where they do not count

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 from relfit.numeric.grouped import per_group
 from relfit.recurrence.histories import EventHistories
 
@@ -237,7 +237,7 @@ def _inversion_table() -> FloatArray:
     return table
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _inversions(
     values: np.ndarray,
     offsets: np.ndarray,

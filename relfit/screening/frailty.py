@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -18,6 +17,7 @@ from relfit.arguments import share
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
+from relfit.numeric.compiled import njit
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
 from relfit.screening.frailty_results import RenewalModels
@@ -275,7 +275,7 @@ def _never_failed(k: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
     return np.asarray(special.betainc(k, 1.0 / b, k / (k + c)))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _power_sums(
     time: np.ndarray, entry: np.ndarray, offsets: np.ndarray, code: np.ndarray, shape: np.ndarray, out: np.ndarray
 ) -> None:

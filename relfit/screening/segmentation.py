@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from relfit.arrays import FloatArray, IntArray
+from relfit.numeric.compiled import njit
 
 __all__ = ["Renewals", "excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
 
@@ -81,13 +81,13 @@ def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least
     return kept
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _value(number: float, time: float) -> float:
     """Largest Poisson log-likelihood of a segment, up to a term that all segmentations share."""
     return number * np.log(number / time) if number > 0.0 and time > 0.0 else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _best_cuts(running: np.ndarray, time: np.ndarray, penalty: float, shortest: int) -> np.ndarray:
     size = running.size - 1
     best = np.full(size + 1, -np.inf)
@@ -222,7 +222,7 @@ class Renewals:
         return self.begin[owner] + ((at * scale[owner] + start[owner]) % self.length[owner]).astype(np.int64)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _largest_gain(running: np.ndarray, time: np.ndarray, shortest: int) -> float:
     """The least penalty at which one or two changes are no gain."""
     size = running.size - 1

@@ -11,7 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from relfit.numeric.compiled import njit
 
 __all__ = ["ACCOUNTS", "simulate"]
 

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from relfit.arrays import FloatArray
 from relfit.families.distribution import HEAVIEST
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 from relfit.system._common_cause import CommonCause, Racks, added
 from relfit.system.checked_nodes import Component
 
@@ -231,7 +231,7 @@ def _largest(values: FloatArray, count: int) -> FloatArray:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _count_failures(
     spent: np.ndarray, rate: np.ndarray, order: np.ndarray, blocks: np.ndarray, rack_spent: np.ndarray,
     rack_rate: np.ndarray, allowed: int, every: bool, log_alive: np.ndarray, density: np.ndarray, first: int, last: int,
@@ -309,7 +309,7 @@ def _count_failures(
             log_alive[j, 0], density[j, 0] = _result(f, g, low, high, over, over_slope, shift)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _rescaled(f: np.ndarray, g: np.ndarray, low: int, high: int) -> float:
     """Scale probabilities that are close to underflow to a largest of one; gives the factor."""
     peak = 0.0
@@ -323,7 +323,7 @@ def _rescaled(f: np.ndarray, g: np.ndarray, low: int, high: int) -> float:
     return 1.0 / peak
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _result(
     f: np.ndarray, g: np.ndarray, low: int, high: int, over: float, over_slope: float, shift: float
 ) -> tuple[float, float]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.numeric.batches import over_groups
+from relfit.numeric.compiled import njit
 from relfit.planning.sparing.blocks import SharedRacks
 from relfit.planning.sparing.recovery import Recovery, losses
 

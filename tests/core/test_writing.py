@@ -1,0 +1,153 @@
+"""Files come whole or not at all, and never over what is read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import relfit as rf
+from relfit.cli.app import main
+from relfit.writing import complete, sparing
+
+
+def test_two_writers_do_not_swap_their_files(tmp_path):
+    texts = {f"{i}.txt": f"{i}" * 20_000 for i in range(4)}
+
+    def write(name: str) -> None:
+        for _ in range(50):
+            with complete(tmp_path / name) as part:
+                part.write_text(texts[name])
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == texts
+
+
+def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    monkeypatch.setattr("relfit.writing.secrets.token_hex", lambda _: "known")
+    (tmp_path / ".relfit-known.part").symlink_to(victim)
+    with pytest.raises(rf.ArgumentError, match="cannot write"), complete(tmp_path / "x.txt") as part:
+        part.write_text("theirs")
+    assert victim.read_text() == "mine"
+
+
+def test_permissions_and_links_of_the_target_stay(tmp_path):
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with complete(link) as part:
+        part.write_text("new")
+    assert link.is_symlink()
+    assert (real.read_text(), real.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+def test_what_a_killed_writer_left_goes_and_what_is_being_written_stays(tmp_path):
+    code = (
+        "import sys, time; from pathlib import Path; from relfit.writing import complete\n"
+        f"with complete(Path({str(tmp_path)!r}, 'a.txt')) as part:\n print('up', flush=True); time.sleep(60)"
+    )
+    writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "up\n"
+    (part,) = tmp_path.glob(".relfit-*")
+    long_ago = time.time() - 3600
+    os.utime(part, (long_ago, long_ago))
+    with complete(tmp_path / "b.txt") as other:
+        other.write_text("b")
+    assert part.exists()
+    writer.kill()
+    writer.wait()
+    with complete(tmp_path / "b.txt") as other:
+        other.write_text("b")
+    assert [path.name for path in tmp_path.iterdir()] == ["b.txt"]
+
+
+def test_what_is_read_is_not_written_over(tmp_path):
+    path, link = tmp_path / "a.csv", tmp_path / "b.csv"
+    path.write_text("kept")
+    link.hardlink_to(path)
+    with sparing([path]), pytest.raises(rf.ArgumentError, match="is what is read"), complete(link) as part:
+        part.write_text("lost")
+    assert path.read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["info", "{log}", "-o", "{log}"], ["info", "{log}", "--out={dir}/../d/log.csv"], ["incidents", "{log}", "-o{log}"],
+     ["fit", "{log}", "--no-censor", "-o", "{log}"], ["incidents", "{dir}/incidents.csv", "-o", "{dir}"],
+     ["report", "{page}", "-o", "{page}"], ["info", "{log}", "--column", "population={nodes}", "-o", "{nodes}"]],
+)  # fmt: skip
+def test_no_command_writes_over_its_input(tmp_path, capsys, command):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    text = "node,start,end\n" + "".join(f"n{i % 3},2024-01-{i:02d},2024-01-{i:02d} 01:00\n" for i in range(1, 20))
+    names = {"log": "log.csv", "page": "log.html", "x": "incidents.csv"}
+    places = {name: str(folder / file) for name, file in names.items()}
+    places["nodes"] = str(folder / "nodes.csv")
+    for place in places.values():
+        Path(place).write_text(text)
+    Path(places["nodes"]).write_text("node\nn0\nn1\nn2\n")
+    assert main([part.format(dir=folder, **places) for part in command]) == 2
+    assert "is what is read" in capsys.readouterr().err
+    assert all(Path(place).read_text() == text for name, place in places.items() if name != "nodes")
+    assert Path(places["nodes"]).read_text() == "node\nn0\nn1\nn2\n"
+
+
+def test_formulas_in_written_tables_are_guarded(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("node,start,end\n=1+1,2024-01-01,2024-01-02\n=1+1,never,\n@x,2024-01-03,2024-01-04\n")
+    assert main(["info", str(path), "-o", str(tmp_path / "refused.csv")]) == 0
+    assert "'=1+1,never," in (tmp_path / "refused.csv").read_text()
+
+
+# ------------------------------------------------------------- compiled functions
+
+_COMPILED = """
+import warnings
+warnings.simplefilter("always")
+import sys; sys.path.insert(0, {folder!r})
+import made
+print(made.double(4))
+"""
+_MADE = "from relfit.numeric.compiled import njit\n@njit(nogil=True)\ndef double(x):\n    return 2 * x\n"
+
+
+def run(folder: Path, cache: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    code = _COMPILED.format(folder=str(folder))
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+
+
+def test_a_damaged_cache_is_written_anew(tmp_path):
+    (tmp_path / "made.py").write_text(_MADE)
+    cache = tmp_path / "cache"
+    assert run(tmp_path, str(cache)).stdout == "8\n"
+    kept = [path for path in cache.rglob("*") if path.is_file()]
+    assert kept
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:40])
+    second = run(tmp_path, str(cache))
+    assert second.stdout == "8\n"
+    assert second.stderr.count("RuntimeWarning: the cache") == 1
+    third = run(tmp_path, str(cache))
+    assert (third.stdout, third.stderr) == ("8\n", "")
+
+
+def test_without_a_folder_for_the_cache_functions_are_compiled(tmp_path):
+    (tmp_path / "made.py").write_text(_MADE)
+    (tmp_path / "file").write_text("")
+    done = run(tmp_path, str(tmp_path / "file" / "cache"))
+    assert done.stdout == "8\n"
+    assert done.stderr.count("RuntimeWarning") <= 1
