@@ -2,7 +2,7 @@
 
 Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
 is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (Jackson et al.
-2005). The penalty is such that a log with a constant rate stays whole with probability 95 %, by random
+2005). The penalty is such that a log with a constant rate stays whole with probability 99 %, by random
 logs in which every node has its own times between failures in random order: counts of renewals scatter more than
 Poisson where these times do. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
 from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for periods.
@@ -43,7 +43,7 @@ def change_points(
     *,
     of: str = "incidents",
     bin_width: Any = "1D",
-    alpha: float = 0.05,
+    alpha: float = 0.01,
     least_change: float = 1.25,
     level: float = 0.95,
     n_resamples: int = 499,

@@ -20,6 +20,7 @@ from relfit.lifedata import LifeData
 from relfit.numeric.compiled import njit
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
+from relfit.screening.equal_nodes import equal_nodes_p
 from relfit.screening.frailty_results import RenewalModels
 
 __all__ = ["RenewalModels", "renewal_models"]
@@ -30,11 +31,18 @@ _STARTS = ((0.05, 5.0), (0.3, 2.5))  # share and ratio of the class with the hig
 _SEVERAL = 3  # nodes that can be unequal
 _ITERATIONS = 40  # a spread that is none runs to the edge: further steps gain nothing
 _CLEAR = 2.0  # difference of BIC below which there is nothing to choose (Kass and Raftery 1995)
+_SIZE = 0.05  # of the test of equal nodes
 _FREE = {"equal": 2, "spread": 3, "classes": 4}
 
 
 def renewal_models(
-    lives: LifeData, groups: npt.ArrayLike | None = None, *, n_groups: int | None = None, level: float = 0.95
+    lives: LifeData,
+    groups: npt.ArrayLike | None = None,
+    *,
+    n_groups: int | None = None,
+    level: float = 0.95,
+    n_resamples: int = 99,
+    rng: int | np.random.Generator | None = 0,
 ) -> RenewalModels:
     """Fit Weibull renewals of equal nodes, of nodes with gamma frailty and of two classes of nodes.
 
@@ -49,6 +57,12 @@ def renewal_models(
         Number of groups, some of which may be without nodes.
     level : float
         Of the limits: normal on the log scale.
+    n_resamples : int
+        Random logs of equal nodes, of the best of three families (`relfit.screening.equal_nodes`), behind the test
+        without which no nodes are unequal: equal nodes whose times between failures are no Weibull variables are more
+        likely as two classes of Weibull nodes. 0 for no test.
+    rng : int or numpy.random.Generator
+        Of these logs.
 
     Raises
     ------
@@ -89,8 +103,11 @@ def renewal_models(
         loglik[name] = np.fmax(loglik[name], loglik["equal"])
     described = _description(loglik, data.sums(np.ones(code.size)))
     described[failures < _FEWEST] = "equal"
+    p = _tested(lives, code, described, n_resamples, np.random.default_rng(rng))
+    chance = p > _SIZE
+    described[chance] = "equal"
     classes = (described == "two_classes") & best["classes"].found
-    spread = ~classes & best["spread"].found & (best["spread"].value > loglik["equal"])
+    spread = ~classes & ~chance & best["spread"].found & (best["spread"].value > loglik["equal"])
     free = np.where(spread[:, None], best["spread"].free, np.pad(best["equal"].free, ((0, 0), (0, 1))))
     free[classes, :2] = best["classes"].free[classes, :2]
     with np.errstate(divide="ignore"):
@@ -116,7 +133,7 @@ def renewal_models(
     return RenewalModels(
         pd.RangeIndex(size, name="group"), data.sums(np.ones(code.size)).astype(np.int64), failures.astype(np.int64),
         limits[:, 0], limits[:, 1], limits[:, 2], np.where(best["classes"].found, special.expit(two[:, 2]), np.nan),
-        np.where(best["classes"].found, ratio, np.nan), pd.DataFrame(loglik), described, status, covariance, code,
+        np.where(best["classes"].found, ratio, np.nan), pd.DataFrame(loglik), described, p, status, covariance, code,
         data.posterior(limits[:, :, 1], np.where(classes[:, None], two[:, 2:], np.nan)), level,
     )  # fmt: skip
 
@@ -129,6 +146,16 @@ def _description(loglik: dict[str, FloatArray], nodes: FloatArray) -> npt.NDArra
         words = np.where(np.abs(gain) < _CLEAR, "either", np.where(gain > 0.0, "two_classes", "spread")).astype(object)
         words[bic["equal"] <= np.fmin(bic["spread"], bic["classes"])] = "equal"
     return words
+
+
+def _tested(
+    lives: LifeData, code: IntArray, described: npt.NDArray[np.object_], n_resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """How often equal nodes differ as much, in the groups that a likelihood takes for unequal; NaN in the others."""
+    p = np.full(described.size, np.nan)
+    for group in np.flatnonzero(described != "equal") if n_resamples else ():  # systems, not nodes
+        p[group] = equal_nodes_p(lives.take(np.flatnonzero(code == group).tolist()), n_resamples, rng)
+    return p
 
 
 # ------------------------------------------------------------------ likelihoods

@@ -35,7 +35,11 @@ class RenewalModels(Result):
     loglik : pandas.DataFrame
         One row per group, ``equal``, ``spread`` and ``classes``.
     description : ndarray of object, shape (groups,)
-        What describes the nodes best by BIC: ``equal``, ``spread``, ``two_classes`` or ``either`` of the two.
+        What describes the nodes best by BIC: ``equal``, ``spread``, ``two_classes`` or ``either`` of the two; ``equal``
+        where equal nodes would differ as much.
+    p : ndarray, shape (groups,)
+        Chance that the numbers of failures of equal nodes scatter as much, by random logs; NaN where BIC takes the
+        nodes for equal.
     status : ndarray of object, shape (groups,)
         ``ok``; ``few`` (fewer than ten failures: a constant rate is taken); ``none`` (no failure).
     covariance : ndarray, shape (groups, 3, 3)
@@ -58,6 +62,7 @@ class RenewalModels(Result):
     ratio: FloatArray
     loglik: pd.DataFrame
     description: npt.NDArray[np.object_]
+    p: FloatArray
     status: npt.NDArray[np.object_]
     covariance: FloatArray
     group_of_node: IntArray
@@ -103,7 +108,7 @@ class RenewalModels(Result):
         table["fraction"], table["ratio"] = self.fraction, self.ratio
         for name in self.loglik.columns:
             table[f"loglik_{name}"] = self.loglik[name].to_numpy()
-        return table.assign(description=self.description, status=self.status)
+        return table.assign(description=self.description, p=self.p, status=self.status)
 
 
 def frailty_moment(posterior: FloatArray, power: npt.ArrayLike) -> FloatArray:

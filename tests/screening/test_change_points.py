@@ -194,7 +194,7 @@ def test_what_came_after_the_period_to_use_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("system", "since", "until", "failures"),
-    [(17, "1997-05", "2000-04", 124), (21, "2001-10", "2002-02", 26), (20, "2004-04", "2005-09", 411)],
+    [(17, "1995-05", "2000-04", 124), (21, "2001-10", "2002-02", 26), (20, "2004-04", "2005-09", 411)],
 )
 def test_lanl_systems(shared: Path, system: int, since: str, until: str, failures: int) -> None:
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=system)
