@@ -50,9 +50,19 @@ class JobRate:
         return 1.0 / (sizes / node + wide)
 
     def repair_of(self, sizes: Any) -> Any:
-        """Mean hours of a repair that such jobs wait for, along a last axis."""
+        """Mean hours of a repair of what such jobs lose, along a last axis."""
         node, wide = np.asarray(self.node_repair / self.node_mtbf), np.asarray(self.wide_rate * self.wide_repair)
         return self.mtbf_of(sizes) * (sizes * node[..., None] + wide[..., None])
+
+    def wait_of(self, sizes: Any) -> Any:
+        """Mean hours until all nodes of such jobs are up again after a failure, along a last axis.
+
+        Nodes go on failing while others are repaired: the busy period of a queue with any number of servers, whatever
+        the distribution of repairs (Takacs 1962).
+        """
+        mtbf, repair = self.mtbf_of(sizes), self.repair_of(sizes)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(repair > 0.0, mtbf * np.expm1(repair / mtbf), 0.0)
 
     @property
     def mtbf(self) -> Any:
@@ -61,8 +71,13 @@ class JobRate:
 
     @property
     def repair(self) -> Any:
-        """Mean hours of a repair that the job waits for."""
+        """Mean hours of a repair of what the job loses."""
         return self.repair_of(np.array([self.nodes]))[..., 0]
+
+    @property
+    def wait(self) -> Any:
+        """Mean hours until all nodes of the job are up again after a failure."""
+        return self.wait_of(np.array([self.nodes]))[..., 0]
 
 
 def is_parameters(source: Any) -> bool:
@@ -119,7 +134,7 @@ def rate_of_job(
     if mtbf.ndim:
         raise ArgumentError("one mean time, please", remedy="for many cases use the functions on arrays")
     size = 1 if nodes is None else int(whole("nodes", nodes))
-    own, waits = wait_for_repair(repair)
+    own, _ = wait_for_repair(repair)
     drawn = None
     if events is not None:
         count = float(positive("events", events))
@@ -127,11 +142,16 @@ def rate_of_job(
         drawn = JobRate(float(mtbf) * count / gamma, own, 0.0, 0.0, size)
     basis = f"mean time between failures of a node {float(mtbf):g} h"
     basis += f", from {float(events):g} failures" if events is not None else ""
-    return JobRate(float(mtbf), own, 0.0, 0.0, size, basis, waits, drawn)
+    found = JobRate(float(mtbf), own, 0.0, 0.0, size, basis, drawn=drawn)
+    return replace(found, waits=wait_for_repair(repair, wait=float(found.wait))[1])
 
 
-def wait_for_repair(repair: Any, known: float | None = None, names: str = "") -> tuple[float, str]:
-    """Hours that a job waits for a repair, as asked or as known, and that in a sentence.
+def wait_for_repair(
+    repair: Any, known: float | None = None, names: str = "", *, wait: float | None = None
+) -> tuple[float, str]:
+    """Hours that a repair takes, as asked or as known, and in a sentence how long a job waits for it.
+
+    `wait` is the time until all nodes are up, where others fail during a repair.
 
     Examples
     --------
@@ -144,7 +164,12 @@ def wait_for_repair(repair: Any, known: float | None = None, names: str = "") ->
     if hours == 0.0:
         return 0.0, "Spares take over at once: no repair is waited for."
     basis = f" ({names})" if repair is None else ""
-    return hours, f"No spares: after each failure the job waits for the repair, {duration(hours)} on average{basis}."
+    text = f"No spares: after each failure the job waits for the repair, {duration(hours)} on average{basis}"
+    more = wait is not None and wait > 1.005 * hours
+    return (
+        hours,
+        f"{text}, and for what fails meanwhile: {duration(wait)}." if more and wait is not None else f"{text}.",
+    )
 
 
 # ---------------------------------------------------------------------- details
@@ -195,7 +220,8 @@ def _of_parameters(
     mean, own, rate, far = (float(value) for value in rates(values))
     means = JobRate(mean, own, rate, far, size)
     keys = list(dict.fromkeys(key for key in mttr.values() if key))
-    waits = wait_for_repair(repair, float(means.repair) if keys else None, ", ".join(keys))[1]
+    known = float(means.repair) if keys else None
+    waits = wait_for_repair(repair, known, ", ".join(keys), wait=float(means.wait))[1]
     names = ", ".join(f"mtbf.{name}" for name in scopes)
     basis = f"parameters ({names})" + (f" of {parameters.name}" if parameters.name else "")
     return replace(means, source=basis, waits=waits, drawn=drawn)

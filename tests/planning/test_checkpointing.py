@@ -377,21 +377,25 @@ def test_a_job_without_spares_waits_for_the_repair_of_what_failed() -> None:
     saves = costs("5min", "10min")
     plan = plan_checkpoints(known, saves, "1min", nodes=200)
     rates = np.array([200 / 5000, 10 / 4000, 1 / 300])
-    wait = float((rates * [2.0, 8.0, 5.0]).sum() / rates.sum())
+    repair = float((rates * [2.0, 8.0, 5.0]).sum() / rates.sum())
+    wait = float(np.expm1(rates.sum() * repair) / rates.sum())  # others fail meanwhile
     assert plan.restart == pytest.approx(wait + 1 / 60)
     # a job that is hit, waits for the repair of what failed, restores and works on
     rng, mu, every = np.random.default_rng(4), 1 / rates.sum(), plan.checkpoint_every
-    gaps = rng.exponential(mu, 400_000)
+    began = np.cumsum(rng.exponential(mu, 400_000))
+    ended = np.maximum.accumulate(began + rng.choice([2.0, 8.0, 5.0], began.size, p=rates / rates.sum()))
+    heads = np.flatnonzero(began[1:] > ended[:-1])
+    gaps = rng.exponential(mu, heads.size)
     kept = np.floor(np.maximum(gaps - 1 / 6, 0.0) / (every + 1 / 12)) * every
-    waits = rng.choice([2.0, 8.0, 5.0], gaps.size, p=rates / rates.sum())
-    assert plan.waste == pytest.approx(1 - kept.sum() / (gaps + waits + 1 / 60).sum(), abs=2e-3)
+    lost = ended[heads[1:]] - began[heads[:-1] + 1]
+    assert plan.waste == pytest.approx(1 - kept.mean() / (gaps.mean() + lost.mean() + 1 / 60), abs=2e-3)
     spared = plan_checkpoints(known, saves, "1min", nodes=200, repair=0)
     assert plan.spared_waste == pytest.approx(spared.waste)
     assert spared.waste < 0.7 * plan.waste
     assert plan.findings[1].startswith("No spares: after each failure the job waits for the repair")
     assert "mttr.node, mttr.rack, mttr.system" in plan.waits
     assert spared.waits.startswith("Spares take over at once")
-    assert plan_checkpoints(known, saves, nodes=200, repair="3h").restart == pytest.approx(3.0)
+    assert plan_checkpoints(known, saves, nodes=200, repair="3h").restart == pytest.approx(np.expm1(3.0 / mu) * mu)
     unknown = plan_checkpoints(Parameters(mtbf="5000h"), saves, nodes=200)
     assert "not known and left out" in unknown.findings[1]
 
@@ -430,6 +434,22 @@ def test_nodes_go_on_ageing_while_only_the_one_that_failed_is_new(nodes: int) ->
     blocks = [1 - k.sum() / (g + 3 / 60).sum() for k, g in parts]
     assert plan.waste == pytest.approx(waste, abs=4.5 * np.std(blocks) / np.sqrt(20) + 2e-4)
     assert plan.mtbf == pytest.approx(mean / nodes, rel=1e-5)
+
+
+def test_a_job_without_spares_waits_for_what_fails_during_repairs_too() -> None:
+    """Failures of 512 nodes one after the other with lognormal repairs; the job works while all nodes are up."""
+    rng = np.random.default_rng(2)
+    mean, repair, size = 6.0, 3.3, 200_000
+    began = np.cumsum(rng.standard_exponential(size) * mean)
+    ended = np.maximum.accumulate(began + rng.lognormal(np.log(repair) - 0.5, 1.0, size))
+    heads = np.flatnonzero(np.append(True, began[1:] > ended[:-1]))
+    up_from, up_until = ended[heads[1:] - 1], began[heads[1:]]
+    plan = plan_checkpoints(f"{512 * mean}h", costs("5min", "0min"), "10min", nodes=512, repair=f"{repair}h")
+    cycle = plan.checkpoint_every + 5 / 60
+    kept = np.floor(np.maximum(up_until - up_from - 10 / 60, 0.0) / cycle) * plan.checkpoint_every
+    assert plan.waste == pytest.approx(1.0 - kept.sum() / began[-1], abs=0.01)  # 0.06 less if only one repair is
+    assert "and for what fails meanwhile" in plan.waits
+    assert plan_checkpoints("20000h", costs("5min", "0min"), nodes=1, repair="1h").waits.endswith("1 hour on average.")
 
 
 def test_a_thousand_nodes_by_their_family_are_not_new_at_every_restart() -> None:

@@ -259,7 +259,7 @@ def test_repairs_are_waited_for_and_take_spares() -> None:
     waits, spared = (plan_migration(known, FIVE, "1min", "2min", repair=repair, **how) for repair in (None, 0))
     one = waits.by_size.set_index("nodes").loc[256]
     rates = np.array([256 / 3000, 1 / 2000])
-    down = float((rates * [10.0, 4.0]).sum() / rates.sum()) + 2 / 60
+    down = float(np.expm1((rates * [10.0, 4.0]).sum()) / rates.sum()) + 2 / 60
     assert one["checkpoint_yield"] == pytest.approx(1 - float(best_waste(1 / rates.sum(), 1 / 12, 1 / 12, down)))
     assert waits.checkpoint_yield < 0.7 * spared.checkpoint_yield
     assert waits.spares > spared.spares + 2

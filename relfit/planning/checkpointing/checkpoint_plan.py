@@ -28,6 +28,7 @@ _FEW_DRAWS = 300  # each is a search over two numbers
 _AGEING = "A node that failed is new, all others go on ageing: they are of all ages, as after many failures."
 _SAME_AGES = "Every restart meets nodes of the ages given."
 _WAITING = "Nothing fails while the job waits, restarts or is repaired, and all its nodes are up when it starts."
+_REPAIRING = "Nothing fails while the job restarts, and all its nodes are up when it starts."
 _NOISE = "Limits hold the uncertainty of the parameters alone, not that the future may differ from the log."
 
 
@@ -199,8 +200,9 @@ def plan_checkpoints(
     nodes : int, optional
         Of the job; see `rate_of_job`.
     repair : duration, optional
-        Mean time to repair that the job waits for after each failure, since it has no spares; 0 where spares take over
-        at once. That of the parameters (by what failed) when left out, else 0.
+        Mean time to repair that the job waits for after each failure, since it has no spares (and for what fails
+        meanwhile, where failures are exponential); 0 where spares take over at once. That of the parameters (by what
+        failed) when left out, else 0.
     ages : array_like of durations, optional
         Of the nodes at every restart, for a distribution.
     global_save, global_restore, share_global : optional
@@ -299,7 +301,7 @@ def _limited(value: str, ends: list[str]) -> str:
 
 def _assumptions(life: TimeToFailure | None, ages: Any, drawn: int) -> tuple[str, ...]:
     about = () if life is None else (_AGEING if ages is None else _SAME_AGES,)
-    return (*about, _WAITING, *((_NOISE,) if drawn else ()))
+    return (*about, _REPAIRING if life is None else _WAITING, *((_NOISE,) if drawn else ()))
 
 
 def _model(
@@ -335,8 +337,8 @@ def _model(
             life = between_failures(source, size)
         return RenewalWaste(life, (), plan, restart + wait), type(source).__name__, waits
     rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
-    draws = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.repair)
-    model_of_rates = ExponentialWaste(float(rate.mtbf), draws[0], plan, restart + float(rate.repair), draws[1])
+    draws = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
+    model_of_rates = ExponentialWaste(float(rate.mtbf), draws[0], plan, restart + float(rate.wait), draws[1])
     return model_of_rates, rate.source, rate.waits
 
 

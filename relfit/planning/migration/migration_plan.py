@@ -335,7 +335,7 @@ class _Machine:
 
     def down(self, rate: JobRate) -> FloatArray:
         """Hours from a failure to the restore, by size."""
-        return np.asarray(self.restart + rate.repair_of(self.jobs.sizes))
+        return np.asarray(self.restart + rate.wait_of(self.jobs.sizes))
 
     def weighted(self, yields: FloatArray) -> FloatArray:
         """Share of all nodes, from that of each size of job."""
