@@ -13,6 +13,7 @@ from relfit.lifedata import LifeData
 __all__ = ["equal_nodes_p"]
 
 _FAMILIES = ("weibull", "gamma", "lognormal")
+_ALIKE = 1.25  # failures in random logs relative to those seen
 _MOST_LIVES = 100_000  # of the nodes that are looked at
 _MOST_DRAWN = 10_000_000  # times between failures in all random logs
 
@@ -21,7 +22,8 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
     """Share of random logs of equal nodes whose numbers of failures scatter as much as these.
 
     Times between failures are of the family, among Weibull, gamma and lognormal, that describes those of all nodes best
-    by AIC; each node runs from a random moment on and for as long as it was watched.
+    by AIC; each node runs from a random moment on and for as long as it was watched. A family whose random logs have
+    many more or fewer failures than these nodes does not describe them, whatever its likelihood: the nearest does.
 
     Parameters
     ----------
@@ -48,10 +50,7 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
     if not lives.observed.any():
         return 1.0
     fits = fit(lives.pooled(), _FAMILIES, n_resamples=0)
-    ok = [one for one in fits.results.values() if one.ok[0]]
-    if not ok:
-        return 1.0
-    best: Any = max(ok, key=lambda one: float(one.loglik[0]))
+    ok: list[Any] = sorted((one for one in fits.results.values() if one.ok[0]), key=lambda one: -float(one.loglik[0]))
     time, failures = lives.total_time, lives.n_failures.astype(np.float64)
 
     def scatter(counts: FloatArray) -> FloatArray:
@@ -65,12 +64,20 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
     times = int(np.clip(_MOST_DRAWN // max(int(failures.sum()), 1), 19, n_resamples))
     seen = scatter(failures[None])[0]
     several = max(1, min(times, 1_000_000 // time.size))
-    reached = 0
-    for begin in range(0, times, several):
-        size = min(several, times - begin)
-        counts = _counts(best.name, best.parameter_array[0], np.tile(time, size), rng).reshape(size, -1)
-        reached += int((scatter(counts.astype(np.float64)) >= seen).sum())
-    return (1.0 + reached) / (1.0 + times)
+    nearest, p = np.inf, 1.0
+    for one in ok:
+        reached, drawn = 0, 0
+        for begin in range(0, times, several):
+            size = min(several, times - begin)
+            counts = _counts(one.name, one.parameter_array[0], np.tile(time, size), rng).reshape(size, -1)
+            drawn += int(counts.sum())
+            reached += int((scatter(counts.astype(np.float64)) >= seen).sum())
+        off = abs(np.log(max(drawn, 1) / times / failures.sum()))
+        if off < nearest:
+            nearest, p = off, (1.0 + reached) / (1.0 + times)
+        if off < np.log(_ALIKE):
+            break
+    return p
 
 
 def _counts(family: str, parameters: FloatArray, time: FloatArray, rng: np.random.Generator) -> IntArray:
