@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from relfit import (
+        batch,
         calibration,
         datasets,
         families,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         validation,
         workloads,
     )
+    from relfit.batch import BatchRun, resume_batch, simulate_batch
     from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
@@ -49,6 +51,7 @@ __version__ = "0.2.0"
 
 _HOME = {
     "ArgumentError": "relfit.errors",
+    "BatchRun": "relfit.batch",
     "DataError": "relfit.errors",
     "FailureLog": "relfit.failurelog",
     "FleetModel": "relfit.fleet",
@@ -81,6 +84,8 @@ _HOME = {
     "repair_kinds": "relfit.screening",
     "replay": "relfit.validation",
     "report": "relfit.reporting",
+    "resume_batch": "relfit.batch",
+    "simulate_batch": "relfit.batch",
     "stable_period": "relfit.screening",
     "system_from_fits": "relfit.system",
     "system_from_log": "relfit.fleet",
@@ -88,6 +93,7 @@ _HOME = {
     "write_workload": "relfit.workloads",
 }
 _ROOMS = (
+    "batch",
     "calibration",
     "datasets",
     "families",
@@ -110,6 +116,7 @@ _ROOMS = (
 
 __all__ = [
     "ArgumentError",
+    "BatchRun",
     "DataError",
     "FailureLog",
     "FamilyFit",
@@ -126,6 +133,7 @@ __all__ = [
     "System",
     "Window",
     "Workload",
+    "batch",
     "calibrate",
     "calibration",
     "change_points",
@@ -155,7 +163,9 @@ __all__ = [
     "repair_kinds",
     "replay",
     "report",
+    "resume_batch",
     "screening",
+    "simulate_batch",
     "simulation",
     "stable_period",
     "system",

@@ -45,6 +45,7 @@ ORDER = (
     "calibration",
     "planning",
     "simulation",
+    "batch",
     "plotting",
     "reporting",
     "cli",

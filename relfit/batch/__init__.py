@@ -1,0 +1,16 @@
+"""The simulator of a batch cluster: scheduling, failures, repairs and allocation of nodes; times in seconds."""
+
+from __future__ import annotations
+
+from relfit.lazy import front
+
+__getattr__, __dir__, __all__ = front(
+    __name__,
+    {
+        "_simulate_batch": "ALLOCATIONS REQUEUES SCHEDULERS resume_batch simulate_batch",
+        "batch_driver": "Saving",
+        "batch_results": "JOB_COLUMNS BatchRun",
+        "failure_source": "GroupFailures NodeFailures ReplayedFailures SystemFailures read_failures",
+        "reliability": "EstimatedReliability",
+    },
+)

@@ -1,0 +1,319 @@
+"""`simulate_batch`: a workload, a machine, a scheduler and failures, to a `BatchRun`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arguments import durations, whole
+from relfit.batch import engine_state as es
+from relfit.batch.batch_driver import Drive, Saving, drive
+from relfit.batch.batch_results import STATUS, BatchRun
+from relfit.batch.cycle_counter import COUNTS
+from relfit.batch.failure_source import HOUR, Failures, FailureStream, NodeFailures, group_numbers
+from relfit.batch.reliability import EstimatedReliability, known_parameters
+from relfit.batch.simulation_files import read_simulation, write_simulation
+from relfit.errors import ArgumentError
+from relfit.jobs import Amdahl, Checkpoint, Gustafson
+from relfit.workloads import Workload
+
+__all__ = ["ALLOCATIONS", "REQUEUES", "SCHEDULERS", "resume_batch", "simulate_batch"]
+
+SCHEDULERS = {"fcfs": es.FCFS, "easy": es.EASY, "conservative": es.CONSERVATIVE}
+REQUEUES = {"submit": es.BY_SUBMIT, "head": es.BY_HEAD, "tail": es.BY_TAIL}
+ALLOCATIONS = {
+    "first_fit": es.FIRST_FIT, "round_robin": es.ROUND_ROBIN, "ras": es.RAS, "ljras": es.LJRAS, "ra": es.RA,
+    "all": es.ALL, "ra_opt": es.RA_OPT, "rack": es.BY_RACK,
+}  # fmt: skip
+KEEPS = ("jobs", "attempts", "nodes")
+WALLTIMES = ("requested", "true")
+_RELIABLE = ("ras", "ljras", "ra", "ra_opt")
+
+
+def simulate_batch(
+    workload: Workload,
+    n_nodes: int | None = None,
+    *,
+    scheduler: str = "easy",
+    failures: Failures | Sequence[Failures] = (),
+    requeue: str = "submit",
+    offer_freed_first: bool = True,
+    reject_after_repairs: int | None = None,
+    walltimes: str = "requested",
+    allocation: str = "first_fit",
+    reliability: Any = None,
+    racks: Any = None,
+    speedup: Amdahl | Gustafson | None = None,
+    checkpoint: Checkpoint | None = None,
+    system_mtbf: Any = None,
+    until: Any = None,
+    keep: str = "jobs",
+    saving: Saving | None = None,
+    rng: int | np.random.Generator | None = 0,
+) -> BatchRun:
+    """Simulate a batch system.
+
+    At one instant jobs end, nodes come back, failures strike, jobs join the queue; then the scheduler decides.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs wider than the machine are refused, and counted.
+    n_nodes : int, optional
+        That of the workload when left out.
+    scheduler : {"easy", "fcfs"}
+        EASY backfilling, where what is kept for the first job that waits is a number of nodes; or strictly in order.
+    failures : Failures or sequence of them
+        `SystemFailures`, `NodeFailures`, `GroupFailures`, `ReplayedFailures`. A failure of a node that is down is
+        ignored.
+    requeue : {"submit", "head", "tail"}
+        Place of a killed job: by its first submission, at the head, or by the time it was killed.
+    offer_freed_first : bool
+        The nodes of a killed job are offered to the queue before it is in there again, as BatSim does.
+    reject_after_repairs : int, optional
+        A job that needs more nodes than are up is passed over; it is rejected after so many repairs.
+    walltimes : {"requested", "true"}
+        What the scheduler knows, and kills at: the requested walltime, or how long the job really takes.
+    allocation : {"first_fit", "round_robin", "ras", "ljras", "ra", "all", "ra_opt", "rack"}
+        Which idle nodes a job gets. `ras`: the adjacent ones most likely to survive it; `ljras`: those for jobs above
+        a day, the least reliable for others; `ra`: the most reliable, adjacent or not; `rack`: one rack if it can.
+        `all` and `ra_opt` set the size of jobs too, need `speedup` and ``scheduler="fcfs"``; the workload's run
+        times are then those on one node.
+    reliability : Distribution, EstimatedReliability or None
+        What the policies think of the nodes; their true exponential or Weibull lives when left out.
+    racks : int or array_like, optional
+        Nodes per rack, or the rack of each node.
+    speedup : Amdahl or Gustafson, optional
+        Run times become those on the nodes that a job gets.
+    checkpoint : Checkpoint, optional
+        A job saves after every so much work and goes on from there after a failure. Without ``every``, at ``sqrt(2 save
+        M) - save`` with M the MTBF of the nodes of the job (needs `system_mtbf`, or failures that know it).
+    system_mtbf : duration, optional
+        Mean time between failures of the whole machine, for `checkpoint`.
+    until : duration, optional
+        Where the simulation ends, on the clock of the workload.
+    keep : {"jobs", "attempts", "nodes"}
+        What is kept: jobs alone, all attempts and outages too, or also which nodes each attempt had.
+    saving : Saving, optional
+        When and where the simulation saves itself.
+    rng : int or numpy.random.Generator
+
+    Returns
+    -------
+    BatchRun
+
+    Raises
+    ------
+    ArgumentError
+        For names that are not known and settings that do not go together.
+    DataError
+        When jobs wait for more nodes than are ever up at once.
+
+    Notes
+    -----
+    The first call of an installation compiles the simulator, which takes some ten seconds.
+
+    References
+    ----------
+    Lifka (1995); Mu'alem and Feitelson (2001); "Exploring the Trade-off Between Repair Time and Reliability in Large
+    Scale Cluster Computers", Algorithms 2 and 3.
+
+    Examples
+    --------
+    >>> from relfit.workloads import Workload
+    >>> jobs = Workload([1, 2, 3, 4], [0, 1, 2, 3], [3, 4, 1, 1], [10, 10, 9, 20], [10, 10, 9, 20], 4)
+    >>> run = simulate_batch(jobs)
+    >>> run.jobs["starting_time"].tolist(), run.jobs["backfilled"].tolist()
+    ([0.0, 11.0, 2.0, 21.0], [False, False, True, False])
+    >>> run.jobs["starting_time"].equals(simulate_batch(jobs, scheduler="fcfs").jobs["starting_time"])
+    False
+    """
+    size = _nodes(workload, n_nodes)
+    sources = [failures] if not isinstance(failures, Sequence) else list(failures)
+    for name, value, known in (
+        ("scheduler", scheduler, SCHEDULERS), ("requeue", requeue, REQUEUES), ("allocation", allocation, ALLOCATIONS),
+        ("keep", keep, KEEPS), ("walltimes", walltimes, WALLTIMES),
+    ):  # fmt: skip
+        if value not in known:
+            raise ArgumentError(f"{name} {value!r} is not known", remedy=f"use {', '.join(known)}")
+    moldable = allocation in ("all", "ra_opt")
+    if moldable and (scheduler != "fcfs" or speedup is None or checkpoint is not None):
+        what = f"allocation {allocation!r} sets the size of jobs"
+        raise ArgumentError(what, remedy="give a speedup and scheduler='fcfs', and no checkpoint")
+    jobs = _job_table(workload, size, walltimes, speedup, moldable)
+    rate = _system_mtbf(system_mtbf, sources, size)
+    if checkpoint is not None:
+        _checkpoints(jobs, checkpoint, rate, size)
+    engine = es.new_engine(jobs, size)
+    state = engine.state[0]
+    state["scheduler"], state["requeue"] = SCHEDULERS[scheduler], REQUEUES[requeue]
+    state["allocation"], state["offer_first"] = ALLOCATIONS[allocation], offer_freed_first
+    state["keep"] = max(KEEPS.index(keep), isinstance(reliability, EstimatedReliability))
+    state["reject_after"] = 0 if reject_after_repairs is None else whole("reject_after_repairs", reject_after_repairs)
+    state["until"] = np.inf if until is None else HOUR * float(durations("until", until))
+    state["long_job"] = 24.0 * HOUR
+    state["repair_mean"] = float(np.mean([s.mean_repair for s in sources])) if sources else 0.0
+    if speedup is not None:
+        state["speedup"], state["parallel"] = 1 if isinstance(speedup, Amdahl) else 2, speedup.parallel_fraction
+    if racks is not None:
+        engine.nodes["rack"] = group_numbers(racks, size)
+    elif allocation == "rack":
+        raise ArgumentError("allocation 'rack' needs racks", remedy="give the nodes per rack, or the rack of each node")
+    begun = float(workload.submit[0]) if len(workload) else 0.0
+    stream = FailureStream(sources, size, rng, begun)
+    state["known_until"] = -np.inf if sources else np.inf
+    engine.nodes["up_since"] = begun if stream.up_since is None else stream.up_since
+    run = Drive(engine, stream, start=begun)
+    if allocation in _RELIABLE:
+        _judge(run, reliability, sources, size)
+    if saving is not None:
+        run.next_save = begun + saving.seconds("every_simulated")
+    settings = {
+        "scheduler": scheduler, "requeue": requeue, "offer_freed_first": offer_freed_first,
+        "reject_after_repairs": reject_after_repairs, "walltimes": walltimes, "allocation": allocation, "keep": keep,
+        "failures": [type(source).__name__ for source in sources], "checkpoints": checkpoint is not None,
+    }  # fmt: skip
+    about = {"job_id": workload.job_id, "requested": workload.requested, "settings": settings, "sources": sources}
+    return _go_on(run, about, saving)
+
+
+def resume_batch(path: Any, saving: Saving | None = None) -> BatchRun:
+    """Go on with a simulation that wrote itself to a file; the result is that of a run without a stop.
+
+    Parameters
+    ----------
+    path : str or Path
+    saving : Saving, optional
+        When and where it saves itself again.
+
+    Raises
+    ------
+    ReadError
+        For a file of another version of the format, or one that is damaged.
+    """
+    run, about = read_simulation(path)
+    if saving is not None:
+        run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
+    return _go_on(run, about, saving)
+
+
+def _go_on(run: Drive, about: dict[str, Any], saving: Saving | None) -> BatchRun:
+    complete = drive(run, saving, lambda drive, path: write_simulation(drive, about, path))
+    return _result(run, about, complete)
+
+
+def _nodes(workload: Workload, n_nodes: int | None) -> int:
+    size = workload.n_nodes if n_nodes is None else int(whole("n_nodes", n_nodes))
+    if size is None:
+        raise ArgumentError("how many nodes the machine has is not known", remedy="give n_nodes")
+    return size
+
+
+def _job_table(
+    workload: Workload, size: int, walltimes: str, speedup: Amdahl | Gustafson | None, moldable: bool
+) -> es.Table:
+    jobs = es.new_jobs(len(workload))
+    jobs["submit"], jobs["nodes"], jobs["work"] = workload.submit, workload.nodes, workload.run_time
+    if speedup is not None and not moldable:
+        jobs["work"] /= speedup.speedup(workload.nodes)
+    jobs["walltime"] = jobs["work"] if walltimes == "true" or moldable else workload.requested
+    if moldable:
+        jobs["nodes"], jobs["walltime"] = 1, np.inf
+    jobs["wall_left"] = jobs["walltime"]
+    jobs["time_key"] = jobs["submit"]
+    if workload.priority is not None:
+        jobs["class_key"] = -workload.priority
+    jobs["status"][jobs["nodes"] > size] = es.TOO_WIDE
+    return jobs
+
+
+def _system_mtbf(given: Any, sources: Sequence[Failures], size: int) -> float | None:
+    """Seconds between failures of nodes of the whole machine."""
+    if given is not None:
+        return HOUR * float(durations("system_mtbf", given, zero=False))
+    rate = 0.0
+    for source in sources:
+        mtbf = getattr(source, "mtbf", None)
+        if mtbf is not None:
+            rate += 1.0 / (HOUR * float(durations("mtbf", mtbf)))
+        elif isinstance(source, NodeFailures):
+            _, scale = 1.0, getattr(source.life, "mean", None)
+            mean = scale() if scale is not None else durations("life", source.life)
+            rate += float(np.sum(np.broadcast_to(1.0 / (HOUR * np.asarray(mean)), (size,))))
+    return 1.0 / rate if rate else None
+
+
+def _checkpoints(jobs: es.Table, checkpoint: Checkpoint, mtbf: float | None, size: int) -> None:
+    save, restore = (HOUR * float(durations(name, getattr(checkpoint, name))) for name in ("save", "restore"))
+    jobs["save"], jobs["restore"] = save, restore
+    if checkpoint.every is not None:
+        jobs["every"] = HOUR * float(durations("every", checkpoint.every))
+        return
+    if mtbf is None:
+        what = "how often jobs save is not known, nor how often nodes fail"
+        raise ArgumentError(what, remedy="give every in the checkpoint, or system_mtbf")
+    jobs["every"] = np.sqrt(2.0 * save * size * mtbf / jobs["nodes"]) - save
+    if not np.all(jobs["every"] > 0.0):
+        raise ArgumentError("a save takes longer than the nodes live", remedy="give every in the checkpoint")
+
+
+def _judge(run: Drive, reliability: Any, sources: Sequence[Failures], size: int) -> None:
+    nodes = run.engine.nodes
+    if isinstance(reliability, EstimatedReliability):
+        run.reliability = reliability
+        run.next_estimate = run.start + reliability.period
+        nodes["shape"], nodes["scale"] = reliability.parameters(size, run.engine.log, run.start, run.start)
+        return
+    known = reliability
+    if known is None:
+        known = next((source for source in sources if isinstance(source, NodeFailures)), None)
+    if known is None:
+        what = "how reliable the nodes are thought to be is not known"
+        raise ArgumentError(what, remedy="give reliability, as EstimatedReliability()")
+    nodes["shape"], nodes["scale"] = known_parameters(known, size)
+
+
+def _result(run: Drive, about: dict[str, Any], complete: bool) -> BatchRun:
+    jobs, state = run.engine.jobs, run.engine.state[0]
+    ended = np.isin(jobs["status"], (es.DONE, es.OVER_WALLTIME))
+    started = ended | (jobs["status"] == es.RUNNING)
+    table = pd.DataFrame(
+        {
+            "job_id": about["job_id"],
+            "submission_time": jobs["submit"],
+            "starting_time": np.where(started, jobs["start"], np.nan),
+            "finish_time": np.where(ended, jobs["finish"], np.nan),
+            "success": jobs["status"] == es.DONE,
+            "nodes": jobs["nodes"],
+            "status": np.asarray(STATUS, dtype=object)[jobs["status"]],
+            "first_start": jobs["first_start"],
+            "kills": jobs["kills"],
+            "backfilled": jobs["backfilled"].astype(bool),
+            "waited": np.where(started, jobs["waited"], np.nan),
+            "run_time": jobs["work"],
+            "requested": about["requested"],
+            "waste": jobs["lost"],
+            "overhead": jobs["overhead"],
+            "killed_run_time": jobs["killed_run"],
+        }
+    )
+    counts = {
+        "failures": int(state["n_outages"]), "ignored_failures": int(state["n_ignored"]),
+        "repairs": int(state["n_repairs"]), "kills": int(state["n_kills"]), "starts": int(state["n_starts"]),
+        "events": int(state["n_events"]), "passes": int(state["n_passes"]), "not_adjacent": int(state["n_apart"]),
+    }  # fmt: skip
+    share = state["decision_cycles"] / state["cycles"] if COUNTS and state["cycles"] > 0 else np.nan
+    notes = []
+    endless = int(np.isinf(jobs["walltime"]).sum())
+    if endless and about["settings"]["scheduler"] != "fcfs":
+        notes.append(f"{endless:,} jobs have no walltime: the scheduler takes them to run indefinitely.")
+    if counts["not_adjacent"]:
+        notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
+    log = run.engine.log[: int(state["n_log"])]
+    return BatchRun(
+        table, len(run.engine.nodes), about["settings"], counts, complete, float(state["now"]), run.seconds,
+        float(share * run.seconds), log, tuple(notes),
+    )  # fmt: skip

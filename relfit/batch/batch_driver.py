@@ -1,0 +1,199 @@
+"""Drives the compiled engine: hands it failures and larger tables, estimates reliability, stops, saves, goes on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relfit.arguments import durations
+from relfit.batch.engine_state import (
+    FINISHED,
+    LARGER_LOG,
+    LARGER_QUEUE,
+    MORE_FAILURES,
+    PAUSED,
+    Engine,
+    grown_log,
+    grown_queue,
+)
+from relfit.batch.event_loop import advance
+from relfit.batch.failure_source import HOUR, FailureStream
+from relfit.batch.reliability import EstimatedReliability
+from relfit.errors import ArgumentError, DataError
+
+__all__ = ["Drive", "Saving", "drive"]
+
+_BUDGET = 20_000
+"""Instants between two looks at the clock."""
+_MOST_IDLE = 2_000_000
+"""Failures in a row without a start, after which nothing is going to start any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saving:
+    """When a simulation writes itself to a file, so that it can go on later, elsewhere.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where it is written when it is stopped, and at intervals: then with a number before the ending.
+    every : duration, optional
+        Real time between two files.
+    every_simulated : duration, optional
+        Simulated time between two files.
+    keep : int
+        How many numbered files stay.
+    time_limit : duration, optional
+        Real time after which it stops.
+    """
+
+    path: str | Path
+    every: Any = None
+    every_simulated: Any = None
+    keep: int = 2
+    time_limit: Any = None
+
+    def __post_init__(self) -> None:
+        if self.keep < 1:
+            raise ArgumentError(f"keep is {self.keep}", remedy="keep one file or more")
+        for name in ("every", "every_simulated", "time_limit"):
+            if getattr(self, name) is not None:
+                durations(name, getattr(self, name), zero=False)
+
+    def seconds(self, name: str) -> float:
+        """One of the durations; infinite where it is not given."""
+        value = getattr(self, name)
+        return np.inf if value is None else HOUR * float(durations(name, value))
+
+
+@dataclass
+class Drive:
+    """A simulation under way."""
+
+    engine: Engine
+    stream: FailureStream
+    reliability: EstimatedReliability | None = None
+    start: float = 0.0
+    next_estimate: float = np.inf
+    next_save: float = np.inf
+    seconds: float = 0.0
+    """Real time so far."""
+    saved: list[Path] = field(default_factory=list)
+    starts_seen: int = 0
+    idle_failures: int = 0
+
+
+def drive(run: Drive, saving: Saving | None = None, write: Any = None) -> bool:
+    """Run to the end, or until it is stopped; whether it came to the end.
+
+    Parameters
+    ----------
+    run : Drive
+        Changed in place.
+    saving : Saving, optional
+    write : callable, optional
+        ``write(run, path)``, which writes a file to go on from.
+
+    Raises
+    ------
+    DataError
+        When jobs wait for more nodes than are ever up at once, with no end.
+    """
+    begun = time.perf_counter()
+    limit = np.inf if saving is None else begun + saving.seconds("time_limit")
+    every = np.inf if saving is None else saving.seconds("every")
+    next_real = begun + every
+    with _stopping(saving is not None) as stopped:
+        while True:
+            pause = min(run.next_estimate, run.next_save)
+            code = advance(run.engine, pause, _BUDGET)
+            if code == FINISHED:
+                run.seconds += time.perf_counter() - begun
+                return True
+            if code == MORE_FAILURES:
+                _more_failures(run)
+            elif code == LARGER_QUEUE:
+                run.engine = grown_queue(run.engine)
+            elif code == LARGER_LOG:
+                run.engine = grown_log(run.engine)
+            elif code == PAUSED:
+                _estimate(run, pause)
+                if pause >= run.next_save:
+                    run.next_save += saving.seconds("every_simulated") if saving is not None else np.inf
+                    _numbered(run, saving, write)
+            now = time.perf_counter()
+            if saving is not None and now >= next_real:
+                next_real = now + every
+                run.seconds, begun = run.seconds + now - begun, now
+                _numbered(run, saving, write)
+            if saving is not None and (stopped.is_set() or now >= limit):
+                run.seconds += now - begun
+                write(run, Path(saving.path))
+                return False
+
+
+def _more_failures(run: Drive) -> None:
+    rows = run.stream.take()
+    state = run.engine.state[0]
+    run.engine = run.engine._replace(failures=rows)
+    state["next_failure"], state["n_failures"], state["known_until"] = 0, len(rows), run.stream.until
+    run.idle_failures = (
+        0 if state["n_starts"] != run.starts_seen or state["n_running"] else run.idle_failures + len(rows)
+    )
+    run.starts_seen = int(state["n_starts"])
+    if run.idle_failures > _MOST_IDLE:
+        waiting = int(state["n_waiting"])
+        raise DataError(
+            f"{waiting} jobs wait for more nodes than are ever up at once",
+            remedy="give reject_after_repairs, or until",
+        )
+
+
+def _estimate(run: Drive, now: float) -> None:
+    if run.reliability is None or now < run.next_estimate:
+        return
+    run.next_estimate += run.reliability.period
+    engine = run.engine
+    shape, scale = run.reliability.parameters(
+        len(engine.nodes), engine.log[: int(engine.state["n_log"][0])], run.start, now
+    )
+    engine.nodes["shape"], engine.nodes["scale"] = shape, scale
+
+
+def _numbered(run: Drive, saving: Saving | None, write: Any) -> None:
+    """Another numbered file; the oldest goes."""
+    if saving is None:
+        return
+    path = Path(saving.path)
+    number = int(run.saved[-1].stem.rpartition("-")[2]) + 1 if run.saved else 1
+    place = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    run.saved.append(place)
+    gone = run.saved[: -saving.keep]
+    run.saved = run.saved[-saving.keep :]
+    write(run, place)
+    for old in gone:
+        old.unlink(missing_ok=True)
+
+
+@contextmanager
+def _stopping(wanted: bool) -> Iterator[threading.Event]:
+    """An event that SIGTERM, SIGINT or SIGUSR1 sets, in the main thread."""
+    event = threading.Event()
+    names = [name for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
+    before = {}
+    if wanted and threading.current_thread() is threading.main_thread():
+        for name in names:
+            before[name] = signal.signal(getattr(signal, name), lambda *_: event.set())
+    try:
+        yield event
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)

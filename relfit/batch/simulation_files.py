@@ -1,0 +1,134 @@
+"""A simulation under way as one file: tables of numbers and a description, no code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from relfit.batch import engine_state as es
+from relfit.batch.batch_driver import Drive
+from relfit.batch.failure_source import FailureStream, GroupFailures, NodeFailures, ReplayedFailures, SystemFailures
+from relfit.batch.reliability import EstimatedReliability
+from relfit.errors import ArgumentError, ReadError
+from relfit.families import family_named
+from relfit.families.base import Family
+from relfit.writing import complete
+
+__all__ = ["read_simulation", "write_simulation"]
+
+VERSION = 1
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (SystemFailures, NodeFailures, GroupFailures)}
+_CLASSES: dict[str, Any] = {
+    **_KINDS,
+    "ReplayedFailures": ReplayedFailures,
+    "EstimatedReliability": EstimatedReliability,
+}
+_SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures")
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it."""
+    if isinstance(value, Family):
+        return {"family": value.name, "parameters": {k: _plain(v) for k, v in value.to_dict()["parameters"].items()}}
+    if type(value).__name__ in _CLASSES:
+        fields = [name for name in value.__dataclass_fields__ if name != "labels"]
+        return {"class": type(value).__name__, "fields": {name: _plain(getattr(value, name)) for name in fields}}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if hasattr(value, "total_seconds"):
+        return f"{value.total_seconds()}s"
+    raise ArgumentError(f"{value!r} cannot be written to a file", remedy="use a family of relfit.families")
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict) and "family" in value:
+        parameters = {k: np.asarray(v) for k, v in value["parameters"].items()}
+        return family_named(value["family"])(**parameters)
+    if isinstance(value, dict) and "class" in value:
+        return _CLASSES[value["class"]](**{name: _restored(item) for name, item in value["fields"].items()})
+    return value
+
+
+def write_simulation(run: Drive, about: dict[str, Any], path: str | Path) -> None:
+    """Write a simulation under way to one file.
+
+    Raises
+    ------
+    ArgumentError
+        When it cannot be written there.
+    """
+    engine, place = run.engine, Path(path)
+    used = int(engine.state["n_log"][0])
+    tables = {f"engine_{name}": table for name, table in engine._asdict().items()}
+    tables["engine_log"] = engine.log[:used]
+    ids = np.asarray(about["job_id"])
+    text = ids.dtype.kind not in "iu"
+    description = {
+        "relfit": "batch simulation",
+        "version": VERSION,
+        "tables": {name: str(table.dtype.descr) for name, table in tables.items()},
+        "settings": about["settings"],
+        "sources": [_plain(source) for source in about["sources"]],
+        "reliability": None if run.reliability is None else _plain(run.reliability),
+        "stream": run.stream.state(),
+        "saved": [str(saved) for saved in run.saved],
+        **{name: getattr(run, name) for name in _SCALARS},
+    }
+    with complete(place) as part, part.open("wb") as file:
+        np.savez(
+            file,
+            description=np.frombuffer(json.dumps(description).encode(), dtype=np.uint8),
+            job_id=ids.astype(str) if text else ids,
+            requested=np.asarray(about["requested"]),
+            **tables,
+        )
+
+
+def read_simulation(path: str | Path) -> tuple[Drive, dict[str, Any]]:
+    """A simulation under way from its file.
+
+    Raises
+    ------
+    ReadError
+        For a file that is no such simulation, is damaged, or was written in another version of the format.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            description = json.loads(file["description"].tobytes())
+            if description.get("relfit") != "batch simulation":
+                raise KeyError("relfit")
+            if description["version"] != VERSION:
+                what = f"was written in version {description['version']} of the format, and this is version {VERSION}"
+                raise ReadError(what, path=path, remedy="go on with the relfit that wrote it")
+            tables = {name: file[f"engine_{name}"] for name in es.Engine._fields}
+            ids, requested = file["job_id"], file["requested"]
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except (BadZipFile, KeyError, ValueError, EOFError) as error:
+        what = "is no simulation under way, or is damaged"
+        raise ReadError(what, path=path, remedy="give a file that simulate_batch wrote") from error
+    expected = es.new_engine(es.new_jobs(1), 1)
+    for name, table in tables.items():
+        if table.dtype != getattr(expected, name).dtype:
+            raise ReadError(f"its table {name} is of another version", path=path, remedy="simulate anew")
+    engine = es.Engine(**tables)
+    sources = [_restored(source) for source in description["sources"]]
+    stream = FailureStream(sources, len(engine.nodes), 0, description["start"])
+    stream.restore(description["stream"])
+    run = Drive(engine, stream, _restored(description["reliability"]))
+    for name in _SCALARS:
+        setattr(run, name, description[name])
+    run.saved = [Path(saved) for saved in description["saved"]]
+    job_id = ids if ids.dtype.kind in "iu" else ids.astype(object)
+    about = {"job_id": job_id, "requested": requested, "settings": description["settings"], "sources": sources}
+    return run, about
