@@ -124,10 +124,10 @@ def simulate_batch(
     Examples
     --------
     >>> from relfit.workloads import Workload
-    >>> jobs = Workload([1, 2, 3, 4], [0, 1, 2, 3], [3, 4, 1, 1], [10, 10, 9, 20], [10, 10, 9, 20], 4)
+    >>> jobs = Workload([1, 2, 3, 4], [0, 1, 2, 3], [3, 4, 1, 1], [10, 10, 8, 20], [10, 10, 8, 20], 4)
     >>> run = simulate_batch(jobs)
     >>> run.jobs["starting_time"].tolist(), run.jobs["backfilled"].tolist()
-    ([0.0, 11.0, 2.0, 21.0], [False, False, True, False])
+    ([0.0, 10.0, 2.0, 20.0], [False, False, True, False])
     >>> run.jobs["starting_time"].equals(simulate_batch(jobs, scheduler="fcfs").jobs["starting_time"])
     False
     """
