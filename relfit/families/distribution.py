@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.numeric.solving import time_at_level
@@ -177,17 +177,13 @@ class Distribution(ABC):
         """Time by which half have failed."""
         return self.quantile(0.5)
 
-    def sample(
-        self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None
-    ) -> FloatArray:
+    def sample(self, size: int | tuple[int, ...] | None = None, rng: Seed = None) -> FloatArray:
         """Random lives, shape ``size + batch_shape``; the same seed gives the same lives."""
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
         spent = np.random.default_rng(rng).standard_exponential(lead + self.batch_shape)
         return self.inverse_cumulative_hazard(spent)
 
-    def residual_sample(
-        self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None
-    ) -> FloatArray:
+    def residual_sample(self, size: int | tuple[int, ...] | None = None, rng: Seed = None) -> FloatArray:
         """Random lives left at an unknown age in steady state, shape ``size + batch_shape``.
 
         A uniform share of a life drawn in proportion to its length; by inversion of `log_integrated_tail` where the
@@ -283,7 +279,7 @@ class Distribution(ABC):
         self,
         age: npt.ArrayLike,
         size: int | tuple[int, ...] | None = None,
-        rng: int | np.random.Generator | None = None,
+        rng: Seed = None,
     ) -> FloatArray:
         """Random lives left at `age`, by inversion of the cumulative hazard."""
         lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.families.base import ShapeScale, log_moments
 from relfit.families.distribution import Distribution, log_difference
 from relfit.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
@@ -67,9 +67,7 @@ class Gamma(ShapeScale):
             found[where] = Distribution.inverse_cumulative_hazard(Gamma(shape[where], scale[where]), part[where])
         return found
 
-    def sample(
-        self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None
-    ) -> FloatArray:
+    def sample(self, size: int | tuple[int, ...] | None = None, rng: Seed = None) -> FloatArray:
         """Random lives, shape ``size + batch_shape``; the same seed gives the same lives.
 
         By rejection rather than inversion, which costs ten times as much (Marsaglia and Tsang 2000): a life of shape

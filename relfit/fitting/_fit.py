@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from relfit.arrays import Seed
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.families import CORE, FAMILIES, family_named
@@ -32,7 +32,7 @@ def fit(
     bias_correction: bool | str = False,
     level: float = 0.95,
     n_resamples: int | str = "auto",
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
     workers: int | None = None,
     progress: Callable[[str], None] | None = None,
     **columns: Any,

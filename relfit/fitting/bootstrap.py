@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting._maximum_likelihood import maximum_likelihood
@@ -171,7 +171,7 @@ def replicate(
     fitted: npt.NDArray[np.bool_],
     lives: LifeData,
     n_resamples: int,
-    rng: int | np.random.Generator | None,
+    rng: Seed,
     *,
     resample: bool = False,
     workers: int | None = None,

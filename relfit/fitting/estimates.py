@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.families import Family
 from relfit.fitting import status
 from relfit.lifedata import LifeData
@@ -99,7 +99,7 @@ class FamilyEstimates:
     estimator: Estimator
     ordered: SortedLives | None = None
     n_resamples: int | str = "auto"
-    rng: int | np.random.Generator | None = 0
+    rng: Seed = 0
 
     @property
     def name(self) -> str:

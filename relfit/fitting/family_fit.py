@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.goodness_of_fit import Goodness, distances_of, goodness_of
@@ -46,7 +46,7 @@ class FamilyFit(FamilyEstimates, Result):
         kind: str = "profile",
         level: float | None = None,
         n_resamples: int = 999,
-        rng: int | np.random.Generator | None = 0,
+        rng: Seed = 0,
         terminated: str | None = None,
         workers: int | None = None,
     ) -> Interval:
@@ -193,7 +193,7 @@ class FamilyFit(FamilyEstimates, Result):
         tests: tuple[str, ...] = DISTANCES,
         *,
         n_resamples: int | str = "auto",
-        rng: int | np.random.Generator | None = 0,
+        rng: Seed = 0,
         workers: int | None = None,
     ) -> Goodness:
         """Tests of fit whose p-values account for the fitted parameters.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from relfit.arrays import Seed
 from relfit.errors import ArgumentError
 from relfit.families import family_named
 from relfit.fitting import family_comparison as comparison
@@ -223,7 +224,7 @@ class Fits(Result):
         kind: str = "profile",
         level: float | None = None,
         n_resamples: int = 999,
-        rng: int | np.random.Generator | None = 0,
+        rng: Seed = 0,
     ) -> pd.DataFrame:
         """Interval of a quantity for every group and family; `FamilyFit.interval` documents the arguments.
 

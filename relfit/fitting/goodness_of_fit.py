@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.families import CORE, Family
 from relfit.fitting import status
@@ -141,7 +141,7 @@ def goodness_of(
     own: FloatArray,
     tests: tuple[str, ...],
     n_resamples: int | str = "auto",
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
     workers: int | None = None,
 ) -> Goodness:
     """Statistics and p-values of one family; `FamilyFit.goodness` documents the arguments.

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
@@ -49,7 +49,7 @@ def interval_of(
     kind: str,
     level: float | None,
     n_resamples: int,
-    rng: int | np.random.Generator | None,
+    rng: Seed,
     terminated: str | None,
     workers: int | None,
 ) -> Interval:
@@ -107,7 +107,7 @@ def _percentiles(
     quantity: Quantity,
     level: float,
     n_resamples: int,
-    rng: int | np.random.Generator | None,
+    rng: Seed,
     resample: bool,
     workers: int | None,
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:

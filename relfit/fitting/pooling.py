@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.families import Family
 from relfit.fitting import status
@@ -84,7 +84,7 @@ class PooledFit(Result):
         """The distribution at the fleet's mean: what is expected of a node without any failure."""
         return self.family(*self.family.from_free(self.fleet_mean))
 
-    def draws(self, count: int, rng: int | np.random.Generator | None = 0) -> Family:
+    def draws(self, count: int, rng: Seed = 0) -> Family:
         """Draws from the normal approximation of each group's posterior, a batch of shape (count, groups)."""
         generator = np.random.default_rng(rng)
         values, vectors = np.linalg.eigh(np.nan_to_num(self.covariance))

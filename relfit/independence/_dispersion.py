@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError, DataError
 from relfit.independence.resampling import moved, resampled_p
 from relfit.independence.series import Failures
@@ -140,7 +140,7 @@ def dispersion(
     level: float = 0.95,
     *,
     n_resamples: int = 0,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
 ) -> Dispersion:
     """Index of dispersion of the counts of all failures, over time scales.
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.independence.resampling import CALENDAR, moved, resampled_p
 from relfit.independence.series import Failures, failures_of
@@ -139,7 +139,7 @@ def cofailures(
     per: str = "system",
     *,
     n_resamples: int = 0,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
     failures: Failures | None = None,
 ) -> Cofailures:
     """Failures of different nodes within a window, per group, per pair of nodes and in all.

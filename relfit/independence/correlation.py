@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.independence.pair_products import PreparedSeries, coefficients, prepare
 from relfit.independence.rank_nulls import null_of
@@ -242,7 +242,7 @@ def correlations(
     *,
     most: int | None = None,
     n_resamples: int = 0,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
 ) -> Correlations:
     """Correlation of the i-th TTFs of every pair of nodes.
 

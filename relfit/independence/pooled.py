@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.independence.resampling import moved, resampled_p
 from relfit.independence.serial_p_values import durbin_watson_p
@@ -110,7 +110,7 @@ def pooled_tests(
     nodes: npt.ArrayLike | None = None,
     *,
     n_resamples: int = 0,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
 ) -> PooledTests:
     """Durbin-Watson of the failures of the first k nodes, pooled, sorted and differenced, for every k.
 

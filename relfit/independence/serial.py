@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special, stats
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.independence.serial_p_values import durbin_watson_p, runs_above_median
 from relfit.independence.series import complete_series
@@ -190,13 +190,7 @@ def _chance(rejected: int, tested: int) -> float:
     return float(stats.binom.sf(rejected - 1, tested, ALPHA))
 
 
-def serial_tests(
-    series: LifeData,
-    *,
-    n_resamples: int = 9999,
-    screen: float = 1.0,
-    rng: int | np.random.Generator | None = 0,
-) -> SerialTests:
+def serial_tests(series: LifeData, *, n_resamples: int = 9999, screen: float = 1.0, rng: Seed = 0) -> SerialTests:
     """Durbin-Watson, Ljung-Box and runs tests of the times to failure (TTFs) of every node.
 
     Parameters

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from relfit.arrays import Seed
 from relfit.errors import RelfitError
 from relfit.independence._cycles import Cycles, cycles
 from relfit.independence._dispersion import Dispersion, dispersion
@@ -145,7 +146,7 @@ def dependence(
     window: Any = "1h",
     place: str | None = None,
     method: str = "spearman",
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
 ) -> Dependence:
     """Whether failures of a log depend on each other, between nodes and along time.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import durations, share, whole
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import Checkpoint
 from relfit.jobs.completion import CompletionTime, Job, completion_time, job_of, limits_of_draws
@@ -193,7 +193,7 @@ def best_size(
     after_failure: str = "same",
     level: float | None = None,
     n_draws: int = 200,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
 ) -> BestSize:
     """Expected completion time of a job on the first k nodes of an order, for k = 1..K, and the best k.
 
@@ -350,9 +350,7 @@ def _curve(judged: Judged, system: System, order: IntArray, sizes: IntArray, hor
     )  # fmt: skip
 
 
-def _with_limits(
-    best: BestSize, judged: Judged, level: float, n_draws: int, rng: int | np.random.Generator | None
-) -> BestSize:
+def _with_limits(best: BestSize, judged: Judged, level: float, n_draws: int, rng: Seed) -> BestSize:
     places = np.arange(best.sizes.size)
     if best.sizes.size > _MOST_DRAWN:
         near = np.clip(best.place + np.arange(-6, 7), 0, places[-1])

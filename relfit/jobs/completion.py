@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import durations, share
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.fitting import PooledFit
 from relfit.jobs._expected_time import (
@@ -234,7 +234,7 @@ def completion_time(
     after_failure: str = "same",
     level: float | None = None,
     n_draws: int = 400,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
 ) -> CompletionTime:
     """When a job started now on all nodes of `system` will be done.
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import signal
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.jobs._expected_time import Attempts, attempts, hazards_of
 from relfit.jobs._time_to_failure import TimeToFailure
 from relfit.jobs.checkpoint import Checkpoint
@@ -184,7 +184,7 @@ def simulated_times(
     checkpoint: Checkpoint | None,
     restart: float,
     runs: int,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
     most_failures: int = 2_000,
 ) -> FloatArray:
     """Completion times of runs of one job, hours; infinite for a run that has more failures than `most_failures`."""

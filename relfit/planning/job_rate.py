@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from relfit.arguments import durations, positive, whole
+from relfit.arrays import Seed
 from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
 from relfit.text import duration
@@ -92,7 +93,7 @@ def rate_of_job(
     repair: Any = None,
     events: Any = None,
     n_draws: int = 2000,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
 ) -> JobRate:
     """Failures of a job, and the repairs that it waits for.
 
@@ -175,9 +176,7 @@ def wait_for_repair(
 # ---------------------------------------------------------------------- details
 
 
-def _of_parameters(
-    parameters: Parameters, nodes: Any, repair: Any, n_draws: int, rng: int | np.random.Generator | None
-) -> JobRate:
+def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int, rng: Seed) -> JobRate:
     values = parameters.values()
     single = "node" if "mtbf.node" in values else "outage" if "mtbf.outage" in values else None
     fleet = parameters.fleet

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import durations, share, whole
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.calibration import draw_parameters
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
@@ -181,7 +181,7 @@ def plan_checkpoints(
     robust: str | float = "mean",
     n_draws: int = 2000,
     level: float = 0.95,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
 ) -> CheckpointPlan:
     """Plan the checkpoints of a job.
 
@@ -306,7 +306,7 @@ def _assumptions(life: TimeToFailure | None, ages: Any, drawn: int) -> tuple[str
 
 def _model(
     source: Any, plan: Checkpoint, restart: float, nodes: Any, repair: Any, ages: Any, by_family: bool, events: Any,
-    n_draws: int, rng: int | np.random.Generator | None,
+    n_draws: int, rng: Seed,
 ) -> tuple[ExponentialWaste | RenewalWaste, str, str]:  # fmt: skip
     """Waste by the interval, what it rests on, and whether the job waits for repairs."""
     size = 1 if nodes is None else int(whole("nodes", nodes))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import durations, share, whole
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
@@ -104,7 +104,7 @@ def plan_replication(
     events: Any = None,
     n_draws: int = 500,
     level: float = 0.95,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
 ) -> ReplicationPlan:
     """Compare replication with checkpoints alone for a job that has a number of nodes to itself.
 

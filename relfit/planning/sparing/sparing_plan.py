@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import share, whole
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, Seed
 from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
 from relfit.planning.plan import Plan
@@ -30,7 +30,7 @@ _MOST_SPARES = 60  # numbers of spare blocks tried for each of them
 def device_failures(
     parameters: Parameters,
     n_draws: int | None = None,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
     *,
     mtbf_tray: Any = None,
     mtbf_rack: Any = None,
@@ -157,7 +157,7 @@ def plan_sparing(
     n_draws: int = 1000,
     level: float = 0.95,
     robust: float | None = None,
-    rng: int | np.random.Generator | None = 0,
+    rng: Seed = 0,
     workers: int | None = None,
 ) -> SparingPlan:
     """The best sparing plan, with intervals that carry the uncertainty of the parameters.
