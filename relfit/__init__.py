@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
-    from relfit.fitting import FamilyFit, Fits, fit
+    from relfit.fitting import FamilyFit, Fits, SizeFits, fit, fit_by_size
     from relfit.fleet import FleetModel, Forecast, fleet_model, forecast, system_from_log
     from relfit.independence import dependence
     from relfit.io import read, write
@@ -64,6 +64,7 @@ _HOME = {
     "ReadError": "relfit.errors",
     "RelfitError": "relfit.errors",
     "Result": "relfit.results",
+    "SizeFits": "relfit.fitting",
     "Source": "relfit.failurelog",
     "System": "relfit.system",
     "Window": "relfit.failurelog",
@@ -72,6 +73,7 @@ _HOME = {
     "change_points": "relfit.screening",
     "dependence": "relfit.independence",
     "fit": "relfit.fitting",
+    "fit_by_size": "relfit.fitting",
     "fleet_model": "relfit.fleet",
     "forecast": "relfit.fleet",
     "incidents": "relfit.screening",
@@ -129,6 +131,7 @@ __all__ = [
     "ReadError",
     "RelfitError",
     "Result",
+    "SizeFits",
     "Source",
     "System",
     "Window",
@@ -141,6 +144,7 @@ __all__ = [
     "dependence",
     "families",
     "fit",
+    "fit_by_size",
     "fitting",
     "fleet",
     "fleet_model",

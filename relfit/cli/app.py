@@ -25,7 +25,9 @@ from relfit.cli import (
     plan_sparing,
     predict,
 )
+from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
+from relfit.cli.remedies import in_options
 from relfit.errors import RelfitError
 from relfit.writing import sparing
 
@@ -37,6 +39,7 @@ _LONGEST_MESSAGE = 1000
 
 app = typer.Typer(
     name="relfit",
+    cls=Commands,
     help="From the failure logs of computing fleets to fitted lifetimes, reports and plans.",
     add_completion=False,
     rich_markup_mode=None,
@@ -45,7 +48,7 @@ app = typer.Typer(
 )
 plans = typer.Typer(
     name="plan",
-    help="Plan checkpoints, migration, replication or spares.",
+    help="What to do about failures",
     no_args_is_help=False,
     rich_markup_mode=None,
 )
@@ -53,11 +56,11 @@ for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system,
     best_size_command.nodes, forecast_command.forecast, predict.validate, calibrating.calibrate,
 ):  # fmt: skip
-    app.command()(grouped(_command))
+    app.command(epilog=epilog(_command.__name__))(grouped(_command))
 app.add_typer(plans)
-app.command()(grouped(look.data))
+app.command(epilog=epilog("data"))(grouped(look.data))
 for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
-    plans.command()(grouped(_plan))
+    plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
 
 
 def _show_version(wanted: bool) -> None:
@@ -106,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = app(args=given, prog_name="relfit", standalone_mode=False)
         sys.stdout.flush()
     except RelfitError as error:
-        return _complain(str(error))
+        return _complain(_advice(error))
     except _USAGE_ERROR as error:
         return _complain(_usage(error))
     except BrokenPipeError:  # whoever read our output has seen enough
@@ -130,6 +133,17 @@ def _read_by(arguments: Sequence[str]) -> list[Path]:
             with suppress(OSError, ValueError):
                 read += [Path(part)] if part and Path(part).is_file() else []
     return read
+
+
+def _advice(error: RelfitError) -> str:
+    """What an error says; what a function advises, in options."""
+    text, trace = str(error), error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    inside = trace is not None and Path(trace.tb_frame.f_code.co_filename).parent == Path(__file__).parent
+    if inside or error.remedy is None:
+        return text
+    return text.removesuffix(error.remedy) + in_options(error.remedy)
 
 
 def _usage(error: BaseException) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,11 +95,21 @@ def nodes(
     convention: Annotated[str, opt.option("NAME", "Of the time lost to a failure: exact, or the paper's.")] = "exact",
     after_failure: Annotated[str, opt.option("NAME", "Nodes are the same as at first, or as_new.")] = "same",
     deadline: Annotated[str | None, opt.option("TIME", "Show the probability to be done by then.")] = None,
+    export: Annotated[
+        str | None, opt.option("slurm", "Weights, features and a drain list of nodes instead, into the folder --out.")
+    ] = None,
 ) -> None:
-    """Say on how many nodes, and which, a job is done first.
+    """On how many nodes, and which, to run a job.
 
-    LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
+    LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes. With --export slurm no job is
+    asked for: the nodes of the log get weights, features and a drain list, in files to review.
     """
+    if export is not None:
+        opt.choice("--export", export, ("slurm",))
+        without = {"--rule": rule != "least", "--k-min": k_min != 1, "--k-max": k_max, "--tolerate": tolerate or None,
+                   "--deadline": deadline, "--plot": to.plot}  # fmt: skip
+        _export_slurm(reading, asked, fleet, to, without, drawn.seed)
+        return
     output.check_output(to)
     opt.choice("--rule", rule, ("least", "first"))
     opt.choice("--convention", convention, ("exact", "paper"))
@@ -139,14 +149,7 @@ def nodes(
             document["deadline"] = {"hours": limit, "probability": share}
         output.print_json(document)
         return
-    lines = [
-        *([] if period is None else [period.headline]),
-        repr(chosen),
-        "",
-        best.headline,
-        done.headline,
-        *chosen.notes,
-    ]
+    lines = [*([] if period is None else [period.headline]), best.headline, done.headline, repr(chosen), *chosen.notes]
     if limit is not None and share is not None:
         lines.append(f"It is done within {limit:g} h with probability {share:.3g}.")
     lines += ["", "Around the best", *output.table(_near(best, table))]
@@ -155,6 +158,35 @@ def nodes(
     lines += ["", "Nodes, the most reliable first"]
     lines.append(", ".join(names) + (f" and {more} more (--json has all)" if more > 0 else ""))
     output.print_lines([*lines, *written])
+
+
+def _export_slurm(
+    reading: opt.PeriodReading, asked: Asked, fleet: Fleet, to: opt.Output, without: dict[str, Any], seed: int
+) -> None:
+    """Files for Slurm."""
+    for kind, default in ((asked, Asked()), (fleet, Fleet())):
+        for item in fields(kind):
+            value = getattr(kind, item.name)
+            without[f"--{item.name.replace('_', '-')}"] = value if value != getattr(default, item.name) else None
+    for name, value in without.items():
+        if value not in (None, False):
+            raise ArgumentError(f"{name} does not go with --export", remedy="leave one of them out")
+    if to.out is None or to.out.suffix or to.out.is_file():
+        raise ArgumentError("--export slurm needs a folder", remedy="write --out slurm")
+    with Steps("reading", "judging nodes", "writing") as steps:
+        log = reading.read()
+        steps.next()
+        found = rf.fleet.slurm_nodes(log, period=reading.span, rng=seed)
+        steps.next()
+        paths = found.write(to.out)
+    if to.json:
+        output.print_json({**found.to_dict(), "files": [str(path) for path in paths]})
+        return
+    shown = found.drain[["node", "weight", "mtbf_hours", "reason"]]
+    lines = [*found.findings, f"written to {to.out}: {', '.join(path.name for path in paths)}"]
+    if len(shown):
+        lines += ["", "To drain", *output.table(shown)]
+    output.print_lines([*lines, "", "Review the files, then: sh weights.sh, sh drain.sh"])
 
 
 def _near(best: Any, table: pd.DataFrame) -> pd.DataFrame:

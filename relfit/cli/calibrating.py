@@ -181,10 +181,29 @@ def _value(name: str, text: str) -> float | str | bool:
     return int(number) if number == int(number) and "." not in text else number
 
 
+def _summary(parameters: rf.Parameters) -> str:
+    """How often something fails and how long it is down, in one sentence."""
+    from relfit.text import duration
+
+    known = parameters.values()
+    parts = [
+        f"{what} every {duration(known[name])}"
+        for name, what in (
+            ("mtbf.any", "an incident anywhere"), ("mtbf.node", "a failure of a node"), ("mtbf.rack", "of a rack"),
+            ("mtbf.system", "of the whole system"),
+        )
+        if name in known
+    ]  # fmt: skip
+    if "mttr.mean" in known:
+        parts.append(f"a repair takes {duration(known['mttr.mean'])}")
+    text = ", ".join(parts) or "nothing is known"
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
     period = parameters.period
     lines = [] if period is None or period.finding is None else [period.finding]
-    lines += [] if log is None else [repr(log), ""]
+    lines += [_summary(parameters), *([] if log is None else [repr(log)]), ""]
     frame = parameters.to_frame()
     lines += output.table(frame.astype({"events": float})) if len(frame) else ["nothing is known"]
     if parameters.absent:

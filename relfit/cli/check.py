@@ -40,7 +40,7 @@ def dependence(
     alpha: opt.Alpha = 0.05,
     seed: opt.Seed = 0,
 ) -> None:
-    """Say whether failures are independent of each other.
+    """Do failures depend on each other.
 
     --out writes one row per question with its finding; into a folder, the tables behind them too.
     """
@@ -149,7 +149,7 @@ def trend(
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
 ) -> None:
-    """Say whether the failure rate is steady and nodes alike.
+    """Is the failure rate steady, are nodes alike.
 
     Periods of a steady rate, tests of trend, point processes, outlier nodes, kinds of repair, availability.
     --out writes one row per group with its tests of trend; into a folder, the other tables too.
@@ -171,7 +171,8 @@ def trend(
         _repair_kinds(answers, log, level)
         _availability(answers, log, level)
         steps.next()
-        answers.show(repr(log), to, "trend_tests")
+        first = answers.all[0]
+        answers.show(repr(log), to, "trend_tests", "" if first.problem else first.text.split(". ")[0].rstrip(".") + ".")
 
 
 def _change_points(answers: Answers, log: rf.FailureLog, alpha: float, level: float, seed: int) -> None:
@@ -323,7 +324,7 @@ def incidents(
     ] = "system",
     level: opt.Level = 0.95,
 ) -> None:
-    """Join records that belong together to incidents.
+    """Join records that belong together.
 
     --out writes one row per incident; into a folder, rates, causes and times between records too.
     """
@@ -357,4 +358,4 @@ def incidents(
             names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
             short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
             answers.all[-1].shown["largest incidents"] = short
-        answers.show(repr(log), to, "incidents")
+        answers.show(repr(log), to, "incidents", result.headline)

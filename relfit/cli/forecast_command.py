@@ -54,7 +54,9 @@ def forecast(
     if to.json:
         output.print_json(ahead.to_dict())
         return
-    lines = [*ahead.findings]
+    single = len(ahead.models) == 1
+    periods = [model.period.headline for model in ahead.models.values()] if single else []
+    lines = [*periods, *ahead.findings]
     for title, table, most in (
         ("All together", ahead.total, len(horizons)),
         (f"By {ahead.by}", ahead.by_cause, _CAUSES),

@@ -13,6 +13,7 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError
+from relfit.text import count, duration
 
 __all__ = ["data", "fit", "info", "report"]
 
@@ -32,7 +33,7 @@ NoCensor = Annotated[
 
 
 def info(reading: opt.Reading, json: Json = False, out: opt.Out = None) -> None:
-    """Say what a log holds: rows, window, nodes, causes.
+    """What a log holds: rows, window, nodes.
 
     --out writes the rejected rows, each with its file, line and reason; as JSON, all that is known about the log.
     """
@@ -57,12 +58,13 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     window = about["window"]
     ends = ", ".join(f"{end} {'declared' if window[f'{end}_known'] else 'as seen'}" for end in ("start", "end"))
     lines = [
+        _summary(about),
         f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
         f"rows      {about['rows_read']} read = {about['rows_kept']} kept + {about['rows_rejected']} rejected",
     ]
     rejections = log.rejections()
-    for reason, count, first in rejections.head(_MOST_LISTED).itertuples():
-        lines.append(f"          {count} rejected: {reason} (first in line {first})")
+    for reason, number, first in rejections.head(_MOST_LISTED).itertuples():
+        lines.append(f"          {number} rejected: {reason} (first in line {first})")
     if len(rejections) > _MOST_LISTED:
         lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
@@ -80,10 +82,22 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     if about["lifetimes"] is not None:
         lines.append(f"lifetimes {about['lifetimes']} given whole")
     if about["causes"]:
-        lines.append(f"causes    {_listed([f'{cause} {count}' for cause, count in about['causes'].items()])}")
+        lines.append(f"causes    {_listed([f'{cause} {number}' for cause, number in about['causes'].items()])}")
     if about["attributes"]:
         lines.append(f"columns   {', '.join(about['attributes'])}")
     return lines
+
+
+def _summary(about: dict[str, Any]) -> str:
+    """What the log holds, in one sentence."""
+    what = count(about["events"], "record")
+    if about["lifetimes"] is not None:
+        what = count(about["lifetimes"], "lifetime")
+    hours = about["window"]["hours"]
+    span = f" in {duration(hours)}" if hours == hours and about["lifetimes"] is None else ""
+    rejected = about["rows_rejected"]
+    rows = "every row was used" if not rejected else f"{rejected:,} of {about['rows_read']:,} rows were rejected"
+    return f"{what} of {count(about['nodes'], 'node')}{span}; {rows}."
 
 
 def _moment(stamp: str | None) -> str:
@@ -155,7 +169,7 @@ class Fitting:
 
 
 def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: opt.Out = None) -> None:
-    """Fit distributions to times to failure or to repair.
+    """Fit distributions to times to failure.
 
     --out writes one row per group and family with everything that is known about the fit.
     """
@@ -164,6 +178,9 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
     level = opt.probability("--level", fitting.level)
     opt.choice("--measure", fitting.measure, ("ttf", "ttr"))
     opt.choice("--first", fitting.first, ("known", "always", "never"))
+    opt.without_effect({"--kind": fitting.kind != "profile"}, "--interval", fitting.interval is not None)
+    opt.without_effect({"--first": fitting.first != "known"}, "--measure ttf", fitting.measure == "ttf")
+    opt.without_effect({"--bias-correction": fitting.bias_correction}, "the family weibull", "weibull" in families)
     n_resamples, wanted = fitting.n_resamples, fitting.intervals
     with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         chosen = reading.chosen(reading.read())
@@ -202,11 +219,12 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
             }
         )
         return
-    left_out = ", ".join(f"{name} {count}" for name, count in times.to_dict()["left_out"].items() if count)
+    left_out = ", ".join(f"{name} {number}" for name, number in times.to_dict()["left_out"].items() if number)
     statuses = [f"{family}: {_counted(fits[family].status)}" for family in families]
     output.print_lines(
         [
             chosen.headline,
+            fits.finding,
             repr(log),
             repr(times),
             *([f"left out: {left_out}"] if left_out else []),
@@ -214,15 +232,8 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
             *statuses,
             *([] if any(fits[family].ok.any() for family in families) else [_NOTHING_FITTED]),
             "",
-            "Which family fits best (groups)",
-            *output.table(fits.compare().reset_index()),
-            "",
-            "Groups in which K-S rejects the family at 5 %, one by one and with the false-discovery rate controlled",
-            *output.table(rejected),
-            "",
-            f"Spread of the {main} over the groups (times in hours)",
-            *output.table(spread.reset_index(names="")),
-            "",
+            *_comparison(fits, rejected),
+            *_spread(main, spread, len(fits)),
             f"Fits by group (hours, {100 * level:g} % intervals)",
             *_by_group(fits),
         ]
@@ -232,6 +243,28 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         output.print_lines(["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(part)])
     if out is not None:
         output.print_lines([f"written to {out}"])
+
+
+def _comparison(fits: rf.Fits, rejected: Any) -> list[str]:
+    """How families compare over several groups."""
+    if len(fits) == 1:
+        return []
+    return [
+        "Which family fits best (groups)",
+        *output.table(fits.compare().reset_index()),
+        "",
+        "Groups in which K-S rejects the family at 5 %, one by one and with the false-discovery rate controlled",
+        *output.table(rejected),
+        "",
+    ]
+
+
+def _spread(family: str, spread: Any, groups: int) -> list[str]:
+    """How the parameters differ between groups."""
+    if groups == 1:
+        return []
+    heading = f"Spread of the {family} over the groups (times in hours)"
+    return [heading, *output.table(spread.reset_index(names="")), ""]
 
 
 def _by_group(fits: rf.Fits) -> list[str]:
@@ -270,7 +303,7 @@ def report(
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     json: Json = False,
 ) -> None:
-    """Write a report on a log as one HTML file."""
+    """Write a report as one HTML file."""
     output.check_destination(out, endings=(".html", ".htm"))
     names = opt.family_names(families)
     opt.probability("--level", level)
@@ -289,7 +322,7 @@ def data(
     json: Json = False,
     out: opt.Out = None,
 ) -> None:
-    """List the bundled samples, or write one to a file."""
+    """List or write the bundled samples."""
     output.check_destination(out)
     listing = rf.datasets.listing()
     names = [str(known) for known in listing["name"]]

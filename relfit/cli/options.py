@@ -27,6 +27,7 @@ __all__ = [
     "PeriodReading",
     "Reading",
     "Seed",
+    "check_unit",
     "choice",
     "duration",
     "family_names",
@@ -35,6 +36,7 @@ __all__ = [
     "option",
     "pairs",
     "probability",
+    "without_effect",
 ]
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
@@ -212,8 +214,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
                 )
             )
 
+    times = [parameter.name for parameter in parameters if _metavar(parameter.annotation) == "TIME"]
+
     @functools.wraps(command)
     def run(**values: Any) -> None:
+        for name in times:
+            check_unit(f"--{name.replace('_', '-')}", values[name])
         for name, kind in groups.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
         command(**values)
@@ -221,6 +227,57 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _metavar(annotation: Any) -> str | None:
+    """Of the option that a parameter is."""
+    return next((m.metavar for m in getattr(annotation, "__metadata__", ()) if hasattr(m, "metavar")), None)
+
+
+def check_unit(option: str, value: str | list[str] | None) -> None:
+    """Reject a time above zero that does not say its unit.
+
+    Examples
+    --------
+    >>> check_unit("--save", "5min")
+    >>> check_unit("--save", "5")
+    Traceback (most recent call last):
+    relfit.errors.ArgumentError: --save 5 does not say its unit; write 5min, 5h or 5days
+    """
+    for text in [value] if isinstance(value, str) else value or ():
+        number = text.strip()
+        try:
+            bare = 0.0 < abs(float(number)) < float("inf")
+        except ValueError:
+            bare = False
+        if bare:
+            raise ArgumentError(
+                f"{option} {number} does not say its unit", remedy=f"write {number}min, {number}h or {number}days"
+            )
+
+
+def without_effect(options: dict[str, Any], needs: str, there: bool) -> None:
+    """Reject options that do nothing without another one.
+
+    Parameters
+    ----------
+    options : dict
+        Their values by name; None and False are not given.
+    needs : str
+        What they go with, for the message.
+    there : bool
+        Whether that is there.
+
+    Examples
+    --------
+    >>> without_effect({"--kind": "wald"}, "--interval", False)
+    Traceback (most recent call last):
+    relfit.errors.ArgumentError: --kind has no effect here: it goes with --interval; add that, or leave it out
+    """
+    for name, value in options.items():
+        if value not in (None, False) and not there:
+            remedy = "add that, or leave it out" if not needs.startswith("no ") else "leave one of them out"
+            raise ArgumentError(f"{name} has no effect here: it goes with {needs}", remedy=remedy)
 
 
 def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.cli.figures import Picture, check_place, write_figures
+from relfit.cli.screen import table, wrapped
 from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.writing import check_writable, complete, guarded
 
@@ -48,48 +48,15 @@ def is_terminal() -> bool:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines to stdout; what could steer a terminal is escaped."""
+    """Print lines to stdout, wrapped to the screen; what could steer a terminal is escaped."""
     for line in lines:
         clean = line if line.isprintable() else "".join(map(_visible, line))
-        sys.stdout.write(clean.rstrip() + "\n")
+        for part in wrapped(clean.rstrip()):
+            sys.stdout.write(part + "\n")
 
 
 def _visible(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-
-
-def table(frame: pd.DataFrame) -> list[str]:
-    r"""Lines of a table with a heading, numbers to the right.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> print("\n".join(table(pd.DataFrame({"node": ["a", "b"], "hours": [1234.5678, float("nan")]}))))
-    node  hours
-    ----  -----
-    a      1235
-    b         -
-    """
-    columns = []
-    for position, name in enumerate(frame.columns):
-        values = frame.iloc[:, position]
-        number = values.dtype.kind in "iuf"
-        cells = [str(name), *(_cell(value) for value in values.tolist())]
-        width = max(len(cell) for cell in cells)
-        cells.insert(1, "-" * width)
-        columns.append([cell.rjust(width) if number else cell.ljust(width) for cell in cells])
-    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-
-
-def _cell(value: Any) -> str:
-    from relfit.results import json_ready
-
-    simple = json_ready(value)
-    if simple is None:
-        return "inf" if isinstance(value, float) and math.isinf(value) and value > 0 else "-"
-    if isinstance(simple, float):
-        return f"{simple:.0f}" if 1000.0 <= abs(simple) < 1e7 else f"{simple:.4g}"
-    return " ".join(str(simple).split())
 
 
 # ------------------------------------------------------------------------ JSON
@@ -236,7 +203,7 @@ class Answers:
                 }
             )
             return
-        lines = [heading, *(["", headline] if headline else [])]
+        lines = [*([headline] if headline else []), heading]
         for answer in self.all:
             if answer.text or answer.problem:
                 lines += ["", answer.title, "-" * len(answer.title)]

@@ -102,15 +102,24 @@ def checkpoint(
     ] = None,
     work: Annotated[str | None, opt.option("TIME", "Work of the job, for its expected time.")] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of the waste.")] = "mean",
+    sizes: Annotated[str | None, opt.option("N,N", "A table for jobs of these sizes, as 1,16,64.")] = None,
 ) -> None:
     """How often to save, and what it costs.
 
-    --out writes one row per rule with its work between saves and its waste.
+    --out writes one row per rule with its work between saves and its waste; with --sizes one row per size, in seconds.
     """
     output.check_output(to)
+    opt.without_effect({"--age": age}, "--by-family", by_family)
+    if sizes is not None:
+        _no_table(
+            {"--nodes": failing.nodes, "--shape": shape, "--global-save": global_save, "--work": work,
+             "--checkpoint-every": checkpoint_every, "--plot": to.plot, "--robust": robust != "mean"},
+        )  # fmt: skip
+        _sizes(failing, draws, to, _numbers("--sizes", sizes), unexposed, slowed, {"by_family": by_family, "ages": age})
+        return
     save, restore, restart = failing.costs
     source, more = failing.source(), {**failing.common, **draws.common}
-    notes = _notes(source)
+    notes = _notes(source, "checkpoint")
     if shape is not None:
         source, wait = _weibull(source, failing, shape)
         more |= {"nodes": None, "events": None, "repair": wait}
@@ -122,6 +131,44 @@ def checkpoint(
         global_restore=global_restore, share_global=share_global, work=work, robust=quantile_or_mean(robust), **more,
     )  # fmt: skip
     _show(plan, "Rules", [("waste", partial(rf.plot, plan))], to, notes)
+
+
+def _no_table(options: dict[str, Any]) -> None:
+    for name, value in options.items():
+        if value not in (None, False):
+            raise ArgumentError(f"{name} does not go with --sizes", remedy="leave one of them out")
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    """Whole numbers from a list with commas."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ArgumentError(f"{option} {text!r} is no list of numbers", remedy=f"write {option} 1,16,64") from None
+
+
+def _sizes(
+    failing: Failing, draws: Draws, to: opt.Output, sizes: list[int], unexposed: bool, slowed: float,
+    more: dict[str, Any],
+) -> None:  # fmt: skip
+    """The best interval of jobs of several sizes."""
+    save, restore, restart = failing.costs
+    exposed = () if unexposed else ("save", "restore")
+    found = rf.planning.checkpoint_table(
+        failing.source(), rf.jobs.Checkpoint(None, save, restore, exposed, slowed), sizes, restart,
+        **{key: value for key, value in failing.common.items() if key != "nodes"}, **draws.common, **more,
+    )  # fmt: skip
+    written = output.write_results(to, {"plan": found.table}, "plan", [])
+    if to.json:
+        output.print_json(found.to_dict())
+        return
+    shown = found.table.drop(columns="status")
+    for name in [name for name in shown if "seconds" in name]:
+        shown = shown.assign(**{name: shown[name] / 3600.0}).rename(columns={name: name.replace("_seconds", "_hours")})
+    shown = shown.rename(
+        columns=lambda name: name.replace("_hours_low", "_hours_low").replace("_hours_high", "_hours_high")
+    )
+    output.print_lines([*found.findings, "", *output.table(shown), *written])
 
 
 def quantile_or_mean(text: str) -> str | float:
@@ -147,13 +194,16 @@ def migration(
     sequential: Annotated[bool, opt.flag("--sequential", "Every node has a job of its own.")] = False,
     share_sequential: Annotated[float, opt.option("P", "Share of the jobs that have one node.")] = 0.25,
 ) -> None:
-    """Whether migration on predictions pays, or how good they must be.
+    """Whether migration on predictions pays.
 
     Without --recall and --precision it says from which quality of the predictions on migration pays.
     --out writes one row per size of job.
     """
     output.check_output(to)
     save, restore, restart = failing.costs
+    opt.without_effect({"--lead": lead}, "--recall and --precision", recall is not None and precision is not None)
+    opt.without_effect({"--risk": risk != 1e-4}, "no --spares", spares is None)
+    opt.without_effect({"--share-sequential": share_sequential != 0.25}, "no --sequential", not sequential)
     move = needed("--migration", migration)
     source = failing.source()
     plan = rf.planning.plan_migration(
@@ -161,7 +211,7 @@ def migration(
         lead=lead, risk=risk, spares=spares, sequential=sequential, share_sequential=share_sequential,
         **failing.common, **draws.common,
     )  # fmt: skip
-    _show(plan, "By size of job", [("yield", partial(rf.plot, plan))], to, _notes(source))
+    _show(plan, "By size of job", [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"))
 
 
 def replication(
@@ -171,7 +221,7 @@ def replication(
     replicas: Annotated[int, opt.option("N", "Up to so many copies of a process.")] = 3,
     overhead: Annotated[float, opt.option("P", "Share of speed that copies lose to keep in step.")] = 0.0,
 ) -> None:
-    """Whether to run every process twice or more.
+    """Whether to run processes twice or more.
 
     --out writes one row per strategy.
     """
@@ -181,11 +231,14 @@ def replication(
         source, rf.jobs.Checkpoint(save=save, restore=restore), restart, most_replicas=replicas, overhead=overhead,
         **failing.common, **draws.common,
     )  # fmt: skip
-    _show(plan, "Strategies", [("yield", partial(rf.plot, plan))], to, _notes(source))
+    _show(plan, "Strategies", [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"))
 
 
-def _notes(source: Any) -> tuple[str, ...]:
-    notes = tuple(getattr(source, "warnings", ()))
+def _notes(source: Any, kind: str) -> tuple[str, ...]:
+    """What speaks against a plan of this kind."""
+    from relfit.planning.plan import contradictions
+
+    notes = contradictions(source, kind)
     fleet, known = getattr(source, "fleet", None), source.values() if hasattr(source, "values") else {}
     if "mtbf.rack" in known and not (getattr(fleet, "nodes", None) and getattr(fleet, "racks", None)):
         notes += ("mtbf.rack is left out: how many nodes a rack has is not known (fleet.nodes, fleet.racks).",)
@@ -214,9 +267,12 @@ def _show(plan: Any, title: str, pictures: list[Picture], to: opt.Output, notes:
     if to.json:
         output.print_json({**plan.to_dict(), "warnings": notes})
         return
-    output.print_lines([f"Planned with {plan.source}.", "", *plan.findings, "", title, *output.table(table)])
+    head = plan.headline
+    first = f"{plan.premise} {head[:1].lower()}{head[1:]}" if plan.premise else head
+    remarks = [text for text in plan.findings if text != head]
+    output.print_lines([first, *remarks, f"Rates: {plan.source}.", "", title, *output.table(table)])
     output.print_lines(["", "Taken for granted", *(f"- {text}" for text in plan.assumptions)])
     if notes:
-        output.print_lines(["", "What contradicts the assumptions", *(f"- {note}" for note in notes)])
+        output.print_lines(["", "What the log says against it", *(f"- {note}" for note in notes)])
     if written:
         output.print_lines(written)

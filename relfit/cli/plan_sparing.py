@@ -185,7 +185,7 @@ def sparing(
     simulate: Annotated[float | None, opt.option("YEARS", "Also simulate the plan, trays repaired in turn.")] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
 ) -> None:
-    """Which spares to keep, and the goodput to expect.
+    """Which spares to keep, and the goodput.
 
     --out writes one row per strategy; into a folder, the decision map with its boundaries too.
     """

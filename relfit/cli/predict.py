@@ -92,10 +92,6 @@ class Fleet:
             return None
         ages = [opt.duration("--age", text) for text in self.age]
         for text, age in zip(self.age, ages, strict=True):
-            if age > 0.0 and text.strip()[-1].isdigit():
-                raise ArgumentError(
-                    f"--age {text} does not say its unit", remedy=f"write {text.strip()}h or {text.strip()}days"
-                )
             if age > LONGEST_AGE:
                 raise ArgumentError(f"--age {text} is {age / 8766.0:.4g} years", remedy="write 30min, 20h or 5days")
         return ages[0] if len(ages) == 1 else ages
@@ -113,6 +109,7 @@ class Drawn:
         """Reject a level that cannot be."""
         if self.interval is not None:
             opt.probability("--interval", self.interval)
+        opt.without_effect({"--draws": self.draws != 200}, "--interval", self.interval is not None)
 
 
 # ----------------------------------------------------------------------- system
@@ -128,7 +125,7 @@ def system(
     horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
     tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
 ) -> None:
-    """Say how long 1 to K nodes survive together.
+    """How long 1 to K nodes survive together.
 
     LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
     """
@@ -169,17 +166,8 @@ def system(
         output.print_json(document)
         return
     rows = _few(len(table))
-    lines = [
-        *([] if period is None else [period.headline]),
-        repr(chosen),
-        "",
-        headline,
-        *chosen.notes,
-        "",
-        "All nodes together",
-        *output.table(whole),
-        "",
-    ]
+    lines = [*([] if period is None else [period.headline]), headline, repr(chosen), *chosen.notes, ""]
+    lines += ["All nodes together", *output.table(whole), ""]
     lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
     if len(rows) < len(table):
         lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")
@@ -243,7 +231,7 @@ def validate(
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
 ) -> None:
-    """Say whether the model of a log fails: it predicts jobs in the rest of the log.
+    """Test the model of a log on held-out jobs.
 
     Whatever takes down one of its nodes interrupts a job. --out writes one row per size, length and placement.
     """
@@ -263,7 +251,7 @@ def validate(
         output.print_json({"period": period.to_dict(), **result.to_dict()})
         return
     output.print_lines(
-        [period.headline, repr(log), "", *result.findings, "", *output.table(cells.drop(columns="jobs")), *written]
+        [period.headline, *result.findings, repr(log), "", *output.table(cells.drop(columns="jobs")), *written]
     )
 
 

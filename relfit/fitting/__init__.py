@@ -1,6 +1,7 @@
 """Estimation for whole batches: estimates, intervals, tests of fit, comparison of families, pooling, mean times."""
 
 from relfit.fitting._fit import fit
+from relfit.fitting._fit_by_size import SizeFits, fit_by_size
 from relfit.fitting.competing import CompetingFit
 from relfit.fitting.estimators import moments, rank_regression
 from relfit.fitting.family_fit import FamilyFit
@@ -20,8 +21,10 @@ __all__ = [
     "Fits",
     "Goodness",
     "PooledFit",
+    "SizeFits",
     "bias_corrected_shape",
     "fit",
+    "fit_by_size",
     "mean_time",
     "moments",
     "pool",

@@ -56,8 +56,9 @@ def compare(results: Mapping[str, FamilyEstimates], distance: FloatArray, p: Flo
         good_p = has_p & (best_p | (p > alpha))
         good_aicc = has_aicc & (aicc - lowest <= _AS_GOOD_AICC)
     count = int(compared.sum())
+    fitted = np.stack([result.ok for result in results.values()])
     counts = {
-        "fitted": np.stack([result.ok for result in results.values()]).sum(axis=1),
+        "fitted": fitted.sum(axis=1),
         "compared": np.full(len(results), count),
         "best_by_p": best_p.sum(axis=1),
         "as_good_by_p": good_p.sum(axis=1),
@@ -65,6 +66,7 @@ def compare(results: Mapping[str, FamilyEstimates], distance: FloatArray, p: Flo
         "best_by_aicc": (has_aicc & (aicc == lowest)).sum(axis=1),
         "as_good_by_aicc": good_aicc.sum(axis=1),
         "as_good_by_aicc_percent": 100.0 * good_aicc.sum(axis=1) / max(count, 1),
+        "alone": (fitted & (fitted.sum(axis=0) == 1)).sum(axis=1),
     }
     return pd.DataFrame(counts, index=pd.Index(list(results), name="family"))
 

@@ -17,6 +17,7 @@ from relfit.families import family_named
 from relfit.fitting import family_comparison as comparison
 from relfit.fitting.competing import CompetingFit, causes_in_series
 from relfit.fitting.family_fit import FamilyFit
+from relfit.fitting.fit_findings import finding
 from relfit.fitting.interval_quantities import QUANTITIES
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.lifedata import LifeData
@@ -76,6 +77,11 @@ class Fits(Result):
             + (f", {few} with too few failures to compare" if few else "")
         )
 
+    @property
+    def finding(self) -> str:
+        """Which family is the closest, whether it fits, and the mean: what a reader wants to know first."""
+        return finding(self)
+
     def to_frame(self) -> pd.DataFrame:
         """Everything, one row per group and family, the group's keys as columns."""
         keys = key_columns(self.groups)
@@ -118,7 +124,8 @@ class Fits(Result):
             Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all families: those with two
             failures more than the largest family has parameters, and two families fitted; of these ``best_by_p``
             (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent; ``best_by_aicc``,
-            ``as_good_by_aicc`` (within 2 of the lowest) and its share.
+            ``as_good_by_aicc`` (within 2 of the lowest) and its share; ``alone``: groups that no other family
+            could be fitted to.
         """
         distance = np.stack([result.ks for result in self.results.values()])
         p = np.stack([result.ks_p_textbook for result in self.results.values()])

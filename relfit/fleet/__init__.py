@@ -4,16 +4,19 @@ from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_model import FleetModel, fleet_model
 from relfit.fleet._forecast import Forecast, forecast
 from relfit.fleet._placements import hit_probability, placements
+from relfit.fleet._slurm import SlurmNodes, slurm_nodes
 from relfit.fleet._system_from_log import system_from_log
 
 __all__ = [
     "ChosenPeriod",
     "FleetModel",
     "Forecast",
+    "SlurmNodes",
     "chosen_period",
     "fleet_model",
     "forecast",
     "hit_probability",
     "placements",
+    "slurm_nodes",
     "system_from_log",
 ]

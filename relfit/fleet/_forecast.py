@@ -51,8 +51,9 @@ def forecast(
     horizons : duration, or sequence of these
         How far ahead, from the end of the log: hours, or text such as "30d".
     period : {"stable", "all"} or tuple
-        The part of the log whose rates are used, as for `relfit.fleet_model`. Where the stable period ended before
-        the log did, its rates are scaled to the rate after the last change point.
+        The part of the log whose rates are used, as for `relfit.fleet_model`. With "stable", rates of a period that is
+        not the last one (it ended before the log did, or all of the log is used since the start of the stable period is
+        not known well) are scaled to the rate after the last change point.
     by : str
         Column of events that tells kinds of failures apart.
     group : str, optional
@@ -336,7 +337,7 @@ class _System:
                 remedy=f"give at most {duration(_LONGEST * model.hours)}",
             )
         points = model.period.points or _points(log)
-        ahead = SystemAhead(log, model, points, model.period.name not in ("all", "given"), by, size, rng)
+        ahead = SystemAhead(log, model, points, period == "stable", by, size, rng)
         if not ahead.present.any() and model.places.nodes.size:
             raise DataError("no node was under observation at the end of the log")
         if len(ahead.causes) > _MANY_CAUSES:

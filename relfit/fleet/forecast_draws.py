@@ -27,7 +27,7 @@ from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 __all__ = ["Future", "SystemAhead"]
 
 _PARAMETERS = 999  # draws of rates; futures share them
-_WINDOWS = 6  # of the period behind the scatter of counts
+_WINDOWS = 12  # of the period behind the scatter of counts
 _SHORTEST = 168.0  # hours of such a window, where the horizon is longer
 _USUAL_CHANGE = 0.5  # of the logarithm of the rate, where a log has none to learn from
 _MOST = 5_000_000  # incidents drawn one by one; of more, sums are normal
@@ -72,7 +72,11 @@ class SystemAhead:
         rng: np.random.Generator,
     ) -> None:  # fmt: skip
         self.model, self.points, self.size = model, points, n_draws
-        self.end = log.window.end if recent else model.period.log.window.end
+        used = model.period.log.window
+        self.end = log.window.end if recent else used.end
+        self.window = (used.start, used.end)  # of steady counts
+        if recent and points is not None:
+            self.window = (max(points.stable_period.start, used.start), min(points.stable_period.end, used.end))
         self.present = self._present(log if recent else model.period.log)
         self.rates = _Rates.of(model, self.present, n_draws, rng)
         self.table = model.found.table
@@ -108,26 +112,31 @@ class SystemAhead:
     def _recent_level(self) -> tuple[float, FloatArray]:
         """The rate after the last change point over that of the model's period."""
         points = self.points
-        if points is None or points.stable == len(points) - 1:
+        if points is None:
             return 1.0, np.ones(self.size)
-        last, stable = points.periods[-1], points.stable_period
-        if not (last.exposure > 0.0 and stable.rate > 0.0):
+        used, last = self.model.period.log.window, points.periods[-1]
+        inside = [one for one in points.periods if one.start < used.end and one.end > used.start]
+        exposure = sum(one.exposure for one in inside)
+        if inside == [last] or not (last.exposure > 0.0 and exposure > 0.0):
             return 1.0, np.ones(self.size)
-        count = last.failures / points.dispersion + 0.5
-        drawn = self.rng.gamma(count, size=self.size) * points.dispersion / last.exposure
-        return max(last.failures, 0.5) / last.exposure / stable.rate, drawn / stable.rate
+        rate = sum(one.failures for one in inside) / exposure
+        if not rate > 0.0:
+            return 1.0, np.ones(self.size)
+        drawn = self.rng.gamma(last.failures / points.dispersion + 0.5, size=self.size) * points.dispersion
+        return max(last.failures, 0.5) / last.exposure / rate, drawn / last.exposure / rate
 
     # -------------------------------------------------------------- factors
 
     def _windows(self, hours: float) -> tuple[IntArray, FloatArray]:
         """Window of each incident (-1 outside) and node-hours of each window, as long as the horizon if possible."""
-        window = self.model.period.log.window
+        start, end = self.window
+        length = float((end - start) / pd.Timedelta(hours=1))
         width = hours
-        while width / 2.0 >= _SHORTEST and window.hours / width < _WINDOWS:
+        while width / 2.0 >= _SHORTEST and length / width < _WINDOWS:
             width /= 2.0
-        number = max(int(window.hours / width), 1)
-        end = window.end.as_unit("ns").value
-        edges = end - (np.arange(number, -1, -1) * width * NANOSECONDS_PER_HOUR).astype(np.int64)
+        number = max(int(length / width), 1)
+        last = end.as_unit("ns").value
+        edges = last - (np.arange(number, -1, -1) * width * NANOSECONDS_PER_HOUR).astype(np.int64)
         watched = self.model.places.watched
         exposure = np.diff(watched.hours_until(edges) if watched.n_groups else edges / NANOSECONDS_PER_HOUR)
         at = np.searchsorted(edges, nanoseconds(self.table["start"]), side="right") - 1
@@ -180,7 +189,24 @@ class SystemAhead:
                 of_cause = _Marks.of(self.table[mine & (self.cause == k)])
                 by_cause[:, :, [k]] += of_cause.sums(split[:, [k]], rng)
                 mean_cause[:, [k]] += of_cause.means(mean.sum(keepdims=True) * share[k])
+        repair = self._repairs(hours)[:, None]
+        by_place[2] *= repair
+        by_cause[2] *= repair
         return Future(by_place, by_cause, mean_place, mean_cause)
+
+    def _repairs(self, hours: float) -> FloatArray:
+        """Factor of the mean repair over the horizon, in each draw: it wanders from window to window."""
+        at, exposure = self._windows(hours)
+        length = self.table["node_hours"].to_numpy(dtype=np.float64)
+        used = (at >= 0) & np.isfinite(length)
+        if used.sum() < 2 or not length[used].mean() > 0.0:
+            return np.ones(self.size)
+        mean, variance = length[used].mean(), length[used].var()
+        expected = np.bincount(at[used], minlength=exposure.size) * mean
+        excess = _excess(
+            np.bincount(at[used], length[used], exposure.size), expected, self.size, self.rng, variance / mean
+        )
+        return np.where(excess > 0.0, self.rng.gamma(1.0 / np.maximum(excess, 1e-9)) * excess, 1.0)
 
     def _shares(self, hours: float) -> FloatArray:
         """Factors of the shares of causes, shape (draws, causes): their estimates are uncertain, and shares wander."""
@@ -203,15 +229,15 @@ class SystemAhead:
         return np.maximum(out, 1e-12)
 
 
-def _excess(counts: Any, means: FloatArray, size: int, rng: np.random.Generator, binomial: float = 1.0) -> FloatArray:
-    """Relative variance of counts beyond that of Poisson, drawn: few windows leave it uncertain."""
+def _excess(counts: Any, means: FloatArray, size: int, rng: np.random.Generator, per_mean: float = 1.0) -> FloatArray:
+    """Relative variance of counts beyond `per_mean` times their mean, drawn: few windows leave it uncertain."""
     known = means > 0.0
     number = int(known.sum())
     if number < 3:
         return np.zeros(size)
-    squares = float(np.sum((counts[known] - means[known]) ** 2 / (means[known] * binomial)))
+    squares = float(np.sum((counts[known] - means[known]) ** 2 / (means[known] * per_mean)))
     ratio = squares / rng.chisquare(number - 1, size)
-    return np.asarray(np.maximum(ratio - 1.0, 0.0) * binomial / max(float(means[known].mean()), 0.5))
+    return np.asarray(np.maximum(ratio - 1.0, 0.0) * per_mean / max(float(means[known].mean()), 0.5))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = front(
     {
         "sparing": " ".join(sparing.__all__),
         "checkpointing.checkpoint_plan": "CheckpointPlan plan_checkpoints",
+        "checkpointing.size_table": "CheckpointTable checkpoint_table",
         "migration.migration_plan": "MigrationPlan plan_migration",
         "migration.prediction": "Predictor",
         "migration.throughput": "Scenario",

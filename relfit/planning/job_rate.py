@@ -11,9 +11,9 @@ from relfit.arguments import durations, positive, whole
 from relfit.arrays import Seed
 from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
-from relfit.text import duration
+from relfit.text import count, duration
 
-__all__ = ["JobRate", "is_parameters", "rate_of_job", "wait_for_repair"]
+__all__ = ["JobRate", "is_parameters", "rate_of_job", "repairs_in_words", "wait_for_repair"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,8 @@ class JobRate:
         Where the rate comes from.
     waits : str
         In a sentence, whether the job waits for repairs.
+    like : str
+        How its nodes fail, after "that fail".
     drawn : JobRate or None
         Draws from the calibrated distribution; None where nothing is known of the uncertainty.
     """
@@ -44,6 +46,17 @@ class JobRate:
     source: str = ""
     waits: str = ""
     drawn: JobRate | None = None
+    like: str = ""
+
+    @property
+    def premise(self) -> str:
+        """The job and its failures in a sentence: what a plan holds for."""
+        return f"For {self.failing}, {repairs_in_words(float(self.wait))}:"
+
+    @property
+    def failing(self) -> str:
+        """The nodes, and how they fail."""
+        return f"{count(self.nodes, 'node')} that fail{'s' if self.nodes == 1 else ''} {self.like}"
 
     def mtbf_of(self, sizes: Any) -> Any:
         """Mean hours between the failures of jobs on so many nodes, along a last axis."""
@@ -143,8 +156,20 @@ def rate_of_job(
         drawn = JobRate(float(mtbf) * count / gamma, own, 0.0, 0.0, size)
     basis = f"mean time between failures of a node {float(mtbf):g} h"
     basis += f", from {float(events):g} failures" if events is not None else ""
-    found = JobRate(float(mtbf), own, 0.0, 0.0, size, basis, drawn=drawn)
+    like = f"every {duration(float(mtbf))}{' each' if size > 1 else ''}"
+    found = JobRate(float(mtbf), own, 0.0, 0.0, size, basis, drawn=drawn, like=like)
     return replace(found, waits=wait_for_repair(repair, wait=float(found.wait))[1])
+
+
+def repairs_in_words(wait: float) -> str:
+    """Whether a job waits for repairs, as part of a sentence.
+
+    Examples
+    --------
+    >>> repairs_in_words(2.5), repairs_in_words(0.0)
+    ('no spares, 2.5 hours of repair waited for', 'no repair waited for')
+    """
+    return f"no spares, {duration(wait)} of repair waited for" if wait > 0.0 else "no repair waited for"
 
 
 def wait_for_repair(
@@ -223,7 +248,9 @@ def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int
     waits = wait_for_repair(repair, known, ", ".join(keys), wait=float(means.wait))[1]
     names = ", ".join(f"mtbf.{name}" for name in scopes)
     basis = f"parameters ({names})" + (f" of {parameters.name}" if parameters.name else "")
-    return replace(means, source=basis, waits=waits, drawn=drawn)
+    named = parameters.name or "the fleet of the parameters"
+    like = f"like the {fleet.nodes:,} of {named}" if fleet.nodes else f"like those of {named}"
+    return replace(means, source=basis, waits=waits, drawn=drawn, like=like)
 
 
 def _hit(share: float | None, nodes: float) -> float:

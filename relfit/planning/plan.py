@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,27 @@ import pandas as pd
 
 from relfit.results import Result
 
-__all__ = ["Plan", "limits"]
+__all__ = ["Plan", "contradictions", "limits"]
+
+_STEADY = "The plan takes the rate as steady: look at the last period alone."
+_MATTERS = {
+    "checkpoint": {
+        "failures.exponential": "Planned with a constant rate; by family, the plan follows the ageing of nodes.",
+        "dependence.dispersion": "More is lost in bad weeks than the plan says, and less in good ones.",
+        "trend": _STEADY,
+        "systems": "Plan for one of them.",
+    },
+    "migration": {
+        "dependence.cofailure": "Failures that come together leave no time to migrate.",
+        "trend": _STEADY,
+        "systems": "Plan for one of them.",
+    },
+    "replication": {
+        "dependence.cofailure": "Both copies of a process fail together more often than the plan says.",
+        "trend": _STEADY,
+        "systems": "Plan for one of them.",
+    },
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -33,6 +53,8 @@ class Plan(Result):
         Draws of the parameters behind the limits; 0 where nothing is known of their uncertainty.
     assumptions : tuple of str
         What the plan takes for granted, or what speaks against it.
+    premise : str
+        The job, its failures and its spares that the headline holds for, to be said before it.
     """
 
     mtbf: float
@@ -40,6 +62,7 @@ class Plan(Result):
     level: float = 0.95
     n_draws: int = 0
     assumptions: tuple[str, ...] = ()
+    premise: str = ""
 
     _table: ClassVar[str] = "alternatives"
 
@@ -57,6 +80,29 @@ class Plan(Result):
         """The table of alternatives, one row each."""
         table: pd.DataFrame = getattr(self, self._table)
         return table
+
+
+def contradictions(source: Any, kind: str) -> tuple[str, ...]:
+    """What a log says against a plan, and what follows: only what matters for a plan of this kind.
+
+    Parameters
+    ----------
+    source : Parameters
+        Anything else says nothing.
+    kind : {"checkpoint", "migration", "replication"}
+
+    Examples
+    --------
+    >>> from relfit.calibration.schema import Check
+    >>> from relfit import Parameters
+    >>> checks = [Check(name="trend", concern=True, finding="The rate rises."), Check(name="dependence.cycles",
+    ...           concern=True, finding="There is a daily cycle.")]
+    >>> contradictions(Parameters(mtbf="2000h", checks=checks), "checkpoint")
+    ('The rate rises. The plan takes the rate as steady: look at the last period alone.',)
+    """
+    matters = _MATTERS[kind]
+    checks = getattr(source, "checks", ())
+    return tuple(f"{c.finding} {matters[c.name]}" for c in checks if c.concern and c.name in matters)
 
 
 def limits(drawn: npt.ArrayLike | None, level: float, *, whole: bool = False) -> tuple[float, float]:

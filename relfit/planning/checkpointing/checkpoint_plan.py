@@ -17,9 +17,9 @@ from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.checkpointing.two_level import Levels, TwoLevels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
-from relfit.planning.job_rate import is_parameters, rate_of_job, wait_for_repair
+from relfit.planning.job_rate import is_parameters, rate_of_job, repairs_in_words, wait_for_repair
 from relfit.planning.plan import Plan, limits
-from relfit.text import duration, percent
+from relfit.text import count, duration, percent
 
 __all__ = ["CheckpointPlan", "WasteCurve", "plan_checkpoints"]
 
@@ -238,7 +238,9 @@ def plan_checkpoints(
     share("level", level, zero=False, one=False)
     if robust != "mean":
         share("robust", robust, zero=False, one=False)
-    model, basis, waits = _model(source, checkpoint, pause, nodes, repair, ages, by_family, events, n_draws, rng)
+    model, basis, waits, premise = _model(
+        source, checkpoint, pause, nodes, repair, ages, by_family, events, n_draws, rng
+    )
     pause, spared = model.restart, float("nan")
     life = model.life if isinstance(model, RenewalWaste) else None
     drawn = 0 if model.drawn is None else len(model.drawn)
@@ -269,6 +271,7 @@ def plan_checkpoints(
         level=level,
         n_draws=drawn,
         assumptions=_assumptions(life, ages, drawn),
+        premise=premise,
         checkpoint_every=best,
         waste=lost,
         every_limits=limits(bests, level),
@@ -307,8 +310,8 @@ def _assumptions(life: TimeToFailure | None, ages: Any, drawn: int) -> tuple[str
 def _model(
     source: Any, plan: Checkpoint, restart: float, nodes: Any, repair: Any, ages: Any, by_family: bool, events: Any,
     n_draws: int, rng: Seed,
-) -> tuple[ExponentialWaste | RenewalWaste, str, str]:  # fmt: skip
-    """Waste by the interval, what it rests on, and whether the job waits for repairs."""
+) -> tuple[ExponentialWaste | RenewalWaste, str, str, str]:  # fmt: skip
+    """Waste by the interval, what it rests on, whether the job waits for repairs, and the premise of the plan."""
     size = 1 if nodes is None else int(whole("nodes", nodes))
 
     def life_of(family: Any) -> TimeToFailure:
@@ -327,7 +330,8 @@ def _model(
             several = draw_parameters(source, min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng).family("failure")
             drawn = [life_of(several[i]) for i in range(several.batch_shape[0])]
         model = RenewalWaste(life_of(fitted.distribution()), drawn, plan, restart + wait)
-        return model, f"{fitted.family} times to failure of the parameters", waits
+        basis = f"{fitted.family} times to failure of the parameters"
+        return model, basis, waits, _premise(size, basis, wait)
     if hasattr(source, "log_sf") or hasattr(source, "log_reliability"):
         if events is not None:
             raise ArgumentError("events goes with a mean time", remedy="leave it out")
@@ -335,11 +339,21 @@ def _model(
         life = time_to_failure(source, 0.0 if ages is None else ages, size)
         if ages is None and hasattr(source, "log_sf") and not source.batch_shape:
             life = between_failures(source, size)
-        return RenewalWaste(life, (), plan, restart + wait), type(source).__name__, waits
+        basis = type(source).__name__
+        return (
+            RenewalWaste(life, (), plan, restart + wait),
+            basis,
+            waits,
+            _premise(size, f"{basis} times to failure", wait),
+        )
     rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
     draws = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
     model_of_rates = ExponentialWaste(float(rate.mtbf), draws[0], plan, restart + float(rate.wait), draws[1])
-    return model_of_rates, rate.source, rate.waits
+    return model_of_rates, rate.source, rate.waits, rate.premise
+
+
+def _premise(size: int, basis: str, wait: float) -> str:
+    return f"For {count(size, 'node')} with {basis}, {repairs_in_words(wait)}:"
 
 
 def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> pd.DataFrame:

@@ -313,6 +313,11 @@ def plan_migration(
         level=level,
         n_draws=0 if gains is None else gains.size,
         assumptions=_TAKEN,
+        premise=f"For {rate.failing}" + (
+            ":"
+            if predictor is None
+            else f", with predictions of recall {stated[0]:.3g} and precision {stated[1]:.3g}:"
+        ),
     )  # fmt: skip
 
 

@@ -199,4 +199,5 @@ def plan_replication(
         n_draws=yields[0].size if yields else 0,
         waits=rate.waits,
         assumptions=(_COPIES, "Nothing fails while the job waits or restarts."),
+        premise=rate.premise,
     )

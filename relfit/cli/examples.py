@@ -1,0 +1,77 @@
+"""An example or two for the help of every command, and how the help lists commands in groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperGroup
+
+__all__ = ["EXAMPLES", "SECTIONS", "Commands", "epilog"]
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "info": ("relfit info failures.csv", "relfit info failures.csv --column node=host --out rejected.csv"),
+    "fit": ("relfit fit failures.csv", "relfit fit failures.csv --per cause --measure ttr --out fits.csv"),
+    "report": ("relfit report failures.csv -o report.html",),
+    "data": ("relfit data", "relfit data white -o white.csv"),
+    "dependence": ("relfit dependence failures.csv --plot dependence.png",),
+    "trend": ("relfit trend failures.csv",),
+    "incidents": ("relfit incidents failures.csv --out incidents.csv",),
+    "validate": ("relfit validate failures.csv --size 16 --length 24h",),
+    "system": ("relfit system failures.csv --k 64 --horizon 24h",),
+    "nodes": (
+        "relfit nodes failures.csv --work 1000h --parallel-fraction 0.99 --restart 10min",
+        "relfit nodes failures.csv --export slurm -o slurm",
+    ),
+    "forecast": ("relfit forecast failures.csv", "relfit forecast failures.csv --horizon 14d --service 0.99"),
+    "calibrate": ("relfit calibrate failures.csv -o params.toml",),
+    "plan checkpoint": (
+        "relfit plan checkpoint params.toml --nodes 1000 --save 5min --restore 10min",
+        "relfit plan checkpoint params.toml --sizes 1,16,64,256 --save 5min -o table.csv",
+        "relfit plan checkpoint --mtbf 20000h --nodes 1000 --save 5min",
+    ),
+    "plan migration": (
+        "relfit plan migration params.toml --nodes 1000 --save 5min --migration 1min",
+        "relfit plan migration params.toml --save 5min --migration 1min --recall 0.7 --precision 0.6",
+    ),
+    "plan replication": ("relfit plan replication params.toml --nodes 1000 --save 5min --restore 10min",),
+    "plan sparing": (
+        "relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 --save 2s --restart 5min",
+    ),
+}  # fmt: skip
+"""Command lines by command; every one is parsed by the tests."""
+
+SECTIONS = {
+    "Look": ("info", "fit", "report", "data"),
+    "Check": ("dependence", "trend", "incidents", "validate"),
+    "Predict": ("system", "nodes", "forecast"),
+    "Plan": ("calibrate", "plan"),
+    "Simulate": ("simulate",),
+}
+
+
+class Commands(TyperGroup):
+    """A group of commands whose help lists them in sections."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands of each section; those in none come last."""
+        names = list(self.list_commands(ctx))
+        sections = {title: [name for name in wanted if name in names] for title, wanted in SECTIONS.items()}
+        placed = {name for wanted in sections.values() for name in wanted}
+        sections["More"] = [name for name in names if name not in placed]
+        for title, chosen in sections.items():
+            rows = [(name, self._summary(ctx, name)) for name in chosen]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def _summary(self, ctx: Any, name: str) -> str:
+        command: Any = self.get_command(ctx, name)
+        return str(command.get_short_help_str(limit=60))
+
+
+def epilog(command: str) -> str | None:
+    """The examples of a command as the end of its help."""
+    lines = EXAMPLES.get(command)
+    if lines is None:
+        return None
+    return "\b\n" + "\n".join(["Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)])

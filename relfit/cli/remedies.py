@@ -1,0 +1,60 @@
+"""What a library's error advises, in the words of the command line: options and commands instead of Python calls."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["in_options"]
+
+_FIELDS = ("node", "start", "end", "duration", "system", "cause", "observed", "population", "node_name")
+_ASSIGNED = r"(?<![-\w])(?<!--column )(?<!--where )([a-z][a-z_]*)=('[^']*'|\"[^\"]*\"|\.\.\.|[A-Za-z0-9]\w*)?"
+_CALLS = (
+    (
+        r"fit it and give the ages: rf\.system_from_fits\(.*\)$",
+        "write its fits (relfit fit LOG --out fits.csv) and give them --age",
+    ),
+    (r"make (it|the system) from (pooled )?fits: .*$", "give the log itself, or a file that relfit fit --out wrote"),
+    (r"rf\.fit\((log\.ttf\(\)|lives\.pooled\(\)|times)\)", "relfit fit LOG"),
+    (r"log\.ttf\(competing='cause'\)", "relfit fit LOG --per cause"),
+    (r"Checkpoint\(every=\.\.\.\)", "--checkpoint-every"),
+    (r"Checkpoint\(save=\.\.\., restore=\.\.\.\)", "--save and --restore"),
+    (r"log\.where\(system=\.\.\.\)|(?<!--column )\bsystem=(?=,)", "--where system=NAME"),
+    (r"log\.where", "--where"),
+    (r"put them into Job\(\.\.\.\)", "leave them out"),
+    (r", or pool the groups: fits\.pool\(\.\.\.\)", ", or give relfit system LOG --missing pool"),
+    (r"rf\.(\w+)\([^()]*\)", r"relfit \1"),
+    (r"\(since, until\)", "--since and --until"),
+    (r"give Fits, FamilyFit or PooledFit, as .* returns", "give a log, or a file that relfit fit --out wrote"),
+    (r"rf\.repair_kinds", "relfit trend"),
+    (r"relfit\.families", "those that relfit fit --families all names"),
+)
+
+
+def in_options(text: str) -> str:
+    """Advice for somebody at a command line.
+
+    Parameters
+    ----------
+    text : str
+        What the error of a function advises.
+
+    Examples
+    --------
+    >>> in_options("use missing='pool', or a family with one parameter")
+    'use --missing pool, or a family with one parameter'
+    >>> in_options("name one with start=... or duration=...; there is a, b")
+    'name one with --column start=NAME or --column duration=NAME; there is a, b'
+    >>> in_options("fit them: rf.fit(log.ttf())")
+    'fit them: relfit fit LOG'
+    """
+    for pattern, words in _CALLS:
+        text = re.sub(pattern, words, text)
+    return re.sub(_ASSIGNED, _option, text)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, value = found.group(1), (found.group(2) or "...").strip("'\"")
+    if name in _FIELDS:
+        return f"--column {name}={'NAME' if value == '...' else value}"
+    option = f"--{name.replace('_', '-')}"
+    return option if value in ("...", "None", "True", "False") else f"{option} {value}"

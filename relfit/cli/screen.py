@@ -1,0 +1,188 @@
+"""Text as a screen holds it: prose wrapped, tables fitted to the width, column names as words."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["heading", "table", "width", "wrapped"]
+
+_NARROWEST, _WIDEST_PROSE = 40, 100
+_SHORTEST_TEXT = 16  # letters of a column that is cut
+_WORDS = {
+    "aic": "AIC", "aicc": "AICc", "bic": "BIC", "cett": "CETT", "ks": "K-S", "mtbf": "MTBF", "mttf": "MTTF",
+    "mttr": "MTTR",
+}  # fmt: skip
+_OF_LIMITS = ("estimate", "value", "expected", "mean", "rate", "operational")
+
+
+def width() -> int:
+    """Columns of the terminal, or of the variable COLUMNS; 80 where neither says."""
+    return max(shutil.get_terminal_size((80, 24)).columns, _NARROWEST)
+
+
+def wrapped(line: str) -> list[str]:
+    """A line of prose in lines that fit; words are never cut, and what follows a label or a dash is indented.
+
+    Examples
+    --------
+    >>> wrapped("short")
+    ['short']
+    >>> len(wrapped("- " + "word " * 40)[1]) <= width()
+    True
+    """
+    room = width()
+    if len(line) <= room:
+        return [line]
+    lead = re.match(r"(\s*- |\s*\S+\s{2,}|\s*)", line)
+    indent = " " * len(lead.group()) if lead is not None and len(lead.group()) < room // 3 else ""
+    return textwrap.wrap(
+        line, min(room, _WIDEST_PROSE), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+        drop_whitespace=True,
+    )  # fmt: skip
+
+
+def heading(name: Any) -> str:
+    """A column's name as words.
+
+    Examples
+    --------
+    >>> heading("mtbf_hours"), heading("best_by_aicc"), heading("days")
+    ('MTBF hours', 'best by AICc', 'days')
+    """
+    words = str(name).replace("_", " ").split(" ")
+    return " ".join(_WORDS.get(word, word) for word in words)
+
+
+def table(frame: pd.DataFrame, room: int | None = None) -> list[str]:
+    r"""Lines of a table with a heading, numbers to the right, limits in brackets behind their value.
+
+    What is too wide gets headings of several lines, then shorter texts, then loses columns from the right, and says so.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    room : int, optional
+        The screen's width when left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> wide = pd.DataFrame({"node": ["a", "b"], "mean": [1234.5678, float("nan")], "mean_low": [1.0, float("nan")],
+    ...                      "mean_high": [1500.0, float("nan")]})
+    >>> print("\n".join(table(wide)))
+    node  mean
+    ----  -------------
+    a     1235 (1-1500)
+    b     -
+    >>> print("\n".join(table(pd.DataFrame({"failures_of_nodes": [1], "n": [2]}), room=12)))
+    failures
+    of nodes  n
+    --------  -
+           1  2
+    """
+    room = width() if room is None else room
+    columns = _columns(frame)
+    if _total(columns) > room:
+        _shorten(columns, room)
+    left_out: list[str] = []
+    while len(columns) > 1 and _total(columns) > room:
+        left_out.insert(0, columns.pop().title)
+        _widen(columns, room)
+    height = max((len(column.lines) for column in columns), default=0)
+    cells = [column.cells(height) for column in columns]
+    lines = ["  ".join(row).rstrip() for row in zip(*cells, strict=True)]
+    return lines + ([f"not shown: {', '.join(left_out)}; --out or --json has them"] if left_out else [])
+
+
+class _Column:
+    """One column: its title, its lines of heading, and its values as text."""
+
+    def __init__(self, title: str, values: list[str], number: bool, text: bool) -> None:
+        self.title, self.values, self.number, self.text = title, values, number, text
+        self.lines = [title]
+        self.longest = max((len(value) for value in values), default=0)
+        self.limit = self.longest
+
+    @property
+    def width(self) -> int:
+        return max(self.limit, *(len(line) for line in self.lines))
+
+    def narrow(self) -> None:
+        """Put the heading on several lines, no wider than the values or the longest word."""
+        widest = max(max(len(word) for word in self.title.split(" ")), self.limit)
+        self.lines = textwrap.wrap(self.title, max(widest, 1), break_long_words=False) or [""]
+
+    def cells(self, height: int) -> list[str]:
+        """Heading (from below), rule and values, all of one width."""
+        wide = self.width
+        values = [v if len(v) <= max(self.limit, wide) else v[: max(wide - 1, 1)] + "…" for v in self.values]
+        texts = [*[""] * (height - len(self.lines)), *self.lines, "-" * wide, *values]
+        return [text.rjust(wide) if self.number else text.ljust(wide) for text in texts]
+
+
+def _total(columns: list[_Column]) -> int:
+    return sum(column.width for column in columns) + 2 * (len(columns) - 1)
+
+
+def _shorten(columns: list[_Column], room: int) -> None:
+    for column in columns:
+        column.narrow()
+    while _total(columns) > room:
+        texts = [c for c in columns if c.text and c.limit > _SHORTEST_TEXT and c.limit >= c.width]
+        if not texts:
+            return
+        longest = max(texts, key=lambda column: column.limit)
+        longest.limit -= 1
+        longest.narrow()
+
+
+def _widen(columns: list[_Column], room: int) -> None:
+    """Give cut texts the room that a column left behind."""
+    for column in columns:
+        while column.limit < column.longest and _total(columns) < room:
+            column.limit += 1
+
+
+def _columns(frame: pd.DataFrame) -> list[_Column]:
+    names = [str(name) for name in frame.columns]
+    merged: dict[int, tuple[int, int]] = {}
+    for i, name in enumerate(names):
+        if f"{name}_low" in names and f"{name}_high" in names:
+            merged[i] = names.index(f"{name}_low"), names.index(f"{name}_high")
+    if "low" in names and "high" in names:
+        before = names.index("low") - 1
+        i = next((names.index(name) for name in _OF_LIMITS if name in names), before)
+        if i >= 0 and i not in merged:
+            merged[i] = names.index("low"), names.index("high")
+    gone = {j for pair in merged.values() for j in pair}
+    columns = []
+    for i, name in enumerate(names):
+        if i in gone:
+            continue
+        values = frame.iloc[:, i]
+        cells = [_cell(value) for value in values.tolist()]
+        number = values.dtype.kind in "iuf" and i not in merged
+        if i in merged:
+            ends = [[_cell(value) for value in frame.iloc[:, j].tolist()] for j in merged[i]]
+            rows = zip(cells, *ends, strict=True)
+            cells = [v if low == "-" and high == "-" else f"{v} ({low}-{high})" for v, low, high in rows]
+        columns.append(_Column(heading(name), cells, number, not number and i not in merged))
+    return columns
+
+
+def _cell(value: Any) -> str:
+    from relfit.results import json_ready
+
+    simple = json_ready(value)
+    if simple is None:
+        return "inf" if isinstance(value, float) and math.isinf(value) and value > 0 else "-"
+    if isinstance(simple, float):
+        return f"{simple:.0f}" if 1000.0 <= abs(simple) < 1e7 else f"{simple:.4g}"
+    return " ".join(str(simple).split())

@@ -1,0 +1,206 @@
+"""`fit_by_size`: times to failure of the first k nodes together, in order or at random, and what fits them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from relfit.arguments import whole
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.families import CORE
+from relfit.fitting._fit import fit
+from relfit.fitting.fits import Fits
+from relfit.lifedata import LifeData
+from relfit.outages import Outages, outages_of
+from relfit.results import Result
+from relfit.text import count
+from relfit.units import NANOSECONDS_PER_HOUR
+
+__all__ = ["SizeFits", "fit_by_size"]
+
+_SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 350)
+_ORDERS = ("given", "random")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SizeFits(Result):
+    """Fits of the times to failure of k nodes, by k and order.
+
+    Attributes
+    ----------
+    fits : Fits
+        One group per order and k.
+    zeros : ndarray of int, shape (groups,)
+        Failures at the instant of the one before: their times of length zero are left out of the fits.
+    """
+
+    fits: Fits
+    zeros: IntArray
+
+    _not_in_json = ("fits",)
+
+    @property
+    def headline(self) -> str:
+        """Which family is the closest at most sizes, and from how many nodes on none fits."""
+        table = self.to_frame()
+        best = table["best"].dropna()
+        if not len(best):
+            return "There are too few failures to compare families at any number of nodes."
+        name = str(best.value_counts().index[0])
+        ours = table[table["family"] == name].drop_duplicates(["order", "nodes"])
+        rejected = ours[ours["ad_p"] < 0.05]
+        sizes = int((best == name).sum() / len(self.fits.families))
+        text = f"The {name} is the closest family at {sizes} of {count(len(self.fits), 'size')}"
+        if len(rejected):
+            first = count(int(rejected["nodes"].min()), "node")
+            text += f", and is rejected at {len(rejected)}, the smallest {first}"
+        return text + "."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per order, number of nodes and family.
+
+        Columns: ``order``, ``nodes``, ``failures``, ``zeros``, ``family``, ``status``, ``mean`` (hours), ``ks`` with
+        ``ks_p_textbook`` (parameters taken as known, as in the dissertation: too large), ``ks_p`` and ``ad_p`` (which
+        account for the fit), ``aicc`` and ``best`` (family of the lowest).
+        """
+        table = self.fits.to_frame()
+        names = [
+            "order",
+            "nodes",
+            "failures",
+            "family",
+            "status",
+            "mean",
+            "ks",
+            "ks_p_textbook",
+            "ks_p",
+            "ad_p",
+            "aicc",
+        ]
+        table = table[names].copy()
+        table.insert(3, "zeros", np.repeat(self.zeros, len(self.fits.families)))
+        best = self.fits.best().to_numpy()
+        return table.assign(best=np.repeat(best, len(self.fits.families)))
+
+    def p_values(self, test: str = "ks_p_textbook") -> pd.DataFrame:
+        """One row per order and number of nodes, one column per family: the dissertation's Table 3.3.
+
+        Parameters
+        ----------
+        test : {"ks_p_textbook", "ks_p", "ad_p"}
+        """
+        if test not in ("ks_p_textbook", "ks_p", "ad_p"):
+            raise ArgumentError(f"no p-value {test!r}", remedy="use ks_p_textbook, ks_p or ad_p")
+        values = self.to_frame()[test].to_numpy().reshape(len(self.fits), -1)
+        return pd.DataFrame(values, self.fits.groups, list(self.fits.families))
+
+
+def fit_by_size(
+    log: FailureLog,
+    sizes: Sequence[int] | None = None,
+    orders: Sequence[str] = _ORDERS,
+    families: Sequence[str] | str = CORE,
+    *,
+    censor: bool = True,
+    n_resamples: int | str = "auto",
+    rng: int | np.random.Generator | None = 0,
+) -> SizeFits:
+    """Fit families to the times to failure of k nodes together: a job on them ends with the first failure of any.
+
+    The failure instants of the first k nodes are pooled, sorted and differenced. Failures at one instant are counted
+    (``zeros``) and make no time. Before the first failure the process is under way at an unknown age; what follows the
+    last failure is right-censored.
+
+    Parameters
+    ----------
+    log : FailureLog
+        Of one system.
+    sizes : sequence of int, optional
+        Numbers of nodes: 2, 4, ... 256, 350 as far as there are nodes.
+    orders : sequence of {"given", "random"}
+        Nodes as they are numbered, or in one random order.
+    families : str or sequence of str
+    censor : bool
+        ``False`` leaves out the times before the first and after the last failure, as the dissertation does.
+    n_resamples : int or "auto"
+        As for `relfit.fit`.
+    rng : int or numpy.random.Generator
+        Of the random order and the bootstrap.
+
+    Returns
+    -------
+    SizeFits
+
+    Raises
+    ------
+    ArgumentError
+        For a log of several systems or without dates, a size that the system has no nodes for, or an unknown order.
+
+    References
+    ----------
+    Reliability-aware allocation, section 3.4, Table 3.3 and Figure 4.1.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> found = fit_by_size(rf.datasets.load("white").between("2003-04-01", "2004-10-01"), [2, 64])
+    >>> found.to_frame()[["order", "nodes", "failures"]].drop_duplicates().values.tolist()
+    [['given', 2, 10], ['given', 64, 363], ['random', 2, 10], ['random', 64, 316]]
+    """
+    if log.lifetimes is not None and not len(log.events):
+        raise ArgumentError("this log holds lifetimes without dates, and no instants of failure to pool")
+    if len(log.systems) != 1:
+        raise ArgumentError(f"the log has {len(log.systems)} systems", remedy="select one: log.where(system=...)")
+    outages = outages_of(log)
+    total = outages.n_groups
+    wanted = [size for size in _SIZES if size <= total] if sizes is None else whole("sizes", list(sizes)).tolist()
+    if not wanted or max(wanted) > total:
+        raise ArgumentError(f"sizes {wanted} of {total} nodes", remedy=f"give 1 to {total}")
+    unknown = [order for order in orders if order not in _ORDERS]
+    if unknown or not len(orders):
+        raise ArgumentError(f"no order {unknown[0]!r}" if unknown else "no order", remedy="use given or random")
+    generator = np.random.default_rng(rng)
+    rank = {"given": np.arange(total), "random": generator.permutation(total)}
+    parts = [(order, size, _pooled(outages, rank[order] < size, censor)) for order in orders for size in wanted]
+    labels = pd.MultiIndex.from_tuples([(order, size) for order, size, _ in parts], names=["order", "nodes"])
+    lengths = [part.durations.size for _, _, part in parts]
+    lives = LifeData(
+        np.concatenate([part.durations for _, _, part in parts]),
+        np.concatenate([part.observed for _, _, part in parts]),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), labels, "ttf",
+        stationary=np.concatenate([part.stationary for _, _, part in parts]),
+    )  # fmt: skip
+    fits = fit(lives, families, n_resamples=n_resamples, rng=generator)
+    return SizeFits(fits, np.array([part.zeros for _, _, part in parts], dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class _Series:
+    durations: FloatArray
+    observed: BoolArray
+    stationary: BoolArray
+    zeros: int
+
+
+def _pooled(outages: Outages, chosen: BoolArray, censor: bool) -> _Series:
+    """Times between the failures of some nodes together, hours."""
+    mine = chosen[outages.code] & outages.failures
+    instants = np.sort(outages.start[mine])
+    gaps = np.diff(instants)
+    entered, left = int(outages.entered[chosen].min()), int(outages.left[chosen].max())
+    known = bool(outages.entered_known[chosen].all())
+    length = gaps[gaps > 0]
+    observed, under_way = np.ones(length.size, np.bool_), np.zeros(length.size, np.bool_)
+    if censor and instants.size:
+        ends = np.array([instants[0] - entered, left - instants[-1]])
+        length = np.concatenate([ends[:1], length, ends[1:]])
+        observed = np.concatenate([[True], observed, [False]])
+        under_way = np.concatenate([[not known], under_way, [False]])
+        kept = length > 0
+        length, observed, under_way = length[kept], observed[kept], under_way[kept]
+    return _Series(length / NANOSECONDS_PER_HOUR, observed, under_way, int((gaps == 0).sum()))

@@ -1,0 +1,93 @@
+"""What the fits of a log amount to, in one sentence: the closest family, whether it fits, and the mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relfit.fitting import family_comparison as comparison
+from relfit.text import count, number, p_value, percent
+
+if TYPE_CHECKING:
+    from relfit.fitting.fits import Fits
+
+__all__ = ["finding"]
+
+_AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
+
+
+def finding(fits: Fits, alpha: float = 0.05) -> str:
+    """What was found: of one group its closest family, of many how often each is the closest and is rejected.
+
+    Parameters
+    ----------
+    fits : Fits
+    alpha : float
+        Size of the Anderson-Darling tests, whose p-values account for the fit.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> print(finding(rf.fit(rf.families.Weibull(0.6, 100.0).sample((1, 300), rng=3), ["exponential", "weibull"])))
+    The weibull is the closest of 2 families, and fits (Anderson-Darling p = 0.71): mean 185 h (155-222).
+    """
+    ok = [name for name in fits.families if fits[name].ok.any()]
+    if not ok:
+        return "No family could be fitted: there are too few failures."
+    return _of_one(fits) if len(fits) == 1 else _of_many(fits, alpha)
+
+
+def _of_one(fits: Fits, alpha: float = 0.05) -> str:
+    ok = [name for name in fits.families if fits[name].ok[0]]
+    best = fits.best().iloc[0]
+    failures = int(fits.lives.n_failures[0])
+    if best is None or len(ok) < 2:
+        name = best if best is not None else ok[0]
+        few = f"{count(failures, 'failure')} are too few to compare families" if len(fits.families) > 1 else ""
+        return (f"{few}; the {name}" if few else f"The {name}") + f" has the {_mean(fits[name])}."
+    others = [name for name in ok if name != best and float(fits[name].aicc[0]) - float(fits[best].aicc[0]) <= _AS_GOOD]
+    as_good = f"; the {' and the '.join(others)} {'is' if len(others) == 1 else 'are'} as good" if others else ""
+    p, least = _p(fits[best])
+    of = f"the closest of {len(ok)} families"
+    if not np.isfinite(p):
+        return f"The {best} is {of}{as_good}, untested: {_mean(fits[best])}."
+    tested = f"Anderson-Darling {p_value(p, least)}"
+    if p < alpha:
+        return f"No family fits: the {best} is {of}{as_good}, and is rejected ({tested}); {_mean(fits[best])}."
+    return f"The {best} is {of}{as_good}, and fits ({tested}): {_mean(fits[best])}."
+
+
+def _mean(fit: Any) -> str:
+    value, low, high = (float(np.ravel(part)[0]) for part in (fit.mean, fit.mean_low, fit.mean_high))
+    limits = f" ({number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""
+    return f"mean {number(value)} h{limits}"
+
+
+def _p(fit: Any) -> tuple[float, float]:
+    """Anderson-Darling p-value, and the least that it can be told from zero."""
+    tests = fit.tests
+    place = tests.tests.index("ad")
+    drawn = int(tests.n_resamples[0])
+    return float(tests.p[0, place]), 1.0 / (drawn + 1.0) if tests.source[0, place] == "bootstrap" and drawn else 0.001
+
+
+def _of_many(fits: Fits, alpha: float) -> str:
+    compared = comparison.comparable(fits.results)
+    best = fits.best().dropna()
+    if not compared.any() or not len(best):
+        return f"None of {len(fits):,} groups has enough failures to compare families."
+    first = best.value_counts()
+    name = str(first.index[0])
+    rejected = fits.rejected("ad", alpha).loc[name]
+    text = (
+        f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare families: "
+        f"the {name} is the closest in {percent(first.iloc[0] / len(best))} of them"
+    )
+    tested = int(rejected["tested"])
+    if tested:
+        text += (
+            f"; Anderson-Darling rejects it in {int(rejected['rejected']):,} of {tested:,} groups "
+            f"({rejected['expected']:.0f} by chance)"
+        )
+    return text + "."

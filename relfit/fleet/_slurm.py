@@ -1,0 +1,247 @@
+"""What a log says of each node, for Slurm: weights, features and a drain list, as files to review and then use.
+
+Names come from a log, so they are data: a name that is no plain host name is never written into a file that a shell or
+Slurm reads, and reasons are made of letters, digits and a few signs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.errors import ArgumentError, DataError
+from relfit.failurelog import FailureLog
+from relfit.fleet._fleet_model import fleet_model
+from relfit.results import Result
+from relfit.screening import outlier_nodes
+from relfit.text import count
+from relfit.writing import check_writable, complete
+
+__all__ = ["SlurmNodes", "hostlist", "slurm_nodes"]
+
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_AVERAGE = 100  # weight of a node that fails as often as the mean
+_HEAVIEST = 60_000
+_FEATURES = ("mtbf_high", "mtbf_mid", "mtbf_low")
+_LONGEST_REASON = 200
+_HEAD = (
+    "# Written by relfit from a failure log. Review it before use.\n"
+    "# Slurm takes nodes of a lower weight first; {average} is a node of mean failure rate.\n"
+)
+
+
+def slurm_nodes(
+    log: FailureLog, *, period: str | tuple[Any, Any] = "stable", rng: int | np.random.Generator | None = 0
+) -> SlurmNodes:
+    """Weights, features and a drain list of the nodes that were there at the end of a log.
+
+    Parameters
+    ----------
+    log : FailureLog
+        Of one system, or of systems whose nodes all have different names.
+    period : {"stable", "all"} or tuple
+        As for `relfit.fleet_model`.
+    rng : int or numpy.random.Generator
+        Of the test of outlier nodes.
+
+    Returns
+    -------
+    SlurmNodes
+
+    Raises
+    ------
+    ArgumentError
+        When two systems have nodes of one name.
+    DataError
+        When no node was there at the end, or no name can be that of a host.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> found = slurm_nodes(rf.datasets.load("white"), period=("2003-04-01", "2004-10-01"))
+    >>> found.table[["node", "feature"]].iloc[0].tolist(), int(found.table["weight"].iloc[0])
+    (['n000', 'mtbf_mid'], 91)
+    """
+    model = fleet_model(log, period)
+    names = model.places.nodes.get_level_values(-1).astype(str)
+    if not names.is_unique:
+        raise ArgumentError("two systems have nodes of one name", remedy="select one: log.where(system=...)")
+    present = model.standing.present
+    if not present.any():
+        raise DataError("no node was under observation at the end of the period", remedy="choose another period")
+    rates = model.node_rates
+    part = model.period.log
+    found = outlier_nodes(part, rng=rng)
+    tally = found.nodes.assign(node=found.nodes["node"].astype(str)).set_index("node")
+    usable = np.array([_HOST.fullmatch(name) is not None for name in names])
+    mean = float(rates[present].mean())
+    table = pd.DataFrame({"node": names, "rate": rates})[present & usable].reset_index(drop=True)
+    if not len(table):
+        raise DataError("no node has a name that a host can have", remedy="letters, digits, dots and hyphens make one")
+    relative = table["rate"] / mean if mean > 0.0 else table["rate"] * 0.0 + 1.0
+    table["mtbf_hours"] = np.where(table["rate"] > 0.0, 1.0 / table["rate"].where(table["rate"] > 0.0), np.inf)
+    table["weight"] = np.clip((_AVERAGE * relative).round(), 1, _HEAVIEST).astype(int)
+    third, two = table["rate"].quantile([1.0 / 3.0, 2.0 / 3.0])
+    alike = bool(np.ptp(table["rate"].to_numpy()) <= 1e-9 * mean)
+    code = np.ones(len(table), np.int64) if alike else np.searchsorted([third, two], table["rate"], side="left")
+    table["feature"] = np.array(_FEATURES, dtype=object)[code]
+    own = tally.reindex(table["node"])
+    table["failures"], table["expected"] = own["events"].to_numpy(), own["expected"].to_numpy()
+    table["drain"] = own["outlier"].fillna(value=False).to_numpy(dtype=bool)
+    window = part.window
+    span = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
+    table["reason"] = [
+        _reason(f"relfit: {row.failures:.0f} failures, {row.expected:.1f} expected, {span}") if row.drain else ""
+        for row in table.itertuples()
+    ]
+    return SlurmNodes(table, tuple(names[present & ~usable]), span)
+
+
+def _reason(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9 .,:%/-]", "?", text)[:_LONGEST_REASON]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SlurmNodes(Result):
+    """Nodes for Slurm.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per node: ``node``, ``rate`` (failures per hour of operation, given what it has been through),
+        ``mtbf_hours``, ``weight`` (100 times its rate over the mean: lower ones are taken first), ``feature``
+        (``mtbf_high``, ``mtbf_mid``, ``mtbf_low``: a third of the nodes each), ``failures``, ``expected`` (of a node of
+        mean rate), ``drain``, ``reason``.
+    skipped : tuple of str
+        Nodes whose names are no host names.
+    span : str
+        The period.
+    """
+
+    table: pd.DataFrame
+    skipped: tuple[str, ...]
+    span: str
+
+    @property
+    def drain(self) -> pd.DataFrame:
+        """Nodes with excess failures, the worst first."""
+        return self.table[self.table["drain"]].sort_values("rate", ascending=False, kind="stable")
+
+    @property
+    def headline(self) -> str:
+        """How many nodes are weighed, and which should be drained."""
+        low, high = int(self.table["weight"].min()), int(self.table["weight"].max())
+        if low == high:
+            text = f"{count(len(self.table), 'node')} do not differ: all have the weight {low}"
+        else:
+            text = f"{count(len(self.table), 'node')} have weights from {low} to {high} (100 is the mean failure rate)"
+        drained = len(self.drain)
+        return f"{text}; {count(drained, 'node')} to drain, by the log of {self.span}."
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, and what was left out."""
+        if not self.skipped:
+            return (self.headline,)
+        return (self.headline, f"{count(len(self.skipped), 'node')} left out, whose names are no names of hosts.")
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table."""
+        return self.table
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write ``nodes.conf``, ``weights.sh``, ``features.sh``, ``drain.sh`` and ``nodes.csv``.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Made where it is missing.
+
+        Returns
+        -------
+        list of Path
+        """
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        check_writable(place / "nodes.csv")
+        head = _HEAD.format(average=_AVERAGE)
+        script = f"#!/bin/sh\n{head}"
+        by_both = self.table.groupby(["weight", "feature"], sort=True)["node"]
+        lines = [f"NodeName={hostlist(nodes)} Weight={w} Feature={f}" for (w, f), nodes in by_both]
+        conf = f"{head}# Lines to merge with those of slurm.conf, which say what else these nodes have.\n"
+        weights = [
+            f"scontrol update NodeName={hostlist(nodes)} Weight={weight}"
+            for weight, nodes in self.table.groupby("weight", sort=True)["node"]
+        ]
+        features = [
+            f"scontrol update NodeName={hostlist(nodes)} AvailableFeatures={name} ActiveFeatures={name}"
+            for name, nodes in self.table.groupby("feature", sort=True)["node"]
+        ]
+        drains = [
+            f'scontrol update NodeName={row.node} State=DRAIN Reason="{row.reason}"' for row in self.drain.itertuples()
+        ]
+        note = "# These replace the features that the nodes have: add those to keep.\n"
+        texts = {
+            "nodes.conf": conf + _joined(lines), "weights.sh": script + _joined(weights),
+            "features.sh": script + note + _joined(features), "drain.sh": script + _joined(drains),
+        }  # fmt: skip
+        for name, text in texts.items():
+            with complete(place / name) as part:
+                part.write_text(text, encoding="ascii")
+        with complete(place / "nodes.csv") as part:
+            self.table.to_csv(part, index=False)
+        return [*(place / name for name in texts), place / "nodes.csv"]
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def hostlist(names: Iterable[str]) -> str:
+    """Names of hosts as Slurm abbreviates them: runs of numbers of one length in brackets.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that no host can have.
+
+    Examples
+    --------
+    >>> hostlist(["n001", "n002", "n003", "n010", "login", "c1-n2"])
+    'n[001-003,010],c1-n2,login'
+    """
+    plain: list[str] = []
+    numbered: dict[tuple[str, int], list[int]] = {}
+    for name in dict.fromkeys(names):
+        if _HOST.fullmatch(name) is None:
+            raise ArgumentError(f"{name!r} is no name of a host")
+        found = re.fullmatch(r"(.*?[A-Za-z._-])([0-9]{1,9})", name)
+        if found is None:
+            plain.append(name)
+        else:
+            numbered.setdefault((found.group(1), len(found.group(2))), []).append(int(found.group(2)))
+    parts = []
+    for (prefix, width), values in sorted(numbered.items()):
+        if len(values) == 1:
+            plain.append(f"{prefix}{values[0]:0{width}d}")
+            continue
+        runs = _runs(sorted(values))
+        shown = [f"{a:0{width}d}" if a == b else f"{a:0{width}d}-{b:0{width}d}" for a, b in runs]
+        parts.append(f"{prefix}[{','.join(shown)}]")
+    return ",".join([*parts, *sorted(plain)])
+
+
+def _runs(values: list[int]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    for value in values:
+        if runs and value == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], value)
+        else:
+            runs.append((value, value))
+    return runs

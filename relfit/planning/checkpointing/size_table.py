@@ -1,0 +1,104 @@
+"""`checkpoint_table`: how often jobs of several sizes should save, as a table that a script can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arguments import whole
+from relfit.errors import ArgumentError
+from relfit.jobs import Checkpoint
+from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan, plan_checkpoints
+from relfit.results import Result
+from relfit.text import count, duration
+
+__all__ = ["CheckpointTable", "checkpoint_table"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CheckpointTable(Result):
+    """Best checkpoint intervals by size of job.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per size: ``nodes``, ``mtbf_seconds`` (between failures of the job), ``checkpoint_every_seconds`` (of
+        work between saves) with limits, ``lost`` (share of the time that is not kept work) with limits, ``status``.
+        Limits are NaN where nothing is known of the uncertainty.
+    plans : tuple of CheckpointPlan
+        One per size.
+    """
+
+    table: pd.DataFrame
+    plans: tuple[CheckpointPlan, ...]
+
+    _not_in_json = ("plans",)
+
+    @property
+    def headline(self) -> str:
+        """The intervals of the smallest and the largest job."""
+        ends = [self.table.iloc[i] for i in ((0, -1) if len(self.table) > 1 else (0,))]
+        parts = [
+            f"on {count(int(row['nodes']), 'node')} after every {duration(row['checkpoint_every_seconds'] / 3600.0)}"
+            if row["status"] == "ok"
+            else f"on {count(int(row['nodes']), 'node')} no interval makes progress"
+            for row in ends
+        ]
+        return f"Save {', '.join(parts)} of work."
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, and what the plan of the largest job rests on."""
+        last = self.plans[-1]
+        return (self.headline, last.premise.rstrip(":") + ".", last.waits)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table."""
+        return self.table
+
+
+def checkpoint_table(
+    source: Any, checkpoint: Checkpoint, sizes: Sequence[int], restart: Any = 0.0, **options: Any
+) -> CheckpointTable:
+    """Plan the checkpoints of jobs of several sizes.
+
+    Parameters
+    ----------
+    source, checkpoint, restart
+        As for `plan_checkpoints`.
+    sizes : sequence of int
+        Nodes of each job.
+    **options
+        As for `plan_checkpoints`, but for ``nodes``.
+
+    Raises
+    ------
+    ArgumentError
+        Without a size, or for one below one; and as for `plan_checkpoints`.
+
+    Examples
+    --------
+    >>> found = checkpoint_table("20000h", Checkpoint(save="5min", restore="10min"), [1, 64, 1000])
+    >>> found.table[["nodes", "checkpoint_every_seconds"]].round().astype(int).values.tolist()
+    [[1, 207646], [64, 25781], [1000, 6374]]
+    """
+    if not len(sizes):
+        raise ArgumentError("no size is given", remedy="give sizes=[1, 16, 64] or the like")
+    wanted = np.atleast_1d(whole("sizes", list(sizes)))
+    if np.unique(wanted).size < wanted.size:
+        raise ArgumentError("a size is given twice", remedy="give each once")
+    plans = tuple(plan_checkpoints(source, checkpoint, restart, nodes=int(size), **options) for size in wanted)
+    rows = []
+    for size, plan in zip(wanted.tolist(), plans, strict=True):
+        every = [3600.0 * value for value in (plan.checkpoint_every, *plan.every_limits)]
+        names = ("checkpoint_every_seconds", "checkpoint_every_seconds_low", "checkpoint_every_seconds_high")
+        lost = ("lost", "lost_low", "lost_high")
+        rows.append(
+            {"nodes": int(size), "mtbf_seconds": 3600.0 * plan.mtbf, **dict(zip(names, every, strict=True)),
+             **dict(zip(lost, (plan.waste, *plan.waste_limits), strict=True)), "status": plan.status}
+        )  # fmt: skip
+    return CheckpointTable(pd.DataFrame(rows), plans)

@@ -1,0 +1,235 @@
+"""Prose and tables as a screen of 80 columns holds them, help with its groups and examples, advice in options."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from scipy.optimize import brentq
+
+import relfit
+import relfit as rf
+from relfit.cli import screen
+from relfit.cli.app import app, main
+from relfit.cli.examples import EXAMPLES, SECTIONS
+from relfit.cli.remedies import in_options
+
+PLAN = ["--mtbf", "9h", "--save", "1min"]
+PACKAGE = Path(relfit.__file__).parent
+PARAMS = '[mtbf]\nnode = "3000h"\n[mttr]\nmean = "3h"\n[fleet]\nnodes = 512\n'
+
+
+def commands() -> dict[str, object]:
+    """Every command by its name, those of groups with the group's name before."""
+    group = typer.main.get_command(app)
+    found = {}
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            found |= {f"{name} {part}": one for part, one in command.commands.items()}
+        else:
+            found[name] = command
+    return found
+
+
+def text_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    main(arguments)
+    return capsys.readouterr().out
+
+
+# --------------------------------------------------------------------- prose
+
+
+def test_prose_is_wrapped_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    text = "- " + " ".join(f"word{i}" for i in range(60))
+    lines = screen.wrapped(text)
+    assert max(map(len, lines)) <= 60
+    assert " ".join(line.strip() for line in lines) == text
+    assert all(line.startswith("  ") for line in lines[1:])
+    assert screen.wrapped("/a/path/without/blanks/" + "x" * 90) == ["/a/path/without/blanks/" + "x" * 90]
+
+
+def test_a_wide_table_is_fitted_and_says_what_it_leaves_out() -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({f"quantity_number_{i}": rng.normal(size=3) * 1e3 for i in range(20)})
+    frame.insert(0, "name", ["a text of more than forty letters, which is long", "b", "c"])
+    lines = screen.table(frame, 80)
+    assert max(map(len, lines[:-1])) <= 80
+    assert lines[-1].startswith("not shown: quantity number ")
+    narrow = screen.table(frame.iloc[:, :4], 200)
+    assert "not shown" not in narrow[-1]
+    assert narrow[0].split("  ")[-1].strip() == "quantity number 2"
+
+
+def test_limits_stand_behind_their_value_and_are_never_cut() -> None:
+    frame = pd.DataFrame({"rule": ["x" * 60], "mean": [1.5], "mean_low": [1.0], "mean_high": [2.0], "low": [0.1],
+                          "estimate": [0.5], "high": [0.9]})  # fmt: skip
+    lines = screen.table(frame, 60)
+    assert "1.5 (1-2)" in lines[-1]
+    assert "0.5 (0.1-0.9)" in lines[-1]
+    assert "…" in lines[-1]
+
+
+# ---------------------------------------------------------------------- help
+
+
+def test_summaries_are_short_and_in_groups(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = text_of(["--help"], capsys)
+    assert "..." not in shown.replace("[ARGS]...", "")
+    for title in ("Look", "Check", "Predict", "Plan"):
+        assert f"\n{title}:\n" in shown
+    placed = [name for names in SECTIONS.values() for name in names]
+    for name, command in commands().items():
+        assert len(command.get_short_help_str(limit=200)) < 45, name
+        assert name.split()[0] in placed, name
+
+
+def test_every_help_has_an_example_that_is_a_command() -> None:
+    own = {name: command for name, command in commands().items() if not name.startswith("simulate")}
+    assert set(EXAMPLES) == set(own)
+    for name, lines in EXAMPLES.items():
+        for line in lines:
+            words = shlex.split(line)
+            assert words[: len(name.split()) + 1] == ["relfit", *name.split()]
+            own[name].make_context(name, words[len(name.split()) + 1 :])
+            assert line in own[name].epilog
+
+
+# ------------------------------------------------------------ options, advice
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["plan", "checkpoint", "--mtbf", "2000h", "--save", "5"], "--save 5 does not say its unit"),
+        (["plan", "checkpoint", "--mtbf", "2000", "--save", "5min"], "--mtbf 2000 does not say its unit"),
+        (["nodes", "white", "--work", "1000"], "--work 1000 does not say its unit"),
+        (["forecast", "white", "--horizon", "30"], "write 30min, 30h or 30days"),
+        (["incidents", "white", "--window", "10"], "--window 10 does not say its unit"),
+        (["fit", "white", "--kind", "wald"], "--kind has no effect here: it goes with --interval"),
+        (["fit", "white", "--first", "never", "--measure", "ttr"], "--first has no effect"),
+        (["system", "white", "--draws", "50"], "--draws has no effect"),
+        (["plan", "migration", *PLAN, "--migration", "1min", "--lead", "1h"], "--lead has no"),
+        (["plan", "checkpoint", *PLAN, "--sizes", "1,2", "--nodes", "3"], "--nodes does not go"),
+        (["plan", "checkpoint", *PLAN, "--sizes", "a"], "--sizes 'a' is no list"),
+        (["nodes", "white", "--export", "slurm", "--work", "5h", "--out", "x"], "--work does not go with --export"),
+        (["nodes", "white", "--export", "slurm"], "write --out slurm"),
+    ],
+)  # fmt: skip
+def test_what_has_no_unit_or_no_effect_is_refused(arguments, text, capsys, here) -> None:
+    assert main(arguments) == 2
+    caught = capsys.readouterr()
+    assert text in caught.err
+    assert caught.out == ""
+
+
+def advice() -> set[str]:
+    """Every constant text of the package that an error outside the command line advises."""
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        if "cli" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "remedy":
+                for part in ast.walk(node.value):
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        found.add(part.value)
+    return found
+
+
+def test_advice_names_options_not_calls() -> None:
+    texts = advice()
+    assert len(texts) > 200
+    python = re.compile(
+        r"\brf\.|\blog\.|\w\(\.\.\.|\w\(\)|(?<!-)\b(?!node|start|end|duration|system=NAME)[a-z_]+=(?=[\w'\".])"
+    )
+    left = {text for text in texts if python.search(in_options(text))}
+    assert left == set()
+
+
+def test_an_error_from_the_library_advises_in_options(capsys, log_file) -> None:
+    assert main(["nodes", str(log_file), "--export", "slurm", "--out", "folder"]) == 2
+    assert "select one: --where system" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------ headlines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["info"], "48 records of 4 nodes in "),
+        (["fit", "--per", "cause", "--where", "cause=network", "--resamples", "0"], "The "),
+        (["incidents"], "48 "),
+        (["calibrate", "--parts", "mtbf,mttr", "--period", "all"], "An incident anywhere every "),
+    ],
+)
+def test_the_first_line_is_what_was_found(arguments, first, capsys, log_file) -> None:
+    assert main([arguments[0], str(log_file), *arguments[1:]]) == 0
+    assert capsys.readouterr().out.startswith(first)
+
+
+def test_lines_fit_eighty_columns(capsys, monkeypatch, log_file) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    (log_file.parent / "p.toml").write_text(PARAMS)
+    for arguments in (
+        ["info", str(log_file)],
+        ["fit", str(log_file), "--resamples", "0"],
+        ["incidents", str(log_file)],
+        ["plan", "checkpoint", "p.toml", "--save", "5min", "--draws", "100"],
+        ["plan", "migration", "p.toml", "--save", "5min", "--migration", "1min", "--draws", "100"],
+        ["plan", "replication", "p.toml", "--save", "5min", "--draws", "100"],
+    ):
+        assert main(arguments) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80, (arguments, max(lines, key=len))
+
+
+def test_the_finding_of_one_group_comes_first() -> None:
+    rng = np.random.default_rng(2)
+    good = rf.fit(rf.LifeData.from_array(rng.weibull(0.6, size=(1, 400)) * 100.0)).finding
+    assert re.match(r"The weibull is the closest of 4 families.*fits \(Anderson-Darling p = ", good)
+    two = np.concatenate([rng.exponential(1.0, 300), 1e4 + rng.exponential(1.0, 300)])
+    assert rf.fit(rf.LifeData.from_array(two[None])).finding.startswith("No family fits: the ")
+
+
+# ----------------------------------------------------------------------- plans
+
+
+def test_a_plan_says_what_it_holds_for_before_its_gain(capsys, here) -> None:
+    Path("p.toml").write_text(PARAMS)
+    plan = ["plan", "checkpoint", "p.toml", "--nodes", "1000", "--save", "5min", "--draws", "50"]
+    shown = " ".join(text_of(plan, capsys).split())
+    assert shown.startswith("For 1,000 nodes that fail like the 512 of the fleet of the parameters, no spares, 3 hours")
+    assert ": save after every " in shown
+
+
+def test_intervals_by_size_are_read_back_by_a_script(capsys, here) -> None:
+    Path("p.toml").write_text(PARAMS)
+    plan = ["plan", "checkpoint", "p.toml", "--save", "5min", "--restore", "10min", "--repair", "0h"]
+    assert main([*plan, "--sizes", "1,16,64,256", "--out", "table.csv"]) == 0
+    assert main([*plan, "--sizes", "1,16,64,256", "--out", "table.json"]) == 0
+    table = pd.read_csv("table.csv")
+    assert table["nodes"].tolist() == [1, 16, 64, 256]
+    assert [row["nodes"] for row in json.loads(Path("table.json").read_text())] == [1, 16, 64, 256]
+    capsys.readouterr()
+    # the optimum of exponential failures by its own equation: exp(-T/M - C/M) = 1 - T/M
+    for _, row in table.iterrows():
+        mean, save = 3000.0 / row["nodes"], 1.0 / 12.0
+        best = brentq(lambda t, m=mean, c=save: np.exp(-(t + c) / m) - 1.0 + t / m, 1e-6 * mean, mean)
+        assert row["checkpoint_every_seconds"] == pytest.approx(3600.0 * best, rel=1e-5)
+        assert row["mtbf_seconds"] == pytest.approx(3600.0 * mean)
+    for size in (16, 256):
+        assert main([*plan, "--nodes", str(size), "--json"]) == 0
+        one = json.loads(capsys.readouterr().out)
+        row = table.set_index("nodes").loc[size]
+        assert row["checkpoint_every_seconds"] == pytest.approx(3600.0 * one["checkpoint_every"])
+        assert row["lost"] == pytest.approx(one["waste"])
