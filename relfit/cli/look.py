@@ -19,10 +19,8 @@ __all__ = ["data", "fit", "info", "report"]
 
 _ROWS_ON_A_TERMINAL = 24
 _MOST_LISTED = 12
-_MOST_PARAMETERS = 6  # columns of them; more are put into words
-_SHOWN = ("status", "failures", "censored", "zeros")
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
-_FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks", "ks_p", "p_source")
+_FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 
 Json = Annotated[bool, opt.flag("--json", "Print one JSON document and nothing else.")]
 Per = Annotated[str, opt.option("COLUMN", "Group by node, system or any column.")]
@@ -272,12 +270,13 @@ def _by_group(fits: rf.Fits) -> list[str]:
     table = fits.summary().reset_index()
     shown = table.head(_ROWS_ON_A_TERMINAL) if output.is_terminal() else table
     keys = list(table.columns[: table.columns.get_loc("status")])
+    keys = [key for key in keys if key == "family" or table[key].nunique() > 1 or len(keys) == 2]
     own = dict.fromkeys(name for result in fits.results.values() for name in result.parameters)
-    if len(own) > _MOST_PARAMETERS:
-        rows = shown[list(own)].to_dict("records")
-        words = [", ".join(f"{name} {value:.4g}" for name, value in row.items() if value == value) for row in rows]
-        shown, own = shown.assign(parameters=words), {"parameters": None}
-    lines = output.table(shown[[*keys, *_SHOWN, *own, *_FIGURES]])
+    rows = shown[list(own)].to_dict("records")
+    words = [", ".join(f"{name} {value:.3g}" for name, value in row.items() if value == value) for row in rows]
+    shown = shown.assign(parameters=words)
+    status = [] if (table["status"] == "ok").all() else ["status"]
+    lines = output.table(shown[[*keys, *status, "failures", "parameters", *_FIGURES]])
     if len(shown) < len(table):
         lines.append(f"... {len(table) - len(shown)} more rows; --out fits.csv writes all of them")
     return lines

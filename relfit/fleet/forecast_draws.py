@@ -231,7 +231,7 @@ class SystemAhead:
 
 def _excess(counts: Any, means: FloatArray, size: int, rng: np.random.Generator, per_mean: float = 1.0) -> FloatArray:
     """Relative variance of counts beyond `per_mean` times their mean, drawn: few windows leave it uncertain."""
-    known = means > 0.0
+    known = means * per_mean > 0.0
     number = int(known.sum())
     if number < 3:
         return np.zeros(size)

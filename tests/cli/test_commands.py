@@ -250,7 +250,7 @@ def test_records_without_a_node_are_what_the_option_says(tmp_path: Path, capsys:
     path = tmp_path / "log.csv"
     path.write_text("host,start,end\na,2024-01-01,2024-01-02\n,2024-01-05,2024-01-06\nb,2024-01-07,2024-01-08\n")
     assert main(["info", str(path)]) == 0
-    out = capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
     assert "columns: node from 'host' (as 'a'), start from 'start' (as '2024-01-01')" in out
     assert "1 record without a node and a scope: taken as outages of the whole system" in out
     assert main(["info", str(path), "--nodeless", "ignore"]) == 0

@@ -134,7 +134,10 @@ def test_the_main_table_alone(here: Path, capsys: pytest.CaptureFixture[str]) ->
     assert pd.read_csv("tests.csv")["rack"].tolist() == ["frame01", "frame02"]
 
 
-def test_words_and_tables_on_the_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_and_tables_on_the_terminal(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["trend", "white", *PART]) == 0
     text = capsys.readouterr().out
     for words in (
