@@ -210,7 +210,7 @@ def test_a_plan_says_what_it_holds_for_before_its_gain(capsys, here) -> None:
     Path("p.toml").write_text(PARAMS)
     plan = ["plan", "checkpoint", "p.toml", "--nodes", "1000", "--save", "5min", "--draws", "50"]
     shown = " ".join(text_of(plan, capsys).split())
-    assert shown.startswith("For 1,000 nodes that fail like the 512 of the fleet of the parameters, no spares, 3 hours")
+    assert shown.startswith("For 1,000 nodes that fail like the 512 of the fleet of the parameters, no spares, ")
     assert ": save after every " in shown
 
 
