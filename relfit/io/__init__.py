@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -10,21 +12,44 @@ import pandas as pd
 
 from relfit.errors import ArgumentError, ReadError
 from relfit.failurelog import FailureLog
-from relfit.io import fta, lanl, relfit_parquet, table, titan
+from relfit.io import (
+    backblaze,
+    blue_gene,
+    fta,
+    lanl,
+    loghub,
+    machine_events,
+    prometheus,
+    relfit_parquet,
+    sacct,
+    slurm_nodes,
+    slurmctld,
+    syslog_lines,
+    table,
+    titan,
+)
 from relfit.io.frames import NODELESS, with_nodeless
-from relfit.io.opening import open_content, size_in_bytes
+from relfit.io.merging import merge
+from relfit.io.opening import Content, members, size_in_bytes
 from relfit.io.relfit_parquet import write
 
-__all__ = ["FORMATS", "read", "write"]
+__all__ = ["FORMATS", "merge", "read", "write"]
 
-_READERS = (relfit_parquet, lanl, titan, fta, table)
-"""A module per format, in the order in which they are tried: each has ``NAME``, ``recognises`` and ``read``."""
+_READERS = (
+    relfit_parquet, lanl, titan, fta, backblaze, blue_gene, sacct, slurm_nodes, slurmctld, loghub, prometheus,
+    machine_events, syslog_lines, table,
+)  # fmt: skip
+"""A module per format, in the order in which they are tried: each has ``NAME``, ``recognises`` and ``read``.
+
+Those with ``STREAMS`` take many contents at once, and read them block by block.
+"""
+_RAW_OPTIONS = ("rules", "year", "time_origin")
 
 FORMATS = tuple(reader.NAME for reader in _READERS)
 
 
 def read(
-    path: str | Path | pd.DataFrame,
+    path: str | Path | pd.DataFrame | Iterable[str | Path],
     format: str | None = None,  # the word that users of pandas and pyarrow expect
     *,
     strict: bool = False,
@@ -38,11 +63,11 @@ def read(
 
     Parameters
     ----------
-    path : str, Path or DataFrame
-        A file, plain or compressed with gz, bz2, xz, zst or zip, the folder of a Failure Trace Archive trace, or a
-        table in memory.
-    format : {"lanl", "fta", "titan", "table", "relfit"}, optional
-        Found out from the content when left out.
+    path : str, Path, DataFrame, or several paths
+        A file, plain or compressed with gz, bz2, xz, zst or zip, the folder of a Failure Trace Archive trace, a folder
+        or a pattern (``"logs/*.gz"``) of files of one format, or a table in memory.
+    format : str, optional
+        One of `FORMATS`; found out from the content when left out.
     strict : bool
         A row that would be rejected is an error.
     timezone : str, optional
@@ -52,11 +77,12 @@ def read(
         when left out), failures of one node, unknown which, or nothing to count.
     max_size : str or float, optional
         Bytes that the content may have once it is decompressed, as ``"32GB"``; 8 GiB, and a thousand times the size on
-        disk, when left out.
+        disk, when left out. What is read block by block may have any size.
     mapping : str, Path or dict, optional
         For tables: a TOML file, or its content, with the same keys as `options`.
     **options
         For tables: ``node="hostname"``, ``start="down_at"`` and so on; see `relfit.io.table_mapping.TableMapping`.
+        For raw logs: ``rules``, a TOML file of what counts as a failure, and for some ``year`` or ``time_origin``.
 
     Returns
     -------
@@ -86,41 +112,81 @@ def read(
             f"unknown format {format!r}",
             remedy=f"did you mean {near[0]}?" if near else f"use one of {', '.join(FORMATS)}",
         )
-    if isinstance(path, pd.DataFrame):
-        return _read_frame(path, format, strict, timezone, nodeless, mapping, options)
-    if not isinstance(path, (str, Path)):
-        raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file or folder")
     if nodeless is not None and nodeless not in NODELESS:
         raise ArgumentError(f"nodeless={nodeless!r} is not known", remedy=f"use one of {', '.join(NODELESS)}")
-    place = Path(path)
-    if format in (None, fta.NAME) and place.is_dir():
-        place, format = fta.trace_in(place), fta.NAME
-    content = open_content(place, max_size=None if max_size is None else size_in_bytes(max_size))
     if mapping is not None:
         options["mapping"] = mapping
-    if format is None:
-        # what is named by columns is a table, whatever else it looks like
-        tried = (relfit_parquet, table) if options else _READERS
-        format = next(reader.NAME for reader in tried if reader.recognises(content))
-    if options and format != table.NAME:
-        raise ReadError(f"columns can be named for tables only, and this is {format}", remedy="leave them out")
-    reader: Any = next(reader for reader in _READERS if format == reader.NAME)
-    if format == table.NAME and nodeless is not None:
+    if isinstance(path, pd.DataFrame):
+        if format not in (None, table.NAME):
+            raise ArgumentError(f"a DataFrame is a table, not {format}", remedy="leave out format")
+        return with_nodeless(table.read(path, strict=strict, timezone=timezone, nodeless=nodeless, **options), nodeless)
+    limit = None if max_size is None else size_in_bytes(max_size)
+    contents = [content for place in _places(path, format) for content in members(place, max_size=limit)]
+    named = [option for option in options if option not in _RAW_OPTIONS]
+    reader = _reader(contents[0], format, bool(named) or ("time_origin" in options and "rules" not in options))
+    if options and reader is not table and (named or not hasattr(reader, "STREAMS")):
+        raise ReadError(
+            f"columns can be named for tables only, and this is {reader.NAME}", path=contents[0].path,
+            remedy="leave them out",
+        )  # fmt: skip
+    if hasattr(reader, "STREAMS"):
+        try:
+            return with_nodeless(reader.read(contents, strict=strict, timezone=timezone, **options), nodeless)
+        except TypeError as error:
+            if "unexpected keyword" not in str(error):
+                raise
+            raise ArgumentError(f"{reader.NAME} does not know {', '.join(options)}", remedy="leave it out") from None
+    if reader is table and nodeless is not None:
         options["nodeless"] = nodeless
-    log: FailureLog = reader.read(content, strict=strict, timezone=timezone, **options)
-    return with_nodeless(log, nodeless)
+    if len(contents) > 1 and contents[0].member is not None and len({c.place for c in contents}) == 1:
+        names = ", ".join(str(content.member) for content in contents[:4])
+        raise ReadError(
+            f"the zip archive holds {len(contents)} files ({names}{', ...' if len(contents) > 4 else ''})",
+            path=contents[0].place,
+            remedy="unpack it and read the file that is wanted",
+        )
+    logs = [reader.read(content, strict=strict, timezone=timezone, **options) for content in contents]
+    return with_nodeless(logs[0] if len(logs) == 1 else merge(logs), nodeless)
 
 
-def _read_frame(
-    frame: pd.DataFrame,
-    format: str | None,
-    strict: bool,
-    timezone: str | None,
-    nodeless: str | None,
-    mapping: Any,
-    options: dict[str, Any],
-) -> FailureLog:
-    if format not in (None, table.NAME):
-        raise ArgumentError(f"a DataFrame is a table, not {format}", remedy="leave out format")
-    log = table.read(frame, strict=strict, timezone=timezone, nodeless=nodeless, mapping=mapping, **options)
-    return with_nodeless(log, nodeless)
+def _reader(content: Content, format: str | None, named: bool) -> Any:
+    """The reader of a format, found out where it is not given."""
+    if format is not None:
+        return next(reader for reader in _READERS if format == reader.NAME)
+    # what is named by columns is a table, whatever else it looks like
+    tried: Sequence[Any] = (relfit_parquet, table) if named else _READERS
+    return next(reader for reader in tried if reader.recognises(content))
+
+
+def _places(path: Any, format: str | None) -> list[Path]:
+    """The files that are meant: one, those of a folder or a pattern, or several."""
+    if isinstance(path, (str, Path)):
+        place = Path(path)
+        try:
+            is_folder, there = place.is_dir(), place.exists()
+        except (OSError, ValueError):
+            is_folder, there = False, True
+        if is_folder and format in (None, fta.NAME):
+            try:
+                return [fta.trace_in(place)]
+            except ReadError:
+                if format == fta.NAME:
+                    raise
+        if is_folder:
+            found = sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))
+            if not found:
+                raise ReadError("this folder holds no files", path=place, remedy="name a file")
+            return found
+        if not there and any(sign in str(path) for sign in "*?["):
+            found = sorted(Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file())  # noqa: PTH207
+            if not found:
+                raise ReadError("no file has such a name", path=place, remedy="check the pattern")
+            return found
+        return [place]
+    try:
+        places = [Path(each) for each in path]
+    except TypeError:
+        raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file or folder") from None
+    if not places:
+        raise ArgumentError("there is no path to read", remedy="give the name of a file or folder")
+    return [file for place in places for file in _places(place, format)]

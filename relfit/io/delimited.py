@@ -39,11 +39,17 @@ def read_csv(text: Text, needed: Sequence[str], what: str) -> TextTable:
     return table
 
 
-def read_delimited(text: Text, delimiter: str, header: Sequence[str] | None = None, quotes: bool = True) -> TextTable:
+def read_delimited(
+    text: Text,
+    delimiter: str,
+    header: Sequence[str] | None = None,
+    quotes: bool = True,
+    only: Sequence[str] | None = None,
+) -> TextTable:
     """Split text into rows and fields.
 
     Rows with too many or too few fields, and lines with a quote that never closes, are rejected; blank lines are passed
-    over. The first line names the columns unless `header` does.
+    over. The first line names the columns unless `header` does; `only` some of them may be wanted.
 
     Raises
     ------
@@ -78,7 +84,8 @@ def read_delimited(text: Text, delimiter: str, header: Sequence[str] | None = No
     if passed[first:].any():
         keep = lines
         body = b"".join(text.data[starts[i] : ends[i] + 1] for i in keep)
-    table, ragged = _parsed(body, tuple(header), delimiter, quoted, text)
+    wanted = [i for i, name in enumerate(header) if only is None or name in only]
+    table, ragged = _parsed(body, len(header), wanted, delimiter, quoted, text)
     numbers = lines + 1
     if ragged:
         bad = np.array([number for number, _ in ragged], dtype=np.int64)
@@ -89,7 +96,7 @@ def read_delimited(text: Text, delimiter: str, header: Sequence[str] | None = No
             for line, (_, fields) in zip(bad_lines, ragged, strict=True)
         ]
     if apart:
-        table, numbers = _with_rows(table, numbers, apart)
+        table, numbers = _with_rows(table, numbers, [(line, [row[i] for i in wanted]) for line, row in apart])
 
     def text_of(line: int) -> str:
         return text.data[starts[line - 1] : ends[line - 1]].decode()
@@ -97,8 +104,8 @@ def read_delimited(text: Text, delimiter: str, header: Sequence[str] | None = No
     rejections = Rejections(text.path, numbers, lambda row: text_of(int(numbers[row])))
     for line, reason in odd:
         rejections.reject_line(line, reason, text_of(line))
-    columns = dict(zip(header, table.columns, strict=True))
-    return TextTable(tuple(header), columns, rejections, numbers.size + len(odd))
+    names = tuple(header[i] for i in wanted)
+    return TextTable(names, dict(zip(names, table.columns, strict=True)), rejections, numbers.size + len(odd))
 
 
 def _line_ends(text: Text) -> npt.NDArray[np.int64]:
@@ -175,10 +182,11 @@ def _one_row(lines: str, delimiter: str, width: int) -> list[str] | None:
 
 
 def _parsed(
-    body: bytes, header: tuple[str, ...], delimiter: str, quoted: bool, text: Text
+    body: bytes, width: int, wanted: list[int], delimiter: str, quoted: bool, text: Text
 ) -> tuple[pa.Table, list[tuple[int, int]]]:
     """The columns as text, and the rows without the right number of fields: their index and how many they have."""
-    names = [f"f{i}" for i in range(len(header))]
+    names = [f"f{i}" for i in range(width)]
+    chosen = [names[i] for i in wanted]
     ragged: list[tuple[int, int]] = []
 
     def passed_over(row: arrow_csv.InvalidRow) -> str:
@@ -186,9 +194,9 @@ def _parsed(
         return "skip"
 
     if not body.strip(b"\n"):
-        return pa.table({name: pa.chunked_array([], pa.string()) for name in names}), []
-    few = _few_kinds(body, names, delimiter, quoted)
-    kinds = {name: pa.dictionary(pa.int32(), pa.string()) if name in few else pa.string() for name in names}
+        return pa.table({name: pa.chunked_array([], pa.string()) for name in chosen}), []
+    few = _few_kinds(body, names, chosen, delimiter, quoted)
+    kinds = {name: pa.dictionary(pa.int32(), pa.string()) if name in few else pa.string() for name in chosen}
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(body),
@@ -200,15 +208,19 @@ def _parsed(
                 ignore_empty_lines=len(names) > 1,
             ),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=kinds, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=True
+                column_types=kinds,
+                include_columns=chosen,
+                strings_can_be_null=True,
+                null_values=[""],
+                quoted_strings_can_be_null=True,
             ),
         )
     except (pa.ArrowException, pa.ArrowInvalid) as error:
         raise ReadError(f"this is no table ({error})", path=text.path, remedy="check how it was written") from None
-    return pa.table([_trimmed(column) for column in table.columns], names=names), ragged
+    return pa.table([_trimmed(column) for column in table.columns], names=chosen), ragged
 
 
-def _few_kinds(body: bytes, names: list[str], delimiter: str, quoted: bool) -> set[str]:
+def _few_kinds(body: bytes, names: list[str], chosen: list[str], delimiter: str, quoted: bool) -> set[str]:
     """Columns in which few texts come again and again, by the first rows."""
     head = body[: _SAMPLE * 50]
     head = head[: head.rfind(b"\n") + 1] or body[: body.find(b"\n") % (len(body) + 1)]
@@ -219,12 +231,14 @@ def _few_kinds(body: bytes, names: list[str], delimiter: str, quoted: bool) -> s
             parse_options=arrow_csv.ParseOptions(
                 delimiter=delimiter, quote_char='"' if quoted else False, invalid_row_handler=lambda _: "skip"
             ),
-            convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=chosen, column_types=dict.fromkeys(names, pa.string())
+            ),
         )
     except pa.ArrowException:
         return set()
     rows = table.num_rows
-    return {n for n in names if rows and pc.count_distinct(table[n]).as_py() <= max(2, _FEW_KINDS * rows)}
+    return {n for n in chosen if rows and pc.count_distinct(table[n]).as_py() <= max(2, _FEW_KINDS * rows)}
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,0 +1,139 @@
+"""What counts as a failure in a raw log: patterns and severities as data, shipped with each reader and overridable."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from relfit.arrays import IntArray
+from relfit.errors import ArgumentError, ReadError
+from relfit.io.raw_lines import check_pattern
+
+__all__ = ["AlertRules", "rules_of"]
+
+_FOLDER = Path(__file__).parent / "rules"
+_SHOWN = 12
+
+
+class _Rule(BaseModel):
+    """One line of the rules: what it matches, what that is called, and whether it ends a node's availability."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pattern: str
+    cause: str
+    ends: bool = True
+    state: str = "down"
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    about: str = ""
+    severities: list[str] = []
+    states: list[str] = []
+    tags: dict[str, str] = {}
+    harmless: list[str] = []
+    rule: list[_Rule] = []
+
+
+@dataclass(frozen=True)
+class AlertRules:
+    """Rules of one reader.
+
+    Attributes
+    ----------
+    name : str
+        The file, or the reader whose own they are.
+    severities, states : tuple of str
+        Words that make a record a failure.
+    tags : dict of str to str
+        Causes by alert tag.
+    harmless : tuple of str
+        Tags or words that do not end a node's availability.
+    rules : tuple
+        Patterns, in the order in which they are tried.
+    """
+
+    name: str
+    severities: tuple[str, ...]
+    states: tuple[str, ...]
+    tags: dict[str, str]
+    harmless: tuple[str, ...]
+    rules: tuple[_Rule, ...]
+
+    @property
+    def pattern(self) -> str:
+        """One pattern for lines that any rule matches."""
+        return "|".join(f"(?:{rule.pattern})" for rule in self.rules) or r"[^\s\S]"
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The rules in words, for the log's provenance."""
+        lines = [f"rules: {self.name}"]
+        if self.severities:
+            lines.append(f"failures by severity: {', '.join(self.severities)}")
+        if self.states:
+            lines.append(f"failures by state: {', '.join(self.states)}")
+        if self.harmless:
+            lines.append(f"not failures: {', '.join(self.harmless)}")
+        lines += [
+            f"{rule.cause}: {rule.pattern}" + ("" if rule.ends else " (no failure)")
+            + ("" if rule.state == "down" else f" ({rule.state})") for rule in self.rules
+        ]  # fmt: skip
+        return tuple(lines)
+
+    def first_match(self, messages: pa.Array) -> IntArray:
+        """Number of the first rule that matches each text, -1 for none."""
+        found = np.full(len(messages), -1, dtype=np.int64)
+        for number, rule in enumerate(self.rules):
+            left = np.flatnonzero(found < 0)
+            if not left.size:
+                break
+            hit = pc.match_substring_regex(messages.take(pa.array(left)), pattern=rule.pattern)
+            found[left[pc.fill_null(hit, False).to_numpy(zero_copy_only=False).astype(bool)]] = number
+        return found
+
+
+def rules_of(reader: str, given: str | Path | dict[str, Any] | None = None) -> AlertRules:
+    """The rules of a reader: its own, or what the user gives, a TOML file or its content.
+
+    Raises
+    ------
+    ReadError
+        When the file is missing or is not TOML.
+    ArgumentError
+        When it says what no rules say, or a pattern is none.
+
+    Examples
+    --------
+    >>> rules_of("loghub").tags["KERNDTLB"]
+    'hardware'
+    """
+    place = _FOLDER / f"{reader}.toml"
+    name = f"{reader}.toml of relfit"
+    try:
+        document: Any = given
+        if not isinstance(given, dict):
+            place, name = (place, name) if given is None else (Path(given), str(given))
+            document = tomllib.loads(place.read_text(encoding="utf-8"))
+        else:
+            name = "given as a dictionary"
+        known = _Document(**document)
+    except OSError as error:
+        raise ReadError(f"cannot read the rules ({error.strerror})", path=place, remedy="check the path") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValidationError, ValueError) as error:
+        what = str(error).replace("\n", " ")[:200]
+        raise ArgumentError(f"these are no rules: {what}", path=place, remedy="see docs/raw-logs.md") from None
+    for rule in known.rule:
+        check_pattern(rule.pattern)
+    return AlertRules(
+        name, tuple(known.severities), tuple(known.states), dict(known.tags), tuple(known.harmless), tuple(known.rule)
+    )

@@ -1,0 +1,121 @@
+"""Backblaze's drive statistics: a row a drive and day, in a file a day.
+
+A drive is watched from its first row to the end of the day of its last. ``failure`` is 1 on the last day on which a
+drive worked, so that it failed at the end of that day. Days without a failure are not events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relfit.arrays import BoolArray
+from relfit.failurelog import FailureLog
+from relfit.io.delimited import read_delimited
+from relfit.io.opening import Content
+from relfit.io.raw_logs import Found, Records
+from relfit.io.rows import TextTable, as_text_array
+from relfit.io.stamps import parse_stamps
+from relfit.io.text_content import as_text
+from relfit.io.times import check_zone
+
+__all__ = ["NAME", "read", "recognises"]
+
+NAME = "backblaze"
+STREAMS = True
+_NEEDED = ("date", "serial_number", "failure")
+_WANTED = (*_NEEDED, "model", "capacity_bytes")
+_DAY = 86_400_000_000_000
+_GATHERED = 2_000_000  # rows that are counted together
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first line names the day, the drive and whether it failed."""
+    names = content.first_line().replace('"', "").split(",")
+    return {"date", "serial_number", "model", "failure"} <= {name.strip() for name in names}
+
+
+def read(
+    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
+    rules: str | Path | dict[str, Any] | None = None,
+) -> FailureLog:  # fmt: skip
+    """Read daily rows of drives, a file at a time; days are those of UTC. A row that comes twice counts once."""
+    records = Records(contents, NAME, check_zone(timezone))
+    drives: pa.Table | None = None
+    failures: dict[tuple[str, int], int] = {}
+    gathered: list[pa.Table] = []
+    for content in contents:
+        table = read_delimited(as_text(content), ",", only=_WANTED)
+        table.require(_NEEDED, "the drive statistics of Backblaze")
+        good, days, failed = _checked(table)
+        serials = as_text_array(table.columns["serial_number"])
+        for row in np.flatnonzero(failed & good).tolist():
+            failures.setdefault((serials[row].as_py(), int(days[row])), int(table.rejections.lines[row]))
+        columns = {"serial": serials, "first": pa.array(days), "last": pa.array(days)}
+        for name in ("model", "capacity_bytes"):
+            columns[name] = (
+                as_text_array(table.columns[name]) if name in table.columns else pa.nulls(days.size, pa.string())
+            )
+        part = pa.table({name: pc.cast(values, pa.string()) if name not in ("first", "last") else values
+                         for name, values in columns.items()})  # fmt: skip
+        gathered.append(part if good.all() else part.filter(pa.array(good)))
+        records.read += table.rows_read
+        records.refuse_all_of(table.rejections.frame())
+        if sum(each.num_rows for each in gathered) > _GATHERED:
+            drives = _together([drives, *gathered])
+            gathered = []
+    drives = _together([drives, *gathered])
+    records.funnel += [("drive-days", records.read), ("drives", drives.num_rows)]
+    serial, first, last = (drives[name].to_numpy() for name in ("serial", "first", "last"))
+    span = (int(first.min()) * _DAY, (int(last.max()) + 1) * _DAY) if serial.size else None
+    model_of = dict(zip(serial.tolist(), drives["model"].to_pylist(), strict=True))
+    names = [name for name, _ in failures]
+    found = Found(
+        names,
+        (np.array([day for _, day in failures], dtype=np.int64) + 1) * _DAY,
+        np.full(len(names), "drive failure", dtype=object),
+        np.array(list(failures.values()), dtype=np.int64),
+        attributes={"model": [model_of[name] for name in names]},
+        system="drives",
+    )
+    people = {name: drives[name].to_numpy(zero_copy_only=False) for name in ("model", "capacity_bytes")}
+    people = {name: values for name, values in people.items() if any(value is not None for value in values)}
+    watched = (first.astype(np.int64) * _DAY, (last.astype(np.int64) + 1) * _DAY)
+    records.notes.append("a drive fails at the end of the day that says so; its age when the rows begin is not known")
+    return found.log(records, None, span, serial.tolist(), strict, watched=watched, people=people)
+
+
+def _checked(table: TextTable) -> tuple[BoolArray, Any, BoolArray]:
+    """Rows that can be, their day since 1970, and which failed."""
+    dates = table.columns["date"]
+    dates = dates.unify_dictionaries().combine_chunks() if pa.types.is_dictionary(dates.type) else as_text_array(dates)
+    found = parse_stamps(dates)
+    flag = table.columns["failure"]
+    flag = flag if pa.types.is_dictionary(flag.type) else pa.chunked_array([pc.dictionary_encode(as_text_array(flag))])
+    flag = flag.unify_dictionaries().combine_chunks()
+    words = [str(word) for word in flag.dictionary.to_pylist()]
+    codes = pc.fill_null(flag.indices, len(words)).to_numpy(zero_copy_only=False)
+    known = np.array([word in ("0", "1", "0.0", "1.0") for word in words] + [False])[codes]
+    failed = np.array([word in ("1", "1.0") for word in words] + [False])[codes]
+    serial = pc.fill_null(pc.not_equal(as_text_array(table.columns["serial_number"]), ""), False)
+    rejections = table.rejections
+    rejections.reject(~found.good, "not a date", "date")
+    rejections.reject(~serial.to_numpy(zero_copy_only=False), "no serial number", "serial_number")
+    rejections.reject(~known, "neither 0 nor 1", "failure")
+    return rejections.kept, found.clock // _DAY, failed
+
+
+def _together(parts: Sequence[pa.Table | None]) -> pa.Table:
+    """One row a drive: its first and its last day, its model and its size."""
+    table = pa.concat_tables([part for part in parts if part is not None])
+    grouped = table.group_by("serial", use_threads=False).aggregate(
+        [("first", "min"), ("last", "max"), ("model", "last"), ("capacity_bytes", "last")]
+    )
+    return grouped.rename_columns(
+        {"first_min": "first", "last_max": "last", "model_last": "model", "capacity_bytes_last": "capacity_bytes"}
+    ).select(["serial", "first", "last", "model", "capacity_bytes"])

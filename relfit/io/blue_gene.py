@@ -1,0 +1,93 @@
+"""RAS tables of Blue Gene/P and /Q (Intrepid, Mira): a message a row, with severity, component, time and place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog
+from relfit.io.alert_rules import rules_of
+from relfit.io.clock_lines import in_order
+from relfit.io.opening import Content
+from relfit.io.raw_logs import Found, Records
+from relfit.io.rows import as_text_array
+from relfit.io.stamps import day_and_month, parse_stamps
+from relfit.io.table_rows import rows_of
+from relfit.io.times import check_zone
+
+__all__ = ["NAME", "read", "recognises"]
+
+NAME = "blue_gene"
+STREAMS = True
+_NEEDED = ("SEVERITY", "EVENT_TIME", "LOCATION")
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first line names severity, time and location as the RAS database does."""
+    line = content.first_line().upper()
+    return all(name in line for name in (*_NEEDED, "MSG_ID"))
+
+
+def read(
+    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
+    rules: str | Path | dict[str, Any] | None = None,
+) -> FailureLog:  # fmt: skip
+    """Read messages of the severities that the rules name; a message with one record number counts once."""
+    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    node, cause, detail, line, start = [], [], [], [], []
+    places: set[str] = set()
+    edges: list[int] = []
+    seen: set[str] = set()
+    alerts = again = 0
+    for content in contents:
+        table = rows_of(content)
+        columns = {name.upper(): name for name in table.header}
+        missing = [name for name in _NEEDED if name not in columns]
+        if missing:
+            raise ReadError(f"no column {missing[0]!r}", path=content.path, line=1, remedy="a RAS table has it")
+        times = as_text_array(table.columns[columns["EVENT_TIME"]])
+        day_first, example = day_and_month([times])
+        if example and day_first is None:
+            remedy = "write the dates as 2009-01-31"
+            raise ReadError(
+                f"{example!r}: nothing tells whether days or months come first", path=content.path, remedy=remedy
+            )
+        found = parse_stamps(times, bool(day_first))
+        clock = found.clock.copy()
+        local = found.good & ~found.absolute
+        clock[local] = in_order(clock[local], records.zone)
+        severity = np.array([value.upper() for value in table[columns["SEVERITY"]].tolist()], dtype=object)
+        table.rejections.reject(~found.good, "not a date or time", columns["EVENT_TIME"])
+        table.rejections.reject(severity == "", "no severity", columns["SEVERITY"])
+        kept = table.rejections.kept
+        edges += [int(clock[kept].min()), int(clock[kept].max())] if kept.any() else []
+        location = table[columns["LOCATION"]]
+        places.update(location[kept & (location != "")].tolist())
+
+        def said(name: str, table: Any = table, columns: Any = columns) -> Any:
+            return table[columns[name]] if name in columns else np.full(table.rejections.lines.size, "", dtype=object)
+
+        number, component, message = said("RECID"), said("COMPONENT"), said("MESSAGE")
+        for row in np.flatnonzero(kept & np.isin(severity, known.severities)).tolist():
+            alerts += 1
+            if number[row] and number[row] in seen:
+                again += 1
+                continue
+            seen.add(number[row])
+            if component[row] in known.harmless:
+                continue
+            node.append(location[row] or None)
+            cause.append(component[row].lower() or None)
+            detail.append(message[row][:200] or None)
+            line.append(int(table.rejections.lines[row]))
+            start.append(int(clock[row]))
+        records.read += table.rows_read
+        records.refuse_all_of(table.rejections.frame())
+    records.funnel += [("messages", records.read), ("alerts", alerts)]
+    records.notes += [f"{again} messages have the record number of an earlier one; counted once"] if again else []
+    found_all = Found(node, np.array(start, dtype=np.int64), cause, np.array(line, dtype=np.int64), detail=detail)
+    return found_all.log(records, known, (min(edges), max(edges)) if edges else None, sorted(places), strict)

@@ -1,0 +1,117 @@
+"""Clocks of syslog lines: stamps without a year or a zone, read in the order of the lines.
+
+The order tells what a stamp leaves out: from December to January a year has passed, and in the night when clocks go
+back an hour that seems to begin anew is the second one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import BoolArray, IntArray
+from relfit.io.times import localised
+
+__all__ = ["Clock", "in_order", "stamps_without_year"]
+
+_MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8).reshape(12, 3).astype(np.int64)
+_CODES = (_MONTHS * np.array([65536, 256, 1])).sum(axis=1)
+_WIDTH = 15
+_DAY = 86_400
+_NANOSECONDS = 1_000_000_000
+_HALF_YEAR = 182
+_BACK = 300  # seconds by which clocks go back that were set back; lines out of order go back by less
+_LENGTH = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+
+
+def stamps_without_year(data: bytes, begins: IntArray) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
+    """Month, day and second of the day of stamps such as ``Jan  5 10:00:00``, and where there is one.
+
+    Examples
+    --------
+    >>> month, day, second, good = stamps_without_year(b"Jan  5 10:00:00 a", np.array([0]))
+    >>> month.tolist(), day.tolist(), second.tolist(), good.tolist()
+    ([1], [5], [36000], [True])
+    """
+    raw = np.frombuffer(data + b" " * _WIDTH, np.uint8)
+    letters = raw[np.asarray(begins)[:, None] + np.arange(_WIDTH)].astype(np.int64)
+    code = (letters[:, :3] * np.array([65536, 256, 1])).sum(axis=1)
+    known = np.argsort(_CODES)
+    place = np.minimum(np.searchsorted(_CODES[known], code), 11)
+    month = known[place] + 1
+    good = _CODES[known][place] == code
+    digits = letters - 48
+    digits[:, 4] = np.where(letters[:, 4] == 32, 0, digits[:, 4])
+    numeric = digits[:, [4, 5, 7, 8, 10, 11, 13, 14]]
+    good &= ((numeric >= 0) & (numeric <= 9)).all(axis=1)
+    good &= (letters[:, [3, 6]] == 32).all(axis=1) & (letters[:, [9, 12]] == 58).all(axis=1)
+    day, hour, minute, second = (10 * numeric[:, 2 * i] + numeric[:, 2 * i + 1] for i in range(4))
+    good &= (day >= 1) & (day <= _LENGTH[month - 1]) & (hour <= 23) & (minute <= 59) & (second <= 60)
+    return month, day, 3600 * hour + 60 * minute + second, good
+
+
+@dataclass
+class Clock:
+    """Stamps without a year or a zone, in the order of their lines, as instants."""
+
+    zone: str
+    year: int = 1970
+    rollovers: int = 0
+    _last: int = -1
+    _clock: list[IntArray] = field(default_factory=list)
+
+    def add(self, month: IntArray, day: IntArray, second: IntArray) -> None:
+        """Further stamps: years are counted from the first, as 0."""
+        days = 31 * (month - 1) + day  # grows through a year, which is all that is asked of it
+        before = np.concatenate([[self._last if self._last >= 0 else days[:1].sum()], days[:-1]])
+        # a later part of the year behind an earlier one is the year before, out of order
+        steps = np.where(days - before < -_HALF_YEAR, 1, np.where(days - before > _HALF_YEAR, -1, 0))
+        if self._last < 0 and steps.size:
+            steps[0] = 0
+        years = self.rollovers + np.cumsum(steps)
+        if years.size:
+            self.rollovers, self._last = int(years[-1]), int(days[-1])
+        self._clock.append(np.stack([years, month, day, second]))
+
+    def instants(self, first_year: int) -> tuple[IntArray, int]:
+        """Nanoseconds since 1970 of all stamps, and how many lie in an hour that comes twice.
+
+        The 29th of February in a year without one is the first of March.
+        """
+        if not self._clock:
+            return np.empty(0, dtype=np.int64), 0
+        years, month, day, second = np.concatenate(self._clock, axis=1)
+        months = ((first_year + years - 1970) * 12 + month - 1).astype("datetime64[M]").astype("datetime64[D]")
+        clock = (months.astype(np.int64) + day - 1) * _DAY + second
+        return in_order(clock * _NANOSECONDS, self.zone), _twice(clock, self.zone)
+
+
+def in_order(clock: IntArray, zone: str) -> IntArray:
+    """Nanoseconds on the clocks of a zone, in the order in which they were read off, as nanoseconds since 1970.
+
+    In the hour that comes twice a clock that goes back shows the second time; where none does, the first is meant.
+    """
+    if zone == "UTC" or not clock.size:
+        return clock
+    naive = pd.Series(clock.view("datetime64[ns]"))
+    first, second = (localised(naive, zone, summer).astype("int64").to_numpy() for summer in (True, False))
+    chosen: IntArray = first.copy()
+    rows = np.flatnonzero(first != second)
+    of_night = clock[rows] // (_DAY * _NANOSECONDS)
+    for night in np.unique(of_night):
+        these = rows[of_night == night]
+        back = np.flatnonzero(np.maximum.accumulate(clock[these]) - clock[these] > _BACK * _NANOSECONDS)
+        if back.size:
+            again = these[back[0] :]
+            chosen[again] = second[again]
+    return chosen
+
+
+def _twice(clock: IntArray, zone: str) -> int:
+    """How many of these seconds lie in an hour that comes twice."""
+    if zone == "UTC":
+        return 0
+    naive = pd.Series((clock * _NANOSECONDS).view("datetime64[ns]"))
+    return int((localised(naive, zone, True) != localised(naive, zone, False)).sum())

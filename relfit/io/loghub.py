@@ -1,0 +1,100 @@
+"""System logs in the layout of LogHub with the alert tag first: Blue Gene/L, Thunderbird, Spirit, Liberty.
+
+A line is a tag (``-`` for what is no alert), the Unix time, the date, the node, and the message. Every line with a tag
+is an alert; the rules say what each tag is and which ones do not end a node's availability.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relfit.failurelog import FailureLog
+from relfit.io.alert_rules import rules_of
+from relfit.io.opening import Content
+from relfit.io.raw_lines import Block, blocks_of_lines, texts
+from relfit.io.raw_logs import Found, Records
+from relfit.io.times import check_zone
+
+__all__ = ["NAME", "read", "recognises"]
+
+NAME = "loghub"
+STREAMS = True
+_HEAD = re.compile(rb"(\S+) (\d{9,10}) \d{4}\.\d\d\.\d\d (\S+) ")
+_LINE = r"^(?P<tag>\S+) (?P<time>\d{9,10}) \d{4}\.\d\d\.\d\d (?P<node>\S+) (?P<message>.*)$"
+_TAGGED = r"(?:^|\n)[^-\s]"
+_SECOND = 1_000_000_000
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first line has a tag, a Unix time and a date in a row."""
+    return _HEAD.match(content.first_line().encode()) is not None
+
+
+def read(
+    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
+    rules: str | Path | dict[str, Any] | None = None,
+) -> FailureLog:  # fmt: skip
+    """Read alerts; times are Unix times, so that no zone and no change of clocks matters.
+
+    A line without these parts is refused. The nodes are those of alerts and of the first line of every few hundred.
+    """
+    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    parts: list[pa.Table] = []
+    nodes: set[str] = set()
+    times: list[int] = []
+    for content in contents:
+        for block in blocks_of_lines(content):
+            records.read += block.count + bool(block.too_long)
+            if block.too_long:
+                records.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
+            _look_at_ends(block, nodes, times)
+            for first, edges in block.pieces(_TAGGED):
+                begins = np.frombuffer(block.data, np.uint8)[edges[:-1]]
+                at = np.flatnonzero((begins != 45) & (begins != 10) & (begins != 13))
+                lines = texts(block.data, edges).take(pa.array(at))
+                fields = pc.extract_regex(lines, pattern=_LINE)
+                odd = pc.is_null(fields).to_numpy(zero_copy_only=False)
+                for i in np.flatnonzero(odd).tolist():
+                    records.refuse(
+                        content.path, int(first + at[i]), "", "not a tag, time, date, node", lines[i].as_py()
+                    )
+                good = ~odd
+                if good.any():
+                    columns = {name: pc.struct_field(fields, name).filter(pa.array(good)) for name in
+                               ("tag", "time", "node", "message")}  # fmt: skip
+                    parts.append(pa.table({**columns, "line": pa.array(first + at[good])}))
+    table = pa.concat_tables(parts) if parts else None
+    records.funnel += [("lines", records.read), ("alerts", 0 if table is None else table.num_rows)]
+    if table is None:
+        empty = np.empty(0, dtype=np.int64)
+        found = Found([], empty, [], empty)
+        return found.log(records, known, (min(times), max(times)) if times else None, sorted(nodes), strict)
+    stamps = pc.cast(table["time"], pa.int64()).to_numpy() * _SECOND
+    tags = table["tag"].to_numpy(zero_copy_only=False)
+    names = table["node"].to_numpy(zero_copy_only=False)
+    keep = ~np.isin(tags, known.harmless)
+    unique, codes = np.unique(tags[keep].astype(str), return_inverse=True)
+    causes = np.array([known.tags.get(tag, "unknown") for tag in unique], dtype=object)
+    messages = pc.utf8_slice_codeunits(table["message"], 0, 200).to_numpy(zero_copy_only=False)
+    found = Found(
+        names[keep], stamps[keep], causes[codes] if codes.size else [], table["line"].to_numpy()[keep],
+        detail=messages[keep], attributes={"tag": tags[keep]},
+    )  # fmt: skip
+    span = (min([*times, int(stamps.min())]), max([*times, int(stamps.max())]))
+    return found.log(records, known, span, sorted(nodes | set(names.tolist())), strict)
+
+
+def _look_at_ends(block: Block, nodes: set[str], times: list[int]) -> None:
+    """The time and the node of the first and the last line."""
+    for text in (block.first_text(), block.last_text()):
+        head = _HEAD.match(text)
+        if head is not None:
+            times.append(int(head[2]) * _SECOND)
+            nodes.add(head[3].decode(errors="replace"))

@@ -1,0 +1,114 @@
+"""Machine events of Google's cluster traces: 2011 as CSV without a header, 2019 as JSON Lines.
+
+A machine that is removed is down until it is added again. Events at time 0 tell who was there when the trace began; an
+update changes what a machine can do, not whether it is up. Times are microseconds since ten minutes before the trace.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relfit.failurelog import FailureLog
+from relfit.io.numbers_in_text import as_numbers
+from relfit.io.opening import Content
+from relfit.io.raw_logs import Found, Records
+from relfit.io.text_content import as_text
+from relfit.io.times import check_zone
+from relfit.io.up_and_down import outages_between
+from relfit.units import instant
+
+__all__ = ["NAME", "read", "recognises"]
+
+NAME = "machine_events"
+STREAMS = True
+_ROW = re.compile(r"^\d+,\d+,[012],[^,]*,[\d.]*,[\d.]*\s*$")
+_KINDS_2019 = {1: "add", 2: "remove", 3: "update"}
+_KINDS_2011 = {0: "add", 1: "remove", 2: "update"}
+_ORIGIN = "1970-01-01"
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first lines are events of machines in either layout."""
+    lines = [line for line in content.first_lines(4096)[:-1] if line.strip()][:5]
+    if not lines:
+        return False
+    if lines[0].lstrip().startswith("{"):
+        return '"machine_id"' in lines[0] and '"type"' in lines[0] and '"time"' in lines[0]
+    return all(_ROW.match(line) for line in lines)
+
+
+def read(
+    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
+    rules: str | Path | dict[str, Any] | None = None, time_origin: str = _ORIGIN,
+) -> FailureLog:  # fmt: skip
+    """Read events; `time_origin` is the instant that time 0 stands for."""
+    records = Records(contents, NAME, check_zone(timezone))
+    begin = instant(time_origin, records.zone).value
+    names: list[str] = []
+    times: list[float] = []
+    kinds: list[str] = []
+    lines: list[int] = []
+    detail: list[str] = []
+    for content in contents:
+        text = as_text(content)
+        for number, line in enumerate(text.data.decode().split("\n"), 1):
+            if not line.strip():
+                continue
+            records.read += 1
+            event = _of_2019(line) if line.lstrip().startswith("{") else _of_2011(line)
+            if event is None:
+                records.refuse(content.path, number, "", "not a time, machine and kind of event", line)
+                continue
+            names.append(event[1])
+            times.append(event[0])
+            kinds.append(event[2])
+            detail.append(event[3])
+            lines.append(number)
+    kind = np.array(kinds, dtype=object)
+    known = kind != "update"
+    micro = np.array(times, dtype=np.int64)
+    nodes, codes = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)
+    when = begin + micro * 1000
+    outages = outages_between(codes[known].astype(np.int64), when[known], (kind == "remove")[known])
+    records.funnel += [("events", records.read), ("removals", int((kind == "remove").sum()))]
+    places = np.array(lines, dtype=np.int64)[known]
+    found = Found.of_outages(outages, nodes.tolist(), np.full(places.size, "removed"), places)
+    span = (int(when.min()), int(when.max())) if when.size else None
+    if span is not None:
+        found.end = np.where(outages.open, span[1], outages.end)
+    first = np.full(nodes.size, np.iinfo(np.int64).max)
+    np.minimum.at(first, codes, when)
+    last = np.full(nodes.size, span[1] if span else 0, dtype=np.int64)
+    records.notes.append("a machine that is removed and does not come back is down to the end of the trace")
+    return found.log(records, None, span, nodes.tolist(), strict, watched=(first, last))
+
+
+def _of_2011(line: str) -> tuple[float, str, str, str] | None:
+    fields = [field.strip() for field in line.split(",")]
+    if len(fields) < 3 or not fields[1]:
+        return None
+    return _event(fields[0], fields[1], fields[2], _KINDS_2011, fields[3] if len(fields) > 3 else "")
+
+
+def _of_2019(line: str) -> tuple[float, str, str, str] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or not value.get("machine_id"):
+        return None
+    kinds: dict[int, str] = _KINDS_2019
+    return _event(str(value.get("time")), str(value["machine_id"]), str(value.get("type")), kinds, "")
+
+
+def _event(time: str, name: str, kind: str, kinds: dict[int, str], detail: str) -> tuple[float, str, str, str] | None:
+    micro, number = as_numbers([time, kind]).tolist()
+    if micro != micro or not 0 <= micro < 8.8e15 or number not in kinds:
+        return None
+    return micro, name, kinds[int(number)], detail

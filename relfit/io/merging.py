@@ -1,0 +1,157 @@
+"""Logs of one fleet as one: overlapping exports count once, nodes that were renamed are one node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog, Source, Window
+from relfit.io.frames import text_column
+from relfit.tables import pairs
+from relfit.text import count
+
+__all__ = ["merge"]
+
+_SAME = ["system", "node", "start", "cause", "scope"]
+
+
+def merge(
+    logs: Sequence[FailureLog],
+    *,
+    renames: Mapping[str, str] | None = None,
+    replaced: Mapping[str, str] | None = None,
+) -> FailureLog:
+    """One log of several of one fleet.
+
+    Parameters
+    ----------
+    logs : sequence of FailureLog
+        Their times are instants, so that zones need no reconciling.
+    renames : mapping of str to str, optional
+        New names of nodes by old ones, for nodes that were renamed.
+    replaced : mapping of str to str, optional
+        When the hardware of a node was replaced by new: what happened from then on belongs to a node of its own, called
+        ``name#2``.
+
+    Returns
+    -------
+    FailureLog
+        An event of one node, start, cause and scope that several logs have counts once, with the longest known end. A
+        node is watched from the first to the last instant at which any log watched it.
+
+    Raises
+    ------
+    ArgumentError
+        When there is nothing to merge, or lives without dates and logs with dates are mixed.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> early, late = log.between(until="2003-01-01"), log.between(since="2002-06-01")
+    >>> merged = rf.io.merge([early, late])
+    >>> merged.n_nodes, abs(len(merged) - len(log)) < 30
+    (512, True)
+    """
+    if not logs:
+        raise ArgumentError("there is no log to merge", remedy="give one or more")
+    whole = [log.lifetimes is not None for log in logs]
+    if any(whole) and not all(whole):
+        raise ArgumentError("lives without dates and logs with dates cannot be merged", remedy="merge them apart")
+    events = _together([_renamed(log.events, renames) for log in logs])
+    people = _together([_renamed(log.population, renames) for log in logs])
+    lives = (
+        _together([_renamed(log.lifetimes, renames) for log in logs if log.lifetimes is not None])
+        if all(whole)
+        else None
+    )
+    number = len(events)
+    # of one event the record with the longest known end stands
+    events = events.sort_values("end", kind="stable", na_position="first")
+    events = events[~events.duplicated(_SAME, keep="last")].sort_values(["start", "line"], kind="stable")
+    events = events.reset_index(drop=True)
+    first, last = min(log.window.start for log in logs), max(log.window.end for log in logs)
+    window = Window(
+        first,
+        last,
+        all(log.window.start_known for log in logs if log.window.start == first),
+        all(log.window.end_known for log in logs if log.window.end == last),
+    )
+    population = _people(people)
+    if replaced:
+        events, population = _split(events, population, replaced)
+    sources = [log.source for log in logs]
+    notes = [note for source in sources for note in source.notes]
+    if number > len(events):
+        notes.append(f"{count(number - len(events), 'event')} in more than one log, counted once")
+    zones = {source.timezone for source in sources}
+    source = Source(
+        tuple(dict.fromkeys(path for source in sources for path in source.paths)),
+        sources[0].format,
+        sum(source.rows_read for source in sources),
+        sum(source.rows_kept for source in sources),
+        tuple(digest for source in sources for digest in source.sha256),
+        zones.pop() if len(zones) == 1 else "UTC",
+        tuple(dict.fromkeys(notes)),
+        rows_deselected=sum(source.rows_deselected for source in sources) + number - len(events),
+        rules=tuple(dict.fromkeys(rule for source in sources for rule in source.rules)),
+    )
+    rejected = pd.concat([log.rejected for log in logs], ignore_index=True)
+    return replace(
+        logs[0], events=events, population=population, window=window, rejected=rejected, source=source, lifetimes=lives
+    )
+
+
+def _renamed(frame: pd.DataFrame, renames: Mapping[str, str] | None) -> pd.DataFrame:
+    if not renames:
+        return frame
+    names = frame["node"].astype(object)
+    return frame.assign(node=text_column(names.map(lambda name: renames.get(name, name), na_action="ignore")))
+
+
+def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Rows of all, with categoricals that stay so."""
+    texts = {
+        str(name) for frame in frames for name, kind in frame.dtypes.items() if isinstance(kind, pd.CategoricalDtype)
+    }
+    plain = [frame.astype({name: object for name in texts if name in frame}) for frame in frames]
+    joined = pd.concat([frame for frame in plain if len(frame)] or plain[:1], ignore_index=True)
+    return joined.assign(**{name: text_column(joined[name]) for name in texts if name in joined})
+
+
+def _people(everyone: pd.DataFrame) -> pd.DataFrame:
+    """One row a node, watched from the first to the last instant of any of its rows."""
+    key = pairs(everyone)
+    order = everyone.assign(_key=pd.factorize(key)[0])
+    first = order.sort_values("entered", kind="stable").drop_duplicates("_key").set_index("_key")
+    last = order.sort_values("left", kind="stable").drop_duplicates("_key", keep="last").set_index("_key")
+    merged = last.sort_index().copy()
+    begin = first.sort_index()
+    merged["entered"], merged["entered_known"] = begin["entered"], begin["entered_known"]
+    merged["declared"] = order.groupby("_key")["declared"].any()
+    return merged.reset_index(drop=True)[list(everyone.columns)]
+
+
+def _split(
+    events: pd.DataFrame, people: pd.DataFrame, replaced: Mapping[str, str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Nodes whose hardware was replaced as two: the second is new when it begins."""
+    names, owner = events["node"].astype(object).copy(), people["node"].astype(object).copy()
+    further = []
+    people = people.copy()
+    for name, moment in replaced.items():
+        at = pd.Timestamp(moment)
+        at = at.tz_localize("UTC") if at.tzinfo is None else at.tz_convert("UTC")
+        rows = (owner == name) & (people["entered"] < at) & (people["left"] > at)
+        if not rows.any():
+            raise ArgumentError(f"node {name!r} was not watched at {moment}", remedy="check its name and the time")
+        new = people[rows].assign(node=f"{name}#2", entered=at, entered_known=True)
+        people.loc[rows, "left"], people.loc[rows, "left_known"] = at, True
+        names = names.where(~((names == name) & (events["start"] >= at)), f"{name}#2")
+        further.append(new)
+    everyone = pd.concat([people.astype({"node": object}), *(new.astype({"node": object}) for new in further)])
+    everyone = everyone.reset_index(drop=True)
+    return events.assign(node=text_column(names)), everyone.assign(node=text_column(everyone["node"]))

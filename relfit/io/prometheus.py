@@ -1,0 +1,131 @@
+"""Range exports of Prometheus: samples of ``up`` (1 or 0) by instance, as JSON of its API or as CSV.
+
+A node is down from the first sample that says 0 to the next that says 1. Where samples are missing it was not watched:
+nothing is known, and nothing counted; a note says how many such gaps there are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from relfit.arrays import FloatArray, IntArray
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog
+from relfit.io.numbers_in_text import as_numbers
+from relfit.io.opening import Content
+from relfit.io.raw_logs import Found, Records
+from relfit.io.rows import as_text_array
+from relfit.io.stamps import parse_stamps
+from relfit.io.table_rows import rows_of
+from relfit.io.text_content import as_text
+from relfit.io.times import check_zone
+from relfit.io.up_and_down import outages_between
+
+__all__ = ["NAME", "read", "recognises"]
+
+NAME = "prometheus"
+STREAMS = True
+_GAP = 2.5  # usual steps between samples, above which some are missing
+_LARGEST = 8.8e9
+
+
+def recognises(content: Content) -> bool:
+    """Whether this is a matrix of the API, or a CSV of time, instance and value."""
+    line = content.first_line().strip()
+    if line.startswith("{"):
+        head = "".join(content.first_lines(2048)).replace(" ", "")
+        return '"resultType":"matrix"' in head
+    names = {name.strip().strip('"').lower() for name in line.split(",")}
+    return "instance" in names and "value" in names and bool({"timestamp", "time"} & names)
+
+
+def read(
+    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
+    rules: str | Path | dict[str, Any] | None = None,
+) -> FailureLog:  # fmt: skip
+    """Read samples; a value that is neither 0 nor 1 is refused."""
+    records = Records(contents, NAME, check_zone(timezone))
+    parts = [_api(content, records) if content.first_line().lstrip().startswith("{") else _table(content, records)
+             for content in contents]  # fmt: skip
+    names = np.concatenate([part[0] for part in parts])
+    time = np.concatenate([part[1] for part in parts])
+    value = np.concatenate([part[2] for part in parts])
+    line = np.concatenate([part[3] for part in parts])
+    nodes, codes = np.unique(names.astype(str), return_inverse=True)
+    order = np.lexsort((time, codes))
+    codes, time, value, line = (each[order] for each in (codes, time, value, line))
+    repeated = np.zeros(time.size, dtype=bool)
+    repeated[1:] = (codes[1:] == codes[:-1]) & (time[1:] == time[:-1])
+    codes, time, value, line = (each[~repeated] for each in (codes, time, value, line))
+    step = np.diff(time)
+    within = codes[1:] == codes[:-1]
+    usual = float(np.median(step[within])) if within.any() else 0.0
+    gap = np.zeros(time.size, dtype=bool)
+    gap[1:] = within & (step > _GAP * usual) if usual else False
+    # what lies on both sides of a gap are two stretches: no outage reaches across
+    new = gap.copy()
+    new[1:] |= ~within
+    stretch = np.cumsum(new)
+    outages = outages_between(stretch, time, value == 0)
+    records.funnel += [("samples", records.read), ("that say down", int((value == 0).sum()))]
+    if gap.any():
+        records.notes.append(f"{int(gap.sum())} gaps between samples: what happened there is not known")
+    last_of = np.append(np.flatnonzero(new[1:]), time.size - 1)  # the last sample of each stretch
+    names_of = nodes[codes[last_of]].tolist() if time.size else []
+    found = Found.of_outages(outages, names_of, np.full(time.size, "down"), line)
+    found.end = np.where(outages.open, time[last_of][outages.node], outages.end) if time.size else outages.end
+    span = (int(time.min()), int(time.max())) if time.size else None
+    first = np.searchsorted(codes, np.arange(nodes.size))
+    last = np.searchsorted(codes, np.arange(nodes.size), side="right") - 1
+    watched = (time[first], time[last])
+    return found.log(records, None, span, nodes.tolist(), strict, watched=watched)
+
+
+def _api(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray, IntArray]:
+    try:
+        results = json.loads(as_text(content).data)["data"]["result"]
+        series = [(dict(each["metric"]), list(each["values"])) for each in results]
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        raise ReadError("this is no matrix of Prometheus", path=content.path, remedy="export query_range") from None
+    names: list[str] = []
+    samples: list[tuple[str, str]] = []
+    for metric, values in series:
+        name = str(metric.get("instance") or metric.get("node") or json.dumps(metric, sort_keys=True))
+        for pair in values:
+            good = isinstance(pair, list) and len(pair) == 2
+            samples.append((str(pair[0]), str(pair[1])) if good else ("", ""))
+            names.append(name)
+    seconds, value = (as_numbers([pair[i] for pair in samples]) for i in (0, 1))
+    return _checked(content, records, np.array(names, dtype=object), seconds, value, np.arange(1, len(names) + 1))
+
+
+def _table(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray, IntArray]:
+    table = rows_of(content)
+    column = {name.lower(): name for name in table.header}
+    stamp = table.columns[column["timestamp" if "timestamp" in column else "time"]]
+    numbers = as_numbers(table[column["timestamp" if "timestamp" in column else "time"]])
+    if pa.types.is_timestamp(stamp.type):
+        stamp = pa.chunked_array([as_text_array(stamp)])
+    found = parse_stamps(as_text_array(stamp))
+    seconds = np.where(np.isfinite(numbers), numbers, np.where(found.good, found.clock / 1e9, np.nan))
+    seconds = np.where(np.isfinite(numbers) & (np.abs(seconds) > 1e11), seconds / 1000.0, seconds)
+    value, names = as_numbers(table[column["value"]]), table[column["instance"]]
+    records.refuse_all_of(table.rejections.frame())
+    records.read += table.rows_read - table.rejections.lines.size
+    return _checked(content, records, names, seconds, value, table.rejections.lines)
+
+
+def _checked(
+    content: Content, records: Records, names: Any, seconds: FloatArray, value: FloatArray, line: IntArray
+) -> tuple[Any, IntArray, FloatArray, IntArray]:
+    good = np.isfinite(seconds) & (np.abs(seconds) < _LARGEST) & np.isin(value, (0.0, 1.0)) & (names != "")
+    for row in np.flatnonzero(~good).tolist():
+        records.refuse(content.path, int(line[row]), "", "not a time and 0 or 1", f"{names[row]} {value[row]}")
+    records.read += names.size
+    return names[good], np.round(seconds[good] * 1e3).astype(np.int64) * 1_000_000, value[good], line[good]

@@ -1,0 +1,151 @@
+"""Failures found in raw logs as a `FailureLog`: counted, with what was refused and where each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import IntArray
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog, Window
+from relfit.io.alert_rules import AlertRules
+from relfit.io.frames import events_frame, population_frame
+from relfit.io.opening import Content
+from relfit.io.times import since_1970
+from relfit.io.up_and_down import Outages
+from relfit.tables import REJECTED_COLUMNS, Source
+
+__all__ = ["Found", "Records"]
+
+_SHOWN = 200
+_SYSTEM = "system"
+
+
+@dataclass
+class Records:
+    """What becomes of the records of one or many files: ``read`` is what is kept and what is refused."""
+
+    contents: Sequence[Content]
+    format: str
+    zone: str
+    read: int = 0
+    notes: list[str] = field(default_factory=list)
+    funnel: list[tuple[str, int]] = field(default_factory=list)
+    _refused: list[tuple[str, int, str, str, str]] = field(default_factory=list)
+
+    def refuse(self, path: Path, line: int, column: str, reason: str, text: str) -> None:
+        """Set a record apart."""
+        self._refused.append((str(path), line, column, reason, text[:_SHOWN]))
+
+    def rejected(self, strict: bool) -> pd.DataFrame:
+        """The refused records; the first is an error when `strict`."""
+        if strict and self._refused:
+            path, line, column, reason, _ = self._refused[0]
+            raise ReadError(reason, path=path, line=line, column=column or None, remedy="read without strict")
+        frame = pd.DataFrame(self._refused, columns=list(REJECTED_COLUMNS))
+        return frame.astype({name: "int64" if name == "line" else object for name in REJECTED_COLUMNS})
+
+    def refuse_all_of(self, rejected: pd.DataFrame) -> None:
+        """Take over what the reader of a table refused."""
+        self._refused += list(rejected.itertuples(index=False, name=None))
+
+    def source(self, rules: AlertRules | None) -> Source:
+        """Where the log came from."""
+        paths = tuple(dict.fromkeys(str(content.path) for content in self.contents))
+        digests = tuple(content.sha256 for content in self.contents)
+        told = () if rules is None else rules.told
+        return Source(
+            paths, self.format, self.read, self.read - len(self._refused), digests, self.zone, tuple(self.notes),
+            funnel=tuple(self.funnel), rules=told,
+        )  # fmt: skip
+
+
+@dataclass
+class Found:
+    """Failures, one entry each; times are nanoseconds since 1970, and ``end`` is negative where it is not known.
+
+    ``nodes`` are all that were seen, whether they failed or not.
+    """
+
+    node: Sequence[Any]
+    start: IntArray
+    cause: Sequence[Any]
+    line: IntArray
+    end: IntArray | None = None
+    end_cut: Any = False
+    detail: Sequence[Any] | None = None
+    scope: Sequence[Any] | None = None
+    system: str = _SYSTEM
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_outages(
+        cls, outages: Outages, names: Sequence[str], cause: Any, line: IntArray, detail: Any = None
+    ) -> Found:
+        """From outages by number of node; `cause`, `line` and `detail` are those of all records."""
+        row = outages.row
+        return cls(
+            np.asarray(names, dtype=object)[outages.node],
+            outages.start,
+            np.asarray(cause, dtype=object)[row],
+            np.asarray(line)[row],
+            outages.end,
+            outages.open,
+            None if detail is None else np.asarray(detail, dtype=object)[row],
+        )
+
+    def log(
+        self,
+        records: Records,
+        rules: AlertRules | None,
+        span: tuple[int, int] | None,
+        nodes: Sequence[str],
+        strict: bool,
+        *,
+        watched: tuple[IntArray, IntArray] | None = None,
+        people: dict[str, Any] | None = None,
+    ) -> FailureLog:
+        """The log, observed over `span`; each of `nodes` for as long as `watched` says, or all along."""
+        if span is None:
+            path = records.contents[0].path
+            raise ReadError(f"no record is one of {records.format}", path=path, remedy="leave out format")
+        first, last = (pd.Timestamp(edge, tz="UTC") for edge in span)
+        order = np.argsort(self.start, kind="stable")
+        ends = None
+        if self.end is not None:
+            ends = since_1970(np.maximum(self.end, self.start)[order]).where(pd.Series(self.end[order] >= 0))
+
+        def ordered(values: Any) -> Any:
+            return None if values is None else np.asarray(values, dtype=object)[order]
+
+        events = events_frame(
+            system=np.full(order.size, self.system, dtype=object),
+            node=ordered(self.node),
+            start=since_1970(self.start[order]),
+            end=ends,
+            cause=ordered(self.cause),
+            detail=ordered(self.detail),
+            scope=ordered(self.scope),
+            end_cut=np.broadcast_to(np.asarray(self.end_cut, dtype=bool), order.size)[order],
+            line=np.asarray(self.line, dtype=np.int64)[order],
+            attributes={name: ordered(values) for name, values in self.attributes.items()},
+        )
+        entered, left = (np.full(len(nodes), edge) for edge in span) if watched is None else watched
+        population = population_frame(
+            system=np.full(len(nodes), self.system, dtype=object),
+            node=np.asarray(nodes, dtype=object),
+            entered=since_1970(np.asarray(entered, dtype=np.int64)),
+            left=since_1970(np.asarray(left, dtype=np.int64)),
+            entered_known=False,
+            left_known=watched is not None,
+            declared=True,
+            attributes=people,
+        )
+        records.funnel.append(("failures", order.size))
+        rejected = records.rejected(strict)
+        return FailureLog(events, population, Window(first, last), rejected, records.source(rules))

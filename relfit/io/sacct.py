@@ -1,0 +1,104 @@
+"""Slurm's accounting as failures: each run of a job that a node's failure ended (``sacct --parsable2 --duplicates``).
+
+A run that ended so is one failure, at its end; its steps say the same again and are passed over. The node is the one
+that ``FailedNode`` names, or the only one of ``NodeList``; of several nodes it is not known which failed, so the
+failure has the scope ``group`` and no node. The other jobs say which nodes were there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relfit.failurelog import FailureLog
+from relfit.io.alert_rules import rules_of
+from relfit.io.clock_lines import in_order
+from relfit.io.delimited import read_delimited
+from relfit.io.host_lists import hosts
+from relfit.io.opening import Content
+from relfit.io.raw_logs import Found, Records
+from relfit.io.rows import as_text_array
+from relfit.io.stamps import parse_stamps
+from relfit.io.text_content import as_text
+from relfit.io.times import check_zone, unsaid
+
+__all__ = ["NAME", "read", "recognises"]
+
+NAME = "sacct"
+STREAMS = True
+_NEEDED = ("JobID", "State", "End", "NodeList")
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first line is a header of sacct with the columns that are needed."""
+    names = content.first_line().strip().split("|")
+    return all(name in names for name in _NEEDED)
+
+
+def read(
+    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
+    rules: str | Path | dict[str, Any] | None = None,
+) -> FailureLog:  # fmt: skip
+    """Read failures of nodes; times are of `timezone`, UTC when left out. Overlapping exports count a run once."""
+    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    failures: dict[tuple[str, int], tuple[list[str], str, int]] = {}
+    everyone: dict[str, None] = {}
+    edges: list[int] = []
+    again = steps = 0
+    for content in contents:
+        text = as_text(content)
+        table = read_delimited(text, "|", quotes=False)
+        table.require(_NEEDED, "sacct with JobID, State, End and NodeList")
+        rejections = table.rejections
+        states = np.array([value.split(" ")[0].rstrip("+") for value in table["State"].tolist()], dtype=object)
+        failed = np.isin(states, known.states)
+        lists = {value: hosts(value) for value in dict.fromkeys(table["NodeList"].tolist())}
+        for names in lists.values():
+            everyone.update(dict.fromkeys(names))
+        times = {}
+        for name in ("End", "Start"):
+            if name not in table.columns:
+                continue
+            found = parse_stamps(as_text_array(table.columns[name]))
+            clock = found.clock.copy()
+            local = found.good & ~found.absolute
+            clock[local] = in_order(clock[local], records.zone)
+            times[name] = np.where(found.good, clock, -1)
+            edges += [int(clock[found.good].min()), int(clock[found.good].max())] if found.good.any() else []
+            nothing = unsaid(table[name])
+            rejections.reject(~found.good & ~nothing, "not a date or time", name)
+        rejections.reject(failed & (times["End"] < 0), "a failure without an end", "End")
+        rejections.reject(table["JobID"] == "", "no job", "JobID")
+        kept, jobs = rejections.kept, table["JobID"]
+        named = table["FailedNode"] if "FailedNode" in table.columns else np.full(jobs.size, "", dtype=object)
+        for row in np.flatnonzero(failed & kept).tolist():
+            if "." in jobs[row]:
+                steps += 1
+                continue
+            key = (str(jobs[row]), int(times["End"][row]))
+            again += key in failures
+            nodes = hosts(str(named[row])) or lists[table["NodeList"][row]]
+            failures.setdefault(key, (nodes, str(states[row]).lower().replace("_", " "), int(rejections.lines[row])))
+        records.read += table.rows_read
+        records.refuse_all_of(rejections.frame())
+    records.funnel += [("records", records.read), ("of failed nodes", len(failures) + steps + again)]
+    for number, what in ((steps, "steps of failed jobs say the same again"), (again, "runs are listed twice")):
+        records.notes += [f"{number} {what}; counted once"] if number else []
+    alone = [len(nodes) == 1 for nodes, _, _ in failures.values()]
+    unclear = len(alone) - sum(alone)
+    if unclear:
+        records.notes.append(
+            f"{unclear} failures hit one of several nodes, unknown which: of scope group; ask sacct for FailedNode"
+        )
+    found_all = Found(
+        [nodes[0] if single else None for (nodes, _, _), single in zip(failures.values(), alone, strict=True)],
+        np.array([end for _, end in failures], dtype=np.int64),
+        [cause for _, cause, _ in failures.values()],
+        np.array([line for _, _, line in failures.values()], dtype=np.int64),
+        scope=["node" if single else "group" for single in alone],
+        attributes={"job": [job for job, _ in failures]},
+    )
+    return found_all.log(records, known, (min(edges), max(edges)) if edges else None, list(everyone), strict)

@@ -1,0 +1,209 @@
+"""What Slurm says of nodes at one moment: ``scontrol show node`` (one snapshot or many) and ``sinfo -R``.
+
+A node in a failed state is down since the time that its reason carries. A later snapshot in which it is well again ends
+the outage there, at the latest; without one it goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from relfit.errors import ReadError
+from relfit.failurelog import FailureLog
+from relfit.io.alert_rules import AlertRules, rules_of
+from relfit.io.clock_lines import in_order
+from relfit.io.host_lists import hosts
+from relfit.io.opening import Content
+from relfit.io.raw_logs import Found, Records
+from relfit.io.stamps import parse_stamps
+from relfit.io.text_content import as_text
+from relfit.io.times import check_zone
+
+__all__ = ["NAME", "read", "recognises"]
+
+NAME = "slurm_nodes"
+STREAMS = True
+_NODE = re.compile(r"^\s*NodeName=(?P<name>\S+)")
+_FIELD = re.compile(r"(?:^|\s)(?P<key>[A-Z][A-Za-z]*)=(?P<value>.*?)(?=\s+[A-Z][A-Za-z]*=|$)")
+_SINFO = re.compile(r"^(?P<reason>.*?)\s+(?P<user>\S+)\s+(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s+(?P<nodes>\S+)\s*$")
+_HEADER = re.compile(r"^REASON\s+USER\s+TIMESTAMP\s+NODELIST\s*$")
+_SINCE = re.compile(r"^(?P<reason>.*?)\s*\[(?P<user>[^@\]]*)@(?P<time>[^\]]+)\]\s*$")
+_MOMENT = re.compile(
+    r"^#?\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d (?:UTC |GMT )?\d{4})\s*$"
+)
+_Look = tuple[int, list[dict[str, Any]], bool]
+_TOLD = ("ReasonTime", "LastBusyTime", "SlurmdStartTime", "BootTime")
+
+
+def recognises(content: Content) -> bool:
+    """Whether the first lines hold a node of scontrol, or the header of sinfo -R."""
+    lines = [line for line in content.first_lines(4096) if line.strip()][:3]
+    return any(_NODE.match(line) or _HEADER.match(line) for line in lines)
+
+
+def read(
+    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
+    rules: str | Path | dict[str, Any] | None = None,
+) -> FailureLog:  # fmt: skip
+    """Read snapshots, in the order of their times; a line with a date and nothing else says when the next was taken."""
+    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    looks: list[_Look] = []
+    for content in contents:
+        text = as_text(content)
+        records.notes += [note for note in text.notes if note not in records.notes]
+        lines = text.data.decode().split("\n")
+        sinfo = any(_HEADER.match(line) for line in lines[:5])
+        for moment, nodes in _sinfo(lines, content, records) if sinfo else _scontrol(lines, content, records):
+            for each in nodes:
+                each["since"] = _instant(each["since"], records.zone)
+                each["failed"] = sinfo or _failed(each["state"], known)
+            times = [each["since"] for each in nodes if each["since"] is not None]
+            told = [_instant(each["told"], records.zone) for each in nodes if each["told"]]
+            at = _instant(moment, records.zone)
+            latest = at if at is not None else max([*times, *(t for t in told if t is not None)], default=None)
+            if latest is None and nodes:
+                raise ReadError(
+                    "nothing tells when this was taken", path=content.path,
+                    remedy="put the date in a line of its own before it, as `date -Is; scontrol show node` does",
+                )  # fmt: skip
+            if latest is not None:
+                looks.append((latest, nodes, sinfo))
+    looks.sort(key=lambda look: look[0])
+    return _log(looks, known, records, strict)
+
+
+def _log(
+    looks: list[tuple[int, list[dict[str, Any]]]], rules: AlertRules, records: Records, strict: bool
+) -> FailureLog:
+    down: dict[str, dict[str, Any]] = {}
+    outages: list[dict[str, Any]] = []
+    everyone: dict[str, None] = {}
+    for moment, nodes, only_failed in looks:
+        if only_failed:  # what is not listed is well again
+            named = {each["name"] for each in nodes}
+            for name in [name for name in down if name not in named]:
+                down.pop(name)["end"] = moment
+        for each in nodes:
+            name = each["name"]
+            everyone[name] = None
+            begun = each["since"] if each["since"] is not None else moment
+            open_now = down.get(name)
+            if each["failed"] and (open_now is None or begun > open_now["start"]):
+                if open_now is not None:  # it had come back in between, unseen
+                    open_now["end"] = -1
+                down[name] = {**each, "start": begun, "end": None}
+                outages.append(down[name])
+            elif not each["failed"] and open_now is not None:
+                open_now["end"] = moment
+                del down[name]
+    last = looks[-1][0] if looks else 0
+    records.funnel += [
+        ("records", records.read),
+        ("of failed nodes", sum(each["failed"] for look in looks for each in look[1])),
+    ]
+    start = np.array([each["start"] for each in outages], dtype=np.int64)
+    end = np.array([last if each["end"] is None else each["end"] for each in outages], dtype=np.int64)
+    found = Found(
+        [each["name"] for each in outages], start, [each["reason"] or "unknown" for each in outages],
+        np.array([each["line"] for each in outages], dtype=np.int64), end,
+        np.array([each["end"] is None for each in outages], dtype=bool),
+    )  # fmt: skip
+    span = (min([looks[0][0], *start.tolist()]), last) if looks else None
+    return found.log(records, rules, span, list(everyone), strict)
+
+
+def _failed(state: str, rules: AlertRules) -> bool:
+    words = [word.strip("*~#!%$@^-").upper() for word in state.split("+")]
+    return any(word in rules.states for word in words)
+
+
+def _scontrol(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Each snapshot with its date; a record is all lines from NodeName to the next."""
+    moment, nodes, record, begin = "", [], [], 0
+    seen: set[str] = set()
+    for number, line in enumerate([*lines, "NodeName="], 1):
+        stamp = _MOMENT.match(line)
+        starts = line.lstrip().startswith("NodeName=")
+        if (starts or stamp or not line.strip()) and record:
+            each = _node(record, begin, content, records)
+            record = []
+            if each is not None:
+                if each["name"] in seen:  # the same node again: the next snapshot
+                    yield moment, nodes
+                    moment, nodes, seen = "", [], set()
+                nodes.append(each)
+                seen.add(each["name"])
+        if stamp:
+            if nodes:
+                yield moment, nodes
+            moment, nodes, seen = stamp[1], [], set()
+        elif starts and number <= len(lines):
+            record, begin = [line.strip()], number
+        elif record and line.strip():
+            record.append(line.strip())
+        elif line.strip() and number <= len(lines):
+            records.read += 1
+            records.refuse(content.path, number, "", "belongs to no node", line)
+    if nodes:
+        yield moment, nodes
+
+
+def _node(record: list[str], line: int, content: Content, records: Records) -> dict[str, Any] | None:
+    records.read += 1
+    fields: dict[str, str] = {}
+    for text in record:
+        if text.startswith("Reason="):  # may hold anything
+            fields["Reason"] = text.removeprefix("Reason=")
+            continue
+        fields |= {found["key"]: found["value"] for found in _FIELD.finditer(text)}
+    if not fields.get("NodeName") or not fields.get("State"):
+        records.refuse(content.path, line, "", "no name or no state", " ".join(record))
+        return None
+    reason = _SINCE.match(fields.get("Reason", ""))
+    told = [fields[name] for name in _TOLD if fields.get(name, "")[:2] in ("19", "20", "21")]
+    return {
+        "name": fields["NodeName"],
+        "state": fields["State"].split()[0],
+        "reason": reason["reason"] if reason else fields.get("Reason", ""),
+        "since": reason["time"] if reason else "",
+        "told": max(told, default=""),
+        "line": line,
+    }
+
+
+def _sinfo(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    moment, nodes = "", []
+    for number, line in enumerate(lines, 1):
+        stamp = _MOMENT.match(line)
+        if stamp or _HEADER.match(line):
+            if nodes:
+                yield moment, nodes
+            moment, nodes = stamp[1] if stamp else moment if not nodes else "", []
+            continue
+        if not line.strip():
+            continue
+        records.read += 1
+        row = _SINFO.match(line)
+        if row is None:
+            records.refuse(content.path, number, "", "not a reason, user, time and list of nodes", line)
+            continue
+        nodes += [
+            {"name": name, "state": "DOWN", "reason": row["reason"].strip(), "since": row["time"], "told": "",
+             "line": number}
+            for name in hosts(row["nodes"])
+        ]  # fmt: skip
+    if nodes or moment:
+        yield moment, nodes
+
+
+def _instant(text: str, zone: str) -> int | None:
+    found = parse_stamps(pa.array([text or None], pa.string()))
+    if not found.good[0]:
+        return None
+    return int(found.clock[0]) if found.absolute[0] else int(in_order(found.clock, zone)[0])

@@ -1,0 +1,462 @@
+"""Raw logs made from failures that are known: what is read is what was planted, exactly."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import json
+import random
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+import pytest
+
+import relfit as rf
+
+HOUR = 3600.0
+
+
+def found(log: rf.FailureLog) -> list[tuple[float, str]]:
+    """Start and node of every failure."""
+    seconds = (log.events["start"] - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    return sorted(zip(seconds.tolist(), log.events["node"].astype(object).tolist(), strict=True))
+
+
+def spans(log: rf.FailureLog) -> list[tuple[str, float, float | None]]:
+    """Node, start and end of every outage; no end where it was cut off."""
+    zero = pd.Timestamp(0, tz="UTC")
+    return sorted(
+        (str(row.node), (row.start - zero).total_seconds(), None if row.end_cut else (row.end - zero).total_seconds())
+        for row in log.events.itertuples()
+    )
+
+
+def adds_up(log: rf.FailureLog, lines: int) -> None:
+    assert log.source.rows_read == lines
+    assert log.source.rows_read == log.source.rows_kept + len(log.rejected)
+    assert log.source.funnel[-1] == ("failures", len(log))
+
+
+def write(tmp_path, text: str, encoding: str = "utf-8", name: str = "raw.log"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+# ----------------------------------------------------------------------- LogHub
+
+
+def bgl_lines(chance: random.Random, count: int = 3000) -> tuple[list[str], list[tuple[float, str]]]:
+    lines, planted, time = [], [], 1_117_838_570
+    for _ in range(count):
+        time += chance.randrange(0, 900)
+        node = f"R{chance.randrange(9):02d}-M1-N0-C:J12-U11"
+        tag = chance.choice(["KERNDTLB", "APPSEV"]) if chance.random() < 0.02 else "-"
+        if tag != "-":
+            planted.append((float(time), node))
+        lines.append(
+            f"{tag} {time} 2005.06.03 {node} 2005-06-03-15.42.50.363779 {node} RAS KERNEL FATAL data TLB error"
+        )
+    return lines, sorted(planted)
+
+
+@pytest.mark.parametrize(
+    ("end", "encoding"), [("\n", "utf-8"), ("\r\n", "utf-8-sig"), ("\n", "utf-16"), ("\r\n", "utf-16-le")]
+)
+def test_alerts_of_blue_gene(tmp_path, end, encoding):
+    lines, planted = bgl_lines(random.Random(1))
+    log = rf.read(write(tmp_path, end.join(lines) + end, encoding))
+    assert log.source.format == "loghub"
+    assert found(log) == planted
+    adds_up(log, len(lines))
+    assert set(log.events["cause"].astype(str)) == {"hardware", "software"}
+    assert log.n_nodes == 9
+    assert any("KERNDTLB" in rule or "loghub" in rule for rule in log.source.rules)
+
+
+def test_a_line_that_is_cut_or_too_long_is_refused_and_the_rest_is_read(tmp_path):
+    lines, planted = bgl_lines(random.Random(2), 400)
+    lines.insert(100, "KERNDTLB 111 nonsense")
+    lines.insert(200, "X" * 3_000_000)
+    lines.insert(300, "- \x00\x00 nul")
+    log = rf.read(write(tmp_path, "\n".join(lines)))
+    assert found(log) == planted
+    assert log.rejected["line"].tolist() == [101, 201]
+    adds_up(log, 403)
+
+
+def test_rules_can_be_replaced(tmp_path):
+    lines, planted = bgl_lines(random.Random(3))
+    rules = tmp_path / "rules.toml"
+    rules.write_text('harmless = ["APPSEV"]\n[tags]\nKERNDTLB = "tlb"\n')
+    log = rf.read(write(tmp_path, "\n".join(lines)), rules=rules)
+    assert 0 < len(log) < len(planted)
+    assert set(log.events["cause"].astype(str)) == {"tlb"}
+    assert "not failures: APPSEV" in log.source.rules
+    assert [step for step, _ in log.source.funnel] == ["lines", "alerts", "failures"]
+    rules.write_text("[[rule]]\npattern = '(?=a)'\ncause = 'x'\n")
+    with pytest.raises(rf.ArgumentError, match="is not known"):
+        rf.read(tmp_path / "raw.log", rules=rules)
+    rules.write_text("severity = 3\n")
+    with pytest.raises(rf.ArgumentError, match="no rules"):
+        rf.read(tmp_path / "raw.log", rules=rules)
+
+
+def test_many_files_are_one_log(tmp_path):
+    lines, planted = bgl_lines(random.Random(4))
+    (tmp_path / "logs").mkdir()
+    for i in range(3):
+        part = "\n".join(lines[i * 1000 : (i + 1) * 1000]) + "\n"
+        (tmp_path / "logs" / f"{i}.gz").write_bytes(gzip.compress(part.encode()))
+    for place in (tmp_path / "logs", str(tmp_path / "logs" / "*.gz"), sorted((tmp_path / "logs").iterdir())):
+        log = rf.read(place)
+        assert found(log) == planted
+        adds_up(log, 3000)
+        assert len(log.source.paths) == len(log.source.sha256) == 3
+
+
+# ----------------------------------------------------------------------- syslog
+
+ZONE = ZoneInfo("Europe/Berlin")
+XID = "kernel: [123.4] NVRM: Xid (PCI:0000:3b:00): {xid}, pid=1234, name=python, GPU has fallen off the bus."
+
+
+def syslog(
+    start: str, step: float, count: int, iso: bool, every: int = 53
+) -> tuple[list[str], list[tuple[float, str]]]:
+    time = dt.datetime.fromisoformat(start)
+    lines, planted = [], []
+    for i in range(count):
+        time += dt.timedelta(seconds=step)
+        local, node = time.astimezone(ZONE), f"gpu{i % 7:03d}"
+        stamp = local.isoformat() if iso else f"{local:%b} {local.day:2d} {local:%H:%M:%S}"
+        message = "sshd[12]: session opened"
+        if i % every == 0:
+            planted.append((time.timestamp(), node))
+            message = XID.format(xid=79)
+        elif i % 31 == 0:
+            message = XID.format(xid=13)
+        lines.append(f"{stamp} {node} {message}")
+    return lines, sorted(planted)
+
+
+@pytest.mark.parametrize("iso", [False, True], ids=["Jan  5", "ISO"])
+@pytest.mark.parametrize(
+    ("start", "step"),
+    [
+        ("2023-10-28T20:00:00+00:00", 11),  # the night in which an hour comes twice
+        ("2024-03-30T20:00:00+00:00", 11),  # the night in which one is left out
+        ("2023-11-01T00:00:00+00:00", 40_000),  # three turns of the year
+        ("2024-02-28T00:00:00+00:00", 600),  # a leap day
+    ],
+)
+def test_xids_in_kernel_lines(tmp_path, iso, start, step):
+    lines, planted = syslog(start, step, 2500, iso)
+    year = int(start[:4])
+    options = {} if iso else {"year": year}
+    log = rf.read(write(tmp_path, "\r\n".join(lines) + "\r\n"), timezone="Europe/Berlin", **options)
+    assert log.source.format == "syslog"
+    assert found(log) == planted
+    adds_up(log, 2500)
+    assert dict(log.source.funnel)["alerts"] > len(planted)  # XID 13 ends a job and no node
+    assert set(log.events["cause"].astype(str)) == {"gpu hardware"}
+
+
+def test_the_year_is_that_in_which_the_file_was_last_changed(tmp_path):
+    import os
+
+    lines, planted = syslog("2021-12-30T00:00:00+00:00", 600, 600, iso=False)
+    path = write(tmp_path, "\n".join(lines) + "\n")
+    changed = dt.datetime(2022, 1, 4, tzinfo=dt.UTC).timestamp()
+    os.utime(path, (changed, changed))
+    log = rf.read(path, timezone="Europe/Berlin")
+    assert found(log) == planted
+    assert any("stamps have no year: the first line is of 2021" in note for note in log.source.notes)
+
+
+def test_a_leap_second_and_a_priority_in_front(tmp_path):
+    text = (
+        "<4>Dec 31 23:59:59 a kernel: ok\n<4>Dec 31 23:59:60 a kernel: Kernel panic - not syncing: x\n"
+        "<4>Jan  1 00:00:00 b kernel: ok\n"
+    )
+    log = rf.read(write(tmp_path, text), year=2016)
+    assert found(log) == [(dt.datetime(2017, 1, 1, tzinfo=dt.UTC).timestamp(), "a")]
+
+
+def test_an_alert_without_a_time_is_refused(tmp_path):
+    lines, planted = syslog("2024-01-05T00:00:00+00:00", 60, 300, iso=False)
+    lines.insert(7, "Jan 35 10:00:00 gpu001 " + XID.format(xid=79))
+    lines.insert(8, "   continued " + XID.format(xid=48))
+    log = rf.read(write(tmp_path, "\n".join(lines)), year=2024, timezone="Europe/Berlin")
+    assert found(log) == planted
+    assert log.rejected["line"].tolist() == [8, 9]
+    adds_up(log, 302)
+
+
+# ------------------------------------------------------------------------ Slurm
+
+
+def test_nodes_that_the_controller_sets_down(tmp_path):
+    lines, planted, down = [], [], {}
+    chance = random.Random(5)
+    time = dt.datetime(2024, 3, 30, 20, tzinfo=dt.UTC)
+    for _ in range(1500):
+        time += dt.timedelta(seconds=chance.randrange(1, 120))
+        stamp = f"[{time.astimezone(ZONE):%Y-%m-%dT%H:%M:%S}.000]"
+        names = sorted(f"node{i:02d}" for i in chance.sample(range(40), 2))
+        kind = chance.random()
+        if kind < 0.05 and not any(name in down for name in names):
+            numbers = ",".join(name[4:] for name in names)
+            lines.append(f"{stamp} error: Nodes node[{numbers}] not responding, setting DOWN")
+            down |= dict.fromkeys(names, time.timestamp())
+        elif kind < 0.1 and names[0] in down:
+            lines.append(f"{stamp} Node {names[0]} now responding")
+            planted.append((names[0], down.pop(names[0]), time.timestamp()))
+        else:
+            lines.append(f"{stamp} sched: Allocate JobId=7 NodeList={names[0]} #CPUs=4")
+    planted += [(name, begun, None) for name, begun in down.items()]
+    log = rf.read(write(tmp_path, "\n".join(lines) + "\n"), timezone="Europe/Berlin")
+    assert log.source.format == "slurmctld"
+    assert spans(log) == sorted(planted, key=str) == sorted(spans(log), key=str)
+    adds_up(log, 1500)
+
+
+def test_failed_runs_of_jobs(tmp_path):
+    rows = ["JobID|JobName|Submit|Start|End|State|NodeList|FailedNode",
+            "1|a|2024-01-01T00:00:00|2024-01-01T01:00:00|2024-01-01T02:00:00|COMPLETED|n[1-4]|",
+            "2|a|2024-01-01T00:00:00|2024-01-01T03:00:00|2024-01-01T04:00:00|NODE_FAIL|n2|",
+            "2.batch|batch|2024-01-01T03:00:00|2024-01-01T03:00:00|2024-01-01T04:00:00|NODE_FAIL|n2|",
+            "2|a|2024-01-01T04:00:00|2024-01-01T05:00:00|2024-01-01T06:00:00|NODE_FAIL|n[3-4]|n4",
+            "2|a|2024-01-01T06:00:00|2024-01-01T07:00:00|2024-01-01T08:00:00|COMPLETED|n1|",
+            "3|b|2024-01-01T00:00:00|2024-01-01T09:00:00|2024-01-01T10:00:00|NODE_FAIL|n[5-6]|",
+            "4|b|2024-01-01T00:00:00|2024-01-01T09:00:00|2024-01-01T11:00:00|REQUEUED|n7|",
+            "5|b|2024-01-01T00:00:00|Unknown|Unknown|CANCELLED by 7|None assigned|",
+            "6|b|2024-01-01T00:00:00|2024-01-01T09:00:00|Unknown|NODE_FAIL|n7|",
+            "2|a|2024-01-01T00:00:00|2024-01-01T03:00:00|2024-01-01T04:00:00|NODE_FAIL|n2|"]  # fmt: skip
+    log = rf.read(write(tmp_path, "\n".join(rows) + "\n"))
+    assert log.source.format == "sacct"
+    assert log.events["node"].astype(object).tolist()[:2] == ["n2", "n4"]
+    assert log.events["node"].isna().tolist() == [False, False, True]
+    assert log.events["scope"].astype(str).tolist() == ["node", "node", "group"]
+    assert log.events["start"].dt.hour.tolist() == [4, 6, 10]
+    assert sorted(log.population["node"].astype(str)) == [f"n{i}" for i in range(1, 8)]
+    assert log.rejected["line"].tolist() == [10]
+    adds_up(log, 10)
+
+
+SNAPSHOT = """{moment}
+NodeName=n1 Arch=x86_64 CoresPerSocket=8
+   CPUAlloc=0 CPUTot=16
+   State={state} ThreadsPerCore=2
+   BootTime=2024-01-01T00:00:00 SlurmdStartTime=2024-01-01T00:01:00
+{reason}
+NodeName=n2 Arch=x86_64
+   State=IDLE+DRAIN ThreadsPerCore=2
+   Reason=replace disk [root@2024-01-02T00:00:00]
+"""
+
+
+def test_snapshots_of_nodes(tmp_path):
+    reason = "   Reason=Not responding; State=x [slurm@2024-01-03T10:00:00]\n"
+    text = (
+        SNAPSHOT.format(moment="2024-01-03T09:00:00+00:00", state="ALLOCATED", reason="")
+        + SNAPSHOT.format(moment="2024-01-03T12:00:00+00:00", state="DOWN*", reason=reason)
+        + SNAPSHOT.format(moment="Wed Jan  3 13:00:00 UTC 2024", state="DOWN*+DRAIN", reason=reason)
+        + SNAPSHOT.format(moment="2024-01-03T15:00:00+00:00", state="IDLE", reason="")
+    )
+    log = rf.read(write(tmp_path, text))
+    assert log.source.format == "slurm_nodes"
+    assert [(n, e - s) for n, s, e in spans(log)] == [("n1", 5 * HOUR)]
+    assert log.events["cause"].astype(str).tolist() == ["Not responding; State=x"]
+    assert log.n_nodes == 2
+    adds_up(log, 8)
+
+
+def test_reasons_of_sinfo(tmp_path):
+    header = "REASON               USER      TIMESTAMP           NODELIST\n"
+    first = "Not responding       slurm     2024-01-05T10:00:00 n[01-02]\nbad disk sda         root      2024-01-05T11:00:00 n07\n"
+    later = "2024-01-05T18:00:00\n" + header + "bad disk sda         root      2024-01-05T11:00:00 n07\nnonsense\n"
+    log = rf.read(write(tmp_path, "2024-01-05T12:00:00\n" + header + first + later))
+    ends = {node: None if end is None else (end - start) / HOUR for node, start, end in spans(log)}
+    assert ends == {"n01": 8.0, "n02": 8.0, "n07": None}
+    assert log.rejected["text"].tolist() == ["nonsense"]
+    adds_up(log, 4)
+
+
+# ------------------------------------------------------------------ Blue Gene RAS
+
+
+def test_messages_of_blue_gene(tmp_path):
+    rows = ["RECID,MSG_ID,COMPONENT,SEVERITY,EVENT_TIME,LOCATION,MESSAGE"]
+    planted = []
+    chance = random.Random(6)
+    time = dt.datetime(2009, 1, 5, tzinfo=dt.UTC)
+    for i in range(500):
+        time += dt.timedelta(seconds=chance.randrange(1, 5000))
+        severity = chance.choice(["INFO", "WARN", "FATAL", "ERROR"])
+        place = f"R{i % 5:02d}-M0-N04-J23"
+        stamp = f"{time:%Y-%m-%d-%H.%M.%S}.000000"
+        rows.append(f'{i},KERN_0802,KERNEL,{severity},{stamp},{place},"a, ""quoted"" message"')
+        if severity == "FATAL":
+            planted.append((time.timestamp(), place))
+            if i % 3 == 0:
+                rows.append(rows[-1])
+    rows.append("x,KERN,KERNEL,FATAL,soon,R00,y")
+    log = rf.read(write(tmp_path, "\n".join(rows) + "\n"))
+    assert log.source.format == "blue_gene"
+    assert found(log) == sorted(planted)
+    assert log.rejected["line"].tolist() == [len(rows)]
+    adds_up(log, len(rows) - 1)
+
+
+# --------------------------------------------------------------------- Backblaze
+
+
+def test_drives_by_the_day(tmp_path):
+    chance = random.Random(7)
+    folder = tmp_path / "q1"
+    folder.mkdir()
+    planted, first, last = [], {}, {}
+    alive = {f"S{i:03d}": chance.choice(["ST4000", "HGST"]) for i in range(60)}
+    rows = 0
+    for day in range(40):
+        date = dt.date(2024, 1, 1) + dt.timedelta(days=day)
+        lines = ["date,serial_number,model,capacity_bytes,failure,smart_1_raw,smart_9_raw"]
+        for serial, model in list(alive.items()):
+            fails = chance.random() < 0.01
+            lines.append(f"{date},{serial},{model},4000787030016,{int(fails)},,{day * 24}")
+            first.setdefault(serial, date)
+            last[serial] = date
+            if fails:
+                planted.append(((date - dt.date(1970, 1, 1)).days * 86_400.0 + 86_400.0, serial))
+                del alive[serial]
+        rows += len(lines) - 1
+        (folder / f"{date}.csv").write_text("\n".join(lines) + "\n")
+    broken = folder / "2024-02-08.csv"
+    broken.write_text(
+        broken.read_text() + "2024-02-08,,ST4000,1,0,,\n2024-02-08,S001,ST4000,1,maybe,,\n2024-02-30,Z,M,1,1,,\n"
+    )
+    log = rf.read(folder)
+    assert log.source.format == "backblaze"
+    assert found(log) == sorted(planted)
+    adds_up(log, rows + 3)
+    assert log.rejected["line"].size == 3
+    assert log.n_nodes == 60
+    people = log.population.set_index("node")
+    days = (people["left"] - people["entered"]).dt.days
+    assert {name: int(days[name]) for name in last} == {name: (last[name] - first[name]).days + 1 for name in last}
+    assert set(people["model"].astype(str)) == {"ST4000", "HGST"}
+
+
+# -------------------------------------------------------------------- Prometheus
+
+
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_samples_of_up(tmp_path, kind):
+    chance = random.Random(8)
+    series, planted = {}, []
+    for n in range(6):
+        name, up, values, begun = f"n{n}:9100", True, [], 0
+        for i in range(400):
+            time = 1_704_067_200 + 60 * i
+            if n == 3 and 100 <= i < 150:
+                if not up:
+                    planted.append((name, float(begun), None))
+                up = True
+                continue
+            if n == 3 and i == 150:
+                up = True
+            turn = chance.random() < (0.02 if up else 0.2)
+            if turn:
+                if up:
+                    begun = time
+                else:
+                    planted.append((name, float(begun), float(time)))
+                up = not up
+            values.append([time, str(int(up))])
+        if not up:
+            planted.append((name, float(begun), None))
+        series[name] = values
+    size = sum(map(len, series.values()))
+    if kind == "json":
+        result = [{"metric": {"__name__": "up", "instance": name}, "values": values} for name, values in series.items()]
+        result[0]["values"].append([1_704_067_200, "NaN"])
+        text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+    else:
+        rows = [f"{time},{name},{value}" for name, values in series.items() for time, value in values]
+        text = "\n".join(["timestamp,instance,value", *rows, "1704067200,n1:9100,2"]) + "\n"
+    log = rf.read(write(tmp_path, text))
+    assert log.source.format == "prometheus"
+    assert sorted(spans(log), key=str) == sorted(planted, key=str)
+    adds_up(log, size + 1)
+    assert any("1 gaps" in note for note in log.source.notes)
+
+
+# ---------------------------------------------------------------- machine events
+
+
+@pytest.mark.parametrize("year", [2011, 2019])
+def test_machines_that_come_and_go(tmp_path, year):
+    chance = random.Random(9)
+    events, planted, down = [(0, str(i), "add") for i in range(20)], [], {}
+    time = 600_000_000
+    for _ in range(400):
+        time += chance.randrange(1, 10**10)
+        name = str(chance.randrange(25))
+        seen = {machine for _, machine, _ in events}
+        if name in down:
+            planted.append((name, down.pop(name) / 1e6, time / 1e6))
+            kind = "add"
+        elif name not in seen:
+            kind = "add"
+        elif chance.random() < 0.3:
+            kind = "update"
+        else:
+            kind = "remove"
+            down[name] = time
+        events.append((time, name, kind))
+    planted += [(name, begun / 1e6, None) for name, begun in down.items()]
+    if year == 2011:
+        numbers = {"add": 0, "remove": 1, "update": 2}
+        lines = [
+            f"{time},{name},{numbers[kind]},HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=,0.5,0.2493"
+            for time, name, kind in events
+        ]
+    else:
+        numbers = {"add": 1, "remove": 2, "update": 3}
+        lines = [
+            json.dumps({"time": str(time), "machine_id": name, "type": numbers[kind]}) for time, name, kind in events
+        ]
+    lines.append("1,,7,x,,")
+    log = rf.read(write(tmp_path, "\n".join(lines) + "\n"))
+    assert log.source.format == "machine_events"
+    got = [(node, pytest.approx(start), end) for node, start, end in sorted(spans(log), key=str)]
+    assert [(n, e is None) for n, _, e in got] == [(n, e is None) for n, _, e in sorted(planted, key=str)]
+    assert sorted(spans(log), key=str) == sorted(planted, key=str)
+    adds_up(log, len(events) + 1)
+
+
+# ------------------------------------------------------------------------ merging
+
+
+def test_overlapping_exports_are_one_log():
+    log = rf.datasets.load("white")
+    early, late = log.between(until="2003-01-01"), log.between(since="2002-06-01")
+    cut = int(early.events["end_cut"].sum() + late.events["start_cut"].sum())
+    merged = rf.io.merge([early, late])
+    assert abs(len(merged) - len(log)) <= cut
+    assert (merged.n_nodes, merged.window) == (log.n_nodes, log.window)
+    assert merged.source.rows_deselected > 0
+
+
+def test_renamed_and_replaced_nodes():
+    frame = pd.DataFrame({"node": ["a", "b", "a"], "start": ["2024-01-01", "2024-02-01", "2024-03-01"]})
+    other = pd.DataFrame({"node": ["old-b", "c"], "start": ["2024-02-01", "2024-04-01"]})
+    merged = rf.io.merge([rf.read(frame), rf.read(other)], renames={"old-b": "b"}, replaced={"a": "2024-02-15"})
+    assert merged.events["node"].astype(str).tolist() == ["a", "b", "a#2", "c"]
+    assert sorted(merged.population["node"].astype(str)) == ["a", "a#2", "b", "c"]
+    second = merged.population.set_index("node").loc["a#2"]
+    assert second["entered_known"]
+    assert second["entered"] == pd.Timestamp("2024-02-15", tz="UTC")
+    with pytest.raises(rf.ArgumentError, match="was not watched"):
+        rf.io.merge([rf.read(frame)], replaced={"z": "2024-01-05"})
