@@ -175,7 +175,7 @@ def _places(path: Any, format: str | None) -> list[Path]:
         if is_folder:
             found = sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))
             if not found:
-                raise ReadError("this folder holds no files", path=place, remedy="name a file")
+                raise ReadError("this folder holds no event_trace and no other file", path=place, remedy="name a file")
             return found
         if not there and any(sign in str(path) for sign in "*?["):
             found = sorted(Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file())  # noqa: PTH207

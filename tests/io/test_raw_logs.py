@@ -274,8 +274,9 @@ def test_snapshots_of_nodes(tmp_path):
 
 def test_reasons_of_sinfo(tmp_path):
     header = "REASON               USER      TIMESTAMP           NODELIST\n"
-    first = "Not responding       slurm     2024-01-05T10:00:00 n[01-02]\nbad disk sda         root      2024-01-05T11:00:00 n07\n"
-    later = "2024-01-05T18:00:00\n" + header + "bad disk sda         root      2024-01-05T11:00:00 n07\nnonsense\n"
+    bad_disk = "bad disk sda         root      2024-01-05T11:00:00 n07\n"
+    first = "Not responding       slurm     2024-01-05T10:00:00 n[01-02]\n" + bad_disk
+    later = "2024-01-05T18:00:00\n" + header + bad_disk + "nonsense\n"
     log = rf.read(write(tmp_path, "2024-01-05T12:00:00\n" + header + first + later))
     ends = {node: None if end is None else (end - start) / HOUR for node, start, end in spans(log)}
     assert ends == {"n01": 8.0, "n02": 8.0, "n07": None}
