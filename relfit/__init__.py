@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         screening,
         simulation,
         system,
+        training,
         validation,
         workloads,
     )
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from relfit.results import Interval, Result
     from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
     from relfit.system import System, system_from_fits
+    from relfit.training import TrainingParameters, read_training, simulate_training
     from relfit.validation import replay
     from relfit.workloads import Workload, read_workload, write_workload
 
@@ -67,6 +69,7 @@ _HOME = {
     "SizeFits": "relfit.fitting",
     "Source": "relfit.failurelog",
     "System": "relfit.system",
+    "TrainingParameters": "relfit.training",
     "Window": "relfit.failurelog",
     "Workload": "relfit.workloads",
     "calibrate": "relfit.calibration",
@@ -82,12 +85,14 @@ _HOME = {
     "read": "relfit.io",
     "read_parameters": "relfit.calibration",
     "read_workload": "relfit.workloads",
+    "read_training": "relfit.training",
     "regress": "relfit.regression",
     "repair_kinds": "relfit.screening",
     "replay": "relfit.validation",
     "report": "relfit.reporting",
     "resume_batch": "relfit.batch",
     "simulate_batch": "relfit.batch",
+    "simulate_training": "relfit.training",
     "stable_period": "relfit.screening",
     "system_from_fits": "relfit.system",
     "system_from_log": "relfit.fleet",
@@ -112,6 +117,7 @@ _ROOMS = (
     "screening",
     "simulation",
     "system",
+    "training",
     "validation",
     "workloads",
 )
@@ -134,6 +140,7 @@ __all__ = [
     "SizeFits",
     "Source",
     "System",
+    "TrainingParameters",
     "Window",
     "Workload",
     "batch",
@@ -160,6 +167,7 @@ __all__ = [
     "plotting",
     "read",
     "read_parameters",
+    "read_training",
     "read_workload",
     "recurrence",
     "regress",
@@ -170,11 +178,13 @@ __all__ = [
     "resume_batch",
     "screening",
     "simulate_batch",
+    "simulate_training",
     "simulation",
     "stable_period",
     "system",
     "system_from_fits",
     "system_from_log",
+    "training",
     "validation",
     "workloads",
     "write",

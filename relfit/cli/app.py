@@ -24,6 +24,7 @@ from relfit.cli import (
     plan_commands,
     plan_sparing,
     predict,
+    simulate_training,
 )
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
@@ -52,15 +53,23 @@ plans = typer.Typer(
     no_args_is_help=False,
     rich_markup_mode=None,
 )
+simulations = typer.Typer(
+    name="simulate",
+    help="What happens to a cluster, event by event",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
 for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system,
     best_size_command.nodes, forecast_command.forecast, predict.validate, calibrating.calibrate,
 ):  # fmt: skip
     app.command(epilog=epilog(_command.__name__))(grouped(_command))
 app.add_typer(plans)
+app.add_typer(simulations)
 app.command(epilog=epilog("data"))(grouped(look.data))
 for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
     plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
+simulations.command(epilog=epilog("simulate training"))(grouped(simulate_training.training))
 
 
 def _show_version(wanted: bool) -> None:

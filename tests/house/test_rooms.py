@@ -45,6 +45,7 @@ ORDER = (
     "calibration",
     "planning",
     "simulation",
+    "training",
     "batch",
     "plotting",
     "reporting",

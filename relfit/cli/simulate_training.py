@@ -1,0 +1,79 @@
+"""The command ``relfit simulate training``: read the cluster and its job, simulate, show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from relfit.training import TrainingSimulation
+
+__all__ = ["training"]
+
+_SHOWN = (
+    "total_training_time", "etr", "total_failures", "random_failures", "systematic_failures", "auto_repairs",
+    "manual_repairs", "host_selection_count", "preemption_count", "job_stall_count", "servers_retired", "avg_run",
+)  # fmt: skip
+
+
+def training(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="Cluster and job: .toml, or the .yaml or .json of AIReSim.")
+    ],
+    to: opt.Output,
+    runs: Annotated[int | None, opt.option("N", "Runs; those of CONFIG, else 30, when left out.", min=1)] = None,
+    seed: Annotated[
+        int | None, opt.option("N", "Seed of everything that is drawn; that of CONFIG when left out.", min=0)
+    ] = None,
+    program_semantics: Annotated[
+        bool, opt.flag("--program-semantics", "Do as the published program where it differs from its paper.")
+    ] = False,
+    accuracy: Annotated[
+        float | None, opt.option("P", "Add runs until the mean time is known to this share of it, as 0.01.")
+    ] = None,
+    level: Annotated[float | None, opt.option("P", "Level of the intervals, between 0 and 1.")] = None,
+    trace: Annotated[Path | None, opt.option("FILE", "Write every change of state (.parquet or .csv).")] = None,
+) -> None:
+    """Simulate a training job on servers that fail and are repaired."""
+    output.check_output(to)
+    output.check_destination(trace, (".parquet", ".csv"))
+    if accuracy is not None and not 0.0 < accuracy < 1.0:
+        raise ArgumentError(f"--accuracy is {accuracy:g}", remedy="give a share, as 0.01")
+    params = rf.read_training(config)
+    with Steps("simulating"):
+        result = rf.simulate_training(
+            params,
+            n_replications=runs,
+            rng=seed,
+            level=level,
+            program_semantics=program_semantics,
+            relative_accuracy=accuracy,
+            trace=trace is not None,
+        )
+    if trace is not None and result.trace is not None:
+        output.write_table(result.trace, trace)
+    tables = {"outputs": result.outputs.reset_index(), "runs": result.replications}
+    written = output.write_results(to, tables, "outputs", [])
+    if to.json:
+        output.print_json(result.to_dict())
+        return
+    findings = [*result.findings, *([f"trace written to {trace}"] if trace is not None else [])]
+    output.print_lines([*findings, "", *output.table(_shown(result)), *written])
+
+
+def _shown(result: TrainingSimulation) -> pd.DataFrame:
+    """The outputs that are used most; times in hours."""
+    table = result.outputs.loc[list(_SHOWN), ["mean", "sd", "low", "high", "p5", "p50", "p95"]]
+    names = {"total_training_time": "total time (h)", "avg_run": "average run (min)", "etr": "effective training ratio"}
+    table.loc["total_training_time"] /= 60.0
+    return table.rename(index=lambda name: names.get(name, name.replace("_", " "))).reset_index()

@@ -1,0 +1,16 @@
+"""Training clusters: a job on thousands of servers that fail, are repaired, replaced and retired, event by event."""
+
+from __future__ import annotations
+
+from relfit.lazy import front
+
+__getattr__, __dir__, __all__ = front(
+    __name__,
+    {
+        "parameters": "Retirement TrainingJob TrainingParameters training_parameters",
+        "replication": "HostSelection RetirementRule Server Servers",
+        "traces": "states_over_time transitions",
+        "training_files": "read_training",
+        "training_simulation": "TrainingSimulation simulate_training",
+    },
+)

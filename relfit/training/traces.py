@@ -1,0 +1,83 @@
+"""The event trace: every change of a server's state and of a job's phase, counted as transitions and over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import FloatArray
+from relfit.errors import ArgumentError
+from relfit.training.layout import PHASES, STATES
+
+if TYPE_CHECKING:
+    from relfit.training.training_simulation import TrainingSimulation
+
+__all__ = ["states_over_time", "trace_table", "transitions"]
+
+_NAMES = ["new", *STATES, *PHASES]
+
+
+def trace_table(rows: FloatArray, replication: int) -> pd.DataFrame:
+    """The rows of a replication's trace with states and phases by their names."""
+    first = np.where(rows[:, 1] < 0, len(STATES) + 1, 1)  # code of the first phase, or of the first state
+    columns = {}
+    for name, values in (("before", rows[:, 3]), ("after", rows[:, 4])):
+        codes = np.where(values < 0, 0, first + values).astype(np.int8)
+        columns[name] = pd.Categorical.from_codes(codes, categories=pd.Index(_NAMES))
+    return pd.DataFrame(
+        {
+            "replication": replication,
+            "minute": rows[:, 0],
+            "server": rows[:, 1].astype(np.int32),
+            "job": rows[:, 2].astype(np.int32),
+            **columns,
+        }
+    )
+
+
+def _trace_of(result: TrainingSimulation) -> pd.DataFrame:
+    if result.trace is None:
+        raise ArgumentError("the simulation kept no trace", remedy="simulate with trace=True")
+    return result.trace
+
+
+def transitions(result: TrainingSimulation) -> pd.DataFrame:
+    """How often servers went from one state to another, and jobs from one phase to another, per run.
+
+    The arrows of the flow chart in the paper's Figure 1, counted: ``of`` (server or job), ``before``, ``after``,
+    ``per_run``.
+
+    Raises
+    ------
+    ArgumentError
+        When the simulation kept no trace.
+    """
+    trace = _trace_of(result)
+    trace = trace[trace["before"] != "new"]
+    of = np.where(trace["server"] < 0, "job", "server")
+    counts = trace.groupby([of, trace["before"], trace["after"]], observed=True).size() / trace["replication"].nunique()
+    table = counts.rename_axis(["of", "before", "after"]).rename("per_run").reset_index()
+    return table.sort_values(["of", "per_run"], ascending=[True, False], ignore_index=True)
+
+
+def states_over_time(result: TrainingSimulation, replication: int = 0) -> pd.DataFrame:
+    """Servers in each state after every change of one replication; the index is the minute.
+
+    Raises
+    ------
+    ArgumentError
+        When the simulation kept no trace, or has no such replication.
+    """
+    trace = _trace_of(result)
+    trace = trace[(trace["replication"] == replication) & (trace["server"] >= 0)]
+    if trace.empty:
+        raise ArgumentError(f"there is no replication {replication}", remedy="they are counted from 0")
+    table = pd.DataFrame(index=trace["minute"])
+    before, after = (np.asarray(trace[name].astype(str)) for name in ("before", "after"))
+    for state in STATES:
+        change = np.equal(after, state).astype(np.int64) - np.equal(before, state).astype(np.int64)
+        if np.any(change):
+            table[state] = change.cumsum()
+    return table.groupby(level=0).last()

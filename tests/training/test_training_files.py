@@ -1,0 +1,174 @@
+"""Files of training clusters: TOML, the published program's YAML and JSON, calibrated parameters, bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import relfit as rf
+from relfit.calibration import Parameters, write_parameters
+from relfit.cli.app import main
+from relfit.errors import ArgumentError, ReadError
+from relfit.training import TrainingParameters, training_parameters
+
+# keys of the published program, as its own configuration file has them
+PROGRAM = """
+# cluster
+job_size: 48
+warm_standbys: 4
+working_pool_size: 60
+spare_pool_size: 8
+job_length: 28800   # 20 days
+random_failure_rate: 6.944444e-05
+systematic_failure_rate_multiplier: 5.0
+systematic_failure_fraction: 0.15
+failure_distribution: exponential
+weibull_shape: 1.0
+lognormal_sigma: 1.0
+enable_topology: false
+rack_size: 8
+diagnosis_probability: 1.0
+diagnosis_uncertainty: 0.0
+recovery_time: 20.0
+host_selection_time: 3.0
+preemption_wait_time: 20.0
+auto_repair_time: 120.0
+manual_repair_time: 2880.0
+prob_auto_to_manual: 0.80
+auto_repair_fail_prob: 0.40
+manual_repair_fail_prob: 0.20
+bad_server_regeneration: false
+bad_server_regen_interval: 43200
+seed: 42
+adaptive_replications: true
+confidence_level: 0.95
+relative_accuracy: 0.05
+num_replications: 10
+max_replications: 50
+"""
+
+
+def written(tmp_path: Path, text: str, ending: str = ".toml") -> Path:
+    path = tmp_path / f"cluster{ending}"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_published_programs_file_is_read_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, PROGRAM, ".yaml")
+    params = rf.read_training(path)
+    assert (params.job_size, params.seed, params.random_failure_rate) == (48, 42, 6.944444e-05)
+    command = ["simulate", "training", str(path), "--program-semantics", "--runs", "12", "--seed", "3", "--json"]
+    assert main(command) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["replications"] == 12
+    assert document["seconds"] > 0.0
+    outputs = document["outputs"]
+    assert set(outputs) >= {
+        "total_training_time", "total_failures", "random_failures", "systematic_failures", "auto_repairs",
+        "manual_repairs", "preemption_count", "host_selection_count", "total_recovery_time",
+        "total_host_selection_time", "total_wait_time", "job_stall_count", "servers_retired", "etr", "avg_run",
+    }  # fmt: skip
+    assert set(outputs["etr"]) >= {"mean", "sd", "low", "high", "p5", "p50", "p95"}
+    assert outputs["total_recovery_time"]["mean"] == pytest.approx(20.0 * outputs["total_failures"]["mean"])
+    same = written(tmp_path, json.dumps({"job_size": 48, "seed": 42}), ".json")
+    assert rf.read_training(same).seed == 42
+
+
+def test_toml_with_tables(tmp_path: Path) -> None:
+    text = """
+    job_length = "20 days"
+    [retirement]
+    policy = "score"
+    failure_penalty = 60
+    [failure]
+    family = "weibull"
+    parameters = { shape = 0.7, scale = 2000.0 }
+    [[jobs]]
+    name = "first"
+    job_size = 20
+    job_length = 1000
+    """
+    params = rf.read_training(written(tmp_path, text))
+    assert params.job_length == 28_800.0
+    assert params.retirement.failure_penalty == 60.0
+    assert params.all_jobs[0].name == "first"
+    assert params.failure is not None
+
+
+def test_calibrated_parameters(tmp_path: Path) -> None:
+    known = Parameters(
+        mtbf={"node": "2400h", "system": "1000h"}, mttr={"quick": 2, "slow": 50, "share_quick": 0.2},
+        bad_nodes={"fraction": 0.1, "factor": 4},
+    )  # fmt: skip
+    write_parameters(known, tmp_path / "params.toml")
+    params = rf.read_training(written(tmp_path, 'calibrated = "params.toml"\njob_size = 64'))
+    assert 1 / params.random_failure_rate == pytest.approx(2400 * 60 * 1.3)
+    assert (params.auto_repair_time, params.manual_repair_time, params.prob_auto_to_manual) == (120, 2880, 0.8)
+    assert params.cluster_failure_rate == pytest.approx(1 / 60_000)
+    assert params.systematic_failure_rate_multiplier == 3.0
+    assert params.job_size == 64
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"recovery_tme": 10}, "recovery_tme: this key is unknown; did you mean recovery_time?"),
+        ({"retirement": {"max_failure": 3}}, "retirement.max_failure: .*did you mean max_failures"),
+        ({"auto_repair_fail_prob": 1.4}, "auto_repair_fail_prob: this cannot be 1.4; it must be 1 or less"),
+        ({"random_failure_rate": -1e-5}, "random_failure_rate: this cannot be -1e-05"),
+        ({"job_length": 0}, "job_length: this cannot be 0"),
+        ({"job_size": 5000}, "job_size: the job needs 5000 servers, both pools have 4360"),
+        ({"job_size": 2.5}, "job_size: .* whole number"),
+        ({"minimum_size": 5000}, "minimum_size"),
+        ({"recovery_time": float("nan")}, "recovery_time: this cannot be nan"),
+        ({"recovery_time": "3 sheep"}, "recovery_time: .*sheep"),
+        ({"manual_hours": (18, 8)}, "manual_hours: manual repairs would never go on"),
+        ({"return_borrowed": "later"}, "return_borrowed: this cannot be 'later'"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        training_parameters(values)
+
+
+def test_the_program_needs_room_for_its_standbys() -> None:
+    with pytest.raises(ArgumentError, match=r"working_pool_size: 4100 is below job_size \+ warm_standbys \(4112\)"):
+        TrainingParameters(working_pool_size=4100).as_program()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.yaml", "job_size: [", "write key"),
+        ("a.yaml", "- 1\n- 2", "no keys with values"),
+        ("a.toml", "job_size = ", "write key"),
+        ("a.toml", "job_sze = 3", "did you mean job_size"),
+        ("a.txt", "job_size = 3", "does not end in"),
+        ("a.toml", "calibrated = 3", "name a parameter file"),
+    ],
+)
+def test_files_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, message: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ReadError, match=message):
+        rf.read_training(tmp_path / name)
+    assert main(["simulate", "training", str(tmp_path / name)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_command_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, PROGRAM, ".yaml")
+    trace, table = tmp_path / "trace.parquet", tmp_path / "runs.csv"
+    command = ["simulate", "training", str(path), "--runs", "2", "--trace", str(trace), "--out", str(table)]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("training takes")
+    assert "effective training ratio" in text
+    assert trace.stat().st_size > 1000
+    assert "total_training_time" in table.read_text(encoding="utf-8")
+    assert main(["simulate", "training", str(path), "--accuracy", "2"]) == 2

@@ -1,0 +1,224 @@
+"""The training-cluster simulator against given figures, closed forms, and what cannot be otherwise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from relfit.errors import DataError
+from relfit.training import Retirement, Server, Servers, TrainingJob, states_over_time, training_parameters, transitions
+from relfit.training.layout import TIMES
+from relfit.training.training_simulation import _TIME_NAMES
+
+SMALL: dict[str, Any] = {
+    "job_size": 40, "warm_standbys": 4, "working_pool_size": 48, "spare_pool_size": 6, "job_length": "20 days",
+    "random_failure_rate": 0.05 / 1440,
+}  # fmt: skip
+
+# 24 runs of the published program at its defaults: mean, standard deviation
+PUBLISHED = {
+    "total_training_time": (593_006.0, 1_760.0),
+    "total_failures": (11_199.0, 89.0),
+    "systematic_failures": (680.0, 18.0),
+    "manual_repairs": (8_959.0, 81.0),
+    "host_selection_count": (42.0, 2.6),
+    "preemption_count": (13.0, 3.7),
+}
+
+
+def test_the_published_program_at_its_defaults() -> None:
+    n = 60
+    outputs = rf.simulate_training(n_replications=n, rng=1, program_semantics=True).outputs
+    for name, (mean, sd) in PUBLISHED.items():
+        row = outputs.loc[name]
+        assert abs(row["mean"] - mean) < 3.5 * np.hypot(row["sd"] / np.sqrt(n), sd / np.sqrt(24)), name
+        assert 0.6 < row["sd"] / sd < 1.6, name
+    assert outputs.loc["auto_repairs", "mean"] == outputs.loc["total_failures", "mean"]  # all end, and are counted
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "at once": {"return_borrowed": "at_once"},
+    "ages": {"failure_distribution": "weibull", "weibull_shape": 0.7},
+    "redrawn": {"failure_distribution": "lognormal", "renew_on_restart": True},
+    "diagnosis": {"diagnosis_probability": 0.7, "diagnosis_uncertainty": 0.3, "missed_diagnosis": "swapped"},
+    "no standbys": {"warm_standbys": 0},
+    "score": {"retirement": Retirement(policy="score", failure_penalty=60), "host_selection": "highest_score"},
+    "window": {"retirement": Retirement(max_failures=3), "host_selection": "fewest_failures", "minimum_size": 10},
+    "bad again": {"bad_server_regeneration": True, "bad_server_regen_interval": 1440, "weibull_shape": 2.0,
+                  "failure_distribution": "weibull", "host_selection": "most_reliable"},
+    "crews": {"auto_crews": 1, "manual_crews": 2, "manual_hours": (8, 18), "manual_days": (0, 1, 2, 3, 4)},
+    "racks": {"rack_failure_rate": 1e-5, "cluster_failure_rate": 1e-4, "host_selection": "packed"},
+    "checkpoints": {"checkpoint_every": 120, "checkpoint_save": 5, "corruption_rate": 1e-6, "corruption_delay": 500},
+    "jobs": {"jobs": (TrainingJob(name="a", job_size=20, job_length=9000, warm_standbys=2),
+                      TrainingJob(name="b", job_size=24, job_length=9000, minimum_size=8)),
+             "working_pool_size": 44, "rack_failure_rate": 1e-5},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", [False, True])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_nothing_is_lost_or_doubled(name: str, program: bool) -> None:
+    if program and "jobs" in VARIANTS[name]:
+        pytest.skip("the program has one job")
+    params = training_parameters({**SMALL, **VARIANTS[name]})
+    result = rf.simulate_training(params, n_replications=3, rng=2, program_semantics=program, check=True, trace=True)
+    runs = result.replications
+    spent = sum(runs[_TIME_NAMES[part]] for part in TIMES)
+    np.testing.assert_array_equal(spent, runs["total_training_time"])
+    assert (runs["random_failures"] + runs["systematic_failures"] == runs["total_failures"]).all()
+    finished = runs[runs["depleted"] == 0]
+    length = params.all_jobs[0].job_length if len(params.all_jobs) == 1 else 9000.0
+    assert (finished["total_compute_time"] > 0.999 * length).all()
+    states = states_over_time(result)
+    assert (states.sum(axis=1) == params.working_pool_size + params.spare_pool_size).all()
+    assert (states >= 0).to_numpy().all()
+    assert {"active", "idle"} <= set(transitions(result)["after"])
+
+
+def test_without_failures_only_the_first_selection_costs() -> None:
+    for program in (False, True):
+        result = rf.simulate_training(
+            {**SMALL, "random_failure_rate": 0.0}, n_replications=2, program_semantics=program
+        )
+        assert result.outputs.loc["total_training_time", ["mean", "sd"]].tolist() == [20 * 1440 + 3.0, 0.0]
+
+
+def close(values: Any, expected: float, z: float = 4.0) -> None:
+    """The mean of the values is what is expected, within so many standard errors."""
+    values = np.asarray(values, dtype=float)
+    assert abs(values.mean() - expected) < z * values.std(ddof=1) / np.sqrt(values.size), (values.mean(), expected)
+
+
+NO_REPAIRS: dict[str, Any] = {
+    "systematic_failure_fraction": 0.0, "recovery_time": 0.0, "host_selection_time": 0.0, "auto_repair_time": 0.0,
+    "prob_auto_to_manual": 0.0, "retirement": Retirement(max_failures=1), "spare_pool_size": 0, "job_length": 1e9,
+}  # fmt: skip
+
+
+def test_servers_that_are_never_repaired_are_order_statistics() -> None:
+    # 20 run, 5 stand by: the 26th server is missing after 6 failures at the rate of 20; no server lost but retired
+    rate = 1e-3
+    base = {**NO_REPAIRS, "random_failure_rate": rate, "job_size": 20, "working_pool_size": 25, "warm_standbys": 5}
+    runs = rf.simulate_training(base, n_replications=1500, rng=3).replications
+    close(runs["total_training_time"], 6 / (20 * rate))
+    assert (runs["depleted"] == 1).all()
+    assert (runs["servers_retired"] == 6).all()
+    # an elastic job without standbys goes on until the last of 20 has failed: the mean of the largest of 20
+    shrinking = {**base, "working_pool_size": 20, "warm_standbys": 0, "minimum_size": 1}
+    runs = rf.simulate_training(shrinking, n_replications=1500, rng=3).replications
+    close(runs["total_training_time"], sum(1 / (i * rate) for i in range(1, 21)))
+    # the largest of 20 weibull lives that age with the job
+    shape = 2.0
+    aged = {**shrinking, "failure_distribution": "weibull", "weibull_shape": shape}
+    runs = rf.simulate_training(aged, n_replications=1500, rng=3).replications
+    scale = 1 / rate / math.gamma(1 + 1 / shape)
+    largest = scale * np.random.default_rng(1).weibull(shape, (200_000, 20)).max(axis=1)
+    close(runs["total_training_time"], largest.mean())
+
+
+def test_a_repair_shop_with_few_crews_is_a_queue() -> None:
+    # failures of 50 servers at a constant rate, spares without end: M/M/c with c = 3
+    rate, mean, crews = 1e-3, 50.0, 3
+    params = {
+        **NO_REPAIRS, "retirement": Retirement(policy="never"), "random_failure_rate": rate, "job_size": 50,
+        "working_pool_size": 400, "warm_standbys": 0, "auto_repair_time": mean, "auto_crews": crews, "job_length": 1e5,
+    }  # fmt: skip
+    result = rf.simulate_training(params, n_replications=8, rng=4, trace=True)
+    load = 50 * rate * mean
+    terms = [load**k / float(np.prod(np.arange(1, k + 1))) for k in range(crews + 1)]
+    waits = terms[-1] * crews / (crews - load)
+    queue = waits / (sum(terms[:-1]) + waits) * load / (crews - load)
+    lengths = []
+    for i in range(8):
+        states = states_over_time(result, i)
+        spans = np.diff(states.index.to_numpy())
+        lengths.append(float(np.average(states["auto_queue"].to_numpy()[:-1], weights=spans)))
+    close(lengths, queue)
+
+
+def test_checkpoints_cost_what_renewal_theory_says() -> None:
+    # one server class, instant repair: segments of 100 min and a save of 5, recovery 20: the exact expected time of a
+    # segment is (e^(lambda (100 + 5)) - 1) (1 / lambda + 20) where failures during the recovery cannot happen
+    rate, size, every, save, recovery, segments = 1e-4, 20, 100.0, 5.0, 20.0, 40
+    params = {
+        "random_failure_rate": rate, "systematic_failure_fraction": 0.0, "job_size": size, "warm_standbys": 60,
+        "working_pool_size": 400, "spare_pool_size": 0, "auto_repair_time": 0.0, "prob_auto_to_manual": 0.0,
+        "recovery_time": recovery, "host_selection_time": 0.0, "checkpoint_every": every, "checkpoint_save": save,
+        "job_length": segments * every,
+    }  # fmt: skip
+    total = rate * size
+    expected = (segments - 1) * np.expm1(total * (every + save)) * (1 / total + recovery)
+    expected += np.expm1(total * every) * (1 / total + recovery)
+    runs = rf.simulate_training(params, n_replications=2000, rng=5).replications
+    close(runs["total_training_time"], expected)
+    assert (runs["total_compute_time"] - segments * every).abs().max() < 1e-6
+
+
+def test_weibull_lives_that_are_drawn_anew_are_the_least_of_many() -> None:
+    rate, size, shape = 1e-3, 30, 0.6
+    params = {
+        **NO_REPAIRS, "retirement": Retirement(policy="never"), "random_failure_rate": rate, "job_size": size,
+        "working_pool_size": 60, "failure_distribution": "weibull", "weibull_shape": shape, "renew_on_restart": True,
+        "job_length": 2e4,
+    }  # fmt: skip
+    runs = rf.simulate_training(params, n_replications=200, rng=6).replications
+    close(runs["total_failures"], 2e4 * rate * size ** (1 / shape), z=5.0)
+
+
+def test_the_same_seed_gives_the_same_runs() -> None:
+    one = rf.simulate_training(SMALL, n_replications=9, rng=7, workers=1)
+    two = rf.simulate_training(SMALL, n_replications=9, rng=7, workers=3)
+    assert one.replications.equals(two.replications)
+    assert not one.replications.equals(rf.simulate_training(SMALL, n_replications=9, rng=8).replications)
+    assert one.replications[:4].equals(rf.simulate_training(SMALL, n_replications=4, rng=7).replications)
+
+
+def test_policies_of_the_users_own_do_as_the_built_in_ones() -> None:
+    def fewest_failures(servers: Servers, minute: float) -> np.ndarray:
+        assert minute >= 0.0
+        return servers.failures
+
+    class Window:
+        """Three failures in a week."""
+
+        def __call__(self, server: Server, minute: float) -> bool:
+            return len(server.failure_times) == 3 and server.failure_times[0] >= minute - 7 * 1440
+
+    base = {**SMALL, "random_failure_rate": 0.3 / 1440}
+    built_in = {**base, "host_selection": "fewest_failures", "retirement": Retirement(max_failures=3)}
+    theirs = rf.simulate_training(built_in, n_replications=4, rng=9)
+    ours = rf.simulate_training(
+        {**base, "retirement": Retirement(policy="never", max_failures=3)}, n_replications=4, rng=9,
+        host_selection=fewest_failures, retirement=Window(),
+    )  # fmt: skip
+    assert theirs.replications.equals(ours.replications)
+    assert theirs.outputs.loc["servers_retired", "mean"] > 0.0
+
+
+def test_more_replications_until_the_time_is_known() -> None:
+    loose = rf.simulate_training(SMALL, n_replications=2, rng=1, relative_accuracy=0.05)
+    precise = rf.simulate_training(SMALL, n_replications=2, rng=1, relative_accuracy=0.002)
+    row = precise.outputs.loc["total_training_time"]
+    assert row["high"] - row["mean"] <= 0.002 * row["mean"]
+    assert len(precise.replications) > len(loose.replications)
+
+
+def test_a_job_that_hardly_gets_on_ends_with_a_message() -> None:
+    stuck = {**SMALL, "checkpoint_every": 10_000, "random_failure_rate": 0.1, "max_events": 20_000}
+    with pytest.raises(DataError, match=r"no end after 20,000 events.*raise max_events"):
+        rf.simulate_training(stuck, n_replications=1)
+
+
+def test_the_first_of_several_jobs_comes_first() -> None:
+    jobs = tuple(TrainingJob(name=name, job_size=20, job_length=20_000, minimum_size=4) for name in "ab")
+    shared = {**SMALL, "working_pool_size": 40, "spare_pool_size": 0, "jobs": jobs}
+    result = rf.simulate_training(shared, n_replications=20, rng=10)
+    first, second = (result.of_job(name).loc["total_training_time", "mean"] for name in "ab")
+    assert first < second
+    assert result.of_job("b").loc["interruptions", "mean"] >= 0.0
+    assert set(result.to_dict()["jobs"]) == {"a", "b"}
