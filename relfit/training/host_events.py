@@ -47,10 +47,25 @@ def release_standbys(m: Memory, x: Reals, j: int) -> None:
 @njit(cache=True, nogil=True)
 def look_for_hosts(m: Memory, x: Reals, j: int) -> None:
     """Begin host selection over all idle servers of the working pool and the job's own."""
+    if m[at.RETURNS] == at.AT_SELECTION:
+        _return_borrowed(m, x, j)
     if _within_reach(m, j) >= m[j + at.SIZE]:
         _choose(m, x, j)
     else:
         acquire(m, x, j)
+
+
+@njit(cache=True, nogil=True)
+def _return_borrowed(m: Memory, x: Reals, j: int) -> None:
+    """Give the borrowed servers of a job, and idle ones, back to the spare pool."""
+    release_standbys(m, x, j)
+    for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
+        if m[s + at.LENT] == at.BORROWED:
+            if m[s + at.STATE] == at.ACTIVE and m[s + at.OF_JOB] == j:
+                moves.leave(m, x, j, s)
+                repairs.to_spares(m, x, s)
+            elif m[s + at.STATE] == at.IDLE:
+                repairs.to_spares(m, x, s)
 
 
 @njit(cache=True, nogil=True)
@@ -128,7 +143,7 @@ def select_hosts(m: Memory, x: Reals, j: int) -> None:
     if m[at.SELECTION] != at.RANDOM_HOSTS:
         release(m, x, j)
     wanted = m[j + at.SIZE] + m[j + at.STANDBYS]
-    surplus = _within_reach(m, j) - wanted if m[at.RETURNS] != at.NEVER else 0
+    surplus = _within_reach(m, j) - wanted if m[at.RETURNS] == at.AT_ONCE else 0
     if surplus > 0:
         for i in range(m[j + at.N_ACTIVE] - 1, -1, -1):
             s = m[m[j + at.ROSTER] + i]

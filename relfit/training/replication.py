@@ -17,8 +17,8 @@ from relfit.families.distribution import Distribution
 from relfit.families.lognormal import Lognormal
 from relfit.families.weibull import Weibull
 from relfit.simulation.time_tables import time_table
-from relfit.training import event_loop as loop
 from relfit.training import layout as at
+from relfit.training import training_events as loop
 from relfit.training.conservation import FAULTS, broken
 from relfit.training.layout import Memory, Reals
 from relfit.training.parameters import TrainingParameters
