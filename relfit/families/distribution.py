@@ -134,9 +134,9 @@ class Distribution(ABC):
 
     # ----------------------------------------------------------------- derived
 
-    def sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Reliability: the probability to live longer than `time` hours."""
-        return np.exp(self.log_sf(time))
+    def sf(self, time: npt.ArrayLike, age: npt.ArrayLike | None = None) -> FloatArray:
+        """Reliability: the probability to live longer than `time` hours, or `time` hours more at an `age`."""
+        return np.exp(self.log_sf(time) if age is None else -self.conditional_cumulative_hazard(time, age))
 
     def cdf(self, time: npt.ArrayLike) -> FloatArray:
         """The probability to fail within `time` hours."""

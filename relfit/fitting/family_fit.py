@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from relfit.arguments import durations
 from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
 from relfit.fitting.estimates import FamilyEstimates
@@ -27,7 +28,34 @@ __all__ = ["FamilyFit"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FamilyFit(FamilyEstimates, Result):
-    """One family fitted to every group of a batch; see `FamilyEstimates` for what it holds."""
+    """One family fitted to every group of a batch; see `FamilyEstimates` for what it holds.
+
+    Parameters are attributes too, and so is the reliability: ``fits["weibull"].shape``, ``fits["weibull"].sf("24h")``.
+    """
+
+    def __getattr__(self, name: str) -> FloatArray:
+        family = self.__dict__.get("family")  # absent while a copy is being made
+        if family is None or name not in family.parameter_names():
+            known = "" if family is None else f"; its parameters are {', '.join(family.parameter_names())}"
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{known}")
+        return np.asarray(self.parameters[name])
+
+    def sf(self, time: Any, age: Any = None) -> FloatArray:
+        """Reliability of every group, of nodes that are new or of an age.
+
+        Parameters
+        ----------
+        time, age : duration
+            Hours, or text such as "24h".
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> fit = rf.fit(rf.LifeData.from_array([[100.0, 900.0, 4000.0, 8760.0]]), "weibull")["weibull"]
+        >>> fit.shape.round(2).tolist(), fit.sf("24h").round(2).tolist(), fit.sf("24h", age="1000h").round(3).tolist()
+        ([0.76], [0.97], [0.992])
+        """
+        return self.distribution.sf(durations("time", time), None if age is None else durations("age", age))
 
     @property
     def headline(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -20,7 +21,23 @@ __all__ = ["hazard_limits", "kaplan_meier", "nelson_aalen"]
 _LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 
 
-def kaplan_meier(data: LifeData, level: float = 0.95) -> StepCurves:
+def lives_of(data: Any, observed: Any = None) -> LifeData:
+    """Durations in any form: as they are, of a log, or an array with what was observed.
+
+    Examples
+    --------
+    >>> lives_of([5.0, 6.0], [True, False])
+    LifeData: 2 lives in 1 groups (1 observed, 1 censored, 0 of length zero), measure life
+    """
+    if isinstance(data, LifeData):
+        return data
+    if hasattr(data, "ttf"):
+        lives: LifeData = data.ttf()
+        return lives
+    return LifeData.from_array(data, observed)
+
+
+def kaplan_meier(data: Any, level: float = 0.95, observed: Any = None) -> StepCurves:
     """Product-limit estimate of the survival function of every group (Kaplan and Meier 1958).
 
     Right censoring, delayed entry (left truncation) and weights are accounted for. A duration censored at the time of a
@@ -28,11 +45,14 @@ def kaplan_meier(data: LifeData, level: float = 0.95) -> StepCurves:
 
     Parameters
     ----------
-    data : LifeData
-        Without intervals and without right truncation.
+    data : LifeData, FailureLog or array_like
+        Without intervals and without right truncation; of a log its times to failure; durations in hours.
     level : float
         Level of the pointwise limits, which are normal on the scale of the log of the cumulative hazard, with
         Greenwood's variance; between 0 and 1.
+
+    observed : array_like of bool, optional
+        With an array of durations: whether each ended in a failure, all of them when left out.
 
     Returns
     -------
@@ -57,6 +77,7 @@ def kaplan_meier(data: LifeData, level: float = 0.95) -> StepCurves:
     ([0.0541, 0.0541, 0.0], [0.9452, 0.9452, 0.9452])
     """
     z = normal_quantile(level)
+    data = lives_of(data, observed)
     sets = _risk_sets(data, "Kaplan-Meier")
     at_risk, failed = sets.at_risk.astype(np.float64), sets.events.astype(np.float64)
     alive = at_risk - failed
@@ -85,13 +106,13 @@ def kaplan_meier(data: LifeData, level: float = 0.95) -> StepCurves:
     )  # fmt: skip
 
 
-def nelson_aalen(data: LifeData, level: float = 0.95) -> StepCurves:
+def nelson_aalen(data: Any, level: float = 0.95, observed: Any = None) -> StepCurves:
     """Cumulative hazard of every group (Nelson 1972, Aalen 1978), with delayed entry and weights.
 
     Parameters
     ----------
-    data : LifeData
-        Without intervals and without right truncation.
+    data : LifeData, FailureLog or array_like
+        Without intervals and without right truncation; of a log its times to failure; durations in hours.
     level : float
         Level of the pointwise limits, which are normal on the log scale; between 0 and 1.
 
@@ -118,6 +139,7 @@ def nelson_aalen(data: LifeData, level: float = 0.95) -> StepCurves:
     [0.25, 1.0833, 2.0833]
     """
     z = normal_quantile(level)
+    data = lives_of(data, observed)
     sets = _risk_sets(data, "Nelson-Aalen")
     steps, squares = _harmonic(sets.at_risk.astype(np.float64), sets.events.astype(np.float64))
     hazard, error = cumulative(steps, sets.codes), np.sqrt(cumulative(squares, sets.codes))

@@ -15,6 +15,24 @@ COMMANDS = re.findall(r"^\$ relfit (.+)$", PAGE.read_text(encoding="utf-8"), re.
 COMMANDS.remove("report white -o report.html")  # the report that `make report` writes and tests/reporting reads
 
 
+README = Path(__file__).resolve().parents[2] / "README.md"
+ANSWERS = re.findall(r"^\$ relfit (.+)\n(.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "answer"), ANSWERS)
+def test_the_readme_shows_what_comes(command: str, answer: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(shlex.split(command)) == 0
+    assert answer in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 65
+    assert len(ANSWERS) == 3
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert [link for link in links if not (README.parent / link).exists()] == []
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_shown_commands_work(command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(shlex.split(command)) == 0
