@@ -1,8 +1,8 @@
 """Tables 3.2 and 3.3 of the dissertation on a log of its kind: ``python papers/by_size.py LOG [SYSTEM]``.
 
 The data behind the printed tables are not published (89 nodes, dates unknown), so the numbers are not the same; what
-they say can be compared. Ours have two p-values: the textbook one of the tables, which takes fitted parameters as known, and
-Anderson-Darling's with parameters fitted.
+they say can be compared. Ours have two p-values: the textbook one of the tables, which takes fitted parameters as
+known, and Anderson-Darling's with parameters fitted.
 """
 
 from __future__ import annotations
