@@ -92,8 +92,8 @@ class EstimatedReliability:
         if self.family == "weibull" and (failures > 1).any():
             found = fit(lives, "weibull")["weibull"]
             good = found.status == "ok"
-            shape[good] = found.parameters["shape"].to_numpy()[good]
-            scale[good] = HOUR * found.parameters["scale"].to_numpy()[good]
+            shape[good] = found.parameters["shape"][good]
+            scale[good] = HOUR * found.parameters["scale"][good]
         return shape, scale
 
 
