@@ -86,7 +86,7 @@ def times_to_failure(log: Tables, per: str = "node", rules: Rules | None = None)
     """
     rules = rules or Rules()
     if log.lifetimes is None:
-        return _failures(log, outages_of(log, per, rules.overlaps), rules)
+        return _failures(log, outages_of(log, per, rules.overlaps), rules, log.question if per == "node" else None)
     if rules.since is not None or rules.until is not None:
         raise ArgumentError("this log holds whole lives and cannot be cut in time", remedy="leave out since and until")
     return _given(log.lifetimes, per, rules)
@@ -160,7 +160,7 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
     )
 
 
-def _failures(log: Tables, outages: Outages, rules: Rules) -> Durations:
+def _failures(log: Tables, outages: Outages, rules: Rules, question: str | None) -> Durations:
     """The intervals between the failures of each group, and before and after them."""
     size = outages.n_groups
     # an outage that was going on when observation began is no failure; only its end can begin an interval
@@ -207,6 +207,8 @@ def _failures(log: Tables, outages: Outages, rules: Rules) -> Durations:
         f"times run from {rules.origin} to failure",
         "the time after the last failure is " + ("right-censored" if rules.censor else "left out"),
     )
+    if question is not None:
+        notes = (question, *notes)
     if parts["stationary"].any():
         notes += ("times under way at an unknown age when observation began are taken as in a fleet in steady state",)
     return _packed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,7 @@ EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "
 POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
 LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
 REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
+_MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 
 
@@ -132,6 +134,32 @@ class Tables:
         """Columns beyond the standard ones, in events, population and lifetimes."""
         names = dict.fromkeys(str(column) for frame in self.tables.values() for column in frame.columns)
         return tuple(name for name in names if name not in _NOT_AN_ATTRIBUTE)
+
+    @property
+    def unseen_nodes(self) -> int:
+        """Least number of nodes that no record names, where the source lists none; 0 below 5 % of all.
+
+        Chao's lower estimate (1984, Scandinavian Journal of Statistics 11, 265-270) from the numbers of nodes with one
+        record and with two.
+        """
+        if self.lifetimes is not None or self.population["declared"].any() or not len(self.population):
+            return 0
+        named = self.events[self.events["node"].notna()]
+        records = np.bincount(pair_codes(named))
+        once, twice = int((records == 1).sum()), int((records == 2).sum())
+        unseen = once * (once - 1) / (2.0 * (twice + 1.0))
+        return math.ceil(unseen) if unseen > _MOST_UNSEEN * (unseen + len(self.population)) else 0
+
+    @property
+    def question(self) -> str | None:
+        """What must be asked before anything is said of one node, if anything."""
+        unseen, seen = self.unseen_nodes, len(self.population)
+        if not unseen:
+            return None
+        return (
+            f"only nodes that failed are known ({seen:,}), and at least {unseen:,} more are likely, so nothing is said "
+            "of one node: how many are there? Give n_nodes=... or population=... (--column n_nodes=...)"
+        )
 
     def period(self, since: Any = None, until: Any = None) -> tuple[pd.Timestamp, pd.Timestamp]:
         """The part of the window from `since` to `until`, in UTC.

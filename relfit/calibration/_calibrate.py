@@ -150,7 +150,9 @@ def calibrate(
         failure=work.failure,
         repair=work.repair,
         bad_nodes=work.bad,
-        fleet=Fleet(nodes=part.n_nodes, racks=rates.racks, systems=len(systems), **rates.shares),
+        fleet=Fleet(
+            nodes=None if part.unseen_nodes else part.n_nodes, racks=rates.racks, systems=len(systems), **rates.shares
+        ),
         period=work.period,
         censoring=work.censoring(),
         checks=[*work.checks],
@@ -261,9 +263,12 @@ class _Work:
         """Distributions of times to failure, of nodes by themselves, and to repair."""
         # lives that the source gives whole say more than what its events do
         model = self.model if self.part.lifetimes is None else None
+        question = None if model is None else model.question
         ttf = self.ttf = self.part.ttf("node") if model is None else model.by_scope["node"].lives
         unequal = None if model is None else family_of_unequal_nodes(model, families)
         self.failure, why = (unequal, "") if unequal is not None else fitted_family(ttf, families, self.level)
+        if question is not None:
+            self.failure, why = None, question
         if self.failure is None:
             self.absent["failure"] = why
         else:
@@ -286,10 +291,10 @@ class _Work:
     def bad_nodes(self, rng: np.random.Generator) -> None:
         """Nodes that fail more often, as a class."""
         names = ("fraction", "factor", "good_mtbf")
-        why = None
+        why = self.part.question
         if len(self.part.systems) != 1:
             why = "the log has several systems; select one" if self.part.systems else "the log has no system"
-        else:
+        elif why is None:
             row = outlier_nodes(self.part, level=self.level, rng=rng).classes.iloc[0]
             p = float(row["p"])
             if row["status"] == "too_few":

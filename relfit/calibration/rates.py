@@ -136,8 +136,12 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
     """
     log, span = model.period.log, model.hours
     rates, absent, checks = {}, {}, []
+    unseen = {"node", "rack", "outage"} if model.question is not None else set()
     for name in SCOPES:
         found, scope = model.rates[name], model.by_scope[name]
+        if name in unseen:
+            absent[f"mtbf.{name}"] = str(model.question)
+            continue
         if not found.hours.sum() > 0.0:
             why = "the log does not say how long nodes were under observation"
             if name == "rack":
@@ -164,6 +168,9 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
             checks.append(_clustered("incidents of any scope", "dispersion.any", along, p))
     else:
         absent["mtbf.any"] = "the log covers no span of time"
+    if unseen:
+        absent["mtbf.outage"] = str(model.question)
+        return Rates(Mtbf(**rates), absent, checks, model.found, None, {})
     _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
     return Rates(Mtbf(**rates), absent, checks, model.found, len(model.places.racks) or None, _shares(model))
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from relfit.arguments import share, whole
 from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_system import ages_now, system_of
@@ -150,6 +150,8 @@ class FleetModel(FleetParts, Result):
                         "mttr": scope.repairs.total_time / scope.repairs.n_failures,
                     }
                 )  # fmt: skip
+            if name == "node" and self.question is not None:
+                table[["hours", "mtbf", "mtbf_low", "mtbf_high", "shape", "shape_low", "shape_high", "spread"]] = np.nan
             rows.append(table.assign(scope=self.label(name), system=self.places.systems))
         found = pd.concat(rows, ignore_index=True)
         found = found.set_index("scope") if size == 1 else found.set_index(["system", "scope"])
@@ -185,6 +187,8 @@ class FleetModel(FleetParts, Result):
         ------
         ArgumentError
             For an unknown node, or when no node is left.
+        DataError
+            Where only nodes that failed are known, and there must be others.
 
         Notes
         -----
@@ -197,6 +201,7 @@ class FleetModel(FleetParts, Result):
         >>> model.system(["n000", "n001"])
         System of 2 nodes (2 weibull), ages 4602 to 8794 h; 1 racks; 2 common causes
         """
+        self._ask()
         chosen = np.flatnonzero(self.standing.up) if nodes is None else self.positions(nodes)
         if not chosen.size:
             raise ArgumentError("no node was up and watched at the end of the period", remedy="choose another period")
@@ -255,7 +260,13 @@ class FleetModel(FleetParts, Result):
         ------
         ArgumentError
             For an unknown quantity, scope, system, node or placement, or a missing or impossible argument.
+        DataError
+            For a quantity of nodes where only those that failed are known, and there must be others.
         """
+        if quantity != "mttr" and (
+            scope == "node" or size is not None or nodes is not None or quantity == "nodes_down"
+        ):
+            self._ask()
         name, level = self._checked(quantity, at, scope, size, nodes), self.level if level is None else level
         share("level", level, zero=False, one=False)
         code = self._system(system, nodes)
@@ -280,6 +291,11 @@ class FleetModel(FleetParts, Result):
             pd.Index([quantity]) if np.ndim(estimate) == 0 else pd.Index(np.ravel(point), name="at"),
         )  # fmt: skip
 
+    def _ask(self) -> None:
+        if self.question is not None:
+            what, _, remedy = self.question.partition("? ")
+            raise DataError(f"{what}?", remedy=remedy)
+
     def _checked(self, quantity: str, at: Any, scope: str | None, size: Any, nodes: Any) -> str:
         if quantity not in QUANTITIES:
             raise ArgumentError(f"no quantity {quantity!r} of a fleet", remedy=f"use one of {', '.join(QUANTITIES)}")
@@ -294,7 +310,7 @@ class FleetModel(FleetParts, Result):
             )
         if quantity in ("reliability", "incidents", "nodes_down") and at is None:
             raise ArgumentError(f"{quantity} needs a time", remedy="give at='24h' (nodes_down: a probability)")
-        which = "rack" if scope == self.found.group else scope
+        which = "rack" if scope is not None and scope == self.found.group else scope
         return f"{quantity}.{which}" if which is not None else f"{quantity}.job" if job else quantity
 
     def _system(self, system: Any, nodes: Any) -> int:

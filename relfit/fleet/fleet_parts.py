@@ -56,6 +56,11 @@ class FleetParts:
         """Length of the period."""
         return float(self.period.log.window.hours)
 
+    @property
+    def question(self) -> str | None:
+        """What must be asked before anything is said of one node, where only nodes that failed are known."""
+        return self.period.log.question
+
     def label(self, scope: str) -> str:
         """What a scope is called in the log."""
         return self.found.group if scope == "rack" and self.found.group is not None else scope

@@ -22,6 +22,7 @@ from relfit.io.frames import (
     population_frame,
     seen_population,
     source_of,
+    text_column,
 )
 from relfit.io.opening import Content, open_content
 from relfit.io.table_columns import Columns
@@ -29,7 +30,7 @@ from relfit.io.table_mapping import COMMON_NAMES, guessed, mapping_of
 from relfit.io.table_rows import rows_of, rows_of_frame
 from relfit.io.times import check_zone
 from relfit.io.up_and_down import outages_between, states
-from relfit.tables import pair_codes, pairs
+from relfit.tables import POPULATION_COLUMNS, pair_codes, pairs
 from relfit.text import count
 from relfit.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 
@@ -256,6 +257,8 @@ def _log(
     window = Window(first, last, start_known, end_known)
     population = seen_population(seen, first, last, end_known=end_known, keep=list(attributes))
     order = columns.order_note
+    if mapping.n_nodes is not None:
+        population = _filled(population, mapping.n_nodes, columns)
     if mapping.population is not None:
         population, window, order = _listed(columns, population, window, folder, content)
     outside = (events["start"] < window.start) | (events["start"] > window.end)
@@ -271,6 +274,24 @@ def _log(
     kept = int(rejections.kept.sum())
     source = source_of(content, NAME, columns.table.rows_read, kept, columns.zone, said, left_out)
     return FailureLog(events, population, window, rejections.frame(), source)
+
+
+def _filled(seen: pd.DataFrame, size: int, columns: Columns) -> pd.DataFrame:
+    """The nodes that records name, and as many others as make `size`."""
+    if columns.mapping.population is not None:
+        raise ArgumentError("n_nodes and population both say which nodes there were", remedy="give one of them")
+    if size < len(seen):
+        raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")
+    systems = seen["system"].astype(object).unique()
+    if len(systems) != 1:
+        remedy = "give population=..., a table of the nodes"
+        raise ArgumentError(f"n_nodes={size}, and the log names {len(systems)} systems", remedy=remedy)
+    added = seen.iloc[np.zeros(size - len(seen), dtype=np.int64)].reset_index(drop=True)
+    names = [f"not seen {i + 1}" for i in range(len(added))]
+    unknown = {name: None for name in added.columns if name not in POPULATION_COLUMNS}
+    added = added.astype({"node": object, **dict.fromkeys(unknown, object)}).assign(node=names, **unknown)
+    whole = pd.concat([seen.astype({"node": object}), added], ignore_index=True)
+    return whole.assign(node=text_column(whole["node"]), declared=True)
 
 
 def _listed(

@@ -59,6 +59,8 @@ class TableMapping(BaseModel):
         Unit of durations without one: ``"hours"`` when left out.
     window_start, window_end : str
         When observation began and ended; from the first to the last time in the table when left out.
+    n_nodes : int
+        Nodes that were there, failures or not, where no table lists them; those that no record names are added.
     population : str
         A table (a file or a DataFrame) with a row a node: node, system, entered, left, and attributes.
     """
@@ -88,6 +90,7 @@ class TableMapping(BaseModel):
     duration_unit: str = "hours"
     window_start: Any = None
     window_end: Any = None
+    n_nodes: int | None = None
     population: Any = None
 
 

@@ -28,7 +28,7 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
     Parameters
     ----------
     lives : LifeData
-        One group per node; of more than 100 000 lives, those of some nodes, at random.
+        One group per node, renewed by its failures; of more than 100 000 lives, those of some nodes, at random.
     n_resamples : int
         Random logs; fewer of large fleets.
     rng : numpy.random.Generator
@@ -47,7 +47,7 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
     if lives.durations.size > _MOST_LIVES:
         share = _MOST_LIVES / lives.durations.size
         lives = lives.take(np.flatnonzero(rng.random(lives.n_groups) < share).tolist())
-    if not lives.observed.any():
+    if not lives.observed.any() or lives.sizes.max() < 2:
         return 1.0
     fits = fit(lives.pooled(), _FAMILIES, n_resamples=0)
     ok: list[Any] = sorted((one for one in fits.results.values() if one.ok[0]), key=lambda one: -float(one.loglik[0]))
@@ -59,7 +59,7 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
         expected = time * total / time.sum()
         with np.errstate(invalid="ignore", divide="ignore"):
             each = np.where(expected > 0.0, (counts - expected) ** 2 / expected, 0.0)
-        return np.asarray(np.nan_to_num(each.sum(axis=-1) / total[..., 0], nan=np.inf))
+            return np.asarray(np.nan_to_num(each.sum(axis=-1) / total[..., 0], nan=np.inf))
 
     times = int(np.clip(_MOST_DRAWN // max(int(failures.sum()), 1), 19, n_resamples))
     seen = scatter(failures[None])[0]

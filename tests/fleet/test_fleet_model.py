@@ -196,7 +196,7 @@ def test_a_simulated_log_has_the_model_that_it_came_from(sample):
 
 def test_a_stable_period_whose_start_is_hardly_known_is_not_used():
     rng = np.random.default_rng(0)
-    days = np.sort(np.concatenate([rng.uniform(0, 200, 32), rng.uniform(200, 365, 54)]))
+    days = np.sort(np.concatenate([rng.uniform(0, 200, 32), rng.uniform(200, 365, 70)]))
     events = [{"node": f"n{rng.integers(10)}", "start": 24.0 * day} for day in days]
     weak = make_log(events, [{"node": f"n{i}"} for i in range(10)], window=(0.0, 8760.0))
     points = rf.change_points(weak)
