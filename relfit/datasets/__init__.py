@@ -1,6 +1,6 @@
 """Sample logs that come with relfit: `listing` names them, `load` reads one, `path` tells where its file is.
 
-`files/` holds what the scripts in the project's `data/` folder write; nothing is fetched.
+`files/` holds what the scripts in the project's `data/` folder write. `fetch` gets public data sets over the network.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from relfit.datasets.fetching import fetch, public
 from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["as_lanl", "listing", "load", "path"]
+__all__ = ["as_lanl", "fetch", "listing", "load", "path", "public"]
 
 _FILES = Path(__file__).parent / "files"
 

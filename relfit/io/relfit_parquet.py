@@ -6,9 +6,10 @@ window and the source as JSON.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from relfit.errors import DataError, ReadError
+from relfit.errors import ArgumentError, DataError, ReadError
 from relfit.failurelog import FailureLog, Source, Window
-from relfit.io.opening import Content
+from relfit.io.opening import MAX_SIZE, Content
 from relfit.writing import complete
 
 __all__ = ["NAME", "read", "recognises", "write"]
@@ -29,8 +30,16 @@ _VERSION = 1
 _TABLES = ("population", "rejected", "lifetimes")
 
 
-def write(log: FailureLog, path: str | Path) -> Path:
+def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     """Write a log; the file is complete or absent.
+
+    Parameters
+    ----------
+    log : FailureLog
+    path : str or Path
+        A file, or with `by` a folder, made where it is not there.
+    by : {"year", "month", "system"}, optional
+        A file for each, ``2003.parquet`` or ``2003-07.parquet``; `relfit.read` of the folder gives the log back.
 
     Raises
     ------
@@ -40,6 +49,8 @@ def write(log: FailureLog, path: str | Path) -> Path:
         When a text is none that Parquet can hold.
     """
     place = Path(path)
+    if by is not None:
+        return _write_parts(log, place, by)
     table = pa.Table.from_pandas(log.events, preserve_index=False)
     source = asdict(log.source)
     window = log.window
@@ -56,18 +67,43 @@ def write(log: FailureLog, path: str | Path) -> Path:
             "end_known": bool(window.end_known),
         },
     }
+    streams = {name: _to_stream(frames[name]) for name in _TABLES if name in frames}
+    document["sha256"] = {name: hashlib.sha256(stream).hexdigest() for name, stream in streams.items()}
     metadata = {**(table.schema.metadata or {}), _MARK: json.dumps(document).encode()}
-    for name in _TABLES:
-        if name in frames:
-            metadata[_MARK + b"." + name.encode()] = _to_stream(frames[name])
+    metadata |= {_MARK + b"." + name.encode(): stream for name, stream in streams.items()}
     try:
         with complete(place) as part:
-            parquet.write_table(table.replace_schema_metadata(metadata), part, compression="zstd")
+            parquet.write_table(table.replace_schema_metadata(metadata), part, compression="zstd", write_page_checksum=True)
     except pa.ArrowException as error:
         raise DataError(
             f"this log cannot be kept as Parquet: {error}", path=path, remedy="look at its texts"
         ) from error
     return place
+
+
+def _write_parts(log: FailureLog, folder: Path, by: str) -> Path:
+    """A file for each part of the events; the first holds the counts and the rows that were rejected."""
+    if by not in ("year", "month", "system"):
+        raise ArgumentError(f"by={by!r} is not known", remedy="use year, month or system")
+    start = log.events["start"]
+    if by == "system":
+        # a name is data: it becomes a number, and never a path
+        keys = "system-" + pd.Series(pd.factorize(log.events["system"], sort=True)[0] + 1).astype(str)
+    else:
+        keys = start.dt.strftime("%Y" if by == "year" else "%Y-%m")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"cannot make {folder}: {error.strerror}", remedy="choose another place") from None
+    if any(folder.iterdir()):
+        raise ArgumentError(f"the folder {folder} is not empty", remedy="name a new one")
+    nothing = replace(log.source, rows_read=0, rows_kept=0, rows_deselected=0)
+    parts = sorted(keys.unique()) or ["empty"]
+    for i, key in enumerate(parts):
+        events = log.events[(keys == key).to_numpy()].reset_index(drop=True)
+        rejected, source = (log.rejected, log.source) if i == 0 else (log.rejected.iloc[:0], nothing)
+        write(replace(log, events=events, rejected=rejected, source=source), folder / f"{key}.parquet")
+    return folder
 
 
 def _columns_of_kind(frames: dict[str, pd.DataFrame], is_kind: Callable[[Any], bool]) -> dict[str, list[str]]:
@@ -95,14 +131,33 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     if not recognises(content):
         raise ReadError("this is not a log that relfit wrote", path=content.path, remedy="leave out format")
     try:
-        return _restored(content)
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
+        log = _restored(content)
+        if not _keeps_the_rules(log):
+            raise ValueError
+    except (pa.ArrowException, MemoryError, OverflowError, UnicodeError, RecursionError, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         raise ReadError("the file is damaged", path=content.path, remedy="write it again from the source") from None
+    return log
+
+
+def _keeps_the_rules(log: FailureLog) -> bool:
+    """Whether nothing ends before it starts, and every time is one."""
+    events, people = log.events, log.population
+    times = (events["start"], events["end"], people["entered"], people["left"])
+    return bool(
+        all(isinstance(each.dtype, pd.DatetimeTZDtype) for each in times)
+        and events["start"].notna().all()
+        and not (events["end"] < events["start"]).any()
+        and people["entered"].notna().all()
+        and not (people["left"] < people["entered"]).any()
+        and not people.duplicated(["system", "node"]).any()
+        and log.source.rows_read == log.source.rows_kept + len(log.rejected)
+        and (log.lifetimes is None or bool((log.lifetimes["duration"] >= 0).all()))
+    )
 
 
 def _restored(content: Content) -> FailureLog:
-    table = parquet.read_table(pa.BufferReader(content.data))
-    metadata: dict[bytes, bytes] = table.schema.metadata
+    file = parquet.ParquetFile(pa.BufferReader(content.data), page_checksum_verification=True)
+    metadata: dict[bytes, bytes] = file.schema_arrow.metadata
     document = json.loads(metadata[_MARK])
     if document["version"] != _VERSION:
         raise ReadError(
@@ -110,6 +165,13 @@ def _restored(content: Content) -> FailureLog:
             path=content.path,
             remedy="update relfit",
         )
+    for name, digest in document.get("sha256", {}).items():  # before a damaged length is believed
+        if hashlib.sha256(metadata[_MARK + b"." + name.encode()]).hexdigest() != digest:
+            raise ValueError
+    size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
+    if size > (MAX_SIZE if content.max_size is None else content.max_size):
+        raise ReadError("the log is larger than the limit", path=content.path, remedy="raise it with max_size=...")
+    table = parquet.read_table(pa.BufferReader(content.data), page_checksum_verification=True, use_threads=False)
     frames = {"events": table.to_pandas()} | {
         name: _from_stream(metadata[_MARK + b"." + name.encode()])
         for name in _TABLES
@@ -124,10 +186,14 @@ def _restored(content: Content) -> FailureLog:
                 frame[column] = frame[column].astype(object).astype("category")
     span = document["window"]
     window = Window(_instant(span["start"]), _instant(span["end"]), span["start_known"], span["end_known"])
-    origin: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in document["source"].items()}
+    origin: dict[str, Any] = {name: _tuples(value) for name, value in document["source"].items()}
     return FailureLog(
         frames["events"], frames["population"], window, frames["rejected"], Source(**origin), frames.get("lifetimes")
     )
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
 
 
 def _instant(text: str | None) -> Any:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
+import dataclasses
 import gzip
 import lzma
+import random
 
 import pandas as pd
 import pyarrow as pa
@@ -140,3 +143,41 @@ def test_a_path_may_be_text(tmp_path):
     place = rf.write(log, str(tmp_path / "log.parquet"))
     assert place == tmp_path / "log.parquet"
     assert rf.read(str(place)).info() == log.info()
+
+
+def test_a_damaged_copy_is_refused(tmp_path):
+    copy = rf.write(rf.datasets.load("white").where(system="white"), tmp_path / "log.parquet")
+    whole = copy.read_bytes()
+    chance = random.Random(1)
+    for _ in range(60):
+        data = bytearray(whole)
+        for _ in range(chance.randrange(1, 4)):
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        copy.write_bytes(bytes(data))
+        with contextlib.suppress(rf.RelfitError):
+            keeps_the_contract(rf.read(copy))
+
+
+def test_a_copy_in_which_something_ends_before_it_starts_is_refused(tmp_path):
+    log = rf.datasets.load("white")
+    events = log.events.copy()
+    events.loc[3, "end"] = events.loc[3, "start"] - pd.Timedelta(hours=1)
+    with pytest.raises(rf.ReadError, match="damaged"):
+        rf.read(rf.write(dataclasses.replace(log, events=events), tmp_path / "log.parquet"))
+
+
+@pytest.mark.parametrize("by", ["year", "month", "system"])
+def test_a_log_in_parts_comes_back(tmp_path, by):
+    log = rf.datasets.load("white")
+    folder = rf.write(log, tmp_path / "parts", by=by)
+    back = rf.read(folder)
+    columns = ["system", "node", "start", "end", "cause", "detail", "scope", "line"]
+    key = ["start", "line"]
+    pd.testing.assert_frame_equal(
+        back.events[columns].sort_values(key).astype(str).reset_index(drop=True),
+        log.events[columns].sort_values(key).astype(str).reset_index(drop=True),
+    )
+    assert (back.n_nodes, back.window) == (log.n_nodes, log.window)
+    assert (back.source.rows_read, back.source.rows_kept) == (log.source.rows_read, log.source.rows_kept)
+    with pytest.raises(rf.ArgumentError, match="not empty"):
+        rf.write(log, folder, by=by)
