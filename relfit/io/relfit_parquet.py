@@ -73,7 +73,9 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     metadata |= {_MARK + b"." + name.encode(): stream for name, stream in streams.items()}
     try:
         with complete(place) as part:
-            parquet.write_table(table.replace_schema_metadata(metadata), part, compression="zstd", write_page_checksum=True)
+            parquet.write_table(
+                table.replace_schema_metadata(metadata), part, compression="zstd", write_page_checksum=True
+            )
     except pa.ArrowException as error:
         raise DataError(
             f"this log cannot be kept as Parquet: {error}", path=path, remedy="look at its texts"
@@ -134,7 +136,19 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
         log = _restored(content)
         if not _keeps_the_rules(log):
             raise ValueError
-    except (pa.ArrowException, MemoryError, OverflowError, UnicodeError, RecursionError, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
+    except (
+        pa.ArrowException,
+        MemoryError,
+        OverflowError,
+        UnicodeError,
+        RecursionError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+    ):
         raise ReadError("the file is damaged", path=content.path, remedy="write it again from the source") from None
     return log
 
