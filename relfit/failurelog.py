@@ -314,6 +314,8 @@ class FailureLog(Tables):
             "selection": list(self.source.selection),
             "events_deselected": self.source.rows_deselected,
             "notes": list(self.source.notes),
+            "funnel": dict(self.source.funnel),
+            "rules": list(self.source.rules),
         }
 
     def rejections(self) -> pd.DataFrame:

@@ -13,10 +13,11 @@ from typing import Any
 
 from relfit.errors import ArgumentError
 
+fcntl: Any
 try:
     import fcntl
 except ImportError:  # not every system has locks on files
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 __all__ = ["check_writable", "complete", "guarded", "sparing"]
 

@@ -12,6 +12,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "info": ("relfit info failures.csv", "relfit info failures.csv --column node=host --out rejected.csv"),
     "fit": ("relfit fit failures.csv", "relfit fit failures.csv --per cause --measure ttr --out fits.csv"),
     "report": ("relfit report failures.csv -o report.html",),
+    "convert": ("relfit convert failures.csv -o failures.parquet", "relfit convert failures.csv --by year -o parts"),
     "data": ("relfit data", "relfit data white -o white.csv"),
     "dependence": ("relfit dependence failures.csv --plot dependence.png",),
     "trend": ("relfit trend failures.csv",),
@@ -45,7 +46,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 """Command lines by command; every one is parsed by the tests."""
 
 SECTIONS = {
-    "Look": ("info", "fit", "report", "data"),
+    "Look": ("info", "fit", "report", "convert", "data"),
     "Check": ("dependence", "trend", "incidents", "validate"),
     "Predict": ("system", "nodes", "forecast"),
     "Plan": ("calibrate", "plan"),

@@ -15,7 +15,7 @@ from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError
 from relfit.text import count, duration
 
-__all__ = ["data", "fit", "info", "report"]
+__all__ = ["convert", "data", "fit", "info", "report"]
 
 _ROWS_ON_A_TERMINAL = 24
 _MOST_LISTED = 12
@@ -66,6 +66,9 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     if len(rejections) > _MOST_LISTED:
         lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
+    if log.source.funnel:
+        lines.append(f"funnel    {' > '.join(f'{number} {step}' for step, number in log.source.funnel)}")
+        lines += [f"          {rule}" for rule in log.source.rules[:_MOST_LISTED]]
     if about["selection"]:
         lines.append(f"selected  {'; '.join(about['selection'])} ({about['events_deselected']} events left out)")
     if about["nodes"] or about["events"]:
@@ -314,6 +317,27 @@ def report(
         output.print_json({"report": str(path), "log": log.info()})
     else:
         output.print_lines([str(path)])
+
+
+def convert(
+    reading: opt.Reading,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="PLACE", help="A .parquet file, or with --by a folder.")],
+    by: Annotated[str | None, opt.option("year|month|system", "A file for each, in a folder.")] = None,
+    json: Json = False,
+) -> None:
+    """Any log as Parquet, which reads ten times faster."""
+    if by is None:
+        output.check_destination(out, endings=(".parquet",))
+    else:
+        opt.choice("--by", by, ("year", "month", "system"))
+    with Steps("reading", "writing") as steps:
+        log = reading.read()
+        steps.next()
+        place = rf.io.write(log, out, by=by)
+    if json:
+        output.print_json({"written": str(place), "log": log.info()})
+    else:
+        output.print_lines([repr(log), f"written to {place}"])
 
 
 def data(

@@ -69,14 +69,27 @@ Out = Annotated[
 class Reading:
     """Which log to read, how, and which part of it to take."""
 
-    log: Annotated[str, typer.Argument(metavar="LOG", help="A failure log, or the name of a bundled sample (white).")]
-    format: Annotated[str | None, option("NAME", "lanl, fta, titan, table or relfit; recognised if left out.")] = None
+    log: Annotated[
+        str,
+        typer.Argument(
+            metavar="LOG", help="A failure log, a folder or pattern of them, or the name of a sample (white)."
+        ),
+    ]
+    format: Annotated[str | None, option("NAME", "lanl, syslog, sacct, backblaze, ...; recognised if left out.")] = None
     column: Annotated[list[str] | None, option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")] = None
     mapping: Annotated[Path | None, option("FILE.toml", "Columns, formats and units of a table.")] = None
     timezone: Annotated[str | None, option("ZONE", "Zone of times that name none, as America/Denver.")] = None
     nodeless: Annotated[
         str | None, option("WHAT", "What records without a node and a scope are: system, node or ignore.")
     ] = None
+    observed: Annotated[str | None, option("FROM/TO", "When failures would have been recorded, of a table.")] = None
+    population: Annotated[Path | None, option("FILE", "All nodes, failed or not, and when each entered and left.")] = (
+        None
+    )
+    unit: Annotated[str | None, option("UNIT", "Of durations that are plain numbers: minutes, days.")] = None
+    rules: Annotated[Path | None, option("FILE.toml", "What counts as a failure in a raw log.")] = None
+    year: Annotated[int | None, option("YEAR", "Of the first line, where times have none.")] = None
+    max_size: Annotated[str | None, option("SIZE", "Largest size of what is read, as 32GB.")] = None
     strict: Annotated[bool, flag("--strict", "Stop at a row that cannot be used.")] = False
     where: Annotated[
         list[str] | None,
@@ -104,10 +117,10 @@ class Reading:
         """
         conditions = pairs("--where", self.where)
         columns = self._columns()
-        if Path(self.log).exists():
+        if Path(self.log).exists() or any(sign in self.log for sign in "*?["):
             log = rf.read(
                 self.log, self.format, strict=self.strict, timezone=self.timezone, nodeless=self.nodeless,
-                mapping=self.mapping, **columns,
+                mapping=self.mapping, max_size=self.max_size, **columns,
             )  # fmt: skip
         else:
             log = self._sample()
@@ -129,7 +142,14 @@ class Reading:
                 raise ArgumentError(f"--column names {name} twice")
             if name in _SETTINGS:
                 raise ArgumentError(f"--column {name}=... is no column", remedy=f"write --{name}")
-        return {name: values[0] for name, values in columns.items()}
+        settings: dict[str, Any] = {name: values[0] for name, values in columns.items()}
+        if self.observed is not None:
+            since, sign, until = (text.strip() for text in self.observed.partition("/"))
+            if not sign or not (since or until):
+                raise ArgumentError(f"--observed {self.observed!r} is no time", remedy="write 2003-04-01/2004-10-01")
+            settings |= {f"window_{end}": text for end, text in (("start", since), ("end", until)) if text}
+        said = {"population": self.population, "duration_unit": self.unit, "rules": self.rules, "year": self.year}
+        return settings | {name: value for name, value in said.items() if value is not None}
 
     def _sample(self) -> rf.FailureLog:
         names = [str(name) for name in rf.datasets.listing()["name"]]
@@ -137,7 +157,7 @@ class Reading:
             raise ReadError(
                 "no such file", path=self.log, remedy=f"give a file or a bundled sample ({', '.join(names)})"
             )
-        for option in ("format", "column", "mapping", "timezone", "nodeless"):
+        for option in ("format", "column", "mapping", "timezone", "nodeless", "observed", "population", "rules"):
             if getattr(self, option):
                 raise ArgumentError(f"--{option} does not go with the bundled sample {self.log}")
         return rf.datasets.load(self.log)
