@@ -293,15 +293,12 @@ def _counted(statuses: Any) -> str:
 
 
 def report(
-    reading: opt.Reading,
+    reading: opt.PeriodReading,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE.html", help="The report: one self-contained HTML file.")
     ] = Path("report.html"),
-    per: Per = "node",
-    no_censor: NoCensor = False,
     families: opt.Families = opt.FAMILIES,
     level: opt.Level = 0.95,
-    node: Annotated[list[str] | None, opt.option("NAME", "Show this node by itself. Repeatable.")] = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     json: Json = False,
 ) -> None:
@@ -312,7 +309,7 @@ def report(
     with Steps("reading", "writing the report") as steps:
         log = reading.read()
         steps.next()
-        path = rf.report(log, out, families=names, per=per, level=level, nodes=node, title=title, censor=not no_censor)
+        path = rf.report(log, out, period=reading.span, families=names, level=level, title=title)
     if json:
         output.print_json({"report": str(path), "log": log.info()})
     else:

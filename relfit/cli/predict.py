@@ -243,7 +243,7 @@ def validate(
         steps.next()
         result = rf.replay(
             log, _split(split), size or _fitting_sizes(log), length or list(_LENGTHS), jobs,
-            placements=placement or _PLACEMENTS, level=level, rng=seed,
+            placements=placement or _PLACEMENTS, model=partial(rf.fleet_model, period="all"), level=level, rng=seed,
         )  # fmt: skip
         cells = result.cells
     written = output.write_results(to, {"table": cells}, "table", [("calibration", partial(rf.plot, result))])

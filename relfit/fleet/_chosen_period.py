@@ -57,7 +57,7 @@ class ChosenPeriod:
     def headline(self) -> str:
         """Which period it is, and how well its start is known."""
         window = self.log.window
-        if pd.isna(window.start) or pd.isna(window.end):
+        if not window.hours >= 0.0:
             return "Period used: all of the log."
         dates = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
         if self.name == "given":

@@ -13,6 +13,7 @@ from relfit.arguments import share, whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.failurelog import FailureLog
+from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._fleet_model import FleetModel, fleet_model
 from relfit.fleet.forecast_draws import Future, SystemAhead
 from relfit.results import Result
@@ -34,7 +35,7 @@ def forecast(
     log: FailureLog,
     horizons: Any = ("30d", "90d"),
     *,
-    period: str | tuple[Any, Any] = "stable",
+    period: str | tuple[Any, Any] | ChosenPeriod = "stable",
     by: str = "cause",
     group: str | None = None,
     service: float = 0.95,
@@ -50,7 +51,7 @@ def forecast(
         With dated events. Of several systems each is forecast from a period of its own.
     horizons : duration, or sequence of these
         How far ahead, from the end of the log: hours, or text such as "30d".
-    period : {"stable", "all"} or tuple
+    period : {"stable", "all"}, tuple or ChosenPeriod
         The part of the log whose rates are used, as for `relfit.fleet_model`. With "stable", rates of a period that is
         not the last one (it ended before the log did, or all of the log is used since the start of the stable period is
         not known well) are scaled to the rate after the last change point.

@@ -9,7 +9,8 @@ import numpy as np
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.screening import ChangePoints
-from relfit.text import percent
+from relfit.screening.periods import Period
+from relfit.text import number
 from relfit.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -18,54 +19,64 @@ if TYPE_CHECKING:
 __all__ = ["change_points"]
 
 _MOST_BINS = 90
-_COLOURS = {"steady": style.GREEN, "higher early rate": style.VERMILION, "higher later rate": style.PURPLE}
+_UNITS = (("day", 24.0), ("week", 168.0), ("month", 730.5), ("year", HOURS_PER_YEAR))
 
 
 @plot.register(ChangePoints)
-def change_points(cut: ChangePoints, ax: Axes | None = None) -> Axes:
-    """The failure rate over time, cut into periods; higher early and later rates and the period to use are shaded."""
+def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | str | None = "stable") -> Axes:
+    """The failure rate over time and the mean of each period; the one that is used is shaded.
+
+    Parameters
+    ----------
+    used : Period, optional
+        The stable one when left out; None for none.
+    """
     ax = style.axes(ax)
     if not cut.counts.sum() or not cut.exposure.sum():
         return style.empty(ax, "No failure under observation, so there is no rate to cut into periods")
+    chosen = cut.stable_period if used == "stable" else used
+    scale, unit = _unit(cut)
     observed, edges = _observed(cut)
     days = edges / 86.4e12  # from nanoseconds
-    ax.stairs(observed, days, color=style.GREY, linewidth=1.0, baseline=None, label="observed")
-    named: set[str] = set()
-    for number, period in enumerate(cut.periods):
+    observed = scale * observed
+    ax.stairs(observed, days, color=style.GREY, linewidth=1.2, baseline=None)
+    rates = scale * np.array([period.rate for period in cut.periods])
+    top = 1.3 * max(float(np.nanmax(rates)), float(np.nanquantile(observed, 0.97)))
+    for period, value in zip(cut.periods, rates, strict=True):
         left, right = (stamp.as_unit("ns").value / 86.4e12 for stamp in (period.start, period.end))
-        use = number == cut.stable
-        colour = style.GREEN if use else _COLOURS.get(period.name, style.BLUE)
-        if use or period.name in ("higher early rate", "higher later rate"):
-            words = f"use this ({period.name})" if use else period.name
-            ax.axvspan(left, right, color=colour, alpha=0.16 if use else 0.09, linewidth=0,
-                       label=None if words in named else words)  # fmt: skip
-            named.add(words)
-        low, value, high = (HOURS_PER_YEAR * x for x in (period.low, period.rate, period.high))
+        use = period is chosen
+        if use:
+            ax.axvspan(left, right, color=style.GREEN, alpha=0.14, linewidth=0)
+            text = f" steady since {period.start:%B %Y}" if period.end == cut.periods[-1].end else " period used"
+            text = " the whole log is used" if len(cut.periods) == 1 else text
+            ax.text(left, 0.975 * top, text, color=style.GREEN, va="top")
         if np.isfinite(value):
-            line = style.INK if use else style.BLUE
-            ax.fill_between([left, right], low, high, color=line, alpha=0.25, linewidth=0)
-            ax.hlines(value, left, right, color=line, linewidth=3.0 if use else 2.0,
-                      label=f"rate of a period, {percent(cut.level)} limits" if not number else "_")  # fmt: skip
-    rates = HOURS_PER_YEAR * np.array([period.rate for period in cut.periods])
-    highs = HOURS_PER_YEAR * np.array([period.high for period in cut.periods])
-    positive = np.concatenate([rates[rates > 0], observed[observed > 0]])
-    top = max(float(np.nanmax(highs)), float(np.nanquantile(observed, 0.99)))
-    if positive.size and top > 12.0 * float(np.median(positive)):
-        bottom = max(float(positive.min()), float(np.median(positive)) / 200.0) / 1.6
-        style.decades(ax.yaxis, bottom, top * 1.3)
-        ax.set_ylim(bottom, top * (top / bottom) ** 0.42)
-    else:
-        ax.set_ylim(0, top * 1.5)
+            ax.hlines(value, left, right, color=style.INK if use else style.BLUE, linewidth=3.0)
+            if right - left > 0.04 * (days[-1] - days[0]):
+                middle = 0.5 * (left + right)
+                near = observed[np.abs(0.5 * (days[1:] + days[:-1]) - middle) < 0.03 * (days[-1] - days[0])]
+                high = max(float(np.nanmax(np.append(near, value))), value)
+                ax.text(middle, min(high, 0.85 * top) + 0.02 * top, number(value, 2), ha="center", color=style.INK,
+                        fontweight="bold")  # fmt: skip
+    ax.set_ylim(0.0, top)
     style.dates(ax, days)
-    per = "node and year" if _nodes_known(cut) else "year"
-    return style.finish(
-        ax, style.headline(cut), "time (UTC)", f"{cut.of} per {per}", True, ncols=2, loc="upper right",
-        columnspacing=1.0, handlelength=1.6,
-    )  # fmt: skip
+    return style.finish(ax, style.headline(cut), "", f"{cut.of} per {unit}")
+
+
+def _unit(cut: ChangePoints) -> tuple[float, str]:
+    """What makes events per hour of exposure events per unit, and the unit: a time where the fleet kept its size."""
+    hours = np.diff(cut.edges) / 3.6e12
+    nodes = cut.exposure / hours
+    mean = float(cut.exposure.sum() / hours.sum())
+    if np.abs(nodes / mean - 1.0).max() > 0.02:
+        return HOURS_PER_YEAR, cut.stable_period.per
+    per_hour = float(cut.counts.sum() / hours.sum())
+    name, length = next(((n, h) for n, h in _UNITS if per_hour * h >= 1.0), _UNITS[-1])
+    return mean * length, name
 
 
 def _observed(cut: ChangePoints) -> tuple[np.ndarray, np.ndarray]:
-    """Rate a year in at most some ninety bins, and their edges."""
+    """Rate per hour in at most some ninety bins, and their edges."""
     count = cut.counts.size
     # several events a bin, or the rate is all gaps and spikes
     wanted = int(np.clip(cut.counts.sum() / 4, 8, _MOST_BINS))
@@ -73,10 +84,5 @@ def _observed(cut: ChangePoints) -> tuple[np.ndarray, np.ndarray]:
     starts = np.arange(0, count, step)
     hours = np.add.reduceat(cut.exposure, starts)
     events = np.add.reduceat(cut.counts, starts)
-    rate = HOURS_PER_YEAR * np.where(hours > 0.0, events / np.where(hours > 0.0, hours, 1.0), np.nan)
+    rate = np.where(hours > 0.0, events / np.where(hours > 0.0, hours, 1.0), np.nan)
     return rate, np.append(cut.edges[starts], cut.edges[-1]).astype(np.float64)
-
-
-def _nodes_known(cut: ChangePoints) -> bool:
-    hours = float(cut.edges[-1] - cut.edges[0]) / 3.6e12
-    return bool(abs(cut.exposure.sum() / hours - 1.0) > 1e-6)

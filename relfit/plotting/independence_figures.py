@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _SINGLE_POINTS = 3000  # series drawn as points of their own
-_NAMED_PLACES = 6
+_NAMED_PLACES = 4
 
 
 @plot.register(Correlations)
@@ -349,19 +349,18 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
     top = max(float(ratio.max()), float(high.max()), 2.0)
     for y, (_, count, chance, _), at in zip(place, rows, np.maximum(ratio, high), strict=True):
         ax.annotate(f" {count:,} for {number(chance)}", (at, y), (4, 0), textcoords="offset points",
-                    va="center", fontsize=8.0, color=style.INK)  # fmt: skip
-    ax.set_xlim(floor / 1.1, top * (top / floor) ** 0.55)
+                    va="center", color=style.INK)  # fmt: skip
+    ax.set_xlim(floor / 1.1, top * (top / floor) ** 0.9)
     style.decades(ax.xaxis, floor / 1.1, top * 1.3)
     ax.set_yticks(place, [row[0] for row in rows])
     ax.grid(visible=False, axis="y")
-    ax.set_ylim(-0.7, len(rows) + 0.55)
+    ax.set_ylim(-0.7, 1.45 * len(rows) + 1.2)
     first = max(range(len(scopes)), key=lambda i: ratio[i])
     verb = "fail together" if ratio[first] >= 1.05 else "do not fail together"
     message = f"Nodes of one {style.plain(scopes[first].per)} {verb}: {number(float(ratio[first]))} times as often"
     message += f" as independent ones within {duration(scopes[first].window)}"
     return style.finish(
-        ax, message, "pairs of failures, times those by chance", "", True, ncols=3, loc="upper center",
-        columnspacing=1.0, handlelength=1.2,
+        ax, message, "pairs of failures, times those by chance", "", True, loc="upper right", handlelength=1.2,
     )  # fmt: skip
 
 

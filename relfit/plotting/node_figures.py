@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["count_axes", "failures_by_node", "group_name", "means_by_group", "node_name"]
 
-NAMED_GROUPS = 40  # with more, the groups lie along the horizontal axis without their names
-DRAWN_GROUPS = 1500
+MOST_GROUPS = 40
 
 
 @plot.register(NodeTally)
@@ -64,7 +63,7 @@ def failures_by_node(tally: NodeTally | FailureLog, ax: Axes | None = None, *, n
 
 
 def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "MTTF", level: float = 0.95) -> Axes:
-    """Mean times of groups, sorted, each with its interval.
+    """Mean times of groups, sorted, each with its interval; of the 40 groups with the most failures.
 
     Parameters
     ----------
@@ -80,39 +79,23 @@ def means_by_group(table: pd.DataFrame, ax: Axes | None = None, *, what: str = "
     shown = table[np.isfinite(mean) & (mean > 0)]
     if shown.empty:
         return style.empty(ax, f"No group has an observed failure, so no {what} can be shown")
-    shown = shown.sort_values("mean")
-    mean, low, high = (shown[c].to_numpy(float) for c in ("mean", "low", "high"))
     fleet = float(shown["hours"].sum() / max(shown["failures"].sum(), 1))
-    low = np.where(np.isfinite(low) & (low > 0), low, mean)
-    high = np.where(np.isfinite(high), high, mean)
-    message = _mean_message(what, mean, low, high, fleet, len(table) - len(shown))
+    shown = shown.sort_values("mean")
+    low = shown["low"].where(shown["low"] > 0.0, shown["mean"]).to_numpy(float)
+    high = shown["high"].where(np.isfinite(shown["high"]), shown["mean"]).to_numpy(float)
+    message = _mean_message(what, shown["mean"].to_numpy(float), low, high, fleet, len(table) - len(shown))
+    drawn = np.sort(np.argsort(-shown["failures"].to_numpy(), kind="stable")[:MOST_GROUPS])
+    shown, low, high = shown.iloc[drawn], low[drawn], high[drawn]
+    mean = shown["mean"].to_numpy(float)
     place = np.arange(mean.size)
-    if mean.size <= NAMED_GROUPS:
-        style.decades(ax.xaxis, float(low.min()), float(high.max()))
-        width = 3.0 if mean.size < 15 else 2.0
-        ax.hlines(place, low, high, color=style.SKY, linewidth=width, label=f"{percent(level)} interval")
-        ax.plot(mean, place, "o", color=style.BLUE, markersize=4.5, label=what)
-        ax.axvline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {number(fleet)} h")
-        ax.set_yticks(place, [style.plain(group_name(label), 18) for label in shown.index])
-        if mean.size > 20:
-            ax.tick_params(axis="y", labelsize=7)
-        ax.set_ylim(-0.8, mean.size + max(1.0, 0.18 * mean.size))
-        return style.finish(ax, message, f"{what} (hours)", "", True, ncols=3, loc="upper left", columnspacing=1.0)
-    rank = place[np.unique(np.linspace(0, mean.size - 1, min(mean.size, DRAWN_GROUPS)).astype(int))]
-    bottom = max(float(np.quantile(low, 0.01)), float(mean[0]) / 20)
-    top = min(float(np.quantile(high, 0.99)), float(mean[-1]) * 20)
-    style.decades(ax.yaxis, bottom, top)
-    ax.vlines(
-        rank + 1, low[rank], high[rank], color=style.SKY, linewidth=max(0.5, 180 / rank.size), alpha=0.75,
-        label=f"{percent(level)} interval", rasterized=rank.size > 300,
-    )  # fmt: skip
-    ax.plot(rank + 1, mean[rank], color=style.BLUE, linewidth=2.0, label=what)
-    ax.axhline(fleet, color=style.ORANGE, linewidth=1.6, label=f"all together {number(fleet)} h")
-    ax.set_xlim(0.5 - 0.01 * mean.size, mean.size * 1.01 + 0.5)
-    ax.set_ylim(bottom / 1.5, top * 1.5)
-    return style.finish(
-        ax, message, f"groups, from the shortest {what} to the longest", f"{what} (hours)", True, loc="upper left"
-    )
+    style.decades(ax.yaxis, float(low.min()), float(high.max()))
+    ax.vlines(place, low, high, color=style.SKY, linewidth=3.0, label=f"{percent(level)} interval")
+    ax.plot(place, mean, "o", color=style.BLUE, markersize=5, label=what)
+    ax.set_xticks(place, [style.plain(group_name(label), 12) for label in shown.index],
+                  rotation=90 if mean.size > 12 else 0)  # fmt: skip
+    ax.set_xlim(-0.7, mean.size - 0.3)
+    ax.grid(visible=False, axis="x")
+    return style.finish(ax, message, "", f"{what} (hours)", True, ncols=2, loc="upper left", columnspacing=1.0)
 
 
 def count_axes(ax: Axes, edges: np.ndarray, top: float, logarithmic: bool, room: float, log_room: float) -> None:

@@ -50,9 +50,9 @@ def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
     if worse.any():
         ax.stairs(worse, edges, color=style.INK, linewidth=1.2, linestyle=":", baseline=None, label="the bad class")
     top = max(float((good + bad).max()), float(equal.max()))
-    count_axes(ax, edges, top, top > 40, 1.45, 9)
+    count_axes(ax, edges, top, top > 40, 1.8, 60)
     unit = "failures of a node" if width == 1 else f"failures of a node (in steps of {width})"
-    return style.finish(ax, style.headline(result), unit, "nodes", True, loc="upper right", ncols=2, columnspacing=1.0)
+    return style.finish(ax, style.headline(result), unit, "nodes", True, loc="upper right")
 
 
 def _expected(result: OutlierNodes, count: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:

@@ -13,6 +13,7 @@ from relfit.plotting._registry import plot
 from relfit.plotting.node_figures import group_name
 from relfit.recurrence import AvailabilityOverTime, MeanCumulative, ProcessComparison, ProcessFit, TrendTests
 from relfit.text import percent
+from relfit.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +29,7 @@ TEST_NAMES = {
     "lewis_robinson": "Lewis-Robinson",
     "mann": "Mann",
 }
+_LONG = 2.0 * HOURS_PER_YEAR  # durations are in years from here on
 _PROCESSES = {
     "hpp": ("constant rate", style.ORANGE, "--"),
     "power_law": ("power law", style.VERMILION, "-"),
@@ -64,7 +66,11 @@ def step_curves(curves: StepCurves, ax: Axes | None = None) -> Axes:
         x, y = "duration (hours)", curves.quantity
     top = 1.0 if survival else float(np.nanmax([curves.estimate[last], curves.high[last]]))
     ax.set_ylim(0, top * (1.02 if survival else 1.25 if several else 1.12))
-    _ages(ax, float(np.nanmax(until[order])))
+    end = float(np.nanmax(until[order]))
+    _ages(ax, end)
+    if end > _LONG and not isinstance(curves, MeanCumulative):
+        x = "duration (years)"
+        _years(ax, end)
     message = style.headline(curves)
     if (steps > 0).sum() > len(order):
         message += f" ({int((steps > 0).sum()) - len(order)} more groups not shown)"
@@ -79,6 +85,15 @@ def _draw_group(ax: Axes, curves: StepCurves, place: int, end: float, colour: st
     before = 1.0 if curves.quantity == "survival" else 0.0
     values = (np.append(before, v[part][keep]) for v in (curves.estimate, curves.low, curves.high))
     style.steps(ax, np.concatenate([[0.0], time[keep], [max(end, time[-1])]]), *values, colour=colour, **look)
+
+
+def _years(ax: Axes, end: float) -> None:
+    """Years on the horizontal axis, which is in hours."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter
+
+    step = HOURS_PER_YEAR * max(round(end / HOURS_PER_YEAR / 6.0), 1)
+    ax.xaxis.set_major_locator(FixedLocator(np.arange(0.0, end, step).tolist()))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / HOURS_PER_YEAR:g}"))
 
 
 def _ages(ax: Axes, end: float) -> None:

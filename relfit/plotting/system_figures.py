@@ -270,14 +270,9 @@ def calibration(
         message = f"{curve.name}: {inside} agree within {percent(curve.level)} limits"
         if not curve.inside.all():
             message += f"; farthest off at {percent(curve.predicted[farthest])}: {100 * off[farthest]:+.0f} points"
-    return style.finish(
-        ax,
-        message,
-        "predicted reliability",
-        "share that survived",
-        True,
-        loc="upper left" if start == bottom else "lower right",
-    )
+    named = isinstance(result, CalibrationCurve)
+    where = "upper left" if start == bottom else "lower right"
+    return style.finish(ax, message, "predicted reliability", "share that survived", named, loc=where)
 
 
 def _rounded_down(share: float) -> float:

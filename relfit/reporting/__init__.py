@@ -1,7 +1,7 @@
-"""The report: one HTML file that a reliability engineer can hand on.
+"""The report: one HTML file that a director reads on its first screen and a statistician to its end.
 
-`report_data` and `analyses` compute, the modules of sections say and show, `drawing` makes pictures, `rendering` fills
-the template and writes the file.
+`report_data` computes, `first_screen` and the modules of sections say and show, `drawing` makes pictures, `rendering`
+fills the template and writes the file.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from relfit import __version__
+from relfit.arguments import share
 from relfit.failurelog import FailureLog
-from relfit.reporting.event_sections import by_time, causes, clock, data, heading, key_figures, summary
-from relfit.reporting.fit_sections import chosen, comparison, distributions, means
-from relfit.reporting.independence_sections import incidents_section, independence, nodes_section
+from relfit.families import CORE, family_named
+from relfit.reporting import detail_sections, fleet_sections, lifetime_report
+from relfit.reporting.components import Section
+from relfit.reporting.first_screen import fleet_summary
 from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
-from relfit.reporting.report_data import collect
-from relfit.reporting.time_sections import availability_section, repairs_section, steady, validation_section
+from relfit.reporting.report_data import ReportData
+from relfit.text import count
 
 __all__ = ["report"]
 
@@ -27,33 +29,27 @@ def report(
     log: FailureLog,
     path: str | Path,
     *,
+    period: str | tuple[Any, Any] = "stable",
     families: Sequence[str] | None = None,
-    per: str = "node",
     level: float = 0.95,
-    nodes: Sequence[Any] | None = None,
     title: str | None = None,
-    censor: bool = True,
 ) -> Path:
     """Write the report of a failure log: one self-contained HTML file, complete or absent.
 
     Parameters
     ----------
     log : FailureLog
+        Of one system; of several the report compares them. Lives without repair get a report of their own kind.
     path : str or Path
         The file to write.
+    period : {"stable", "all"} or tuple
+        The part of the log that the numbers are about, as for `relfit.fleet_model`; the report's first line names it.
     families : sequence of str, optional
-        Families to fit; those of `relfit.fit` when left out.
-    per : str
-        What the tables of mean times and the comparison are about: ``"node"``, ``"system"`` or a column.
+        Families to fit; the four core ones when left out.
     level : float
         Level of the intervals.
-    nodes : sequence, optional
-        Nodes (or groups of `per`) to show one by one; those with the most failures when left out. A node is named by
-        itself or as ``"system/node"``.
     title : str, optional
         Head of the report.
-    censor : bool
-        As in `FailureLog.lives`.
 
     Returns
     -------
@@ -63,7 +59,7 @@ def report(
     Raises
     ------
     ArgumentError
-        For an unknown family, column, level or node, or a file that cannot be written.
+        For an unknown family, period or level, or a file that cannot be written.
 
     Examples
     --------
@@ -71,37 +67,34 @@ def report(
     >>> log = rf.datasets.load("white").between("2004-08-01", "2004-09-01")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     written = report(log, Path(folder, "report.html"), families=["exponential", "weibull"])
-    ...     written.name, written.stat().st_size > 100_000
+    ...     written.name, written.stat().st_size > 50_000
     ('report.html', True)
     """
-    material = collect(log, families, per, level, nodes, censor)
-    sections = [
-        by_time(material),
-        steady(material),
-        causes(material),
-        incidents_section(material),
-        nodes_section(material),
-        independence(material),
-        clock(material),
-        distributions(material),
-        repairs_section(material),
-        availability_section(material),
-        validation_section(material),
-        chosen(material),
-        comparison(material),
-        means(material),
-        data(material),
-        methods(material),
-    ]
-    sentences, warnings = summary(material)
-    name, subtitle = heading(material, title)
+    share("level", level, zero=False, one=False)
+    names = tuple(family_named(name).name for name in (families if families is not None else CORE))
+    data = ReportData.of(log, period, level, names)
+    lives = log.lifetimes is not None
+    if lives:
+        first, parts = lifetime_report.lifetime_summary(data), lifetime_report.sections(data)
+    else:
+        first = fleet_summary(data)
+        parts = [
+            fleet_sections.steady(data), fleet_sections.interruptions(data), fleet_sections.systems(data),
+            fleet_sections.nodes(data), fleet_sections.ahead(data), fleet_sections.jobs(data),
+            fleet_sections.independence(data),
+            detail_sections.availability(data), detail_sections.repairs(data), detail_sections.times(data),
+        ]  # fmt: skip
+    sections = [part for part in parts if isinstance(part, Section)]
+    missing = [part for part in parts if isinstance(part, str) and part]
+    systems, window = log.systems, log.window
+    name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
     page = render(
-        title=name,
-        subtitle=subtitle,
-        key_figures=key_figures(material),
-        sentences=sentences,
-        warnings=warnings,
-        sections=sections,
+        title=title or f"{name}: {count(log.n_nodes, lifetime_report.noun(log) if lives else 'node')}",
+        subtitle=data.chosen.headline,
+        until=f"{window.end.day} {window.end:%B %Y}" if window.end == window.end else "an unknown date",
+        first=first,
+        sections=[*sections, detail_sections.data(data), methods(data)],
+        left_out=f"Left out, since this log has no answer: {'; '.join(missing)}." if missing else "",
         version=__version__,
     )
     return write_whole(Path(path), page)

@@ -1,4 +1,4 @@
-"""What a report is made of: figures, tables and sections."""
+"""What a report is made of: the first screen, sections, figures and tables."""
 
 from __future__ import annotations
 
@@ -15,30 +15,39 @@ import pandas as pd
 
 from relfit.text import number, percent
 
-__all__ = ["NOTHING", "Figure", "KeyFigure", "Section", "Table"]
+__all__ = ["NOTHING", "Card", "Figure", "FirstScreen", "Point", "Section", "Table", "span"]
 
-SHOWN_ROWS = 12
+SHOWN_ROWS = 8
 NOTHING = "\N{EN DASH}"
 PACKED_FROM = 60_000  # characters; longer CSV texts are kept compressed
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture as SVG text that is safe to put into a page, and what it shows."""
+    """A picture as SVG text that is safe to put into a page, and what it shows; `narrow` is its form for a phone."""
 
     title: str
     svg: str
     note: str = ""
-    wide: bool = False
+    narrow: str = ""
 
 
 @dataclass(frozen=True)
-class KeyFigure:
-    """One of the few numbers on top."""
+class Card:
+    """One of the four numbers on top, with its interval."""
 
     name: str
     value: str
     detail: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A line of what to do or of what the numbers do not say, with the section that tells more."""
+
+    text: str
+    section: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,19 +119,31 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: sentences, terms explained, figures, tables; `empty` says why something is missing.
+    """A part of the report: its verdict, then the evidence, then what a statistician asks for, folded.
 
-    `verdict` is the sentence to take away.
+    `terms` are pairs of a name and a sentence; with `details` (tables) they are folded under `fold`.
     """
 
     key: str
     title: str
+    verdict: str
     sentences: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     terms: tuple[tuple[str, str], ...] = ()
-    empty: str = ""
-    verdict: str = ""
+    details: tuple[Table, ...] = ()
+    fold: str = "For the statistician"
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """What a director reads: one sentence, four numbers, a picture, what to do, what is not said."""
+
+    sentence: str
+    cards: tuple[Card, ...]
+    picture: Figure | None
+    advice: tuple[Point, ...]
+    limits: tuple[Point, ...]
 
 
 def csv_text(frame: pd.DataFrame) -> str:
@@ -144,8 +165,23 @@ def csv_text(frame: pd.DataFrame) -> str:
     return out.getvalue()
 
 
+def span(low: float, high: float, share: bool = False) -> str:
+    """Limits as a table shows them.
+
+    Examples
+    --------
+    >>> span(2621.0, 3083.0), span(0.55, 0.62, True), span(float("nan"), 1.0)
+    ('2,621 to 3,083', '55 to 62 %', '\N{EN DASH}')
+    """
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return NOTHING
+    return f"{_share(low).removesuffix(' %')} to {_share(high)}" if share else f"{number(low)} to {number(high)}"
+
+
 def _share(value: float) -> str:
-    return percent(value) if value == value else NOTHING
+    if np.isnan(value):
+        return NOTHING
+    return "< 0.01 %" if 0.0 < value < 5e-5 else percent(value)
 
 
 def _cell(value: Any) -> str:

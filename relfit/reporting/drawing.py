@@ -6,80 +6,65 @@ import io
 import re
 import warnings
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from relfit.plotting import style
 from relfit.reporting.components import Figure
 
-__all__ = ["draw", "draw_grid"]
+__all__ = ["draw", "draw_wide"]
 
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DRAWN_ATTRIBUTES = ("clip-path", "style", "fill", "mask", "filter")
-SIZE = (5.4, 3.5)
+SIZE, WIDE = (5.0, 3.2), (11.3, 2.3)
+_PAGE_LOOK: Any = {"font.size": 11.5, "axes.labelsize": 11.5, "axes.labelcolor": style.INK, "text.color": style.INK,
+              "xtick.labelsize": 11.5, "ytick.labelsize": 11.5,
+              "legend.fontsize": 11.5}  # fmt: skip
+"""On a phone of 390 pixels a figure is about as wide as it is drawn: text of 11 pixels."""
+_INKS = {
+    style.INK: "currentColor", "#000000": "currentColor", "#ffffff": "var(--card)", style.PALE: "var(--grid)",
+    style.GREY: "var(--grey)", style.BLUE: "var(--blue)", style.GREEN: "var(--green)",
+    style.VERMILION: "var(--vermilion)", style.PURPLE: "var(--purple)", style.ORANGE: "var(--orange)",
+    style.SKY: "var(--sky)",
+}  # fmt: skip
+"""Colours that follow the theme of the page."""
+_COLOUR = re.compile("|".join(_INKS), re.IGNORECASE)
+_INKS_BY_LOWER = {colour.lower(): ink for colour, ink in _INKS.items()}
 
 
 def draw(
     key: str,
+    title: str,
     function: Callable[..., Any],
     *arguments: Any,
     size: tuple[float, float] = SIZE,
     note: str = "",
     **options: Any,
 ) -> Figure:
-    """Draw one figure; its title moves from the picture to the page."""
+    """Draw one figure under a title of the page, in place of its own: the verdict above says what it shows."""
+    return Figure(title, _drawn(key, title, function, arguments, size, options), note)
+
+
+def draw_wide(key: str, title: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Figure:
+    """Draw a figure as wide as the page, and again for a phone."""
+    wide = _drawn(key, title, function, arguments, WIDE, options)
+    return Figure(title, wide, narrow=_drawn(f"{key}-narrow", title, function, arguments, SIZE, options))
+
+
+def _drawn(
+    key: str, title: str, function: Callable[..., Any], arguments: tuple[Any, ...], size: tuple[float, float],
+    options: Any,
+) -> str:  # fmt: skip
+    import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
-    with style.look():
+    with style.look(), mpl.rc_context(_PAGE_LOOK):
         canvas = Canvas(figsize=size, layout="constrained")
         ax = canvas.add_subplot()
         function(*arguments, ax=ax, **options)
-        title = _taken_title(ax)
-        return Figure(title, _svg(canvas, key, title), note)
-
-
-def draw_grid(
-    key: str,
-    title: str,
-    panels: Sequence[tuple[str, Callable[..., Any]]],
-    *,
-    size: tuple[float, float] = (5.4, 5.0),
-    columns: int = 2,
-    note: str = "",
-    legend: bool = False,
-) -> Figure:
-    """Draw several small panels, each with a short title of its own, as one figure; one legend below if asked for."""
-    from matplotlib.figure import Figure as Canvas
-
-    with style.look():
-        canvas = Canvas(figsize=size, layout="constrained")
-        rows = -(-len(panels) // columns)
-        drawn = []
-        for place, (name, function) in enumerate(panels):
-            ax = canvas.add_subplot(rows, columns, place + 1)
-            function(ax=ax)
-            ax.set_title(style.plain(name, 34), loc="left", fontsize=9.5, fontweight="bold", color=style.INK)
-            ax.tick_params(labelsize=8)
-            if place % columns:
-                ax.set_ylabel("")
-            if place + columns < len(panels):
-                ax.set_xlabel("")
-            handles, labels = ax.get_legend_handles_labels()
-            drawn.append((handles, labels))
-            shown: Any = ax.get_legend()
-            if shown is not None:
-                shown.remove()
-        if legend and drawn:
-            handles, labels = max(drawn, key=lambda pair: len(pair[1]))
-            canvas.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8.5)
-        return Figure(title, _svg(canvas, key, title), note)
-
-
-def _taken_title(ax: Any) -> str:
-    title = str(ax.get_title(loc="left")).replace("\n", " ").replace(r"\$", "$")
-    ax.set_title("", loc="left")
-    return title
+        ax.set_title("", loc="left")
+        return _svg(canvas, key, title)
 
 
 def _svg(canvas: Any, key: str, title: str) -> str:
@@ -114,6 +99,12 @@ def _svg(canvas: Any, key: str, title: str) -> str:
         root.attrib.pop(name, None)
     root.set("role", "img")
     root.set("aria-label", title)
+    for element in root.iter():
+        for name in ("style", "fill", "stroke"):
+            if name in element.attrib:
+                element.set(
+                    name, _COLOUR.sub(lambda found: _INKS_BY_LOWER[found.group().lower()], element.get(name, ""))
+                )
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", _XLINK)
     return ElementTree.tostring(root, encoding="unicode")

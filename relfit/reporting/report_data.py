@@ -1,181 +1,271 @@
-"""What a report computes once and all of its sections use: lives, fits, mean times and tallies of a log."""
+"""What the sections of a report share: the period, the model of its fleet, and each analysis, made once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-import pandas as pd
+from scipy import stats
 
-from relfit.errors import ArgumentError
+from relfit import recurrence, screening
+from relfit.calibration import Parameters, calibrate
+from relfit.errors import DataError, RelfitError
 from relfit.failurelog import FailureLog
-from relfit.fitting import Fits, fit, mean_time
-from relfit.lifedata import LifeData
-from relfit.plotting.node_figures import group_name
-from relfit.reporting.analyses import Analyses
-from relfit.screening.tallies import (
-    CauseTally,
-    ClockTally,
-    NodeTally,
-    TimeTally,
-    by_cause,
-    by_node,
-    on_the_clock,
-    over_time,
-)
+from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
+from relfit.independence import Dependence, dependence
+from relfit.independence.resampling import shared_alpha
+from relfit.independence.thresholds import ALPHA
+from relfit.recurrence import Availability, AvailabilityOverTime
+from relfit.reporting.checked_fits import CheckedFits
+from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
+from relfit.validation import Replay, replay
 
-__all__ = ["ReportData", "collect"]
+__all__ = ["Answer", "ReportData"]
 
-LARGEST_SYSTEMS = 3
-CHOSEN_GROUPS = 4
+T = TypeVar("T")
+_PARTS = ("correlation", "cofailure", "place", "serial", "pooled", "dispersion", "cycles")
+_RANDOM_LOGS = 199  # behind the test of equal nodes: its p-value must be able to stand beside nine others
+_SIZES, _JOB_SIZES = (1, 4, 16), (64, 16, 4, 1)
+_FEW = 40  # failures
+_FEWEST_FITTED = 3
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """A result, or why there is none."""
+
+    result: T | None
+    problem: str = ""
+
+
+def _ask(work: Callable[[], T]) -> Answer[T]:
+    """What `work` gives, or its complaint about the data."""
+    try:
+        return Answer(work())
+    except RelfitError as error:
+        return Answer(None, str(error).rstrip("."))
 
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """Everything that the sections show; `collect` makes it."""
+    """A log, the period of it that is used, and what was asked of it.
+
+    Parameters
+    ----------
+    log : FailureLog
+    chosen : ChosenPeriod
+    level : float
+        Of the intervals.
+    families : tuple of str
+        To fit.
+    """
 
     log: FailureLog
-    per: str
+    chosen: ChosenPeriod
     level: float
-    censor: bool
-    lives: LifeData  # times to failure of each group (`per`)
-    system_lives: LifeData
-    repairs: LifeData
-    system_repairs: LifeData
-    fits: Fits
-    system_fits: Fits
-    repair_fits: Fits
-    chosen: tuple[Any, ...]
-    time: TimeTally
-    causes: CauseTally
-    nodes: NodeTally
-    clock: ClockTally
+    families: tuple[str, ...]
 
-    @cached_property
-    def analyses(self) -> Analyses:
-        """Whether failures are independent, steady, alike; asked when a section needs it."""
-        return Analyses(self.log, self.largest_systems, self.level)
+    @classmethod
+    def of(cls, log: FailureLog, period: str | tuple[Any, Any], level: float, families: tuple[str, ...]) -> ReportData:
+        """The data of a report of this period."""
+        return cls(log, chosen_period(log, period), level, families)
 
     @property
-    def whole_lives(self) -> bool:
-        """Whether the source gives lives rather than outages."""
-        return self.log.lifetimes is not None
+    def part(self) -> FailureLog:
+        """The log in the period."""
+        return self.chosen.log
 
     @property
     def several_systems(self) -> bool:
         """Whether the log holds more than one system."""
-        return len(self.system_lives.groups) > 1
+        return len(self.log.systems) > 1
 
     @property
     def failures(self) -> int:
-        """Failures, or records of outages, in the log."""
-        if self.log.lifetimes is not None:
-            return int(self.log.lifetimes["observed"].sum())
-        return len(self.log)
+        """Incidents in the period."""
+        model = self.model.result
+        return 0 if model is None else int(sum(model.incidents_of(name).sum() for name in model.by_scope))
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few incidents for most answers."""
+        return self.failures < _FEW
+
+    # ------------------------------------------------------------------ the fleet
 
     @cached_property
-    def group_means(self) -> pd.DataFrame:
-        """Mean time to failure of each group."""
-        return mean_time(self.lives, self.level)
+    def model(self) -> Answer[FleetModel]:
+        """What the period implies about the fleet."""
+        return _ask(lambda: fleet_model(self.log, self.chosen, level=self.level))
 
     @cached_property
-    def repair_means(self) -> pd.DataFrame:
-        """Mean time to repair of each group."""
-        return mean_time(self.repairs, self.level)
+    def incidents(self) -> Answer[Incidents]:
+        """What the records amount to when those of one incident are joined."""
+        model = self.model.result
+        return Answer(None, self.model.problem) if model is None else Answer(model.found)
 
     @cached_property
-    def system_means(self) -> pd.DataFrame:
-        """Mean time between failures of each system."""
-        return mean_time(self.system_lives, self.level)
+    def parameters(self) -> Answer[Parameters]:
+        """Rates and repairs, those of `relfit calibrate`."""
+        model = self.model.result
+        if model is None:
+            return Answer(None, self.model.problem)
+        return _ask(lambda: calibrate(self.log, model=model, parts=("mtbf", "mttr"), level=self.level))
+
+    @property
+    def job_size(self) -> int:
+        """Nodes of the job that the first screen speaks of."""
+        return next((size for size in _JOB_SIZES if 2 * size <= self.part.n_nodes), 1)
 
     @cached_property
-    def system_repair_means(self) -> pd.DataFrame:
-        """Mean time to repair in each system."""
-        return mean_time(self.system_repairs, self.level)
+    def availability(self) -> Answer[Availability]:
+        """Share of the nodes' hours without an outage."""
+
+        def work() -> Availability:
+            whole = recurrence.availability(self.part, level=self.level)
+            if not whole.down_hours.sum():
+                raise DataError("no outage of a node with a known end is on record")
+            return whole
+
+        return _ask(work)
 
     @cached_property
-    def overall_mean(self) -> pd.Series:
-        """Mean time to failure of all groups together."""
-        return mean_time(self.lives.pooled(), self.level).iloc[0]
+    def availability_over_time(self) -> Answer[AvailabilityOverTime]:
+        """The same in calendar bins."""
+        if self.availability.result is None:
+            return Answer(None, self.availability.problem)
+        return _ask(lambda: recurrence.availability_over_time(self.part, level=self.level))
+
+    # ------------------------------------------------------------------ questions
 
     @cached_property
-    def overall_repair_mean(self) -> pd.Series:
-        """Mean time to repair of all systems together."""
-        return mean_time(self.system_repairs.pooled(), self.level).iloc[0]
+    def change_points(self) -> Answer[ChangePoints]:
+        """The periods of the whole log; of several systems there are none."""
+        if self.chosen.points is not None:
+            return Answer(self.chosen.points)
+        if self.several_systems:
+            return Answer(None, "the periods of several systems differ")
+        return _ask(lambda: screening.change_points(self.log, level=self.level))
 
     @cached_property
-    def largest_systems(self) -> tuple[Any, ...]:
-        """Labels of the systems with the most failures, at most three, those without any left out."""
-        failures = self.system_lives.n_failures
-        order = np.argsort(-failures, kind="stable")[:LARGEST_SYSTEMS]
-        return tuple(self.system_lives.groups[i] for i in order if failures[i] > 0)
+    def outlier_nodes(self) -> Answer[OutlierNodes]:
+        """Nodes that fail too often."""
 
+        def work() -> OutlierNodes:
+            found = screening.outlier_nodes(self.part, level=self.level, n_resamples=_RANDOM_LOGS)
+            if len(found.nodes) < 3 or not (found.classes["status"] == "ok").any():
+                raise DataError("too few failures to tell nodes apart")
+            return found
 
-def collect(
-    log: FailureLog, families: Sequence[str] | None, per: str, level: float, nodes: Sequence[Any] | None, censor: bool
-) -> ReportData:
-    """Derive lives, fit them and count events.
+        return _ask(work)
 
-    Raises
-    ------
-    ArgumentError
-        For an unknown column in `per`, family, level, or node.
-    """
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    options: dict[str, Any] = {"level": level}
-    if families is not None:
-        options["families"] = tuple(families)
-    lives = log.ttf(per, censor=censor)
-    system_lives = lives if per == "system" else log.ttf("system", censor=censor)
-    repairs = log.ttr(per, censor=censor)
-    system_repairs = repairs if per == "system" else log.ttr("system", censor=censor)
-    fits = fit(lives, **options)
-    return ReportData(
-        log=log,
-        per=per,
-        level=level,
-        censor=censor,
-        lives=lives,
-        system_lives=system_lives,
-        repairs=repairs,
-        system_repairs=system_repairs,
-        fits=fits,
-        system_fits=fits if per == "system" else fit(system_lives, **options),
-        repair_fits=fit(system_repairs, **options),
-        chosen=_chosen(lives, nodes),
-        time=over_time(log),
-        causes=by_cause(log),
-        nodes=by_node(log),
-        clock=on_the_clock(log),
-    )
+    @cached_property
+    def _dependence(self) -> Answer[Dependence]:
+        return _ask(lambda: dependence(self.part))
 
+    @cached_property
+    def _p_values(self) -> dict[str, float]:
+        """The p-value of every question that has one."""
+        p: dict[str, float] = {}
+        points, nodes, model = self.change_points.result, self.outlier_nodes.result, self.model.result
+        if points is not None and points.status == "ok":
+            p["steady"] = points.p
+        if nodes is not None:
+            tested = nodes.classes["p"].dropna()
+            p["alike"] = min(float(tested.min()) * len(tested), 1.0) if len(tested) else np.nan
+        if model is not None and not self.several_systems:
+            fits = model.renewals["node"]
+            if fits.status[0] == "ok":
+                z = np.log(fits.shape[0, 1]) / np.sqrt(fits.covariance[0, 0, 0])
+                p["ageing"] = float(2.0 * stats.norm.sf(abs(z)))
+        found = self._dependence.result
+        if found is not None:
+            p |= {part: getattr(found, part).p_overall for part in _PARTS if getattr(found, part) is not None}
+        return {name: value for name, value in p.items() if np.isfinite(value)}
 
-def _chosen(lives: LifeData, wanted: Sequence[Any] | None) -> tuple[Any, ...]:
-    """Labels of the groups to show one by one: those asked for, or those with the most failures."""
-    if wanted is None:
-        failures = lives.n_failures
-        order = np.argsort(-failures, kind="stable")[:CHOSEN_GROUPS]
-        return tuple(lives.groups[i] for i in order if failures[i] > 1)
-    names = [wanted] if isinstance(wanted, str) else list(wanted)
-    known: dict[str, Any] = {}
-    for label in lives.groups:
-        if isinstance(label, tuple):
-            known.setdefault(str(label[-1]), label)
-        known[group_name(label)] = label
-        known[group_name(label).replace(" / ", "/")] = label
-    labels = []
-    for name in names:
-        text = group_name(name)
-        if text not in known:
-            near = get_close_matches(text, list(known), n=1)
-            raise ArgumentError(
-                f"no node or group {text!r} in this log",
-                remedy=f"did you mean {near[0]!r}?" if near else "see the population for the names",
-            )
-        labels.append(known[text])
-    return tuple(dict.fromkeys(labels))
+    @cached_property
+    def _alpha(self) -> dict[str, float]:
+        """The size at which each question is answered, so that all together are wrong in 5 % of the logs (Holm)."""
+        names = list(self._p_values)
+        sizes = shared_alpha(np.array([self._p_values[name] for name in names]), ALPHA)
+        return dict(zip(names, map(float, sizes), strict=True))
+
+    @property
+    def asked(self) -> int:
+        """Number of questions with a p-value."""
+        return len(self._p_values)
+
+    def firm(self, question: str) -> bool:
+        """Whether ``steady``, ``alike`` or ``ageing`` is denied, all questions taken together."""
+        return question in self._p_values and self._p_values[question] <= self._alpha[question]
+
+    @cached_property
+    def dependence(self) -> Answer[Dependence]:
+        """Whether failures depend on each other, as one of the questions of the report."""
+        found = self._dependence.result
+        if found is None:
+            return self._dependence
+        parts = {name: getattr(found, name) for name in _PARTS if getattr(found, name) is not None}
+        held = {name: replace(part, alpha=self._alpha.get(name, ALPHA)) for name, part in parts.items()}
+        return Answer(replace(found, **held, asked=self.asked))
+
+    @cached_property
+    def replay(self) -> Answer[Replay]:
+        """The model of the first half of the period, held to the second, as `relfit validate` does."""
+
+        def work() -> Replay:
+            if self.several_systems:
+                raise DataError("several systems; select one")
+            if self.few:
+                raise DataError("too few failures")
+            sizes = [size for size in _SIZES if size <= self.part.n_nodes]
+            return replay(self.part, 0.5, sizes, model=partial(fleet_model, period="all"), level=self.level)
+
+        return _ask(work)
+
+    @cached_property
+    def forecast(self) -> Answer[Forecast]:
+        """Failures, repairs and parts of the next month and quarter, as `relfit forecast` has them."""
+
+        def work() -> Forecast:
+            if self.several_systems:
+                raise DataError("several systems; select one")
+            if self.few:
+                raise DataError("too few failures")
+            return forecast(self.log, period=self.chosen, level=self.level)
+
+        return _ask(work)
+
+    # ------------------------------------------------------------------ distributions
+
+    @cached_property
+    def interruptions(self) -> Answer[CheckedFits]:
+        """Families fitted to the times between interruptions; of several systems, of the one with most of them."""
+
+        def work() -> CheckedFits:
+            lives = self.part.ttf("system")
+            if not lives.n_groups or lives.n_failures.max() < _FEWEST_FITTED:
+                raise DataError("too few failures")
+            return CheckedFits.of(lives.take([int(lives.n_failures.argmax())]), self.families, self.level)
+
+        return _ask(work)
+
+    @cached_property
+    def repairs(self) -> Answer[CheckedFits]:
+        """Families fitted to the times to repair."""
+
+        def work() -> CheckedFits:
+            lives = self.part.ttr("system").pooled()
+            if lives.n_failures.sum() < _FEWEST_FITTED:
+                raise DataError(f"fewer than {_FEWEST_FITTED} outages have a known end")
+            return CheckedFits.of(lives, self.families, self.level)
+
+        return _ask(work)
+
+    @cached_property
+    def repair_kinds(self) -> Answer[RepairKinds]:
+        """Whether the repairs of a system are of two kinds."""
+        return _ask(lambda: screening.repair_kinds(self.part, "system", level=self.level))

@@ -1,0 +1,94 @@
+"""Families fitted to one group of times, which of them is closest, and whether it fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from relfit.fitting import Fits, fit
+from relfit.lifedata import LifeData
+from relfit.text import p_value
+
+__all__ = ["CheckedFits"]
+
+_SIZE = 0.05
+_NEAR = 2.0  # AICc
+_FEW_CENSORED = 0.01  # share of censored times that may be left out of a test of fit
+_TESTED = 1000  # censored times of which a test is made: more make the bootstrap slow, and no wrong family right
+_RESAMPLES = 199
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedFits:
+    """Fits of one group, with the p-value of Anderson-Darling of each family.
+
+    Attributes
+    ----------
+    fits : Fits
+    p : dict of str to float
+        NaN where there is no test.
+    least : float
+        The smallest p-value that the test can show.
+    """
+
+    fits: Fits
+    p: dict[str, float]
+    least: float
+
+    @classmethod
+    def of(cls, lives: LifeData, families: tuple[str, ...], level: float) -> CheckedFits:
+        """Fit and test.
+
+        Complete times take their p-values from tables; so do those of which at most 1 % are censored, without these.
+        Of others a thousand, drawn at random, are tested by a bootstrap that censors alike.
+        """
+        fits = fit(lives, families=families, level=level, n_resamples=0)
+        observed = lives.observed
+        if (~observed).mean() <= _FEW_CENSORED:
+            use, resamples, least = observed, 0, 0.001
+        else:
+            drawn = np.random.default_rng(0).permutation(observed.size)[:_TESTED]
+            use, resamples, least = np.zeros(observed.size, dtype=bool), _RESAMPLES, 1.0 / (_RESAMPLES + 1.0)
+            use[drawn] = True
+        part = LifeData(lives.durations[use], observed[use], np.array([0, use.sum()]), lives.groups, lives.measure)
+        tested = fit(part, families=families, level=level, n_resamples=resamples)
+        p = {name: float(tested[name].goodness(("ad",), n_resamples=resamples).p[0, 0]) for name in fits.families}
+        return cls(fits, p, least)
+
+    @property
+    def headline(self) -> str:
+        """Which family is closest by AICc, and whether it fits."""
+        scores = {name: float(self.fits[name].aicc[0]) for name in self.fits.families}
+        order = sorted((name for name in scores if np.isfinite(scores[name])), key=lambda name: scores[name])
+        if not order:
+            return "No family can be compared: too few failures."
+        if all(self.p[name] < _SIZE for name in order):
+            worst = max(self.p[name] for name in order)
+            return f"Closest is the {order[0]} by AICc; none fits (Anderson-Darling, {self._shown(worst)} at most)."
+        near = [name for name in order if scores[name] - scores[order[0]] < _NEAR]
+        names = near[0] if len(near) == 1 else f"{', '.join(near[:-1])} and {near[-1]}"
+        text = f"The {names} {'is best' if len(near) == 1 else 'do equally well'} by AICc"
+        p = self.p[order[0]]
+        if not np.isfinite(p):
+            return f"{text}."
+        verb = "is rejected" if p < _SIZE else "is not rejected"
+        return f"{text}; the {order[0]} {verb} (Anderson-Darling, {self._shown(p)})."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per family."""
+        rows = [
+            (name, str(one.status[0]), int(one.lives.n_failures[0]), float(one.mean[0]), float(one.mean_low[0]),
+             float(one.mean_high[0]), float(one.aicc[0]), self.p[name])
+            for name in self.fits.families
+            for one in [self.fits[name]]
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=["family", "status", "times", "mean", "low", "high", "aicc", "p"])
+
+    def shown_p(self) -> list[str]:
+        """The p-values as a table shows them."""
+        return [self._shown(p).removeprefix("p = ").removeprefix("p ") for p in self.p.values()]
+
+    def _shown(self, p: float) -> str:
+        return "not tested" if np.isnan(p) else f"p < {self.least:g}" if p <= self.least else p_value(p, self.least)

@@ -1,0 +1,129 @@
+"""The sections about times and data: until the next failure, repairs, availability, the source, methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from relfit import plotting
+from relfit.reporting.checked_fits import CheckedFits
+from relfit.reporting.components import Figure, Section, Table
+from relfit.reporting.drawing import draw
+from relfit.reporting.first_screen import limits
+from relfit.reporting.report_data import ReportData
+from relfit.results import key_columns
+from relfit.text import count, duration, percent
+
+__all__ = ["availability", "data", "fit_table", "repairs", "times"]
+
+
+def times(m: ReportData) -> Section | str:
+    """Times between interruptions of the system with most of them."""
+    tested = m.interruptions.result
+    if tested is None:
+        return f"distribution of times between interruptions ({m.interruptions.problem})"
+    label = tested.fits.groups[0]
+    name = f" of system {label}" if m.several_systems else ""
+    figure = draw("times", "Times between interruptions" + name, plotting.distributions, tested.fits)
+    table = fit_table("fits-by-system", "Families fitted to the times between interruptions" + name, tested)
+    return Section("times", "Times between", tested.headline, figures=(figure,),
+                   details=(table,))  # fmt: skip
+
+
+def repairs(m: ReportData) -> Section | str:
+    """Times to repair."""
+    tested = m.repairs.result
+    if tested is None:
+        return f"repairs ({m.repairs.problem})"
+    lives = tested.fits.lives
+    half, tenth = (duration(float(q)) for q in np.quantile(lives.durations[lives.observed], [0.5, 0.9]))
+    verdict = f"Half of the outages of a node are over in {half}, one in ten takes longer than {tenth}."
+    found = m.parameters.result
+    mean = None if found is None or m.several_systems else found.mttr.mean
+    if mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:
+        verdict = (
+            f"An incident is repaired in {duration(mean.value)} on average ({limits(mean.low, mean.high)}). {verdict}"
+        )
+    sentences = [tested.headline]
+    kinds = m.repair_kinds.result
+    figures: tuple[Figure, ...] = ()
+    if kinds is not None and not m.several_systems:
+        best = kinds.best()
+        if (best["status"] == "ok").any():
+            sentences.append(kinds.headline)
+        figures = (draw("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
+    table = fit_table("repair-fits", "Families fitted to the times to repair", tested)
+    return Section("repairs", "Repairs", verdict, tuple(sentences), figures, details=(table,))
+
+
+def availability(m: ReportData) -> Section | str:
+    """Availability over calendar time."""
+    found, whole = m.availability_over_time.result, m.availability.result
+    if found is None or whole is None:
+        return f"availability ({m.availability_over_time.problem})"
+    figure = draw("availability", "Availability by month", plotting.availability_over_time, found)
+    frame = found.to_frame()
+    days = {name: [f"{stamp:%Y-%m-%d}" for stamp in frame[name]] for name in ("from", "to")}
+    keys = {str(name): str(name) for name in key_columns(found.groups).columns} if m.several_systems else {}
+    table = Table(
+        "availability-over-time", "Availability in calendar bins", frame.assign(**days),
+        {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high"},
+        percent=frozenset({"operational", "low", "high"}),
+    )  # fmt: skip
+    return Section("availability", "Availability", whole.headline, (found.headline,), (figure,),
+                   details=(table,), fold="Month by month")  # fmt: skip
+
+
+def fit_table(name: str, title: str, tested: CheckedFits) -> Table:
+    """Fits as a table, one row per family."""
+    frame = tested.to_frame()
+    return Table(
+        name, title, frame,
+        {"family": "family", "times": "times", "mean": "mean (h)", "low": "low", "high": "high", "aicc": "AICc",
+         "p": "Anderson-Darling p"},
+        page=frame.assign(p=tested.shown_p()), note="A small p says that the family is wrong.",
+    )  # fmt: skip
+
+
+def data(m: ReportData) -> Section:
+    """Where the data came from and what was rejected."""
+    log, source = m.log, m.log.source
+    window = log.window
+    facts: list[tuple[str, str]] = [("files", ", ".join(Path(p).name for p in source.paths) or "none: made in memory")]
+    facts += [("format", source.format), *(("SHA-256", digest) for digest in source.sha256)]
+    facts += [
+        ("rows read", f"{source.rows_read:,}"),
+        ("rows kept", f"{source.rows_kept:,}"),
+        ("rows rejected", f"{len(log.rejected):,}"),
+        ("events", f"{len(log):,}"),
+    ]
+    if source.selection:
+        facts.append(("selected", "; ".join(source.selection)))
+    if len(log.population) and not pd.isna(window.start):
+        for name, stamp, known in (("from", window.start, window.start_known), ("until", window.end, window.end_known)):
+            facts.append((f"observed {name}", f"{stamp:%Y-%m-%d %H:%M} ({'declared' if known else 'as seen'})"))
+    facts.append(("period", m.chosen.headline.removeprefix("Period used: ").rstrip(".")))
+    facts.append(("time zone of the log", source.timezone))
+    declared = int(log.population["declared"].sum())
+    facts.append(
+        ("population", f"{log.n_nodes:,}" + (f", {declared:,} declared" if declared else ", as the events name them"))
+    )
+    facts += [("note", note) for note in source.notes]
+    tables = [Table("source", "Source", pd.DataFrame(facts, columns=["what", "value"]), shown=60)]
+    if len(log.rejected):
+        reasons = log.rejected["reason"].astype(str).str.replace(r"'[^']*'", "'…'", regex=True)
+        counted = reasons.value_counts().rename_axis("reason").reset_index(name="rows")
+        examples = log.rejected.assign(text=log.rejected["text"].astype(str).str.slice(0, 200))
+        examples["file"] = [Path(str(f)).name for f in examples["file"]]
+        tables.append(Table("rejected-by-reason", "Rejected rows by reason", counted))
+        tables.append(Table("rejected-rows", "Rejected rows", examples))
+    if not source.rows_read:
+        verdict = "The log was made in memory, not read from a file."
+    elif not len(log.rejected):
+        verdict = f"All {count(source.rows_read, 'row was', 'rows were')} read."
+    else:
+        share = percent(len(log.rejected) / source.rows_read)
+        verdict = f"{len(log.rejected):,} of {source.rows_read:,} rows were rejected ({share}), each with its reason."
+    return Section("data", "Data", verdict, details=tuple(tables), fold="Files, counts, rejected rows")

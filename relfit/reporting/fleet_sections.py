@@ -1,0 +1,269 @@
+"""The sections about a fleet: is the rate steady, what interrupts it, which nodes, together, jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit import plotting
+from relfit.reporting.components import Figure, Section, Table, span
+from relfit.reporting.drawing import draw
+from relfit.reporting.report_data import ReportData
+from relfit.text import count, duration, percent
+from relfit.units import HOURS_PER_YEAR
+
+__all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "steady", "systems"]
+
+_SIZES = (1, 4, 16, 64, 256, 1024, 4096)
+_LENGTHS = ("6h", "24h", "72h")
+
+
+def steady(m: ReportData) -> Section | str:
+    """The periods of the rate."""
+    points = m.change_points.result
+    if points is None or points.status != "ok":
+        return "periods of the rate (" + ("too few failures" if points is not None else m.change_points.problem) + ")"
+    frame = points.to_frame()
+    for name in ("rate", "low", "high"):
+        frame[name] *= HOURS_PER_YEAR
+    frame["use"] = [i == points.stable and m.chosen.name not in ("all", "given") for i in range(len(frame))]
+    for name in ("start", "end", "start_low", "start_high"):
+        frame[name] = frame[name].dt.strftime("%Y-%m-%d")
+    table = Table(
+        "periods", "Periods of the rate", frame,
+        {"start": "from", "end": "to", "began": "began between", "failures": "incidents",
+         "rate": f"per {points.stable_period.per}", "limits": "limits", "use": "used"}, page=frame.assign(
+            began=frame["start_low"] + " and " + frame["start_high"],
+            limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
+        ), note=f"Limits: {100 * m.level:g} %. A cause is not seen in counts.", shown=12,
+    )  # fmt: skip
+    if len(points) == 1:
+        verdict = f"Yes: no change that matters ({points.stable_period.rates('incidents')})."
+    elif m.firm("steady"):
+        stable, number = points.stable_period, points.stable
+        change = points.periods[number - 1] if number else points.periods[1]
+        when = "just before" if number else "just after"
+        verdict = (
+            f"No: {when} the period of {stable.start:%Y-%m-%d} to {stable.end:%Y-%m-%d} the rate was "
+            f"{change.times(stable)} its {stable.rates('incidents')}."
+        )
+        if m.chosen.problem is not None:
+            verdict += f" All of the log is used: {m.chosen.problem}."
+    else:
+        verdict = f"A change is seen, but no clearer than {m.asked} questions show by chance. {m.chosen.headline}"
+    return Section("steady", "Is the rate steady?", verdict, tables=(table,))
+
+
+def interruptions(m: ReportData) -> Section | str:
+    """Incidents by scope, with what they cost."""
+    model = m.model.result
+    if model is None or not m.failures:
+        return "interruptions by scope (no failure)"
+    found = _with_losses(m)
+    keys = ["system", "scope"] if m.several_systems else ["scope"]
+    scopes = model.scopes.reset_index().set_index(keys)
+    scopes["lost"] = found.groupby([found[key].astype(str) for key in keys])["lost"].sum()
+    scopes = scopes[scopes["incidents"] > 0].fillna({"lost": 0.0}).reset_index()
+    known = bool(scopes["lost"].sum() > 0.0)
+    scopes["lost_share"] = scopes["lost"] / scopes["lost"].sum() if known else np.nan
+    scopes = scopes.sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
+    names = {"scope": "of a", "incidents": "incidents", "mtbf": "hours between", "limits": "limits",
+             "nodes_hit": "nodes hit"}  # fmt: skip
+    names |= {"mttr": "hours down", "lost_share": "node-hours lost"} if known else {}
+    names = ({"system": "system"} if m.several_systems else {}) | names
+    table = Table(
+        "interruptions-by-scope", "Interruptions by scope", scopes, names, percent=frozenset({"lost_share"}),
+        page=scopes.assign(limits=[span(*pair) for pair in zip(scopes["mtbf_low"], scopes["mtbf_high"], strict=True)]),
+        note=f"Hours of operation of one node, one rack or one system; limits: {100 * m.level:g} %.",
+    )  # fmt: skip
+    largest = found.sort_values("lost" if known else "nodes", ascending=False, kind="stable", ignore_index=True)
+    stamps = {name: largest[name].dt.strftime("%Y-%m-%d %H:%M") for name in ("start", "end")}
+    shown = {"start": "start", "scope": "of a", "nodes": "nodes", "duration": "hours", "cause": "cause"}
+    if m.several_systems:
+        shown = {"system": "system", **shown}
+    list_of = Table("incidents", "Interruptions that cost most", largest.assign(**stamps), shown,
+                    note="Records of one incident are joined.", shown=5)  # fmt: skip
+    terms = [("Records joined to incidents", model.found.headline)]
+    terms += [("Within which time", text) for text in model.found.findings[1:]]
+    causes = _causes(m, found)
+    verdict = model.headline
+    if causes is not None:
+        first = causes.frame.iloc[0]
+        verdict += f" Most are attributed to {first['cause']} ({percent(float(first['share']))})."
+    return Section(
+        "interruptions", "What interrupts it", verdict,
+        tables=(table,) if causes is None else (table, causes), details=(list_of,), terms=tuple(terms),
+        fold="The longest, and how records were joined",
+    )  # fmt: skip
+
+
+def _with_losses(m: ReportData) -> pd.DataFrame:
+    """The incidents with the node-hours that each cost; one that names no node takes down all nodes of its system."""
+    assert m.model.result is not None
+    places, found = m.model.result.places, m.model.result.found.table
+    size = pd.Series(np.bincount(places.system, minlength=len(places.systems)), [str(name) for name in places.systems])
+    whole = (found["nodes"] == 0).to_numpy()
+    nodes = np.where(whole, size.reindex(found["system"].astype(str)).fillna(0).to_numpy(), found["nodes"])
+    lost = np.where(whole, nodes * found["duration"].fillna(0.0), found["node_hours"])
+    return found.assign(nodes=nodes.astype(np.int64), lost=lost)
+
+
+def _causes(m: ReportData, found: pd.DataFrame) -> Table | None:
+    if not found["cause"].notna().any():
+        return None
+    cause = found["cause"].astype(object).where(found["cause"].notna(), "not stated").astype(str)
+    grouped = found.groupby(cause)
+    frame = pd.DataFrame({"incidents": grouped.size(), "hours": grouped["lost"].sum()}).rename_axis("cause")
+    frame = frame.sort_values("incidents", ascending=False, kind="stable").reset_index()
+    frame.insert(2, "share", frame["incidents"] / frame["incidents"].sum())
+    frame["hours_share"] = frame["hours"] / frame["hours"].sum() if frame["hours"].sum() else np.nan
+    names = {"cause": "cause", "incidents": "incidents", "share": "share"}
+    names |= {"hours_share": "node-hours lost"} if frame["hours"].sum() else {}
+    return Table("causes", "Causes", frame, names, percent=frozenset({"share", "hours_share"}))
+
+
+def systems(m: ReportData) -> Section | str:
+    """One row per system, with the model of each."""
+    model = m.model.result
+    if model is None or not m.several_systems:
+        return ""
+    total = np.sum([model.incidents_of(name) for name in model.by_scope], axis=0)
+    hours = model.hours
+    own = model.scopes.xs("node", level="scope")
+    with np.errstate(divide="ignore"):
+        frame = pd.DataFrame(
+            {"system": [str(name) for name in model.places.systems],
+             "nodes": np.bincount(model.places.system, minlength=len(model.places.systems)),
+             "incidents": total.astype(int), "between": hours / total, "mtbf": own["mtbf"].to_numpy(),
+             "low": own["mtbf_low"].to_numpy(), "high": own["mtbf_high"].to_numpy(), "mttr": own["mttr"].to_numpy()}
+        ).sort_values("incidents", ascending=False, kind="stable", ignore_index=True)  # fmt: skip
+    table = Table(
+        "systems", "Systems", frame,
+        {"system": "system", "nodes": "nodes", "incidents": "incidents", "mtbf": "a node: hours between failures",
+         "limits": "limits", "mttr": "hours to repair"}, shown=30,
+        page=frame.assign(limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)]),
+        note=f"Limits: {100 * m.level:g} %. Hours are those of operation in {duration(hours)}.",
+    )  # fmt: skip
+    verdict = "Systems differ, so one average describes none of them: read each system's own report."
+    return Section("systems", "System by system", verdict, tables=(table,))
+
+
+def nodes(m: ReportData) -> Section | str:
+    """Which nodes stand out."""
+    found = m.outlier_nodes.result
+    if found is None:
+        return f"outlier nodes ({m.outlier_nodes.problem})"
+    figure = draw("nodes", "Nodes by their number of failures", plotting.outlier_nodes, found)
+    own = {"system": "system"} if m.several_systems else {}
+    table = Table(
+        "failures-by-node", "Nodes by excess of failures", found.nodes,
+        {**own, "node": "node", "events": "failures", "excess": "excess",
+         "posterior": "probability", "outlier": "outlier"},
+        percent=frozenset({"posterior"}), shown=6,
+        note="Probability: that the node is of the bad class or, where rates differ by degrees, that its rate is three "
+        f"times the mean or more. At most {100 * found.alpha:g} % of the outliers are expected to be named falsely.",
+    )  # fmt: skip
+    if m.firm("alike"):
+        verdict = found.headline
+    else:
+        verdict = "No node stands out: the nodes differ no more than equal nodes do by chance."
+    terms = [("Does its failure rate change with the time since a node's last failure?", _ageing(m))]
+    return Section("nodes", "Nodes that stand out", verdict, (terms[0][1],) if not m.several_systems else (),
+                   figures=(figure,), tables=(table,))  # fmt: skip
+
+
+def _ageing(m: ReportData) -> str:
+    model = m.model.result
+    assert model is not None
+    fits = model.renewals["node"]
+    if m.several_systems or fits.status[0] != "ok" or m.firm("ageing"):
+        return fits.headline
+    low, value, high = fits.shape[0]
+    return (
+        "There is no evidence that the failure rate of a node changes with the time since its last failure "
+        f"(Weibull shape {value:.2f}, {low:.2f} to {high:.2f}, unequal nodes allowed for)."
+    )
+
+
+def ahead(m: ReportData) -> Section | str:
+    """What to expect in the next month and quarter."""
+    found = m.forecast.result
+    if found is None:
+        return f"a forecast ({m.forecast.problem})"
+    figure = draw("forecast", "Failures counted, and expected", plotting.forecast, found)
+    table = Table(
+        "forecast", "Expected, with prediction intervals", found.compact().reset_index(),
+        note=f"Stock: parts that last for the longer time with probability {percent(found.service)}, one per failure.",
+    )  # fmt: skip
+    return Section("forecast", "What to expect", found.headline, found.notes, (figure,), (table,))
+
+
+def independence(m: ReportData) -> Section | str:
+    """Whether failures depend on each other."""
+    found = m.dependence.result
+    if found is None or all(found.depends(part) is None for part in found.answers):
+        why = "too few failures" if m.few or found is None else "no question has an answer"
+        return f"dependence between failures ({why})"
+    figures: list[Figure] = []
+    together = [part for part in (found.cofailure, found.place) if part is not None and part.expected > 0.0]
+    if any(part.depends for part in together):
+        figures.append(
+            draw(
+                "together", "Failures of two nodes within an hour, against chance", plotting.failing_together, together
+            )
+        )
+    frame = found.to_frame()
+    words: dict[Any, str] = {True: "no", False: "yes"}
+    frame = frame.assign(independent=[words.get(value, "no answer") for value in frame["depends"]])
+    table = Table("independence", "Question by question", frame[["question", "independent", "finding"]],
+                  {"question": "question", "independent": "independent?"})  # fmt: skip
+    terms = tuple((f"{q[:1].upper()}{q[1:]}", str(f)) for q, f in zip(frame["question"], frame["finding"], strict=True))
+    return Section("independence", "Do failures depend?", found.headline, figures=tuple(figures),
+                   details=(table,), terms=terms)  # fmt: skip
+
+
+def jobs(m: ReportData) -> Section | str:
+    """How long jobs run, and whether the model that says so can be trusted."""
+    model = m.model.result
+    if model is None or m.several_systems or m.few:
+        return (
+            "jobs and the check of the model (" + ("several systems" if m.several_systems else "too few failures") + ")"
+        )
+    most = m.part.n_nodes
+    sizes = [*(size for size in _SIZES if size < most), most]
+    rows = []
+    for size in sizes:
+        mean = model.interval("mtbf", size=size, placement="packed", n_draws=99)
+        share = model.interval("reliability", list(_LENGTHS), size=size, placement="packed", n_draws=99)
+        rows.append(
+            [size, float(mean.estimate), *map(float, share.estimate), float(share.low[1]), float(share.high[1])]
+        )
+    frame = pd.DataFrame(rows, columns=["nodes", "mtbf", "r6", "r24", "r72", "low", "high"])
+    table = Table(
+        "jobs", "Jobs that nothing interrupts", frame,
+        {"nodes": "nodes", "mtbf": "hours between", "r6": "6 h", "r24": "24 h", "limits": "limits",
+         "r72": "72 h"}, percent=frozenset({"r6", "r24", "r72"}),
+        page=frame.assign(limits=[span(*pair, True) for pair in zip(frame["low"], frame["high"], strict=True)]),
+        note=f"On consecutive nodes, from a random start; limits: {100 * m.level:g} % at 24 h.",
+    )  # fmt: skip
+    system = model.system()
+    now = (
+        f"All {count(system.n_nodes, 'node')} as they stood at the end run for {duration(float(system.mttf()))} on "
+        f"average, and for 24 hours with probability {percent(float(system.reliability('24h')))}."
+    )
+    found = m.replay.result
+    if found is None:
+        verdict = f"The model could not be checked: {m.replay.problem}."
+        return Section("jobs", "Jobs", verdict, (now,), tables=(table,))
+    cells = Table(
+        "validation", f"Jobs after {found.split:%Y-%m-%d}: share that nothing interrupted", found.cells,
+        {"size": "nodes", "length_hours": "hours", "placement": "placement", "predicted": "predicted",
+         "observed": "observed", "error_low": "error: low", "error_high": "high", "fails": "model fails"},
+        percent=frozenset({"predicted", "observed", "error_low", "error_high"}),
+        note="The model knows the first half of the period only.",
+    )  # fmt: skip
+    figure = draw("validation", "Jobs of the second half: predicted and counted", plotting.calibration, found)
+    return Section("jobs", "Jobs", found.headline, (now,), (figure,), (table,),
+                   tuple(("How it was checked", text) for text in found.findings[1:]), (cells,))  # fmt: skip

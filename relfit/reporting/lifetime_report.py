@@ -1,0 +1,194 @@
+"""The report of lives without repair, as of GPUs or disks: how many live on, and how their risk changes with age."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from relfit import plotting
+from relfit.failurelog import FailureLog
+from relfit.nonparametric import kaplan_meier
+from relfit.numeric.poisson import poisson_interval
+from relfit.reporting.checked_fits import CheckedFits
+from relfit.reporting.components import Card, FirstScreen, Point, Section, Table, span
+from relfit.reporting.detail_sections import fit_table
+from relfit.reporting.drawing import draw, draw_wide
+from relfit.reporting.report_data import ReportData
+from relfit.text import count, duration, number, percent
+from relfit.units import HOURS_PER_YEAR
+
+__all__ = ["lifetime_summary", "noun", "sections"]
+
+_NOUNS = {"titan": "GPU"}
+_YEARS = (1.0, 3.0, 5.0)
+_FEWEST_AT_RISK = 10
+_LARGEST_GROUPS = 12
+
+
+def noun(log: FailureLog) -> str:
+    """What a life is one of: a GPU where the source says so, else a unit."""
+    return _NOUNS.get(log.source.format, "unit")
+
+
+def lifetime_summary(m: ReportData) -> FirstScreen:
+    """How many live on to 1, 3 and 5 years."""
+    what, lives = noun(m.log), m.part.ttf("node").pooled()
+    ended, years = int(lives.n_failures.sum()), float(lives.durations.sum()) / HOURS_PER_YEAR
+    total = lives.durations.size
+    if not ended:
+        least = -np.log1p(-m.level) / years if years else np.inf
+        text = (
+            f"None of {count(total, what)} ended in {number(years)} {what}-years; with {100 * m.level:g} % confidence "
+            f"fewer than {percent(least)} end in a year."
+        )
+        return FirstScreen(text, (), None, (), tuple(_limits(m, "")))
+    curve = kaplan_meier(lives, level=m.level)
+    ages = _ages(lives.durations)
+    text = f"{ended:,} of {count(total, what)} ended in {number(years)} {what}-years of service."
+    yearly = _by_age(lives.durations, lives.observed)
+    if len(yearly) > 1:
+        first, last = yearly.iloc[0], yearly.iloc[-1]
+        text += (
+            f" Of those that begin it, {percent(first['share'])} end in their {_ordinal(1)} year and "
+            f"{percent(last['share'])} in their {_ordinal(len(yearly))}."
+        )
+    cards = []
+    for age in ages:
+        alive = curve.interval([age]).to_frame().iloc[0]
+        cards.append(
+            Card(f"In service after {_age(age)}", percent(alive["estimate"], 1),
+                 f"{100 * m.level:g} % interval {percent(alive['low'], 1)} to {percent(alive['high'], 1)}")
+        )  # fmt: skip
+    cards.append(
+        Card("Ended per year of service", percent(ended / years, 2), f"{ended:,} in {number(years)} {what}-years")
+    )
+    picture = draw_wide("survival", f"{what}s still in service, by age (Kaplan-Meier)", plotting.step_curves, curve)
+    advice = []
+    if len(yearly) > 1 and yearly["low"].iloc[-1] > yearly["high"].iloc[0]:
+        times = yearly["share"].iloc[-1] / max(yearly["share"].iloc[0], 1e-9)
+        advice.append(
+            Point(f"Plan spares by age: a {what} in its {_ordinal(len(yearly))} year ends {number(times, 2)} times as "
+                  "often as in its first.", "age", "by age")
+        )  # fmt: skip
+    groups = _places(m)
+    if groups is not None and len(groups) > 1 and groups["low"].iloc[0] > groups["high"].iloc[-1]:
+        name, worst, best = groups.columns[0], groups.iloc[0], groups.iloc[-1]
+        advice.append(
+            Point(f"Look at {name} {worst[name]}: {percent(worst['rate'])} end per year, in {name} {best[name]} "
+                  f"{percent(best['rate'])}.", "places", "all")
+        )  # fmt: skip
+    return FirstScreen(text, tuple(cards[:4]), picture, tuple(advice), tuple(_limits(m, what)))
+
+
+def _limits(m: ReportData, what: str) -> list[Point]:
+    points = []
+    if what:
+        longest = float(m.part.ttf("node").durations.max())
+        points.append(Point(f"Nothing is known beyond {duration(longest)}, the longest time seen."))
+    source = m.log.source
+    if source.rows_read:
+        rejected = (
+            f"{len(m.log.rejected):,} of {source.rows_read:,} rows were rejected."
+            if len(m.log.rejected)
+            else f"All {source.rows_read:,} rows were read."
+        )
+        points.append(Point(rejected, "data", "data"))
+    points.append(
+        Point("A life that ended need not have failed: the log's own rule says which count.", "data", "source")
+    )
+    return points
+
+
+def sections(m: ReportData) -> list[Section | str]:
+    """Risk by age, families, places, and what does not apply."""
+    what, lives = noun(m.log), m.part.ttf("node").pooled()
+    parts: list[Section | str] = []
+    if lives.n_failures.sum():
+        yearly = _by_age(lives.durations, lives.observed)
+        if len(yearly) > 1:
+            rises = yearly["low"].iloc[-1] > yearly["high"].iloc[0]
+            falls = yearly["high"].iloc[-1] < yearly["low"].iloc[0]
+            word = "grows" if rises else "falls" if falls else "shows no change"
+            verdict = f"The risk of a {what} {word} with age, from its first to its {_ordinal(len(yearly))} year."
+            limits = [span(*pair, True) for pair in zip(yearly["low"], yearly["high"], strict=True)]
+            table = Table(
+                "risk-by-age", "Ended by year of age", yearly,
+                {"year": "year of age", "began": "began it", "ended": "ended", "share": "share that ends",
+                 "limits": "limits"},
+                percent=frozenset({"share"}), page=yearly.assign(limits=limits),
+                note="Those still going on within a year count for the part that was seen.",
+            )  # fmt: skip
+            parts.append(Section("age", "Does the risk change with age?", verdict, tables=(table,)))
+        places = _places(m)
+        if places is not None:
+            name = str(places.columns[0])
+            differ = places["low"].iloc[0] > places["high"].iloc[-1]
+            verdict = (
+                f"They differ: per year {percent(places['rate'].iloc[0])} end in {name} {places[name].iloc[0]}, "
+                f"{percent(places['rate'].iloc[-1])} in {name} {places[name].iloc[-1]}."
+                if differ else f"No {name} differs clearly from the others."
+            )  # fmt: skip
+            table = Table("places", f"Ended per year of service, by {name}", places,
+                          {name: name, "lives": f"{what}s", "ended": "ended", "rate": "per year", "limits": "limits"},
+                          percent=frozenset({"rate"}), page=places.assign(limits=[
+                              span(*pair, True) for pair in zip(places["low"], places["high"], strict=True)
+                          ]))  # fmt: skip
+            parts.append(Section("places", f"Do places differ: by {name}", verdict, tables=(table,)))
+        tested = CheckedFits.of(lives, m.families, m.level)
+        figure = draw("times", "Share of lives ended by age", plotting.distributions, tested.fits)
+        parts.append(Section("families", "Which distribution describes the lives", tested.headline, figures=(figure,),
+                             tables=(fit_table("fits", "Families fitted to the lives", tested),)))  # fmt: skip
+    parts.append("repairs, availability, jobs, periods, dependence (these are lives without repair)")
+    return parts
+
+
+def _ages(durations: np.ndarray) -> list[float]:
+    """Ages of the cards: 1, 3 and 5 years where lives are that long, else parts of the longest."""
+    ages = [HOURS_PER_YEAR * year for year in _YEARS if (durations >= HOURS_PER_YEAR * year).sum() >= _FEWEST_AT_RISK]
+    return ages or [float(f"{share * durations.max():.1g}") for share in (0.1, 0.3, 0.9)]
+
+
+def _by_age(durations: np.ndarray, observed: np.ndarray) -> pd.DataFrame:
+    """Share that ends within each year of age, of those that begin it; limits of a Poisson count over time at risk."""
+    rows = []
+    for year in range(100):
+        start, end = HOURS_PER_YEAR * year, HOURS_PER_YEAR * (year + 1)
+        began = int((durations > start).sum())
+        time = float(np.clip(durations - start, 0.0, end - start).sum()) / HOURS_PER_YEAR
+        if began < _FEWEST_AT_RISK or time < 0.25 * began:
+            break
+        ended = int((observed & (durations > start) & (durations <= end)).sum())
+        low, high = poisson_interval(np.array([ended]), 0.95)
+        rows.append([year + 1, began, ended, *(float(-np.expm1(-x / time)) for x in (ended, low[0], high[0]))])
+    return pd.DataFrame(rows, columns=["year", "began", "ended", "share", "low", "high"])
+
+
+def _places(m: ReportData) -> pd.DataFrame | None:
+    """Ended per year of service by the attribute whose groups differ most; None where there is none to compare."""
+    lives = m.part.lifetimes
+    best: tuple[float, pd.DataFrame] | None = None
+    for name in m.part.attributes:
+        if lives is None or name not in lives or not 2 <= lives[name].nunique() <= _LARGEST_GROUPS:
+            continue
+        grouped = lives.groupby(lives[name].astype(str), observed=True)
+        ended, years = grouped["observed"].sum().astype(int), grouped["duration"].sum() / HOURS_PER_YEAR
+        if ended.sum() < _FEWEST_AT_RISK or years.min() <= 0.0:
+            continue
+        low, high = poisson_interval(ended.to_numpy(), 0.95)
+        table = pd.DataFrame(
+            {"lives": grouped.size(), "ended": ended, "rate": ended / years, "low": low / years, "high": high / years}
+        )
+        expected = ended.sum() * years / years.sum()
+        differs = float(((ended - expected) ** 2 / expected).sum()) / (len(table) - 1)
+        if best is None or differs > best[0]:
+            best = differs, table.rename_axis(name).sort_values("rate", ascending=False).reset_index()
+    return None if best is None else best[1]
+
+
+def _age(hours: float) -> str:
+    years = hours / HOURS_PER_YEAR
+    return count(round(years), "year") if abs(years - round(years)) < 1e-6 else duration(hours)
+
+
+def _ordinal(number: int) -> str:
+    return {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth"}.get(number, f"{number}th")
