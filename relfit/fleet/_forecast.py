@@ -338,7 +338,7 @@ class _System:
                 remedy=f"give at most {duration(_LONGEST * model.hours)}",
             )
         points = model.period.points or _points(log)
-        ahead = SystemAhead(log, model, points, period == "stable", by, size, rng)
+        ahead = SystemAhead(log, model, points, model.period.points is not None, by, size, rng)
         if not ahead.present.any() and model.places.nodes.size:
             raise DataError("no node was under observation at the end of the log")
         if len(ahead.causes) > _MANY_CAUSES:

@@ -163,12 +163,12 @@ def test_report_prints_its_path(log_file: Path, capsys: pytest.CaptureFixture[st
     assert sorted(p.name for p in Path().iterdir()) == ["log.csv", "out.html"]
 
 
-def test_report_by_a_column_without_censored_lives_and_of_one_node(log_file: Path) -> None:
-    node = log_file.read_text().splitlines()[1].split(",")[0]
-    assert main(["report", str(log_file), "-o", "out.html", "--per", "system", "--no-censor", "--node", node]) == 0
+def test_report_of_a_period(log_file: Path) -> None:
+    assert main(["report", str(log_file), "-o", "out.html", "--period", "all", "--title", "Frost"]) == 0
     page = Path("out.html").read_text()
-    assert "Which family fits best, by system" in page
-    assert main(["report", str(log_file), "-o", "no.html", "--node", "nosuch"]) == 2
+    assert "<h1>Frost</h1>" in page
+    assert "Period used: all of the log" in page
+    assert main(["report", str(log_file), "-o", "no.html", "--period", "latest"]) == 2
     assert not Path("no.html").exists()
 
 
