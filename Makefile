@@ -5,7 +5,7 @@ REPORT ?= report.html
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help report test check verify lint docs notebooks bench papers size mutants wheel-check clean
+.PHONY: help report test check verify lint docs notebooks bench papers studies size mutants wheel-check clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench: $(VENV)/.installed-all ## Print how fast things are, as ratios to peers
 
 papers: $(VENV)/.installed-all ## Print the papers' tables beside ours, cell by cell
 	$(BIN)/python papers/run.py
+
+studies: $(VENV)/.installed-all ## Simulate the papers' batch studies, a tenth of their jobs; --full in docs/batch-studies.md
+	$(BIN)/python papers/studies.py
 
 size: ## Count the lines of the package by room
 	@$(PYTHON) tools/size.py

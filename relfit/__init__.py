@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         validation,
         workloads,
     )
-    from relfit.batch import BatchRun, resume_batch, simulate_batch
+    from relfit.batch import BatchRun, resume_batch, simulate_batch, sweep_repairs
     from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
@@ -94,6 +94,7 @@ _HOME = {
     "simulate_batch": "relfit.batch",
     "simulate_training": "relfit.training",
     "stable_period": "relfit.screening",
+    "sweep_repairs": "relfit.batch",
     "system_from_fits": "relfit.system",
     "system_from_log": "relfit.fleet",
     "write": "relfit.io",
@@ -181,6 +182,7 @@ __all__ = [
     "simulate_training",
     "simulation",
     "stable_period",
+    "sweep_repairs",
     "system",
     "system_from_fits",
     "system_from_log",

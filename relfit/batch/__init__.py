@@ -12,5 +12,6 @@ __getattr__, __dir__, __all__ = front(
         "batch_results": "JOB_COLUMNS BatchRun",
         "failure_source": "GroupFailures NodeFailures ReplayedFailures SystemFailures read_failures",
         "reliability": "EstimatedReliability",
+        "repair_sweep": "RATES REPAIRS RepairSweep sweep_repairs",
     },
 )

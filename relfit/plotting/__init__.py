@@ -30,6 +30,7 @@ from relfit.plotting.node_figures import failures_by_node, means_by_group
 from relfit.plotting.outlier_figures import outlier_nodes
 from relfit.plotting.recurrence_figures import availability_over_time, processes, step_curves, trends
 from relfit.plotting.repair_figures import repair_classes, repair_times
+from relfit.plotting.repair_sweep_figures import repair_sweep, repair_sweep_map
 from relfit.plotting.sparing_figures import decision_map, gpu_hours, simulated_hours, uncertain_spares
 from relfit.plotting.style import family_mark, look
 from relfit.plotting.system_figures import by_size, calibration, chi_square_bins, interval_band, reliability_curve
@@ -74,6 +75,8 @@ __all__ = [
     "processes",
     "reliability_curve",
     "repair_classes",
+    "repair_sweep",
+    "repair_sweep_map",
     "repair_times",
     "simulated_hours",
     "step_curves",

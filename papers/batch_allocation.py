@@ -1,0 +1,133 @@
+"""The studies of chapters 5 and 6 of the dissertation on reliability-aware allocation.
+
+Chapter 5 runs two logs of the Parallel Workloads Archive, of Los Alamos and San Diego, on the failures of ASC White;
+the failure log is not public, and neither workload comes with relfit. Ours are the bundled sample, made in the image of
+that machine, and as many jobs drawn from the model that Lublin and Feitelson fitted to such logs, in nodes of 16
+processors. All jobs are submitted at minute 250,000, first come first served; a killed job goes to the head of the
+queue; parameters are estimated again every 1,000 minutes from the failures seen so far.
+
+Chapter 6 draws its jobs: two-stage log-uniform sizes, hyperexponential run times and some very long ones, on 10,000
+nodes of unequal Weibull lives. Run times there are those on one node; how parallel the jobs are is not printed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+import relfit as rf
+from papers.allocation import SCALE
+from relfit.batch import BatchRun, EstimatedReliability, NodeFailures, ReplayedFailures, simulate_batch
+from relfit.families import Weibull
+from relfit.jobs import Amdahl
+from relfit.workloads import LublinFeitelson, TwoStage, Workload, length_classes
+
+__all__ = ["JOBS", "LENGTHS", "PRINTED", "all_at_once", "moldable", "waste", "white_failures"]
+
+LENGTHS = ("10h", "100h", "1000h", "10000h")
+"""Classes of run times on one node, for moldable jobs."""
+START = 250_000 * 60.0
+JOBS = {"LANL": 122_060, "SDSC": 243_314}
+PRINTED = {"LANL": {"ras": 30.0, "ljras": 53.0}, "SDSC": {"ras": 10.0, "ljras": 33.8}}
+"""By how many percent a policy wastes less than round robin, at most (section 5.3.3)."""
+PRINTED_6_8 = {"MCT": {"all": 364.0, "round_robin": 1100.0, "ra": 33.0},
+               "MWT": {"all": 306.39, "round_robin": 156.64, "ra": 44.3}}  # fmt: skip
+"""By how many percent a policy is worse than RA-Opt (section 6.4.6)."""
+_POLICIES = (
+    ("round_robin", None), ("ras", "exponential"), ("ras", "weibull"), ("ljras", "exponential"), ("ljras", "weibull"),
+)  # fmt: skip
+_PROCESSORS = 16
+
+
+def all_at_once(which: str, n_jobs: int | None = None, rng: int = 1) -> Workload:
+    """Jobs in the image of one of the logs, all submitted at once, on 512 nodes of 16 processors."""
+    source = LublinFeitelson(1024, "batch") if which == "LANL" else LublinFeitelson(1152, "all")
+    jobs = source.sample(JOBS[which] if n_jobs is None else n_jobs, rng)
+    processors = np.maximum(jobs.nodes, 32) if which == "LANL" else jobs.nodes  # that machine gave 32 or more
+    columns = {"submit": np.full(len(jobs), START), "nodes": -(-processors // _PROCESSORS)}
+    return jobs.with_columns(columns, n_nodes=512)
+
+
+def white_failures() -> ReplayedFailures:
+    """Failures of single nodes in the bundled sample; its outages of the whole system hit every policy alike."""
+    failures = ReplayedFailures.from_log(rf.datasets.load("white"))
+    single = failures.node >= 0
+    return ReplayedFailures(failures.time[single], failures.node[single], failures.repair[single])
+
+
+def waste(jobs: Workload) -> tuple[pd.DataFrame, dict[str, BatchRun]]:
+    """Figures 5.2, 5.3, 5.5 and 5.6: waste of round robin, RAS and LJRAS, with exponential and Weibull estimates.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per policy: ``kills``, ``waste`` (hours of jobs, as in the paper), ``node_hours`` and by how many
+        percent both are below round robin's.
+    dict of str to BatchRun
+        For the classes: ``run.by_class("length")`` and ``run.by_class("width")``.
+    """
+    failures = white_failures()
+    runs, rows = {}, []
+    for policy, family in _POLICIES:
+        known = EstimatedReliability(family=family, history=failures, since=0.0) if family else None
+        name = f"{policy} {family}" if family else policy
+        run = simulate_batch(
+            jobs, scheduler="fcfs", requeue="head", failures=failures, allocation=policy, reliability=known
+        )
+        runs[name] = run
+        lost = run.jobs["waste"]
+        rows.append({"policy": name, "kills": run.counts["kills"], "waste": lost.sum() / 3600.0,
+                     "node_hours": float((lost * run.jobs["nodes"]).sum()) / 3600.0})  # fmt: skip
+    table = pd.DataFrame(rows).set_index("policy")
+    for column in ("waste", "node_hours"):
+        table[f"{column}_less_percent"] = 100.0 * (1.0 - table[column] / table[column].iloc[0])
+    return table, runs
+
+
+def moldable(
+    n_jobs: int = 300, n_nodes: int = 10_000, parallel_fraction: float = 0.999, spread: float = 1.0, rng: int = 1
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Figures 6.8 and 6.9: RA-Opt against RA, round robin and all nodes, every job submitted at time 0.
+
+    Parameters
+    ----------
+    parallel_fraction : float
+        Of Amdahl's law; not printed.
+    spread : float
+        Standard deviation of the logarithm of the nodes' scales; their median is that of Figure 6.3 (a).
+
+    Returns
+    -------
+    policies : pandas.DataFrame
+        One row per policy: mean ``nodes``, ``kills``, ``MCT`` and ``MWT`` (completion and waste times over the sum of
+        run time on one node per node that the user asked for), and by how many percent these are above those of
+        RA-Opt, ours and printed.
+    lengths : pandas.DataFrame
+        By policy, ``ACT`` and ``AWT`` in hours by class of run time on one node.
+    """
+    jobs = TwoStage(
+        n_nodes, None, short="100h", long="2000h", short_share=0.7, longest="20000h", longest_share=0.02,
+        walltime=np.inf,
+    ).sample(n_jobs, rng)  # fmt: skip
+    scale = SCALE * np.random.default_rng(rng).lognormal(0.0, spread, n_nodes)
+    failures = NodeFailures(life=Weibull(np.full(n_nodes, 0.8606), scale), repair="2h")
+    unit = float((jobs.run_time / jobs.nodes).sum())
+    length = np.asarray(length_classes(jobs.run_time, LENGTHS))
+    rows, columns = [], {}
+    for policy in ("ra_opt", "ra", "round_robin", "all"):
+        run = simulate_batch(
+            jobs, scheduler="fcfs", requeue="head", failures=failures, allocation=policy, rng=rng,
+            speedup=Amdahl(parallel_fraction),
+        )  # fmt: skip
+        table = run.jobs.assign(completion=run.jobs["finish_time"] - run.jobs["first_start"])
+        rows.append({"policy": policy, "nodes": table["nodes"].mean(), "kills": run.counts["kills"],
+                     "MCT": table["completion"].sum() / unit, "MWT": table["waste"].sum() / unit})  # fmt: skip
+        means = table.groupby(length)[["completion", "waste"]].mean() / 3600.0
+        columns[policy, "ACT"], columns[policy, "AWT"] = means["completion"], means["waste"]
+    frame = pd.DataFrame(rows).set_index("policy")
+    for measure in ("MCT", "MWT"):
+        best = frame[measure].iloc[0]
+        frame[f"{measure}_percent"] = 100.0 * (frame[measure] - best) / best
+        frame[f"{measure}_printed"] = pd.Series(PRINTED_6_8[measure]).reindex(frame.index)
+    order = [name for name in length_classes(jobs.run_time, LENGTHS).categories if name in set(length)]
+    return frame, pd.DataFrame(columns).reindex(order)

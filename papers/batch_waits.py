@@ -1,0 +1,155 @@
+"""The studies of "Exploring the trade-off between repair time and reliability in large scale cluster computers".
+
+Its workloads (Grizzly at Los Alamos, 2018 and 2022) are named in print, and their numbers are not; ours are drawn
+from the two-stage model with their number of jobs, the machine's 1,490 nodes, a walltime of 16 hours at most, and the
+share of jobs of one node (45 to 50 %) that the text gives. The load is not printed either: 0.95 here, so that a
+failure costs somebody something.
+
+The 23 repair times are not printed (see `relfit.batch.REPAIRS`), and 276 and 624 combinations do not follow from 6
+rates and 23 repairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.batch import REPAIRS, RepairSweep, SystemFailures, simulate_batch, sweep_repairs
+from relfit.workloads import TwoStage, Workload, scale_load, width_classes
+
+__all__ = [
+    "MTBF",
+    "NODES",
+    "break_even",
+    "grizzly",
+    "lost_per_failure",
+    "twice_the_cluster",
+    "waits",
+    "waits_by_width",
+]
+
+NODES = 1490
+MTBF = 24.0 * 20_000 / NODES
+"""Hours between failures of the machine at 1X: a day on 20,000 nodes."""
+JOBS = {2018: 130_000, 2022: 190_000}
+_WALLTIME = 16.0 * 3600.0
+_PRINTED = ((2, 1, 13.0), (8, 4, 5.0))
+"""Break-even pairs: a rate with repairs of a minute, the rate and the days that cost the same."""
+
+
+def grizzly(year: int = 2018, n_jobs: int | None = None, load: float = 0.95, rng: int = 1) -> Workload:
+    """Jobs like those of one year; fewer of them take less time to simulate.
+
+    Examples
+    --------
+    >>> jobs = grizzly(2018, 2000)
+    >>> jobs.n_nodes, round(jobs.load(), 6)
+    (1490, 0.95)
+    """
+    source = TwoStage(
+        NODES, load, serial=0.47, power_of_two=0.36, widest=1024, first_stage=0.998, stages_apart=3.5, short="15min",
+        long="10h" if year == 2018 else "5h", short_share=0.35 if year == 2018 else 0.5, walltime=(1.0, 3.0),
+    )  # fmt: skip
+    jobs = source.sample(JOBS[year] if n_jobs is None else n_jobs, rng)
+    return scale_load(jobs.with_columns({"requested": np.minimum(jobs.requested, _WALLTIME)}), load)
+
+
+def lost_per_failure(jobs: Workload) -> float:
+    """Node-hours that a failure of any node costs on average: what its job has run, half its length.
+
+    A job of n nodes and length T is hit in proportion to n T and loses n T / 2 then.
+    """
+    length = np.minimum(jobs.run_time, jobs.requested) / 3600.0
+    work = jobs.nodes * length
+    return float(jobs.load() * (work**2).sum() / (2.0 * work.sum()))
+
+
+def waits(
+    jobs: Workload, n_runs: int = 4, repairs: Sequence[Any] = REPAIRS, rng: int = 0, **options: Any
+) -> RepairSweep:
+    """Figures 7 and 8: mean waits over 1X to 32X and repairs of a minute to 20 days."""
+    return sweep_repairs(jobs, MTBF, repairs=repairs, n_runs=n_runs, rng=rng, **options)
+
+
+def break_even(sweep: RepairSweep, jobs: Workload) -> pd.DataFrame:
+    """The printed pairs beside ours, and what node-hours alone say.
+
+    A failure at 1X takes ``lost + repair`` node-hours, two at 2X ``2 (lost + a minute)``: equal when the repair
+    is as long as a failure costs node-hours. By that rule every pair of rates that differ by 2 has one break-even.
+    """
+    rows = []
+    for worse, better, days in _PRINTED:
+        even = sweep.break_even(worse, better, "1min")
+        rows.append(
+            {
+                "pair": f"{better}X = {worse}X with 1 minute",
+                "printed_days": days,
+                "days": float(even.estimate) / 24.0,
+                "low": float(even.low) / 24.0,
+                "high": float(even.high) / 24.0,
+                "by_node_hours": lost_per_failure(jobs) / 24.0,
+            }
+        )
+    return pd.DataFrame(rows).set_index("pair")
+
+
+def waits_by_width(
+    jobs: Workload, schedulers: Sequence[str] = ("easy", "fcfs"), rate: float = 0.0, rng: int = 0
+) -> pd.DataFrame:
+    """Figures 3 and 4 and Table II: mean waits by width of all jobs and of those that were backfilled, for schedulers.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per class of widths, and ``all``; by scheduler ``wait`` and ``backfilled_wait`` in hours and the share
+        of all backfilled jobs that is of this class, in percent; seconds spent on decisions and on all stand in
+        ``attrs``.
+    """
+    failures = SystemFailures(mtbf=MTBF / rate, repair="1D") if rate else ()
+    columns, times = {}, {}
+    for scheduler in schedulers:
+        run = simulate_batch(jobs, scheduler=scheduler, failures=failures, rng=rng)
+        table = run.jobs.assign(width=np.asarray(width_classes(run.jobs["nodes"]), dtype=object))
+        back = table[table["backfilled"]]
+        for name, part in (("wait", table), ("backfilled_wait", back)):
+            mean = part.groupby("width")["waited"].mean() / 3600.0
+            columns[scheduler, name] = pd.concat([mean, pd.Series({"all": part["waited"].mean() / 3600.0})])
+        share = 100.0 * back["width"].value_counts(normalize=True)
+        columns[scheduler, "backfilled_percent"] = pd.concat(
+            [share, pd.Series({"all": 100.0 * len(back) / len(table)})]
+        )
+        times[scheduler] = {"decisions": run.decision_seconds, "all": run.elapsed_seconds}
+    order = [*width_classes(jobs.nodes).categories, "all"]
+    frame = pd.DataFrame(columns).reindex(order)
+    frame.attrs["seconds"] = times
+    return frame
+
+
+def twice_the_cluster(
+    jobs: Workload, rates: Sequence[float] = (1, 8, 32), repair: Any = "1D", rng: int = 0
+) -> pd.DataFrame:
+    """A cluster of twice the nodes for two groups of users, or a second cluster, one for each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per failure rate: mean waits in hours on two clusters and on one of twice the nodes.
+    """
+    second = grizzly(2018, len(jobs), jobs.load(), rng=2)
+    frame = pd.concat([jobs.to_frame(), second.to_frame()]).sort_values("submit", kind="stable")
+    both = Workload(**{**frame.to_dict("list"), "job_id": np.arange(len(frame))}, n_nodes=2 * NODES)
+    rows = []
+    for rate in rates:
+        mtbf = MTBF / rate
+        apart = [
+            simulate_batch(part, failures=SystemFailures(mtbf=mtbf, repair=repair), rng=rng + k)
+            for k, part in enumerate((jobs, second))
+        ]
+        joined = simulate_batch(both, failures=SystemFailures(mtbf=mtbf / 2.0, repair=repair), rng=rng)
+        two = np.mean([run.jobs["waited"].mean() for run in apart]) / 3600.0
+        one = joined.jobs["waited"].mean() / 3600.0
+        rows.append({"rate": rate, "two_clusters": two, "one_of_twice": one, "ratio": two / one})
+    return pd.DataFrame(rows).set_index("rate")

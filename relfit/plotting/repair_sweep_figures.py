@@ -1,0 +1,85 @@
+"""Waits over repair times and failure rates: one curve per rate, or a map with the pairs that cost the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relfit.batch import RepairSweep
+from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.text import duration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["repair_sweep", "repair_sweep_map"]
+
+
+@plot.register(RepairSweep)
+def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool = False) -> Axes:
+    """Mean wait by repair time, one curve per failure rate.
+
+    Parameters
+    ----------
+    relative : bool
+        Over each curve's own wait at the shortest repair.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Repair times in hours, logarithmic; bands are two standard errors.
+    """
+    ax = style.axes(ax)
+    values = result.relative if relative else result.mean
+    error = np.zeros_like(values)
+    if result.n_runs > 1:
+        error = 2.0 * result.waits.std(axis=0, ddof=1) / np.sqrt(result.n_runs)
+        error /= result.mean[:, :1] if relative else 1.0
+    for rate, row, spread, colour in zip(result.rates, values, error, _colours(result.rates.size), strict=True):
+        ax.plot(result.repairs, row, color=colour, linewidth=1.8, marker="o", markersize=3.0, label=f"{rate:g}X")
+        ax.fill_between(result.repairs, row - spread, row + spread, color=colour, alpha=0.15, linewidth=0)
+    _repair_axis(ax, result)
+    ax.set_yscale("log")
+    ax.legend(title="failure rate", frameon=False)
+    label = "mean wait over that of the shortest repair" if relative else "mean wait (hours)"
+    return style.finish(ax, style.headline(result), "mean time to repair", label, False)
+
+
+def repair_sweep_map(result: RepairSweep, ax: Axes | None = None) -> Axes:
+    """Mean wait by repair time and failure rate; lines join the pairs that cost users the same.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Both axes logarithmic.
+    """
+    ax = style.axes(ax)
+    if min(result.mean.shape) < 2:
+        return style.empty(ax, "a map needs two failure rates and two repair times")
+    mean = np.maximum.accumulate(np.maximum.accumulate(result.mean, axis=1), axis=0)
+    mesh = ax.pcolormesh(result.repairs, result.rates, np.log10(mean), cmap="YlOrRd", shading="nearest")
+    levels = np.geomspace(mean.min(), mean.max(), 8)[1:-1]
+    lines = ax.contour(result.repairs, result.rates, mean, levels=levels, colors=style.INK, linewidths=0.9)
+    ax.clabel(lines, fmt=lambda hours: duration(hours), fontsize=8)
+    bar = ax.figure.colorbar(mesh, ax=ax)
+    bar.set_label("log10 of the mean wait in hours")
+    _repair_axis(ax, result)
+    ax.set_yscale("log", base=2)
+    ax.set_yticks(result.rates, [f"{rate:g}X" for rate in result.rates])
+    return style.finish(ax, style.headline(result), "mean time to repair", "failure rate", False)
+
+
+def _colours(size: int) -> list[Any]:
+    palette = (style.BLUE, style.SKY, style.GREEN, style.ORANGE, style.VERMILION, style.PURPLE)
+    return [palette[i % len(palette)] for i in range(size)]
+
+
+def _repair_axis(ax: Axes, result: RepairSweep) -> None:
+    ax.set_xscale("log")
+    marks = {1 / 60: "1 min", 10 / 60: "10 min", 1.0: "1 h", 6.0: "6 h", 24.0: "1 d", 120.0: "5 d", 480.0: "20 d"}
+    shown = {at: text for at, text in marks.items() if result.repairs[0] <= at <= result.repairs[-1]}
+    if len(shown) > 1:
+        ax.set_xticks(list(shown), list(shown.values()))
+        ax.minorticks_off()
