@@ -13,7 +13,7 @@ from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
 from relfit.text import count, duration
 
-__all__ = ["JobRate", "is_parameters", "rate_of_job", "repairs_in_words", "wait_for_repair"]
+__all__ = ["JobRate", "rate_of_job", "repairs_in_words", "wait_for_repair"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +94,6 @@ class JobRate:
         return self.wait_of(np.array([self.nodes]))[..., 0]
 
 
-def is_parameters(source: Any) -> bool:
-    """Whether these are calibrated parameters."""
-    return isinstance(source, Parameters)
-
-
 def rate_of_job(
     source: Any,
     nodes: Any = None,
@@ -140,7 +135,7 @@ def rate_of_job(
     >>> float(job.mtbf), float(job.repair), np.quantile(job.drawn.mtbf, [0.05, 0.95]).round(1).tolist()
     (20.0, 1.0, [15.7, 26.0])
     """
-    if is_parameters(source):
+    if isinstance(source, Parameters):
         if events is not None:
             raise ArgumentError("events does not go with parameters", remedy="they know their own")
         return _of_parameters(source, nodes, repair, n_draws, rng)

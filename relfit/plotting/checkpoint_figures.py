@@ -25,19 +25,22 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     ax = style.axes(ax)
     if plan.status != "ok" or plan.checkpoint_every <= 0.0:
         return style.empty(ax, style.headline(plan))
-    curve = plan.curve
     scale, unit = _unit(plan.checkpoint_every)
-    x, y = curve.checkpoint_every * scale, 100.0 * curve.waste
+    x = plan.curve["checkpoint_every"].to_numpy() * scale
+    y, low, high = (100.0 * plan.curve[name].to_numpy() for name in ("waste", "low", "high"))
     top = min(100.0, max(3.2 * 100.0 * plan.waste, 100.0 * plan.waste + 2.0))
     ax.plot(x, y, color=style.BLUE, linewidth=2.0, label="expected waste")
-    if curve.low is not None and curve.high is not None:
+    if plan.n_draws:
         label = f"{percent(plan.level)} limits of the rate"
-        ax.fill_between(
-            x, 100.0 * curve.low, 100.0 * curve.high, color=style.BLUE, alpha=0.15, linewidth=0, label=label
-        )
+        ax.fill_between(x, low, high, color=style.BLUE, alpha=0.15, linewidth=0, label=label)
     if np.isfinite(plan.every_limits[0]):
-        low, high = (end * scale for end in plan.every_limits)
-        ax.axvspan(low, high, color=style.ORANGE, alpha=0.22, linewidth=0, label="limits of the best interval")
+        ax.axvspan(
+            *(end * scale for end in plan.every_limits),
+            color=style.ORANGE,
+            alpha=0.22,
+            linewidth=0,
+            label="limits of the best interval",
+        )
     ax.plot([plan.checkpoint_every * scale], [100.0 * plan.waste], "o", color=style.VERMILION, markersize=8,
             label=f"best: {duration(plan.checkpoint_every)}", zorder=5)  # fmt: skip
     marks = {"Young 1974": "s", "Daly, higher order": "^"}

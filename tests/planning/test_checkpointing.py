@@ -265,8 +265,8 @@ def test_plan_holds_the_closed_forms() -> None:
 def test_the_curve_of_a_plan_is_centred_at_the_best_interval(mtbf: str, save: str) -> None:
     plan = plan_checkpoints(mtbf, Checkpoint(save=save))
     curve = plan.curve
-    assert np.sqrt(curve.checkpoint_every[0] * curve.checkpoint_every[-1]) == pytest.approx(plan.checkpoint_every)
-    assert curve.waste.min() == pytest.approx(plan.waste, rel=1e-12)
+    assert np.sqrt(curve["checkpoint_every"].iloc[[0, -1]].prod()) == pytest.approx(plan.checkpoint_every)
+    assert curve["waste"].min() == pytest.approx(plan.waste, rel=1e-12)
 
 
 def test_limits_of_a_count() -> None:

@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import durations, share, whole
-from relfit.arrays import FloatArray, Seed
-from relfit.calibration import draw_parameters
+from relfit.arrays import Seed
+from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.checkpointing.two_level import Levels, TwoLevels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
-from relfit.planning.job_rate import is_parameters, rate_of_job, repairs_in_words, wait_for_repair
+from relfit.planning.job_rate import rate_of_job, repairs_in_words, wait_for_repair
 from relfit.planning.plan import Plan, limits
 from relfit.text import count, duration, percent
 
-__all__ = ["CheckpointPlan", "WasteCurve", "plan_checkpoints"]
+__all__ = ["CheckpointPlan", "plan_checkpoints"]
 
 _ROBUST_DRAWS = 1000
 _FEW_DRAWS = 300  # each is a search over two numbers
@@ -30,24 +30,6 @@ _SAME_AGES = "Every restart meets nodes of the ages given."
 _WAITING = "Nothing fails while the job waits, restarts or is repaired, and all its nodes are up when it starts."
 _REPAIRING = "Nothing fails while the job restarts, and all its nodes are up when it starts."
 _NOISE = "Limits hold the uncertainty of the parameters alone, not that the future may differ from the log."
-
-
-@dataclass(frozen=True, eq=False)
-class WasteCurve:
-    """Waste by the work between saves.
-
-    Attributes
-    ----------
-    checkpoint_every, waste : ndarray
-        Hours, and the share of time wasted.
-    low, high : ndarray or None
-        Limits by the draws.
-    """
-
-    checkpoint_every: FloatArray
-    waste: FloatArray
-    low: FloatArray | None
-    high: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -78,7 +60,8 @@ class CheckpointPlan(Plan):
     own_waste : float
         Waste with the hours of work asked about; NaN where none are.
     own_limits : tuple of float
-    curve : WasteCurve
+    curve : pandas.DataFrame
+        ``checkpoint_every`` (hours), ``waste``, and by the draws its limits ``low`` and ``high`` (NaN without).
     two_levels : TwoLevels or None
     two_level_limits : dict or None
         Limits by the draws of the fields of the plan with two levels.
@@ -104,7 +87,7 @@ class CheckpointPlan(Plan):
     spared_waste: float
     own_waste: float
     own_limits: tuple[float, float]
-    curve: WasteCurve
+    curve: pd.DataFrame
     two_levels: TwoLevels | None
     two_level_limits: dict[str, tuple[float, float]] | None
     expected_hours: float | None
@@ -318,7 +301,7 @@ def _model(
         return between_failures(family, size) if ages is None else time_to_failure(family, ages, size)
 
     if by_family:
-        if not is_parameters(source) or source.failure is None:
+        if not isinstance(source, Parameters) or source.failure is None:
             raise ArgumentError("by_family takes parameters with a fitted family", remedy="calibrate with families")
         fitted, known = source.failure, source.values()
         if nodes is None and source.fleet.nodes:
@@ -388,12 +371,13 @@ def _two_levels(
     return Levels(mtbf, save, global_save, restore, far, share_global, restart).best()
 
 
-def _curve(model: ExponentialWaste | RenewalWaste, middle: float, drawn: int, level: float) -> WasteCurve:
+def _curve(model: ExponentialWaste | RenewalWaste, middle: float, drawn: int, level: float) -> pd.DataFrame:
     grid = middle * np.logspace(-1.3, 1.3, 121)
     if not drawn:
-        return WasteCurve(grid, model.at(grid), None, None)
-    low, high = np.quantile(model.drawn_at(grid, drawn), [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
-    return WasteCurve(grid, model.at(grid), low, high)
+        low = high = np.full(grid.shape, np.nan)
+    else:
+        low, high = np.quantile(model.drawn_at(grid, drawn), [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+    return pd.DataFrame({"checkpoint_every": grid, "waste": model.at(grid), "low": low, "high": high})
 
 
 def _expected_hours(

@@ -9,7 +9,7 @@ Communications of the ACM 17, 530-531; "Checkpointing or migration" section 6 (w
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,15 +30,7 @@ __all__ = [
 ]
 
 
-class _Costs(NamedTuple):
-    """Hours; arrays are cases."""
-
-    save: FloatArray
-    restore: FloatArray
-    restart: FloatArray
-
-
-def costs_of(save: Any, restore: Any = 0.0, restart: Any = 0.0) -> _Costs:
+def costs_of(save: Any, restore: Any = 0.0, restart: Any = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Hours to save, to restore, and to restart, checked.
 
     Raises
@@ -46,7 +38,7 @@ def costs_of(save: Any, restore: Any = 0.0, restart: Any = 0.0) -> _Costs:
     ArgumentError
         For durations that cannot be.
     """
-    return _Costs(durations("save", save), durations("restore", restore), durations("restart", restart))
+    return durations("save", save), durations("restore", restore), durations("restart", restart)
 
 
 def young_interval(mtbf: Any, save: Any) -> FloatArray:

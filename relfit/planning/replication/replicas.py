@@ -80,12 +80,11 @@ class Copies:
     wide_rate: Any = 0.0
 
     def __post_init__(self) -> None:
-        costs = costs_of(self.save, self.restore, self.restart)
-        known = cases(
-            mtbf=durations("mtbf", self.mtbf, zero=False), **costs._asdict(), overhead=share("overhead", self.overhead),
-            wide_rate=positive("wide_rate", self.wide_rate, zero=True),
-        )  # fmt: skip
-        for name, value in zip(("mtbf", *costs._fields, "overhead", "wide_rate"), known, strict=True):
+        save, restore, restart = costs_of(self.save, self.restore, self.restart)
+        given = {"mtbf": durations("mtbf", self.mtbf, zero=False), "save": save, "restore": restore, "restart": restart}
+        given |= {"overhead": share("overhead", self.overhead)}
+        given |= {"wide_rate": positive("wide_rate", self.wide_rate, zero=True)}
+        for name, value in zip(given, cases(**given), strict=True):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "replicas", int(whole("replicas", self.replicas)))
 
