@@ -1,10 +1,29 @@
-"""Examples in docstrings and pages run in a folder of their own, so that they leave nothing behind."""
+"""The bundled sample is read once; examples run in a folder of their own, so that they leave nothing behind."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from relfit import FailureLog, datasets
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_sample_is_read_once() -> Iterator[None]:
+    """Each call of `relfit.datasets.load` gives a copy of what the first one read."""
+    read = cache(datasets.load)
+
+    def copied(name: str) -> FailureLog:
+        log = read(name)
+        return replace(log, events=log.events.copy(), population=log.population.copy())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "load", copied)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import lzma
 import warnings
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -305,8 +307,10 @@ def test_lanl_systems(shared: Path) -> None:
     assert 0.95 * rates.loc["node", "mtbf"] < whole.mtbf.node.value < 1.05 * rates.loc["node", "mtbf"]
 
 
-def test_titan_lives_have_no_repairs(shared: Path) -> None:
-    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+def test_titan_lives_have_no_repairs(shared: Path, tmp_path: Path) -> None:
+    with lzma.open(shared / "data" / "titan-gpu-lifetimes.csv.xz", "rt") as whole:
+        (tmp_path / "titan.csv").write_text("".join(islice(whole, 4000)))
+    log = rf.read(tmp_path / "titan.csv")
     found = rf.calibrate(log, parts=("period", "mtbf", "mttr", "families"), families=("weibull",))
     assert found.failure is not None
     assert found.failure.parameters["shape"] > 2.0

@@ -9,7 +9,8 @@ from relfit.cli.app import main
 from relfit.cli.fits_file import system_from_file
 from relfit.jobs import Amdahl, best_size
 
-JOB = ["nodes", "white", "--families", "weibull", "--k-max", "40", "--work", "500h"]
+RACKS = [word for i in range(1, 5) for word in ("--where", f"rack=frame0{i}")]  # 64 nodes
+JOB = ["nodes", "white", "--families", "weibull", *RACKS, "--k-max", "40", "--work", "500h"]
 
 
 def test_answer(capsys, tmp_path) -> None:
@@ -35,7 +36,7 @@ def test_json_with_a_measured_table_and_checkpoints(capsys, tmp_path) -> None:
 
 
 def test_the_interval_is_looked_for_and_sizes_have_ends_and_spares(capsys) -> None:
-    job = [*JOB[:4], "--work", "500h", "--parallel-fraction", "0.99", "--save", "5min", "--tolerate", "2"]
+    job = [*JOB[:-4], "--work", "500h", "--parallel-fraction", "0.99", "--save", "5min", "--tolerate", "2"]
     assert main([*job, "--k-min", "20", "--k-max", "40", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["sizes"][0] == 20

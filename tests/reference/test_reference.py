@@ -74,6 +74,9 @@ LONG = (
     "fits_system",
     "pooling",
     "stable_periods_default",
+    "rejections",
+    "goodness_of_fit",
+    "choice_of_family",
 )  # what they compute is computed by other topics too, of smaller logs
 
 
