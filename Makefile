@@ -15,13 +15,13 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 	@echo "The report is $(abspath $(REPORT))"
 
 test: $(VENV)/.installed-all ## Install what the tests need and run them
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(VENV)/.installed-all ## Run the tests and the examples in README.md and docs/, as CI does
-	$(BIN)/python -m pytest -n auto --dist worksteal --doctest-glob='*.md' README.md docs tests relfit
+	$(BIN)/python -m pytest -n auto --dist loadfile --doctest-glob='*.md' README.md docs tests relfit
 
 verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics
-	$(BIN)/python -m pytest -n auto --dist worksteal -m verify
+	$(BIN)/python -m pytest -n auto --dist loadfile -m verify
 	$(BIN)/python benchmarks/run.py --verify
 
 lint: $(VENV)/.installed-all ## Check style, format and types
@@ -30,7 +30,7 @@ lint: $(VENV)/.installed-all ## Check style, format and types
 	$(BIN)/mypy
 
 docs: $(VENV)/.installed-all ## Run the examples in README.md and docs/
-	$(BIN)/python -m pytest -n auto --dist worksteal --doctest-glob='*.md' README.md docs
+	$(BIN)/python -m pytest -n auto --dist loadfile --doctest-glob='*.md' README.md docs
 
 notebooks: $(VENV)/.installed-all ## Execute the notebooks again and keep what they show
 	$(BIN)/python notebooks/execute.py
