@@ -260,7 +260,7 @@ def size_in_bytes(text: str | float) -> int:
     Raises
     ------
     ArgumentError
-        For anything else.
+        For a text that names no number of bytes.
 
     Examples
     --------

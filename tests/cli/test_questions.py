@@ -204,7 +204,8 @@ HARD: dict[str, str] = {
 @pytest.mark.parametrize("command", ["dependence", "trend", "incidents"])
 def test_hard_logs_give_lines(command: str, name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(HARD[name], here)
-    assert main([command, str(path), "--plot", "all.png"]) == 0
+    drawn = name in ("one record", "two gaps a node", "no ends")  # tests/plotting draws the figures of the others
+    assert main([command, str(path), *(["--plot", "all.png"] if drawn else [])]) == 0
     caught = capsys.readouterr()
     assert caught.err == ""
     assert "nan" not in caught.out.split()
