@@ -34,6 +34,14 @@ from relfit.plotting.repair_sweep_figures import repair_sweep, repair_sweep_map
 from relfit.plotting.sparing_figures import decision_map, gpu_hours, simulated_hours, uncertain_spares
 from relfit.plotting.style import family_mark, look
 from relfit.plotting.system_figures import by_size, calibration, chi_square_bins, interval_band, reliability_curve
+from relfit.plotting.training_figures import (
+    server_states,
+    training_designs,
+    training_sweep,
+    training_time,
+    training_tornado,
+    two_way_map,
+)
 from relfit.plotting.workload_figures import job_shares
 
 __all__ = [
@@ -78,9 +86,15 @@ __all__ = [
     "repair_sweep",
     "repair_sweep_map",
     "repair_times",
+    "server_states",
     "simulated_hours",
     "step_curves",
+    "training_designs",
+    "training_sweep",
+    "training_time",
+    "training_tornado",
     "trends",
+    "two_way_map",
     "uncertain_spares",
     "waste_over_interval",
     "weekday",

@@ -17,7 +17,7 @@ from relfit.failurelog import FailureLog, Source, Window
 from relfit.io.frames import events_frame, population_frame
 from relfit.units import NANOSECONDS_PER_HOUR, instant
 
-__all__ = ["simulate_log"]
+__all__ = ["log_of_outages", "simulate_log"]
 
 
 _MOST = 20_000_000  # outages
@@ -91,7 +91,8 @@ def simulate_log(
         when = np.sort(generator.uniform(0.0, length, number))
         struck = generator.integers(groups, size=number)
         who, begin, end = _shared_failures((who, begin, end), when, struck, repair(number), members, share, generator)
-    return _log(parameters, (who, begin, end), rack, count, length, instant(start))
+    system = parameters.name or "simulated"
+    return log_of_outages(system, (who, begin, end), rack, count, length, instant(start))
 
 
 def _times_to_failure(parameters: Parameters, rng: np.random.Generator, count: int) -> Callable[[IntArray], FloatArray]:
@@ -199,21 +200,21 @@ def _shared_failures(
         kept[rows[first]] = False
 
 
-def _log(
-    parameters: Parameters,
+def log_of_outages(
+    system: str,
     outages: tuple[IntArray, FloatArray, FloatArray],
     rack: IntArray | None,
     count: int,
     length: float,
     start: pd.Timestamp,
 ) -> FailureLog:
+    """A log of nodes that are watched from the first hour to the last; outages by node, begin and end in hours."""
     who, begin, end = outages
     order = np.lexsort((who, begin))
     who, begin, end = who[order], begin[order], end[order]
     stop = start + pd.Timedelta(length, unit="h")
     digits = len(str(count - 1))
     names = pd.CategoricalDtype([f"n{i:0{digits}d}" for i in range(count)])
-    system = parameters.name or "simulated"
     cut = end > length
     events = events_frame(
         system=pd.Series([system] * who.size, dtype=object),

@@ -7,9 +7,11 @@ from relfit.lazy import front
 __getattr__, __dir__, __all__ = front(
     __name__,
     {
+        "designs": "TrainingDesigns cheapest_design smallest_pool",
         "parameters": "Retirement TrainingJob TrainingParameters training_parameters",
         "replication": "HostSelection RetirementRule Server Servers",
-        "traces": "states_over_time transitions",
+        "sweeps": "OneWay TrainingSweep TwoWay sweep_training table_1",
+        "traces": "failure_log states_over_time transitions",
         "training_files": "read_training",
         "training_simulation": "TrainingSimulation simulate_training",
     },

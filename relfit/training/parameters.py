@@ -40,8 +40,9 @@ Minutes = Annotated[float, BeforeValidator(_minutes), Field(ge=0.0, allow_inf_na
 SomeMinutes = Annotated[float, BeforeValidator(_minutes), Field(gt=0.0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Servers = Annotated[int, Field(ge=0, le=10_000_000)]
-SomeServers = Annotated[int, Field(ge=1, le=10_000_000)]
+Servers = Annotated[int, Field(ge=0, le=2_000_000)]
+SomeServers = Annotated[int, Field(ge=1, le=2_000_000)]
+Some = Annotated[int, Field(ge=1)]
 
 
 class Retirement(Model):
@@ -81,11 +82,6 @@ class TrainingJob(Model):
 
 class TrainingParameters(Model):
     """A training cluster and its job; times in minutes, or text with a unit such as ``"2 days"``.
-
-    Raises
-    ------
-    ArgumentError
-        From `training_parameters` and files: the key, what is wrong there, what to do.
 
     Examples
     --------
@@ -194,12 +190,25 @@ class TrainingParameters(Model):
 
     # the simulation
     seed: Annotated[int, Field(ge=0)] = Field(0, description="of everything that is drawn at random")
-    num_replications: SomeServers = Field(30, description="runs")
+    num_replications: Some = Field(30, description="runs")
     adaptive_replications: bool = Field(False, description="run until the mean time is as precise as relative_accuracy")
     confidence_level: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(0.95, description="level of the intervals")
     relative_accuracy: Annotated[float, Field(gt=0.0)] = Field(0.05, description="half of the interval over the mean")
-    max_replications: SomeServers = Field(1000, description="most runs")
-    max_events: SomeServers = Field(10_000_000, description="most events of a run, against jobs that never end")
+    max_replications: Some = Field(1000, description="most runs")
+    max_events: Some = Field(10_000_000, description="most events of a run, against jobs that never end")
+
+    def __init__(self, /, **given: Any) -> None:
+        """Check what is given.
+
+        Raises
+        ------
+        ArgumentError
+            For what cannot be, with its key.
+        """
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise ParameterError(error, TrainingParameters) from None
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -246,12 +255,11 @@ class TrainingParameters(Model):
 
         Examples
         --------
-        >>> TrainingParameters().but(recovery_tme=10)
-        Traceback (most recent call last):
-        relfit.errors.ArgumentError: recovery_tme: this key is unknown; did you mean recovery_time?
+        >>> TrainingParameters(job_size=64).but(recovery_time="10min").recovery_time
+        10.0
         """
         given = {name: getattr(self, name) for name in self.model_fields_set}
-        return training_parameters({**given, **changes})
+        return TrainingParameters(**{**given, **changes})
 
     def as_program(self) -> TrainingParameters:
         """The same with the semantics of the published program wherever it differs from its paper."""
@@ -288,10 +296,7 @@ def training_parameters(
     (2400, 1440.0)
     """
     known = {} if calibrated is None else _of_calibrated(calibrated)
-    try:
-        return TrainingParameters(**{**known, **dict(values or {}), **others})
-    except ValidationError as error:
-        raise ParameterError(error, TrainingParameters) from None
+    return TrainingParameters(**{**known, **dict(values or {}), **others})
 
 
 def _of_calibrated(parameters: Parameters) -> dict[str, Any]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.simulation.simulated_logs import log_of_outages
 from relfit.training.layout import PHASES, STATES
+from relfit.units import instant
 
 if TYPE_CHECKING:
     from relfit.training.training_simulation import TrainingSimulation
 
-__all__ = ["states_over_time", "trace_table", "transitions"]
+__all__ = ["failure_log", "states_over_time", "trace_table", "transitions"]
 
 _NAMES = ["new", *STATES, *PHASES]
 
@@ -81,3 +84,40 @@ def states_over_time(result: TrainingSimulation, replication: int = 0) -> pd.Dat
         if np.any(change):
             table[state] = change.cumsum()
     return table.groupby(level=0).last()
+
+
+def failure_log(result: TrainingSimulation, replication: int = 0, start: Any = "2026-01-01") -> FailureLog:
+    """The failure log that a site would have of one replication: an outage from each failure until the repair's end.
+
+    Its nodes are the servers of the working pool, under observation from the beginning of the job to its end; a server
+    ages only while it runs the job, so that standbys and waiting make the log's mean time between failures longer.
+
+    Parameters
+    ----------
+    result : TrainingSimulation
+        With its trace.
+    replication : int
+    start : instant
+        When the job began.
+
+    Raises
+    ------
+    ArgumentError
+        When the simulation kept no trace, or has no such replication.
+    """
+    trace = _trace_of(result)
+    trace = trace[(trace["replication"] == replication) & (trace["server"] >= 0)]
+    if trace.empty:
+        raise ArgumentError(f"there is no replication {replication}", remedy="they are counted from 0")
+    servers = result.parameters.working_pool_size
+    out = [name for name in STATES if "repair" in name or "queue" in name or name in ("retired", "rack_down")]
+    before, after = (trace[name].isin(out).to_numpy() for name in ("before", "after"))
+    length = float(trace["minute"].max()) / 60.0
+    inside = (trace["server"] < servers).to_numpy()
+    begins, ends = trace[inside & after & ~before], trace[inside & before & ~after]
+    table = pd.concat([begins.assign(down=1), ends.assign(down=0)]).sort_values(["server", "minute"], kind="stable")
+    who, hours, down = table["server"].to_numpy(), table["minute"].to_numpy() / 60.0, table["down"].to_numpy() == 1
+    same = np.concatenate([who[1:] == who[:-1], [False]])
+    end = np.where(same, np.concatenate([hours[1:], [np.inf]]), np.inf)[down]
+    outages = who[down].astype(np.int64), hours[down], np.where(np.isinf(end), 2.0 * length + 1.0, end)
+    return log_of_outages("training", outages, None, servers, length, instant(start))

@@ -12,6 +12,7 @@ import relfit as rf
 from relfit.errors import DataError
 from relfit.training import Retirement, Server, Servers, TrainingJob, states_over_time, training_parameters, transitions
 from relfit.training.layout import TIMES
+from relfit.training.repair_events import shift_end
 from relfit.training.training_simulation import _TIME_NAMES
 
 SMALL: dict[str, Any] = {
@@ -222,3 +223,43 @@ def test_the_first_of_several_jobs_comes_first() -> None:
     assert first < second
     assert result.of_job("b").loc["interruptions", "mean"] >= 0.0
     assert set(result.to_dict()["jobs"]) == {"a", "b"}
+
+
+def test_shifts_of_manual_repairs_by_hand() -> None:
+    def ends(now: float, work: float, begin: float = 480.0, end: float = 1080.0, days: int = 0b0011111) -> float:
+        return float(shift_end(now, work, begin, end, days))
+
+    day = 1440.0
+    assert ends(600.0, 60.0) == 660.0  # within the shift
+    assert ends(0.0, 60.0) == 540.0  # before it
+    assert ends(1050.0, 60.0) == day + 510.0  # over night
+    assert ends(4 * day + 1050.0, 60.0) == 7 * day + 510.0  # over the weekend
+    assert ends(5 * day, 1200.0) == 8 * day + 1080.0  # two full shifts, from a Saturday on
+    assert ends(12.5, 30.0, 0.0, day, 127) == 42.5
+
+
+def test_silent_corruptions_cost_what_ran_until_they_were_found() -> None:
+    # nothing else fails and progress is kept at every moment: each corruption loses the running time until it is found
+    delay, recovery = 300.0, 20.0
+    params = {
+        **SMALL, "random_failure_rate": 0.0, "corruption_rate": 2e-6, "corruption_delay": delay,
+        "recovery_time": recovery, "job_length": 400_000, "warm_standbys": 8,
+    }  # fmt: skip
+    runs = rf.simulate_training(params, n_replications=60, rng=11).replications
+    close(runs["total_lost_time"] / runs["corruptions_found"], delay)
+    close(runs["corruptions_found"] + runs["undetected_corruptions"], 2e-6 * 40 * 400_000)
+    assert (runs["total_recovery_time"] == recovery * runs["corruptions_found"]).all()
+
+
+def test_racks_and_the_whole_cluster_fail_at_their_rates() -> None:
+    params = {
+        **SMALL, "random_failure_rate": 0.0, "rack_size": 6, "rack_failure_rate": 2e-5, "rack_repair_time": 60.0,
+        "cluster_failure_rate": 1e-4, "cluster_repair_time": 200.0, "job_length": 100_000, "return_borrowed": "never",
+    }  # fmt: skip
+    runs = rf.simulate_training(params, n_replications=80, rng=12).replications
+    # a cluster failure is counted where it stops the job, whose time down is at most that of the cluster
+    running = runs["total_compute_time"]
+    close(runs["cluster_failures"] / running, 1e-4)
+    close(runs["total_down_time"] / runs["cluster_failures"], 200.0, z=5.0)
+    assert (runs["rack_failures"] > 0).all()
+    assert runs["rack_failures"].mean() < 9 * 2e-5 * running.mean()

@@ -1,0 +1,138 @@
+"""Sweeps, answers for designers, figures, and the loop from a simulated log back to its parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import relfit as rf
+from relfit import plotting
+from relfit.errors import ArgumentError
+from relfit.training import (
+    OneWay,
+    TwoWay,
+    cheapest_design,
+    failure_log,
+    smallest_pool,
+    sweep_training,
+    table_1,
+    training_parameters,
+)
+
+SMALL: dict[str, Any] = {
+    "job_size": 40, "warm_standbys": 2, "working_pool_size": 44, "spare_pool_size": 10, "job_length": "30 days",
+    "random_failure_rate": 0.05 / 1440,
+}  # fmt: skip
+
+
+def test_a_sweep_is_simulations_with_the_same_random_numbers(tmp_path: Path) -> None:
+    experiments = [
+        OneWay("recovery_time", [10, 20, 30], "Recovery"),
+        TwoWay("warm_standbys", [1, 2], second_values=[44, 46]),
+    ]
+    sweep = sweep_training(experiments, SMALL, n_replications=5, rng=3)
+    rows = sweep.of("Recovery")
+    for value, mean in zip(rows["value"], rows["mean"], strict=True):
+        alone = rf.simulate_training({**SMALL, "recovery_time": value}, n_replications=5, rng=3)
+        assert alone.outputs.loc["total_training_time", "mean"] == mean
+    assert sweep.of("warm standbys")["second_value"].tolist() == [44, 46, 44, 46]
+    assert sweep.headline.startswith("Recovery moves the training time most")
+    assert [path.name for path in sweep.write(tmp_path)] == ["recovery.csv", "warm_standbys.csv"]
+    assert set(pd.read_csv(tmp_path / "recovery.csv")["value"]) == {10, 20, 30}
+    for figure in (plotting.plot, plotting.training_tornado, plotting.two_way_map):
+        assert figure(sweep).get_title(loc="left")
+    with pytest.raises(ArgumentError, match="there is no total_training_time of 'x'"):
+        sweep.of("x")
+    with pytest.raises(ArgumentError, match="did you mean recovery_time"):
+        sweep_training([OneWay("recovery_tim", [1])], SMALL)
+
+
+def test_common_random_numbers_make_differences_precise() -> None:
+    runs = {
+        rng: [
+            rf.simulate_training({**SMALL, "recovery_time": time}, n_replications=30, rng=rng).whole
+            for time in (20, 21)
+        ]
+        for rng in (1, 2)
+    }
+    time = "total_training_time"
+    paired = (runs[1][1][time] - runs[1][0][time]).std()
+    apart = (runs[1][1][time] - runs[2][0][time]).std()
+    assert paired < 0.5 * apart
+
+
+def test_table_1_has_thirteen_parameters_at_three_pools() -> None:
+    experiments = table_1()
+    assert len({experiment.parameter for experiment in experiments}) == 13
+    for experiment in experiments:
+        assert isinstance(experiment, TwoWay)
+        assert experiment.second_values == [4128, 4160, 4192]
+        default = getattr(training_parameters(), experiment.parameter)
+        given = [float(value) for value in list(experiment.values)]
+        assert any(np.isclose(given, float(default), rtol=1e-6))
+
+
+@pytest.mark.verify
+def test_the_papers_second_figure() -> None:
+    """32 extra servers suffice: with them, waiting no longer matters (hours as in the notes on the paper's figure)."""
+    waiting = TwoWay("preemption_wait_time", [10, 20, 30], second_values=[4128, 4160, 4192])
+    table = sweep_training([waiting], n_replications=40, rng=1).of(waiting.label)
+    hours = table.pivot_table(index="second_value", columns="value", values="mean") / 60.0
+    assert hours.loc[4128].tolist() == pytest.approx([10_089, 10_330, 10_654], rel=0.006)
+    assert np.ptp(hours.loc[4160]) < 30
+    assert np.ptp(hours.loc[4192]) < 5
+
+
+def test_the_smallest_pool_and_the_cheapest_design() -> None:
+    answer = smallest_pool(SMALL, n_replications=6, most=60, tolerance=0.02)
+    table = answer.designs
+    best = answer.parameters
+    assert best is not None
+    limit = table["hours"].iloc[-1] * 1.02
+    assert table.set_index("working_pool_size").loc[best.working_pool_size, "hours"] <= limit
+    assert not table[table["working_pool_size"] == best.working_pool_size - 1]["suffices"].any()
+    assert plotting.plot(answer).get_ylabel().startswith("effective training ratio")
+    prices = {"working_pool_size": 1.0, "spare_pool_size": 0.2}
+    choices = {"working_pool_size": [30, 42, 46, 50], "spare_pool_size": [0, 8]}
+    cheap = cheapest_design({**SMALL, "spare_pool_size": 8}, choices, prices, etr=0.8, n_replications=6)
+    assert cheap.parameters is not None
+    assert cheap.designs["cost"].is_monotonic_increasing
+    assert cheap.designs["suffices"].tolist().index(True) == len(cheap.designs) - 1
+    never = cheapest_design(SMALL, {"working_pool_size": [44]}, lambda params: 1.0, etr=0.999, n_replications=3)
+    assert never.parameters is None
+    assert "none of 1 designs" in never.headline
+
+
+@pytest.mark.verify
+def test_a_simulated_log_gives_its_parameters_back() -> None:
+    # equal servers that all run nearly all the time: the log's node MTBF and MTTR are those of the simulation
+    truth: dict[str, Any] = {
+        "job_size": 120, "warm_standbys": 0, "working_pool_size": 120, "spare_pool_size": 0, "minimum_size": 60,
+        "job_length": "300 days", "random_failure_rate": 1 / (40 * 1440), "systematic_failure_fraction": 0.0,
+        "recovery_time": 0.5, "host_selection_time": 0.0, "auto_repair_time": 60, "prob_auto_to_manual": 0.0,
+    }  # fmt: skip
+    run = rf.simulate_training(truth, n_replications=1, rng=5, trace=True)
+    log = failure_log(run)
+    assert len(log.events) == int(run.outputs.loc["auto_repairs", "mean"])
+    params = rf.calibrate(log, families=["exponential", "weibull"], rng=0)
+    assert params.mtbf.node.low < 40 * 24 < params.mtbf.node.high
+    assert params.mttr.mean.value == pytest.approx(1.0, rel=0.15)
+    again = rf.simulate_training(
+        training_parameters({**truth, "random_failure_rate": 1 / (60 * params.mtbf.node.value)}),
+        n_replications=20,
+        rng=6,
+    )
+    row = again.outputs.loc["total_failures"]
+    assert row["p5"] * 0.85 < run.outputs.loc["total_failures", "mean"] < row["p95"] * 1.15
+
+
+def test_figures_of_a_run() -> None:
+    run = rf.simulate_training(SMALL, n_replications=2, rng=1, trace=True)
+    assert rf.plot(run).get_xlabel() == "time (hours)"
+    assert plotting.server_states(run).get_ylabel() == "servers"
+    with pytest.raises(ArgumentError, match="trace=True"):
+        plotting.server_states(rf.simulate_training(SMALL, n_replications=1))
