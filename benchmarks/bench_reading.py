@@ -1,6 +1,8 @@
-"""Reading a Failure Trace Archive trace, against pandas' own parse of the same bytes.
+"""Reading, against what else reads the same bytes in the same run.
 
-Run: python benchmarks/bench_reading.py [--shared ../shared]; without the real trace one of the same size is made.
+A Failure Trace Archive trace and a table against pandas, raw lines against ``grep -F``, daily rows of drives against
+pyarrow. Run: python benchmarks/bench_reading.py [--shared ../shared]; without the real trace one of the same size is
+made.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import argparse
 import io
 import lzma
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -15,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pyarrow import csv
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -38,6 +42,86 @@ def made_trace(rows: int = 588_463, nodes: int = 1288) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+def made_lines(count: int = 2_000_000) -> bytes:
+    """Kernel lines of which one in ten thousand is an alert."""
+    alert = b"kernel: [9.1] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+    plain = b"kernel: [12345.678] eth0: link is up, some ordinary message text here, and a little more of it"
+    return b"".join(
+        b"Jan %2d %02d:%02d:%02d node%03d %b\n"
+        % (1 + i // 80_000, i // 3600 % 24, i // 60 % 60, i % 60, i % 997, alert if i % 10_000 == 0 else plain)
+        for i in range(count)
+    )
+
+
+def made_days(drives: int = 30_000, days: int = 8, attributes: int = 60) -> list[bytes]:
+    """Daily rows of drives with as many columns of attributes as these have."""
+    rng = np.random.default_rng(0)
+    names = ",".join(f"smart_{i}_raw" for i in range(attributes))
+    files = []
+    for day in range(days):
+        numbers = rng.integers(0, 10**6, (drives, attributes)).astype(str)
+        rows = [
+            f"2024-01-{day + 1:02d},S{i:08d},ST{i % 7}000,4000787030016,{int(i % 9973 == day)},{','.join(numbers[i])}"
+            for i in range(drives)
+        ]
+        files.append("\n".join([f"date,serial_number,model,capacity_bytes,failure,{names}", *rows, ""]).encode())
+    return files
+
+
+def made_table(rows: int = 500_000) -> bytes:
+    """Outages with a node, two times, a cause and a rack."""
+    rng = np.random.default_rng(0)
+    start = np.datetime64("2020-01-01T00:00:00") + np.sort(rng.integers(0, 10**8, rows)).astype("timedelta64[s]")
+    frame = pd.DataFrame({"node": rng.integers(0, 20_000, rows), "start": start,
+                          "end": start + rng.integers(60, 10**5, rows).astype("timedelta64[s]"),
+                          "cause": rng.choice(["disk", "memory", "cpu"], rows),
+                          "rack": rng.integers(0, 500, rows)})  # fmt: skip
+    return frame.assign(node="n" + frame["node"].astype(str)).to_csv(index=False).encode()
+
+
+def compared(what: str, size: int, contenders: dict[str, Callable[[], object]], limit: str) -> None:
+    """Print the median of three rounds of each, and the ratio of the first to the second, round by round."""
+    for work in contenders.values():
+        work()
+    rounds = [{name: spent(work)[0] for name, work in contenders.items()} for _ in range(3)]
+    print(f"{what}, {size / 1e6:.1f} MB, median of 3 rounds ({limit})")
+    own = next(iter(contenders))
+    for name in contenders:
+        seconds = sorted(r[name] for r in rounds)[1]
+        ratio = sorted(r[own] / r[name] for r in rounds)[1]
+        told = "" if name == own else f"   relfit takes {ratio:.2f} times that"
+        print(f"  {name:<18}{seconds:7.3f} s {size / 1e6 / seconds:7.0f} MB/s{told}")
+
+
+def further(folder: Path) -> None:
+    """Raw lines, drives and a table."""
+    lines, table = folder / "messages", folder / "table.csv"
+    lines.write_bytes(made_lines())
+    compared(
+        "raw lines", lines.stat().st_size,
+        {"relfit.read": lambda: rf.read(lines, year=2024),
+         "grep -cF": lambda: subprocess.run(["grep", "-cF", "NVRM: Xid", lines], capture_output=True, check=True)},
+        "150 MB/s or half of grep",
+    )  # fmt: skip
+    days = folder / "days"
+    days.mkdir()
+    for i, data in enumerate(made_days()):
+        (days / f"{i}.csv").write_bytes(data)
+    compared(
+        "drives by the day", sum(file.stat().st_size for file in days.iterdir()),
+        {"relfit.read": lambda: rf.read(days),
+         "pyarrow": lambda: [csv.read_csv(file, csv.ReadOptions(use_threads=False)) for file in days.iterdir()]},
+        "1.5 times pyarrow",
+    )  # fmt: skip
+    table.write_bytes(made_table())
+    compared(
+        "a table", table.stat().st_size,
+        {"relfit.read": lambda: rf.read(table),
+         "pandas": lambda: pd.read_csv(table, parse_dates=["start", "end"])},
+        "3 times pandas",
+    )  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
@@ -45,6 +129,7 @@ def main() -> None:
     real = options.shared / "data" / "grid5000-fta" / "event_trace.tab.xz"
     data = lzma.decompress(real.read_bytes()) if real.is_file() else made_trace()
     with tempfile.TemporaryDirectory() as folder:
+        further(Path(folder))
         path = Path(folder, "event_trace.tab")
         path.write_bytes(data)
         contenders: dict[str, Callable[[], object]] = {

@@ -66,8 +66,8 @@ for _command in (
     app.command(epilog=epilog(_command.__name__))(grouped(_command))
 app.add_typer(plans)
 app.add_typer(simulations)
-for _command in (look.convert, look.data):
-    app.command(epilog=epilog(_command.__name__))(grouped(_command))
+app.command(epilog=epilog("convert"))(grouped(look.convert))
+app.command(epilog=epilog("data"))(grouped(look.data))
 for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
     plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
 simulations.command(epilog=epilog("simulate training"))(grouped(simulate_training.training))

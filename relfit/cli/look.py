@@ -322,7 +322,7 @@ def convert(
     by: Annotated[str | None, opt.option("year|month|system", "A file for each, in a folder.")] = None,
     json: Json = False,
 ) -> None:
-    """Any log as Parquet, which reads ten times faster."""
+    """Write any log as Parquet."""
     if by is None:
         output.check_destination(out, endings=(".parquet",))
     else:

@@ -128,10 +128,10 @@ def _fetched(pooch: Any, keeper: Any, file: str, base: str, folder: Path, progre
     """One file, in the cache and checked."""
     import requests
 
-    bar = _Bar(file) if progress else False
+    bar = _Bar(file) if progress else None
     for attempt in range(_TRIES):
         try:
-            keeper.fetch(file, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=timeout))
+            keeper.fetch(file, downloader=pooch.HTTPDownloader(progressbar=bar or False, timeout=timeout))
             return
         except (requests.RequestException, ValueError, OSError) as error:
             if isinstance(error, OSError) and not isinstance(error, requests.RequestException):
@@ -143,7 +143,7 @@ def _fetched(pooch: Any, keeper: Any, file: str, base: str, folder: Path, progre
                 f"try again later, or put the file at {folder / file} yourself"
             )) from None  # fmt: skip
         finally:
-            if bar and attempt + 1 == _TRIES:
+            if bar is not None and attempt + 1 == _TRIES:
                 bar.close()
 
 

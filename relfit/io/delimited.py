@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -125,7 +126,7 @@ def _line_ends(text: Text) -> npt.NDArray[np.int64]:
 
 
 def _names(text: Text, line: str, delimiter: str, quotes: bool) -> tuple[str, ...]:
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     csv.field_size_limit(10 * _LONGEST)
     header = tuple(name.strip() for name in next(csv.reader([line], delimiter=delimiter, quoting=quoting)))
     repeated = pd.Series(header, dtype=object)

@@ -72,14 +72,14 @@ class Found:
     ``nodes`` are all that were seen, whether they failed or not.
     """
 
-    node: Sequence[Any]
+    node: Any
     start: IntArray
-    cause: Sequence[Any]
+    cause: Any
     line: IntArray
     end: IntArray | None = None
     end_cut: Any = False
-    detail: Sequence[Any] | None = None
-    scope: Sequence[Any] | None = None
+    detail: Any = None
+    scope: Any = None
     system: str = _SYSTEM
     attributes: dict[str, Any] = field(default_factory=dict)
 

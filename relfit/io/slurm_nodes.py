@@ -78,9 +78,7 @@ def read(
     return _log(looks, known, records, strict)
 
 
-def _log(
-    looks: list[tuple[int, list[dict[str, Any]]]], rules: AlertRules, records: Records, strict: bool
-) -> FailureLog:
+def _log(looks: list[_Look], rules: AlertRules, records: Records, strict: bool) -> FailureLog:
     down: dict[str, dict[str, Any]] = {}
     outages: list[dict[str, Any]] = []
     everyone: dict[str, None] = {}
@@ -125,7 +123,9 @@ def _failed(state: str, rules: AlertRules) -> bool:
 
 def _scontrol(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Each snapshot with its date; a record is all lines from NodeName to the next."""
-    moment, nodes, record, begin = "", [], [], 0
+    moment, begin = "", 0
+    nodes: list[dict[str, Any]] = []
+    record: list[str] = []
     seen: set[str] = set()
     for number, line in enumerate([*lines, "NodeName="], 1):
         stamp = _MOMENT.match(line)
@@ -178,7 +178,8 @@ def _node(record: list[str], line: int, content: Content, records: Records) -> d
 
 
 def _sinfo(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    moment, nodes = "", []
+    moment = ""
+    nodes: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
         stamp = _MOMENT.match(line)
         if stamp or _HEADER.match(line):

@@ -334,12 +334,12 @@ def _listed(
         declared=True,
         attributes=columns.attributes(rejections.kept),
     )
-    names = pairs(declared)
-    if names.duplicated().any():
+    listed = pairs(declared)
+    if listed.duplicated().any():
         raise ReadError(
-            f"node {names[names.duplicated()][0][1]!r} is listed twice", path=place, remedy="one row per node"
+            f"node {listed[listed.duplicated()][0][1]!r} is listed twice", path=place, remedy="one row per node"
         )
-    unlisted = ~pairs(seen).isin(names)
+    unlisted = ~pairs(seen).isin(listed)
     if unlisted.any():
         raise ReadError(
             f"node {seen['node'].astype(object)[unlisted].iloc[0]!r} is not listed ({int(unlisted.sum())} such)",

@@ -71,14 +71,9 @@ class Columns:
                 )
             names[field] = wanted
         open_fields = {f: c for f, c in COMMON_NAMES.items() if f not in names and f not in off}
-        stated = (
-            "state" in names or _state_column(table, {**open_fields, **dict.fromkeys(names, ())}, names) is not None
-        )
-        if not stated:
-            open_fields.pop("state", None)
-        elif "state" not in names:
-            names["state"] = str(_state_column(table, open_fields, names))
-            open_fields.pop("state", None)
+        state = _state_column(table, open_fields.pop("state", ()), names)
+        if state is not None:
+            names["state"] = state
         names |= guessed(table.header, open_fields, names.values())
         if {"end", "duration"} & set(names) and not mapping.state:
             names.pop("state", None)
@@ -241,11 +236,9 @@ def _text_only(column: pa.ChunkedArray) -> Any:
     return column.combine_chunks()
 
 
-def _state_column(table: TextTable, candidates: dict[str, Sequence[str]], taken: dict[str, str]) -> str | None:
+def _state_column(table: TextTable, candidates: Sequence[str], taken: dict[str, str]) -> str | None:
     """A column in which every row says up or down, and some say either."""
-    if "state" not in candidates:
-        return None
-    name = guessed(table.header, {"state": candidates["state"]}, taken.values()).get("state")
+    name = guessed(table.header, {"state": candidates}, taken.values()).get("state")
     if name is None or not _is_text(table.columns[name]):
         return None
     words = category(table.columns[name]).cat.categories.to_numpy(dtype=object)

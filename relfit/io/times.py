@@ -218,7 +218,7 @@ def _by_format(text: Any, zone: str, time_format: str) -> pd.Series:
     texts = pd.Series(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text).to_pandas(), dtype=object)
     try:
         aware = "%z" in time_format or "%Z" in time_format
-        times = pd.to_datetime(texts, format=time_format, errors="coerce", utc=True if aware else None)
+        times = pd.to_datetime(texts, format=time_format, errors="coerce", utc=aware)
     except ValueError as error:
         raise ArgumentError(
             f"time_format {time_format!r}: {error}", remedy="use codes such as %d.%m.%Y %H:%M"
