@@ -120,9 +120,19 @@ def calibrate(
     files, names = exporting.files, opt.family_names(families)
     opt.probability("--level", level)
     values = exporting.airesim_values
+    kinds = {kind for kind, _ in files}
+    from_file = reading.log.lower().endswith(".toml")
+    of_a_log = {
+        "--where": reading.where, "--since": reading.since, "--until": reading.until, "--period": reading.period,
+        "--parts": parts, "--window": window, "--rack": rack, "--families": families != opt.FAMILIES,
+    }  # fmt: skip
+    opt.without_effect(of_a_log, "a log, not with parameters", not from_file)
+    opt.without_effect({"--nodes": exporting.nodes}, "--export batsim or fta", bool(kinds & {"batsim", "fta"}))
+    of_fta = {"--racks": exporting.racks, "--span": exporting.span != "8766h"}
+    opt.without_effect(of_fta, "--export fta of parameters", "fta" in kinds and from_file)
     log: rf.FailureLog | None = None
     with Steps("reading", "calibrating", "writing") as steps:
-        if reading.log.lower().endswith(".toml"):
+        if from_file:
             parameters = rf.read_parameters(reading.log)
             steps.next()
         else:

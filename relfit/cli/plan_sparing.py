@@ -191,6 +191,7 @@ def sparing(
     """
     output.check_output(to)
     level = opt.probability("--level", draws.level)
+    opt.without_effect({"--working": cluster_options.working}, "--block", bool(cluster_options.block))
     quantile = None if robust == "mean" else float(quantile_or_mean(robust))
     planning = rf.planning
     with Steps("reading", "planning", "simulating") as steps:

@@ -51,6 +51,20 @@ class Steps:
             if self._bar is not None and self._task is not None:
                 self._bar.update(self._task, completed=self._done, description=self._names[self._done])
 
+    def say(self, what: str, share: float) -> None:
+        """Say how far the present step is.
+
+        Parameters
+        ----------
+        what : str
+            What is done just now.
+        share : float
+            Of the step, between 0 and 1.
+        """
+        with self._lock:
+            if self._bar is not None and self._task is not None:
+                self._bar.update(self._task, completed=self._done + share, description=what)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

@@ -259,6 +259,7 @@ class _Rates:
         column[racks] = np.arange(racks.size)
         entered, left = places.watched.entered, places.watched.left
         mean, many = {}, {}
+        scopes = model.found.table["scope"].astype(object).replace({model.found.group: "rack"}).to_numpy()
         for name in SCOPES:
             i, scope = SCOPES.index(name), model.by_scope[name]
             counted = float(model.rates[name].count[0])
@@ -284,6 +285,10 @@ class _Rates:
             entries = (every * share * used, (np.arange(to.size), to))
             table = sparse.csr_array(entries, shape=(to.size, racks.size + 1))
             mean[name], many[name] = (own @ table)[0], (draws @ table)[row]
+            number = float((scopes == name).sum())
+            if number and not scope.hours.sum():  # incidents at no place that is known
+                mean[name][-1] = number / model.hours
+                many[name][:, -1] = rng.gamma(number + 0.5, size=size) / model.hours
         return cls(racks, mean, many)
 
 

@@ -82,7 +82,7 @@ def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
     won = np.bincount(result.winner.ravel(), minlength=len(result.evaluation.labels))
     order = [int(i) for i in np.argsort(-won, kind="stable") if won[i]]
     shown = np.searchsorted(np.sort(order), result.winner)
-    palette = dict(zip(order, _tints(len(order)), strict=True))
+    palette = _tints(len(result.evaluation.labels))  # a strategy has one colour in every map of its evaluation
     colours = ListedColormap([palette[i] for i in sorted(order)])
     ax.pcolormesh(
         result.mtbf,
@@ -105,8 +105,8 @@ def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
     style.finish(
         ax,
         f"blocks of {labels[order[0]]} GPUs are best at {percent(won[order[0]] / won.sum())} of the points",
-        "MTBF of a tray [h]",
-        "MTTR [h]",
+        "MTBF of a tray (hours)",
+        "MTTR (hours)",
     )
     ax.legend(
         handles=patches,

@@ -93,3 +93,18 @@ def test_the_bar_shows_only_for_long_work_on_a_terminal(monkeypatch: pytest.Monk
             steps.next()
             time.sleep(pause)
         assert ("fitting" in stream.getvalue()) is shown
+
+
+def test_the_bar_says_how_far_a_long_step_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relfit.cli.progress._PATIENCE", 0.0)
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Steps("reading", "writing") as steps:
+        deadline = time.monotonic() + 20.0
+        while steps._task is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        steps.next()
+        steps.say("nodes", 0.5)
+        assert steps._bar is not None
+        task = steps._bar.tasks[0]
+        assert (task.completed, task.total, task.description) == (1.5, 2, "nodes")

@@ -122,6 +122,10 @@ def test_every_help_has_an_example_that_is_a_command() -> None:
         (["plan", "checkpoint", *PLAN, "--sizes", "a"], "--sizes 'a' is no list"),
         (["nodes", "white", "--export", "slurm", "--work", "5h", "--out", "x"], "--work does not go with --export"),
         (["nodes", "white", "--export", "slurm"], "write --out slurm"),
+        (["calibrate", "p.toml", "--where", "system=2"], "--where has no effect here: it goes with a log"),
+        (["calibrate", "white", "--span", "90h"], "--span has no effect"),
+        (["calibrate", "white", "--nodes", "9"], "--nodes has no effect"),
+        (["plan", "sparing", "--mtbf", "9h", "--mttr", "1h", "--working", "8"], "--working has no effect"),
     ],
 )  # fmt: skip
 def test_what_has_no_unit_or_no_effect_is_refused(arguments, text, capsys, here) -> None:

@@ -145,6 +145,15 @@ def test_text_and_figure(ahead):
     assert ahead.to_dict()["table"][0]["of"] == "all"
 
 
+def test_records_that_name_no_node_are_counted():
+    log = make_log(
+        [{"node": None, "start": h, "end": h + 1.0} for h in np.arange(50.0, 2000.0, 100.0)], [], window=(0.0, 2000.0)
+    )
+    row = rf.forecast(log, "1000h", period="all").total.iloc[0]
+    assert row["failures"] == pytest.approx(10.0)
+    assert row["failures_low"] < 10 < row["failures_high"] < 40
+
+
 def test_what_cannot_be_forecast():
     log = steady(1.0 / 100.0, 1000.0, 7)
     with pytest.raises(ArgumentError, match="above zero"):

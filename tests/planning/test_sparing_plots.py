@@ -60,6 +60,18 @@ def test_map_shows_every_winner_and_its_boundaries() -> None:
     ax.figure.canvas.draw()
 
 
+def test_a_strategy_has_one_colour_in_every_map() -> None:
+    colours: dict[str, set[str]] = {}
+    for longest in (1e5, 2e3, 5e2):  # the ranks of the strategies differ
+        found = sparing_map(CLUSTER, STRATEGIES, np.geomspace(200, longest, 12), np.geomspace(1, 200, 12), RECOVERY)
+        legend = rf.plot(found).get_legend()
+        for text, patch in zip(legend.get_texts(), legend.get_patches(), strict=True):
+            colours.setdefault(text.get_text().split(" ")[0], set()).add(mpl.colors.to_hex(patch.get_facecolor()))
+    assert len(colours) > 1
+    assert all(len(seen) == 1 for seen in colours.values())
+    assert len(set.union(*colours.values())) == len(colours)
+
+
 def test_uncertain_spares_and_simulation() -> None:
     rng = np.random.default_rng(0)
     draws = DeviceFailures(5000 * np.exp(0.3 * rng.normal(size=300)), 40_000.0, 24.0)
