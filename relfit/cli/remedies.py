@@ -26,6 +26,7 @@ _CALLS = (
     (r"\(since, until\)", "--since and --until"),
     (r"give Fits, FamilyFit or PooledFit, as .* returns", "give a log, or a file that relfit fit --out wrote"),
     (r"rf\.repair_kinds", "relfit trend"),
+    (r", (as|or) EstimatedReliability\(\)", ""),
     (r"relfit\.families", "those that relfit fit --families all names"),
 )
 
