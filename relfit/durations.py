@@ -287,6 +287,10 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
 def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
     """Durations that the source gives whole."""
     known = [str(c) for c in table.columns if c not in ("duration", "observed", "line")]
+    if per == "cause" and "cause" in known:  # every life is one of each cause, which other causes censor
+        causes = sorted(table.loc[table["observed"].astype(bool), "cause"].dropna().astype(str).unique())
+        of = [table.assign(observed=table["observed"] & (table["cause"] == cause), cause=cause) for cause in causes]
+        table = pd.concat(of, ignore_index=True) if of else table
     if per not in ("node", *known):
         raise ArgumentError(f"no column {per!r} to group lives by", remedy=f"use one of {', '.join(known)}")
     (code,), groups = group_codes([table], ["system", "node"] if per == "node" else [per])

@@ -51,7 +51,7 @@ class FailureLog(Tables):
 
         A condition on a column of the population selects nodes with all they did, and what happened to their whole
         system, and narrows the window to the time when they were there; one on a column that only events have
-        (``cause``) selects events and leaves the rest.
+        (``cause``) selects events and leaves the rest. A lifetime that ended by another cause is censored.
 
         Parameters
         ----------
@@ -88,6 +88,14 @@ class FailureLog(Tables):
             known = dict.fromkeys(str(c) for frame in tables.values() for c in frame.columns if c != "line")
             raise ArgumentError(f"no column {column!r} in this log", remedy=f"it has {', '.join(known)}")
         chosen = {name: hit(tables[name][column]) for name in places}
+        if column == "cause" and "lifetimes" in chosen:  # a life that ended otherwise did not end so: it is censored
+            lives = tables["lifetimes"]
+            ended = lives["observed"].to_numpy(dtype=bool) & chosen.pop("lifetimes")
+            if ended.any() or chosen.get("events", ended).any():
+                log = replace(self, lifetimes=lives.assign(observed=ended))
+                return log._cut(
+                    chosen.get("events"), self.population, None, f"cause={','.join(sorted(text)) or 'missing'}"
+                )
         if not any(mask.any() for mask in chosen.values()):
             present = pd.concat([tables[n][column].astype(str) for n in places]).unique()[:8]
             raise ArgumentError(

@@ -57,6 +57,7 @@ def calibrate(
     families: Sequence[str] = _FAMILIES,
     window: Any = None,
     group: str | None = None,
+    first: str = "known",
     level: float = 0.95,
     name: str | None = None,
     model: FleetModel | None = None,
@@ -83,6 +84,8 @@ def calibrate(
         Within which records are joined to incidents; chosen from the log when left out.
     group : str, optional
         Attribute that says in which rack a node stands; rack, frame, cabinet or chassis when left out.
+    first : {"known", "always", "never"}
+        The time before a node's first failure: by its age, a whole time, or left out; as for `FailureLog.ttf`.
     level : float
         Level of the intervals.
     name : str, optional
@@ -128,7 +131,7 @@ def calibrate(
     part = work.part
     undated = log.lifetimes is not None and not len(log.events)
     if {"mtbf", "mttr", "repair_kinds", "families"} & wanted and not undated:
-        work.take_incidents(model, window, group)
+        work.take_incidents(model, window, group, first)
     rates = Rates(Mtbf())
     if "mtbf" in wanted:
         rates = work.mtbf(undated)
@@ -214,10 +217,10 @@ class _Work:
             finding=chosen.headline,
         )
 
-    def take_incidents(self, model: FleetModel | None, window: Any, group: str | None) -> None:
+    def take_incidents(self, model: FleetModel | None, window: Any, group: str | None, first: str) -> None:
         """Incidents, outages by node, and one repair for each incident."""
         if model is None:
-            model = fleet_model(self.part, "all", window=window, group=group, level=self.level)
+            model = fleet_model(self.part, "all", window=window, group=group, first=first, level=self.level)
         self.model = model
         self.incidents = self.model.found
         repairs = times_to_repair(self.part)

@@ -191,6 +191,8 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
             times = log.ttr(fitting.per, censor=not fitting.no_censor)
         else:
             times = log.ttf(fitting.per, censor=not fitting.no_censor, first=fitting.first)
+        if fitting.per == "node" and log.lifetimes is not None and times.sizes.max(initial=0) < 2:
+            times = times.pooled()  # units that are not repaired have one life each
         steps.next()
         fits = rf.fit(
             times, families=families, level=level, method=fitting.method, bias_correction=fitting.bias_correction,

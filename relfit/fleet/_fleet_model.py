@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from relfit.arguments import share, whole
 from relfit.arrays import FloatArray
+from relfit.durations import Rules
 from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
@@ -38,6 +39,7 @@ def fleet_model(
     *,
     window: Any = None,
     group: str | None = None,
+    first: str = "known",
     level: float = 0.95,
     rng: int | np.random.Generator | None = 0,
 ) -> FleetModel:
@@ -56,6 +58,9 @@ def fleet_model(
         ``(since, until)``; or what `relfit.fleet.chosen_period` found.
     window, group
         As for `relfit.incidents`.
+    first : {"known", "always", "never"}
+        The time before a place's first incident: by its age (in steady state where that is not known), a whole
+        time, or left out; as for `FailureLog.ttf`.
     level : float
         Of limits, where no other is asked for.
     rng : int or numpy.random.Generator
@@ -79,6 +84,7 @@ def fleet_model(
     0.32
     """
     share("level", level, zero=False, one=False)
+    Rules(first=first)
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError(
             "this log holds lifetimes without dates: what failed together, and when, is not known",
@@ -90,6 +96,8 @@ def fleet_model(
     size = len(places.systems)
     fits, rates = {}, {}
     for name, scope in scopes.items():
+        lives = {"known": scope.lives, "never": scope.lives.from_age_known()}.get(first)
+        scope = scopes[name] = replace(scope, lives=replace(scope.lives, stationary=None) if lives is None else lives)
         fits[name] = renewal_models(scope.lives, scope.system, level=level, n_groups=size)
         rates[name] = rates_of(scope, fits[name], size)
     part, before = chosen.log, log

@@ -43,7 +43,7 @@ _READERS = (
 
 Those with ``STREAMS`` take many contents at once, and read them block by block.
 """
-_RAW_OPTIONS = ("rules", "year", "time_origin")
+_RAW_OPTIONS = ("rules", "year", "time_origin", "outcome")
 
 FORMATS = tuple(reader.NAME for reader in _READERS)
 
@@ -124,7 +124,8 @@ def read(
     contents = [content for place in _places(path, format) for content in members(place, max_size=limit)]
     named = [option for option in options if option not in _RAW_OPTIONS]
     reader = _reader(contents[0], format, bool(named) or ("time_origin" in options and "rules" not in options))
-    if options and reader is not table and (named or not hasattr(reader, "STREAMS")):
+    known = hasattr(reader, "STREAMS") or (reader is titan and set(options) == {"outcome"})
+    if options and reader is not table and (named or not known):
         raise ReadError(
             f"columns can be named for tables only, and this is {reader.NAME}", path=contents[0].path,
             remedy="leave them out",

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog, Window
 from relfit.io.delimited import read_csv
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
@@ -26,6 +27,7 @@ NAME = "titan"
 TIMEZONE = "America/New_York"
 _NEEDED = ("SN", "location", "insert", "remove", "duration", "out", "event")
 _PLACE = r"^c(?P<column>\d+)-(?P<row>\d+)c(?P<cage>\d+)s(?P<slot>\d+)n(?P<position>\d+)$"
+_OUTCOMES = {"out_with_event": "taken out after an event", "out_or_event": "taken out, or an event"}
 _SECONDS_PER_HOUR = 3600.0
 
 
@@ -34,16 +36,22 @@ def recognises(content: Content) -> bool:
     return [name.strip() for name in content.first_line().split(",")] == list(_NEEDED)
 
 
-def read(content: Content, *, strict: bool = False, timezone: str | None = None) -> FailureLog:
+def read(
+    content: Content, *, strict: bool = False, timezone: str | None = None, outcome: str = "out_with_event"
+) -> FailureLog:
     """Read the Titan GPU lifetimes CSV.
 
     The log holds one life a GPU and its events (``dbe`` double-bit error, ``otb`` off the bus, ``removed`` taken out
     without either), at the time when the stay ended. The place (cabinet column and row, cage, slot, position) of a life
-    is that of the GPU's longest stay; that of an event is where it happened.
+    is that of the GPU's longest stay; that of an event is where it happened. A life ended in a failure by `outcome`:
+    ``out_with_event`` (the GPU was taken out for good and had an event, as in the study; one removed without is
+    censored) or ``out_or_event``.
 
     The zone of the times is `timezone`, ``America/New_York`` when left out. A missing column is a `ReadError`, and so
     is a rejected row when `strict`.
     """
+    if outcome not in _OUTCOMES:
+        raise ArgumentError(f"outcome={outcome!r} is not known", remedy=f"use {' or '.join(_OUTCOMES)}")
     text = as_text(content)
     table = read_csv(text, _NEEDED, "the Titan GPU CSV")
     zone, rejections = check_zone(timezone, TIMEZONE), table.rejections
@@ -63,7 +71,7 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     stays = np.bincount(owner[rejections.kept & ~further], minlength=serial.size)
     rejections.reject(rejections.kept & (stays[owner] == 0), "an event of a GPU without a stay", "SN")
     kept = rejections.settle(strict)
-    return _assemble(table, content, kept, further, insert, remove, seconds, zone, text.notes)
+    return _assemble(table, content, kept, further, insert, remove, seconds, zone, text.notes, outcome)
 
 
 def _assemble(
@@ -76,6 +84,7 @@ def _assemble(
     seconds: npt.NDArray[np.float64],
     zone: str,
     text_notes: tuple[str, ...],
+    outcome: str,
 ) -> FailureLog:
     rows = pd.DataFrame(
         {
@@ -84,7 +93,8 @@ def _assemble(
             "insert": insert,
             "remove": remove,
             "hours": np.where(further, 0.0, seconds / _SECONDS_PER_HOUR),
-            "failed": (table["out"] == "TRUE") | (table["event"] != ""),
+            "out": table["out"] == "TRUE",
+            "event": table["event"] != "",
             "cause": np.select(
                 [table["event"] == "DBE", table["event"] == "OTB", table["out"] == "TRUE"],
                 ["dbe", "otb", "removed"],
@@ -109,8 +119,17 @@ def _assemble(
     )
     stays = rows[~rows["further"]]
     lives = rows.groupby("node", sort=True).agg(
-        duration=("hours", "sum"), observed=("failed", "any"), line=("line", "min"), left=("remove", "max")
+        duration=("hours", "sum"),
+        out=("out", "any"),
+        event=("event", "any"),
+        line=("line", "min"),
+        left=("remove", "max"),
     )
+    observed = lives["out"] & lives["event"] if outcome == "out_with_event" else lives["out"] | lives["event"]
+    # an event says more than a removal, and the last one ended the life
+    last = failures[(failures["cause"] != "removed") | (outcome == "out_or_event")]
+    last = last.sort_values(["event", "remove", "line"], kind="stable").drop_duplicates("node", keep="last")
+    cause = last.set_index("node")["cause"].reindex(lives.index).where(observed)
     longest = stays.sort_values("hours", kind="stable").drop_duplicates("node", keep="last").set_index("node")
     entered = stays.groupby("node")["insert"].min()
     where = {name: longest[name].reindex(lives.index).to_numpy() for name in places}
@@ -119,9 +138,9 @@ def _assemble(
         system=["titan"] * count,
         node=lives.index.to_numpy(),
         duration=lives["duration"].to_numpy(),
-        observed=lives["observed"].to_numpy(),
+        observed=observed.to_numpy(),
         line=lives["line"].to_numpy(),
-        attributes=where,
+        attributes={**where, "cause": cause.to_numpy()},
     )
     population = population_frame(
         system=["titan"] * count,
@@ -137,6 +156,10 @@ def _assemble(
     same = (ordered["node"] == ordered["node"].shift()).to_numpy()
     overlapping = int((same & (ordered["insert"] < ordered["remove"].shift()).to_numpy()).sum())
     notes = [*text_notes, "a life is the sum of its GPU's stays; its place is that of the longest stay"]
+    notes.append(
+        f"{int(observed.sum())} lives ended in a failure by outcome={outcome} ({_OUTCOMES[outcome]}), "
+        "the others are censored"
+    )
     if overlapping:
         notes.append(f"{overlapping} stays begin before an earlier stay of the same GPU ends; durations stand")
     unplaced = int(place["column"].isna().sum())

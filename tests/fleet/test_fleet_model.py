@@ -208,3 +208,25 @@ def test_a_stable_period_whose_start_is_hardly_known_is_not_used():
     assert "when is not known well" in chosen.headline
     sample = rf.fleet.chosen_period(rf.datasets.load("white"))
     assert (sample.name, f"{sample.log.window.start:%Y-%m-%d}") == ("steady", "2002-10-06")
+
+
+def test_first_says_what_the_time_before_a_first_failure_is():
+    """Running nodes of shape 0.5: taken for new ones, their first times are too long and the shape too high."""
+    rng = np.random.default_rng(4)
+    gaps = rng.weibull(0.5, (60, 400)) * 400.0
+    at = gaps.cumsum(axis=1) - rng.uniform(2e4, 2.2e4, (60, 1))
+    rows = [{"node": f"n{i}", "start": t} for i, one in enumerate(at) for t in one[(one > 0.0) & (one < 8760.0)]]
+    nodes = [{"node": f"n{i}", "entered_known": False} for i in range(60)]
+    log = make_log(rows, nodes, window=(0.0, 8760.0), start_known=False)
+    number, scale = {}, {}
+    for first in ("known", "always", "never"):
+        model = rf.fleet_model(log, "all", first=first)
+        number[first] = model.by_scope["node"].lives.durations.size
+        scale[first] = rf.calibrate(log, period="all", parts=("mtbf", "families"), first=first).mtbf.node.value
+        assert rf.system_from_log(log, period="all", first=first).n_nodes == 60
+    assert number["known"] == number["always"] > number["never"]
+    shapes = [rf.fleet_model(log, "all", first=f).renewals["node"].scale[0, 1] for f in ("known", "always")]
+    assert shapes[1] > 1.1 * shapes[0]
+    assert len(set(scale.values())) == 1  # failures over hours
+    with pytest.raises(ArgumentError, match="first='maybe'"):
+        rf.fleet_model(log, first="maybe")

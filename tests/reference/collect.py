@@ -148,7 +148,7 @@ def log(name: str) -> rf.FailureLog:
     path = DATA / file[name]
     if not path.exists():
         raise NoDataError(f"{path} is not there (set RELFIT_SHARED)")
-    return rf.read(path)
+    return rf.read(path, **({"outcome": "out_or_event"} if name == "titan" else {}))
 
 
 @cache

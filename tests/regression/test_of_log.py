@@ -150,7 +150,7 @@ def test_importing_relfit_does_not_import_lifelines() -> None:
 
 
 def test_the_cage_of_titan_matters(shared: Path) -> None:
-    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz", outcome="out_or_event")
     cox = rf.regress(log, "ttf ~ cage + column")
     assert 3.7 < cox.table.loc["cage", "hazard_ratio"] < 4.1  # each cage higher nearly quadruples the hazard
     assert cox.table.loc["cage", "low"] > 1.3
