@@ -15,7 +15,7 @@ from relfit.nonparametric import kaplan_meier, nelson_aalen
 from relfit.results import Result
 
 TABLES = {
-    "Assumptions", "Availability", "CheapestSparing", "CompetingFit", "Dependence", "Draws", "EventHistories",
+    "Assumptions", "Availability", "CompetingFit", "Dependence", "Draws", "EventHistories",
     "FamilyFit", "FittedWorkload", "FleetModel",
     "Goodness", "Grouped", "LifeData", "Period", "Plan", "PlottingPositions", "PooledFit",
     "ProcessFit",
