@@ -15,11 +15,10 @@ from relfit.nonparametric import kaplan_meier, nelson_aalen
 from relfit.results import Result
 
 TABLES = {
-    "Assumptions", "Availability", "CompetingFit", "Dependence", "Draws", "EventHistories",
-    "FamilyFit", "FittedWorkload", "FleetModel",
-    "Goodness", "Grouped", "LifeData", "Period", "Plan", "PlottingPositions", "PooledFit",
-    "ProcessFit",
-    "Regression", "RenewalModels", "Sequences", "SparesNeeded", "Throughputs", "TurnbullEstimate", "TwoLevels",
+    "Assumptions", "Availability", "BatchRun", "CheckpointTable", "CompetingFit", "Dependence", "Draws",
+    "EventHistories", "FamilyFit", "FittedWorkload", "FleetModel", "Goodness", "Grouped", "LifeData", "Period",
+    "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels", "Sequences", "SizeFits",
+    "SlurmNodes", "SparesNeeded", "Throughputs", "TurnbullEstimate", "TwoLevels",
 }  # fmt: skip
 """Results without a figure: a table says it all, or their parts are drawn."""
 
