@@ -78,9 +78,9 @@ def states_over_time(result: TrainingSimulation, replication: int = 0) -> pd.Dat
     if trace.empty:
         raise ArgumentError(f"there is no replication {replication}", remedy="they are counted from 0")
     table = pd.DataFrame(index=trace["minute"])
-    before, after = (np.asarray(trace[name].astype(str)) for name in ("before", "after"))
-    for state in STATES:
-        change = np.equal(after, state).astype(np.int64) - np.equal(before, state).astype(np.int64)
+    before, after = (np.asarray(trace[name].cat.codes) for name in ("before", "after"))
+    for code, state in enumerate(STATES, start=1):
+        change = np.equal(after, code).astype(np.int64) - np.equal(before, code).astype(np.int64)
         if np.any(change):
             table[state] = change.cumsum()
     return table.groupby(level=0).last()

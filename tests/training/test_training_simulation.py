@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import relfit as rf
 from relfit.errors import DataError
@@ -263,3 +265,35 @@ def test_racks_and_the_whole_cluster_fail_at_their_rates() -> None:
     close(runs["total_down_time"] / runs["cluster_failures"], 200.0, z=5.0)
     assert (runs["rack_failures"] > 0).all()
     assert runs["rack_failures"].mean() < 9 * 2e-5 * running.mean()
+
+
+SCORED = Retirement(policy="score")
+PROBABILITY = st.sampled_from([0.0, 0.3, 0.8, 1.0])
+CONFIGURATIONS = st.fixed_dictionaries(
+    {
+        "job_size": st.integers(1, 12), "warm_standbys": st.integers(0, 4), "working_pool_size": st.integers(16, 20),
+        "spare_pool_size": st.integers(0, 5), "random_failure_rate": st.sampled_from([0.0, 1e-4, 1e-3]),
+        "systematic_failure_fraction": PROBABILITY, "failure_distribution": st.sampled_from(["exponential", "weibull"]),
+        "weibull_shape": st.sampled_from([0.6, 2.0]), "renew_on_restart": st.booleans(),
+        "diagnosis_probability": PROBABILITY, "diagnosis_uncertainty": PROBABILITY, "prob_auto_to_manual": PROBABILITY,
+        "return_borrowed": st.sampled_from(["never", "at_selection", "at_once"]), "rack_size": st.integers(1, 9),
+        "missed_diagnosis": st.sampled_from(["stays", "swapped"]), "refill_standbys": st.sampled_from(["own", "any"]),
+        "host_selection": st.sampled_from(["random", "fewest_failures", "highest_score", "most_reliable", "packed"]),
+        "rack_failure_rate": st.sampled_from([0.0, 1e-5]), "cluster_failure_rate": st.sampled_from([0.0, 1e-4]),
+        "corruption_rate": st.sampled_from([0.0, 1e-5]), "checkpoint_every": st.sampled_from([0.0, 200.0]),
+        "auto_crews": st.sampled_from([None, 1]), "minimum_size": st.sampled_from([None, 1]),
+        "retirement": st.sampled_from([Retirement(policy="never"), Retirement(max_failures=2), SCORED]),
+        "bad_server_regeneration": st.booleans(), "bad_server_regen_interval": st.just(900.0),
+        "recovery_time": st.sampled_from([0.0, 30.0]), "job_length": st.just(5000.0), "max_events": st.just(200_000),
+    }
+)  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(CONFIGURATIONS, st.booleans())
+def test_any_configuration_keeps_its_servers_and_minutes(values: dict[str, Any], program: bool) -> None:
+    result = rf.simulate_training(values, n_replications=2, rng=1, program_semantics=program, check=True)
+    runs = result.replications
+    assert (runs["total_training_time"] >= runs["total_compute_time"]).all()
+    finished = runs[runs["depleted"] == 0]
+    assert (finished["total_compute_time"] * 1.0001 >= 5000.0).all()
