@@ -311,7 +311,7 @@ def report(
     with Steps("reading", "writing the report") as steps:
         log = reading.read()
         steps.next()
-        path = rf.report(log, out, period=reading.span, families=names, level=level, title=title)
+        path = rf.report(log, out, period=reading.span, families=names, level=level, title=title, progress=steps.say)
     if json:
         output.print_json({"report": str(path), "log": log.info()})
     else:

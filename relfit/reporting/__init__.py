@@ -6,7 +6,7 @@ fills the template and writes the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,23 @@ from relfit.text import count
 
 __all__ = ["report"]
 
+_SECTIONS: dict[str, Callable[[ReportData], Section | str]] = {
+    "periods": fleet_sections.steady,
+    "interruptions": fleet_sections.interruptions,
+    "systems": fleet_sections.systems,
+    "nodes": fleet_sections.nodes,
+    "forecast": fleet_sections.ahead,
+    "jobs": fleet_sections.jobs,
+    "independence": fleet_sections.independence,
+    "availability": detail_sections.availability,
+    "repairs": detail_sections.repairs,
+    "times to failure": detail_sections.times,
+}
+
+
+def _silent(about: str, share: float) -> None:
+    """Nobody watches."""
+
 
 def report(
     log: FailureLog,
@@ -33,6 +50,7 @@ def report(
     families: Sequence[str] | None = None,
     level: float = 0.95,
     title: str | None = None,
+    progress: Callable[[str, float], None] | None = None,
 ) -> Path:
     """Write the report of a failure log: one self-contained HTML file, complete or absent.
 
@@ -50,6 +68,8 @@ def report(
         Level of the intervals.
     title : str, optional
         Head of the report.
+    progress : callable, optional
+        Called before each part of the page with what it is about, and the share of the parts that are done.
 
     Returns
     -------
@@ -77,13 +97,12 @@ def report(
     if lives:
         first, parts = lifetime_report.lifetime_summary(data), lifetime_report.sections(data)
     else:
-        first = fleet_summary(data)
-        parts = [
-            fleet_sections.steady(data), fleet_sections.interruptions(data), fleet_sections.systems(data),
-            fleet_sections.nodes(data), fleet_sections.ahead(data), fleet_sections.jobs(data),
-            fleet_sections.independence(data),
-            detail_sections.availability(data), detail_sections.repairs(data), detail_sections.times(data),
-        ]  # fmt: skip
+        say = progress if progress is not None else _silent
+        say("first screen", 0.0)
+        first, parts = fleet_summary(data), []
+        for i, (about, section) in enumerate(_SECTIONS.items(), start=1):
+            say(about, i / (len(_SECTIONS) + 1.0))
+            parts.append(section(data))
     sections = [part for part in parts if isinstance(part, Section)]
     missing = [part for part in parts if isinstance(part, str) and part]
     systems, window = log.systems, log.window

@@ -227,3 +227,16 @@ def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system:
         assert "Period used: 2004-04-24 to 2005-09-09 (its start lies between 2004-03-25 and 2004-11-22)." in page.text
     assert f"{log.source.rows_read:,} rows were" in page.text
     assert len(page.source) < 3_000_000
+
+
+def test_progress_is_told_section_by_section(tmp_path) -> None:
+    log = rf.datasets.load("white").between("2004-08-15", "2004-09-01")
+    told: list[tuple[str, float]] = []
+    rf.report(
+        log, tmp_path / "r.html", families=["exponential"], progress=lambda what, share: told.append((what, share))
+    )
+    assert [what for what, _ in told][:3] == ["first screen", "periods", "interruptions"]
+    shares = [share for _, share in told]
+    assert len(told) > 8
+    assert shares == sorted(shares)
+    assert max(shares) < 1.0
