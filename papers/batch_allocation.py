@@ -7,13 +7,15 @@ processors. All jobs are submitted at minute 250,000, first come first served; a
 queue; parameters are estimated again every 1,000 minutes from the failures seen so far.
 
 Chapter 6 draws its jobs: two-stage log-uniform sizes, hyperexponential run times and some very long ones, on 10,000
-nodes of unequal Weibull lives. Run times there are those on one node; how parallel the jobs are is not printed.
+nodes of unequal Weibull lives. Run times there are those on one node. How parallel jobs are, how long, which sizes
+users ask for and how often nodes fail is not printed.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 import relfit as rf
 from papers.allocation import SCALE
@@ -22,9 +24,9 @@ from relfit.families import Weibull
 from relfit.jobs import Amdahl
 from relfit.workloads import LublinFeitelson, TwoStage, Workload, length_classes
 
-__all__ = ["JOBS", "LENGTHS", "PRINTED", "all_at_once", "moldable", "waste", "white_failures"]
+__all__ = ["JOBS", "LENGTHS", "PRINTED", "all_at_once", "moldable", "unequal_failures", "waste", "white_failures"]
 
-LENGTHS = ("10h", "100h", "1000h", "10000h")
+LENGTHS = ("10h", "100h", "1000h")
 """Classes of run times on one node, for moldable jobs."""
 START = 250_000 * 60.0
 JOBS = {"LANL": 122_060, "SDSC": 243_314}
@@ -39,13 +41,18 @@ _POLICIES = (
 _PROCESSORS = 16
 
 
-def all_at_once(which: str, n_jobs: int | None = None, rng: int = 1) -> Workload:
-    """Jobs in the image of one of the logs, all submitted at once, on 512 nodes of 16 processors."""
+def all_at_once(which: str, n_jobs: int | None = None, load: float | None = None, rng: int = 1) -> Workload:
+    """Jobs in the image of one of the logs, on 512 nodes of 16 processors: all submitted at once, or at a load."""
     source = LublinFeitelson(1024, "batch") if which == "LANL" else LublinFeitelson(1152, "all")
     jobs = source.sample(JOBS[which] if n_jobs is None else n_jobs, rng)
     processors = np.maximum(jobs.nodes, 32) if which == "LANL" else jobs.nodes  # that machine gave 32 or more
     columns = {"submit": np.full(len(jobs), START), "nodes": -(-processors // _PROCESSORS)}
-    return jobs.with_columns(columns, n_nodes=512)
+    jobs = jobs.with_columns(columns, n_nodes=512)
+    if load is None:
+        return jobs
+    at_random = np.sort(np.random.default_rng(rng).random(len(jobs)))
+    span = float(jobs.node_seconds.sum()) / (512.0 * load)
+    return jobs.with_columns({"submit": START + span * at_random})
 
 
 def white_failures() -> ReplayedFailures:
@@ -55,8 +62,30 @@ def white_failures() -> ReplayedFailures:
     return ReplayedFailures(failures.time[single], failures.node[single], failures.repair[single])
 
 
-def waste(jobs: Workload) -> tuple[pd.DataFrame, dict[str, BatchRun]]:
+def unequal_failures(spread: float = 1.5, rng: int = 1) -> ReplayedFailures:
+    """Failures of 512 nodes as often as in the sample, from Weibull lives whose scales are spread lognormally."""
+    sample, random = white_failures(), np.random.default_rng(rng)
+    end, count = sample.time[-1], sample.time.size
+    scale = random.lognormal(0.0, spread, 512)
+    scale *= 512.0 * end / count * np.mean(1.0 / scale) / special.gamma(1.0 + 1.0 / 0.84)
+    time, node = [], []
+    for k in range(512):
+        lives = scale[k] * random.weibull(0.84, int(3 * end / scale[k]) + 50)
+        at = np.cumsum(lives)
+        time.append(at[at < end])
+        node.append(np.full(time[-1].size, k))
+    times, nodes = np.concatenate(time), np.concatenate(node)
+    return ReplayedFailures(times, nodes, random.choice(sample.repair, times.size))
+
+
+def waste(jobs: Workload, failures: ReplayedFailures | None = None) -> tuple[pd.DataFrame, dict[str, BatchRun]]:
     """Figures 5.2, 5.3, 5.5 and 5.6: waste of round robin, RAS and LJRAS, with exponential and Weibull estimates.
+
+    Parameters
+    ----------
+    jobs : Workload
+    failures : ReplayedFailures, optional
+        Those of the sample when left out.
 
     Returns
     -------
@@ -66,7 +95,7 @@ def waste(jobs: Workload) -> tuple[pd.DataFrame, dict[str, BatchRun]]:
     dict of str to BatchRun
         For the classes: ``run.by_class("length")`` and ``run.by_class("width")``.
     """
-    failures = white_failures()
+    failures = white_failures() if failures is None else failures
     runs, rows = {}, []
     for policy, family in _POLICIES:
         known = EstimatedReliability(family=family, history=failures, since=0.0) if family else None
@@ -85,7 +114,12 @@ def waste(jobs: Workload) -> tuple[pd.DataFrame, dict[str, BatchRun]]:
 
 
 def moldable(
-    n_jobs: int = 300, n_nodes: int = 10_000, parallel_fraction: float = 0.999, spread: float = 1.0, rng: int = 1
+    n_jobs: int = 100,
+    n_nodes: int = 10_000,
+    parallel_fraction: float = 0.999,
+    serial: float = 0.0,
+    lives: float = 0.2,
+    rng: int = 1,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Figures 6.8 and 6.9: RA-Opt against RA, round robin and all nodes, every job submitted at time 0.
 
@@ -93,23 +127,25 @@ def moldable(
     ----------
     parallel_fraction : float
         Of Amdahl's law; not printed.
-    spread : float
-        Standard deviation of the logarithm of the nodes' scales; their median is that of Figure 6.3 (a).
+    serial : float
+        Share of the jobs whose users ask for one node; not printed.
+    lives : float
+        Median scale of the nodes' lives over that of Figure 6.3 (a); not printed.
 
     Returns
     -------
     policies : pandas.DataFrame
-        One row per policy: mean ``nodes``, ``kills``, ``MCT`` and ``MWT`` (completion and waste times over the sum of
-        run time on one node per node that the user asked for), and by how many percent these are above those of
-        RA-Opt, ours and printed.
+        One row per policy: mean ``nodes``, ``kills``, ``MCT`` and ``MWT`` (times of completion, from the submission,
+        and of waste over the sum of run time on one node per node that the user asked for), ``run`` (as MCT, from the
+        start), and by how many percent the first two are above those of RA-Opt, ours and printed.
     lengths : pandas.DataFrame
         By policy, ``ACT`` and ``AWT`` in hours by class of run time on one node.
     """
     jobs = TwoStage(
-        n_nodes, None, short="100h", long="2000h", short_share=0.7, longest="20000h", longest_share=0.02,
+        n_nodes, None, serial=serial, short="10h", long="500h", short_share=0.7, longest="5000h", longest_share=0.02,
         walltime=np.inf,
     ).sample(n_jobs, rng)  # fmt: skip
-    scale = SCALE * np.random.default_rng(rng).lognormal(0.0, spread, n_nodes)
+    scale = lives * SCALE * np.random.default_rng(rng).lognormal(0.0, 1.0, n_nodes)
     failures = NodeFailures(life=Weibull(np.full(n_nodes, 0.8606), scale), repair="2h")
     unit = float((jobs.run_time / jobs.nodes).sum())
     length = np.asarray(length_classes(jobs.run_time, LENGTHS))
@@ -119,9 +155,11 @@ def moldable(
             jobs, scheduler="fcfs", requeue="head", failures=failures, allocation=policy, rng=rng,
             speedup=Amdahl(parallel_fraction),
         )  # fmt: skip
-        table = run.jobs.assign(completion=run.jobs["finish_time"] - run.jobs["first_start"])
+        table = run.jobs.assign(completion=run.jobs["finish_time"] - run.jobs["submission_time"])
+        started = (run.jobs["finish_time"] - run.jobs["first_start"]).sum()
         rows.append({"policy": policy, "nodes": table["nodes"].mean(), "kills": run.counts["kills"],
-                     "MCT": table["completion"].sum() / unit, "MWT": table["waste"].sum() / unit})  # fmt: skip
+                     "MCT": table["completion"].sum() / unit, "MWT": table["waste"].sum() / unit,
+                     "run": started / unit})  # fmt: skip
         means = table.groupby(length)[["completion", "waste"]].mean() / 3600.0
         columns[policy, "ACT"], columns[policy, "AWT"] = means["completion"], means["waste"]
     frame = pd.DataFrame(rows).set_index("policy")

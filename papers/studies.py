@@ -72,14 +72,25 @@ def waste(full: bool, runs: int) -> None:
             print(f"{measure} by {by}")
             columns = {name: run.by_class(by)[measure] for name, run in by_policy.items()}
             print(pd.DataFrame(columns).round(3).to_string(), "\n")
+        unequal = batch_allocation.unequal_failures()
+        half = batch_allocation.all_at_once(which, len(jobs), load=0.5)
+        for what, some, failures in (
+            ("waste at a load of one half", half, None),
+            ("waste on nodes that differ more: scales of lives spread lognormally by 1.5", jobs, unequal),
+            ("both", half, unequal),
+        ):
+            print(what)
+            print(batch_allocation.waste(some, failures)[0].round(1).to_string(), "\n")
 
 
 def moldable(full: bool, runs: int) -> None:
     """Figures 6.8 and 6.9 of the dissertation."""
-    table, lengths = batch_allocation.moldable(1000 if full else 100)
-    print(table.round(4).to_string(), "\n")
-    print("hours by length on one node")
-    print(lengths.round(3).to_string())
+    for lives in (0.2, 0.05):
+        table, lengths = batch_allocation.moldable(300 if full else 100, lives=lives)
+        print(f"lives of nodes: {lives:g} times those of Figure 6.3 (a)")
+        print(table.round(4).to_string(), "\n")
+        print("hours by length on one node")
+        print(lengths.round(3).to_string(), "\n")
 
 
 STUDIES: dict[str, Callable[[bool, int], None]] = {

@@ -31,6 +31,8 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
     matplotlib.axes.Axes
         Repair times in hours, logarithmic; bands are two standard errors.
     """
+    from matplotlib.ticker import LogFormatter
+
     ax = style.axes(ax)
     values = result.relative if relative else result.mean
     error = np.zeros_like(values)
@@ -42,6 +44,8 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
         ax.fill_between(result.repairs, row - spread, row + spread, color=colour, alpha=0.15, linewidth=0)
     _repair_axis(ax, result)
     ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(LogFormatter())
+    ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.5, 0.5)))
     ax.legend(title="failure rate", frameon=False)
     label = "mean wait over that of the shortest repair" if relative else "mean wait (hours)"
     return style.finish(ax, style.headline(result), "mean time to repair", label, False)

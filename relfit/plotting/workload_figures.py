@@ -36,6 +36,7 @@ def job_shares(result: Workload, ax: Axes | None = None, *, weight: str = "jobs"
         return style.empty(ax, "no jobs")
     table = shares(result, weight=weight)
     values = 100.0 * table.to_numpy()
+    ax.grid(False)
     ax.imshow(values, cmap="Blues", aspect="auto", origin="lower", vmin=0.0)
     for row, column in np.argwhere(values >= 0.5):
         dark = values[row, column] > 0.6 * values.max()
