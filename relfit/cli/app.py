@@ -110,6 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     relfit 0.2.0
     0
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name from a log may not exist in the terminal's encoding
             stream.reconfigure(errors="backslashreplace")

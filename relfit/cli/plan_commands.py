@@ -23,7 +23,7 @@ class Draws:
     """How uncertain parameters become limits."""
 
     level: opt.Level = 0.95
-    draws: Annotated[int, opt.option("N", "How often uncertain parameters are drawn.", min=2)] = 1000
+    draws: Annotated[int, opt.option("N", "How often uncertain parameters are drawn.", min=2, max=100_000)] = 1000
     seed: opt.Seed = 0
 
     @property
@@ -218,7 +218,7 @@ def replication(
     failing: Failing,
     draws: Draws,
     to: opt.Output,
-    replicas: Annotated[int, opt.option("N", "Up to so many copies of a process.")] = 3,
+    replicas: Annotated[int, opt.option("N", "Up to so many copies of a process.", max=64)] = 3,
     overhead: Annotated[float, opt.option("P", "Share of speed that copies lose to keep in step.")] = 0.0,
 ) -> None:
     """Whether to run processes twice or more.

@@ -51,8 +51,8 @@ class ClusterOptions:
     """The cluster and its recovery, over what the table [cluster] of the parameter file says."""
 
     zones: Annotated[int | None, opt.option("N", "Sparing zones.")] = None
-    racks: Annotated[int | None, opt.option("N", "Racks per zone.")] = None
-    trays: Annotated[int | None, opt.option("N", "Trays per rack.")] = None
+    racks: Annotated[int | None, opt.option("N", "Racks per zone.", max=100_000)] = None
+    trays: Annotated[int | None, opt.option("N", "Trays per rack.", max=100_000)] = None
     gpus: Annotated[int | None, opt.option("N", "GPUs per tray.")] = None
     group: Annotated[int | None, opt.option("N", "GPUs that must be placed in one zone.")] = None
     partial_groups: Annotated[
@@ -75,7 +75,7 @@ class ClusterOptions:
     save: Annotated[str | None, opt.option("TIME", "Time to save a checkpoint.")] = None
     detection: Annotated[str | None, opt.option("TIME", "To notice a failure.")] = None
     restart: Annotated[str | None, opt.option("TIME", "To find spares, load the state and restart.")] = None
-    loss_limit: Annotated[int | None, opt.option("N", "Go on with so many blocks missing.")] = None
+    loss_limit: Annotated[int | None, opt.option("N", "Go on with so many blocks missing.", max=1_000_000)] = None
     disturbed: Annotated[
         bool | None, opt.flag("--disturbed", "Failures during detection and restart start them again.")
     ] = None
@@ -182,7 +182,9 @@ def sparing(
     blocking: Annotated[
         float | None, opt.option("P", "Also the spare blocks that block the job at most so often.")
     ] = None,
-    simulate: Annotated[float | None, opt.option("YEARS", "Also simulate the plan, trays repaired in turn.")] = None,
+    simulate: Annotated[
+        float | None, opt.option("YEARS", "Also simulate the plan, trays repaired in turn.", min=0.001, max=100_000.0)
+    ] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
 ) -> None:
     """Which spares to keep, and the goodput.

@@ -102,7 +102,7 @@ class Drawn:
     """Intervals from the uncertainty of the fits."""
 
     interval: Annotated[float | None, opt.option("P", "Level of intervals from the uncertainty of the fits.")] = None
-    draws: Annotated[int, opt.option("N", "Draws of the parameters behind them.", min=1)] = 200
+    draws: Annotated[int, opt.option("N", "Draws of the parameters behind them.", min=1, max=100_000)] = 200
     seed: opt.Seed = 0
 
     def check(self) -> None:
@@ -227,7 +227,7 @@ def validate(
     placement: Annotated[
         list[str] | None, opt.option("NAME", "packed, spread or random; all three when left out. Repeatable.")
     ] = None,
-    jobs: Annotated[int, opt.option("N", "Instants at which jobs of every kind start.")] = 1000,
+    jobs: Annotated[int, opt.option("N", "Instants at which jobs of every kind start.", max=100_000)] = 1000,
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
 ) -> None:

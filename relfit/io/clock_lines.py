@@ -84,7 +84,7 @@ class Clock:
             return np.empty(0, dtype=np.int64), 0
         years, month, day, second = np.concatenate(self._clock, axis=1)
         months = ((first_year + years - 1970) * 12 + month - 1).astype("datetime64[M]").astype("datetime64[D]")
-        clock: IntArray = (months.astype(np.int64) + day - 1) * _DAY + second
+        clock: IntArray = np.asarray((months.astype(np.int64) + day - 1) * _DAY + second, dtype=np.int64)
         return in_order(clock * _NANOSECONDS, self.zone), _twice(clock, self.zone)
 
 
