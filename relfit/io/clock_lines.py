@@ -35,8 +35,10 @@ def stamps_without_year(data: bytes, begins: IntArray) -> tuple[IntArray, IntArr
     >>> month.tolist(), day.tolist(), second.tolist(), good.tolist()
     ([1], [5], [36000], [True])
     """
-    raw = np.frombuffer(data + b" " * _WIDTH, np.uint8)
-    letters = raw[np.asarray(begins)[:, None] + np.arange(_WIDTH)].astype(np.int64)
+    at = np.asarray(begins, dtype=np.int64)
+    low, high = int(at.min(initial=len(data))), int(at.max(initial=0)) + _WIDTH
+    raw = np.frombuffer(data[low:high].ljust(high - low), np.uint8)
+    letters = raw[(at - low)[:, None] + np.arange(_WIDTH)].astype(np.int64)
     code = (letters[:, :3] * np.array([65536, 256, 1])).sum(axis=1)
     known = np.argsort(_CODES)
     place = np.minimum(np.searchsorted(_CODES[known], code), 11)

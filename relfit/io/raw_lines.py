@@ -55,14 +55,14 @@ class Block:
         offsets = pa.py_buffer(np.array(edges, dtype=np.int64))
         runs = pa.Array.from_buffers(pa.large_binary(), len(edges) - 1, [None, offsets, pa.py_buffer(self.data)])
         hits = pc.match_substring_regex(runs, pattern=pattern).to_numpy(zero_copy_only=False)
-        line = self.first
-        for begin, end, hit in zip(edges, edges[1:], hits, strict=False):
-            if hit:
-                ends = np.flatnonzero(np.frombuffer(self.data, np.uint8, end - begin, begin) == 10)
-                yield line, np.concatenate([[begin], begin + ends + 1])
-                line += ends.size
-            else:
-                line += self.data.count(b"\n", begin, end)
+        line, counted = self.first, 0
+        for number in np.flatnonzero(hits).tolist():
+            begin, end = edges[number], edges[number + 1]
+            line += self.data.count(b"\n", counted, begin)
+            ends = np.flatnonzero(np.frombuffer(self.data, np.uint8, end - begin, begin) == 10)
+            yield line, np.concatenate([[begin], begin + ends + 1])
+            line += ends.size
+            counted = end
 
     def first_text(self) -> bytes:
         """The first line."""
