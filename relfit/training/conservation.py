@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from relfit.training import layout as at
@@ -22,11 +21,12 @@ FAULTS = (
 @njit(cache=True, nogil=True)
 def broken(m: Memory, x: Reals) -> int:
     """0 where all is in order, else the number of what is not (see `FAULTS`)."""
-    seen = np.zeros(len(at.STATES), np.int64)
-    for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
-        seen[m[s + at.STATE]] += 1
-    if (seen != m[at.HELD : at.HELD + len(at.STATES)]).any():
-        return 1
+    for state in range(len(at.STATES)):
+        seen = 0
+        for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
+            seen += m[s + at.STATE] == state
+        if seen != m[at.HELD + state]:
+            return 1
     active, standby = 0, 0
     for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
         active, standby = active + m[j + at.N_ACTIVE], standby + m[j + at.N_STANDBY]
@@ -43,7 +43,9 @@ def broken(m: Memory, x: Reals) -> int:
         for i in range(m[j + at.N_STANDBY]):
             if m[m[m[j + at.RESERVE] + (m[j + at.HEAD] + i) % m[j + at.STANDBYS]] + at.STATE] != at.STANDBY:
                 return 3
-        spent = x[j + at.COMPUTE : j + at.DOWN_TIME + 1].sum()
+        spent = 0.0
+        for account in range(at.COMPUTE, at.DOWN_TIME + 1):
+            spent += x[j + account]
         since = x[j + at.BEGAN] if m[j + at.PHASE] < at.DONE else x[j + at.ENDED]
         if abs(spent - since) > 1e-7 * max(x[at.NOW], 1.0):
             return 6

@@ -58,6 +58,7 @@ NOBODY = -1
     JOBS_END, SERVERS, SERVERS_END, SPARES, AUTO_WAITING, MANUAL_WAITING, HEAP_TIME, HEAP_WHAT, LIFE_TABLE, AUTO_TABLE,
     MANUAL_TABLE, RACKS, CHOICE, KEYS, TRACE, TRACE_ROOM,
 ) = range(71, 87)  # addresses of lists  # fmt: skip
+TO_START = 87  # address of the next job that begins
 HELD = 88  # servers in each state
 STREAMS = 100  # of random numbers
 JOBS = 128  # address of the first job

@@ -137,7 +137,7 @@ def setting_of(
         at.LOOKAHEAD: _LOOKAHEAD,
     }  # fmt: skip
     lists = _Lists(at.JOBS + at.JOB * len(jobs))
-    whole[at.JOBS_END] = lists.end
+    whole[at.JOBS_END], whole[at.TO_START] = lists.end, at.JOBS
     ring = rule.max_failures if whole[at.RETIREMENT] in (at.THRESHOLD, at.OWN_RETIREMENT) else 0
     crews = servers if params.auto_crews or params.manual_crews else 0
     whole[at.SERVERS] = lists.add(at.SERVER * servers)

@@ -25,7 +25,7 @@ OVER, ASKS_HOSTS, ASKS_RETIREMENT, TRACE_FULL, TOO_MANY_EVENTS, STUCK, BROKEN = 
 
 @njit(cache=True, nogil=True)
 def start(m: Memory, x: Reals) -> None:
-    """Deal the servers out over the pools, and let the jobs look for hosts."""
+    """Deal the servers out over the pools."""
     n, order = m[at.N_SERVERS], m[at.CHOICE]
     for i in range(n):
         m[order + i] = m[at.SERVERS] + i * at.SERVER
@@ -50,8 +50,6 @@ def start(m: Memory, x: Reals) -> None:
     for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
         m[j + at.PHASE], x[j + at.UNTIL], x[j + at.CLEAN] = at.DONE, math.inf, -1.0
         x[j + at.REMAINING] = x[j + at.LENGTH]
-    for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-        hosts.look_for_hosts(m, x, j)
 
 
 @njit(cache=True, nogil=True)
@@ -68,6 +66,11 @@ def advance(m: Memory, x: Reals) -> int:
             return BROKEN
         if m[at.ASKED] != 0:
             return ASKS_HOSTS if m[at.ASKED] == 1 else ASKS_RETIREMENT
+        if m[at.TO_START] < m[at.JOBS_END]:
+            j = m[at.TO_START]
+            m[at.TO_START] += at.JOB
+            hosts.look_for_hosts(m, x, j)
+            continue
         # the program lets repairs under way end, and counts them
         if m[at.N_JOBS_OVER] == m[at.N_JOBS] and (m[at.DRAIN] == 0 or _in_repair(m) == 0):
             return OVER

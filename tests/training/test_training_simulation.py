@@ -203,6 +203,15 @@ def test_policies_of_the_users_own_do_as_the_built_in_ones() -> None:
     assert theirs.outputs.loc["servers_retired", "mean"] > 0.0
 
 
+def test_a_policy_of_the_users_own_serves_several_jobs() -> None:
+    jobs = tuple(TrainingJob(name=name, job_size=16, job_length=5_000) for name in "ab")
+    shared = {**SMALL, "jobs": jobs}
+    own = rf.simulate_training(
+        shared, n_replications=2, rng=1, check=True, host_selection=lambda servers, _: servers.age
+    )
+    assert (own.replications["depleted"] == 0).all()
+
+
 def test_more_replications_until_the_time_is_known() -> None:
     loose = rf.simulate_training(SMALL, n_replications=2, rng=1, relative_accuracy=0.05)
     precise = rf.simulate_training(SMALL, n_replications=2, rng=1, relative_accuracy=0.002)
