@@ -133,7 +133,7 @@ def _cards(m: ReportData) -> list[Card]:
     elif back is not None and back.value is not None:
         cards.append(Card("Repaired in", duration(back.value), _limited(back, m.level)))
     model = m.model.result
-    if model is not None and not m.few:
+    if model is not None and not m.few and model.question is None:
         found_job = model.interval("reliability", _LENGTH, size=m.job_size, placement="packed")
         low, value, high = (float(x) for x in (found_job.low, found_job.estimate, found_job.high))
         cards.append(
@@ -196,7 +196,7 @@ def _advice(m: ReportData) -> list[Point]:
             Point(f"Check {count(len(named), 'node')}: {names}. Without {what} excess {percent(gone)} of the failures "
                   f"of nodes would go ({wrong} expected to be named falsely).", "nodes", "all")
         )  # fmt: skip
-    if found is not None and not m.few:
+    if found is not None and not m.few and m.part.question is None:
         plan = plan_checkpoints(found, Checkpoint(save=_SAVE, restore=_SAVE), nodes=m.job_size)
         spared = getattr(plan, "spared_waste", None)
         spare = f", {percent(spared)} with spares that take over at once" if spared is not None and plan.waits else ""
@@ -210,6 +210,8 @@ def _advice(m: ReportData) -> list[Point]:
 
 def _limits(m: ReportData) -> list[Point]:
     points: list[Point] = []
+    if m.part.question is not None:
+        points.append(Point(f"{m.part.question[:1].upper()}{m.part.question[1:]}.", "data", "why"))
     found = m.dependence.result
     if found is not None:
         for name in ("place", "cofailure"):

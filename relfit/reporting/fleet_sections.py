@@ -231,6 +231,8 @@ def jobs(m: ReportData) -> Section | str:
         return (
             "jobs and the check of the model (" + ("several systems" if m.several_systems else "too few failures") + ")"
         )
+    if model.question is not None:
+        return "jobs and the check of the model (only nodes that failed are known)"
     most = m.part.n_nodes
     sizes = [*(size for size in _SIZES if size < most), most]
     rows = []

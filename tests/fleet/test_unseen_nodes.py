@@ -85,3 +85,10 @@ def test_a_fleet_that_was_seen_is_not_asked_about(tmp_path: Path) -> None:
     rows.to_csv(tmp_path / "log.csv", index=False)
     assert rf.read(tmp_path / "log.csv").question is None
     assert rf.datasets.load("white").question is None
+
+
+def test_a_report_asks_too(tickets: Path, tmp_path: Path) -> None:
+    path = rf.report(rf.read(tickets), tmp_path / "report.html")
+    page = path.read_text()
+    assert "how many are there?" in page
+    assert "A node fails by itself" not in page
