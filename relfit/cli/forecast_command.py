@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import Steps
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["forecast"]
 
@@ -68,7 +71,7 @@ def forecast(
     output.print_lines([*lines, *written])
 
 
-def _rows(table, most: int) -> list[str]:  # type: ignore[no-untyped-def]
+def _rows(table: pd.DataFrame, most: int) -> list[str]:
     """The rows with the most failures for each horizon, as text."""
     import pandas as pd
 

@@ -79,7 +79,7 @@ def _of_many(fits: Fits, alpha: float) -> str:
         return f"None of {len(fits):,} groups has enough failures to compare families."
     first = best.value_counts()
     name = str(first.index[0])
-    rejected = fits.rejected("ad", alpha).loc[name]
+    rejected: Any = fits.rejected("ad", alpha).loc[name]
     text = (
         f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare families: "
         f"the {name} is the closest in {percent(first.iloc[0] / len(best))} of them"

@@ -219,9 +219,10 @@ class Forecast(Result):
         scaled = basis[basis["factor"] != 1.0]
         if single and len(scaled):
             since = f"{first['changed']:%Y-%m-%d}"
-            rests += f", times {number(first['factor'])}: the failure rate has been different since {since}"
+            rests += f", times {number(float(first['factor']))}: the failure rate has been different since {since}"
         elif len(scaled):
-            named = ", ".join(f"{row.system} ({number(row.factor)})" for row in scaled.itertuples())
+            factors = zip(scaled["system"].tolist(), scaled["factor"].tolist(), strict=True)
+            named = ", ".join(f"{system} ({number(factor)})" for system, factor in factors)
             rests += f"; scaled to the rate after the last change point: {named}"
         out = [rests + "."]
         gone, changes = int(basis["gone"].sum()), int(basis["changes"].sum())
@@ -384,7 +385,7 @@ def _rows(parts: list[_System], i: int, hours: float, tail: FloatArray, service:
     blocks: list[tuple[str, str, FloatArray, FloatArray]] = []  # of, name, (3,) expected, (3, draws)
     futures = [part.futures[i] for part in parts]
     whole_ = [(f.expected_by_cause.sum(axis=1), f.by_cause.sum(axis=2)) for f in futures]
-    blocks.append(("all", "all", sum(m for m, _ in whole_), sum(d for _, d in whole_)))  # type: ignore[arg-type]
+    blocks.append(("all", "all", sum(m for m, _ in whole_), sum(d for _, d in whole_)))
     blocks += [("system", part.name, mean, drawn) for part, (mean, drawn) in zip(parts, whole_, strict=True)]
     for part, future in zip(parts, futures, strict=True):
         names = part.ahead.places
@@ -408,7 +409,7 @@ def _rows(parts: list[_System], i: int, hours: float, tail: FloatArray, service:
     for of, name, mean, drawn in blocks:
         row: dict[str, Any] = {"horizon": hours, "of": of, "name": name}
         for q, quantity in enumerate(_QUANTITIES):
-            method = "linear" if quantity == "repair_hours" else "inverted_cdf"
+            method: Any = "linear" if quantity == "repair_hours" else "inverted_cdf"
             low, high = np.quantile(drawn[q], tail, method=method)
             row |= {quantity: float(mean[q]), f"{quantity}_low": float(low), f"{quantity}_high": float(high)}
         row["stock"] = int(np.quantile(drawn[1], service, method="inverted_cdf"))

@@ -284,7 +284,7 @@ class _Rates:
                 own, draws = (np.repeat(one.rate[i][:, None], size_of, axis=1) for one in (centre, drawn))
             entries = (every * share * used, (np.arange(to.size), to))
             table = sparse.csr_array(entries, shape=(to.size, racks.size + 1))
-            mean[name], many[name] = (own @ table)[0], (draws @ table)[row]
+            mean[name], many[name] = np.asarray(own @ table)[0], np.asarray(draws @ table)[row]
             number = float((scopes == name).sum())
             if number and not scope.hours.sum():  # incidents at no place that is known
                 mean[name][-1] = number / model.hours
