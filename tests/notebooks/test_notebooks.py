@@ -52,7 +52,8 @@ def test_notebook_runs(
             if cell.cell_type == "code":
                 run_cell(cell.source, names)
     assert [str(warning.message) for warning in warned] == []
-    assert capsys.readouterr().err == ""
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if not line.startswith("relfit: compiling")] == []  # once per installation
     if path.stem == "from_log_to_report":
         assert (tmp_path / "report.html").is_file()
 
