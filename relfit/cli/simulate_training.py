@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
+from relfit.cli.figures import Picture
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError
 
@@ -63,7 +65,10 @@ def training(
     if trace is not None and result.trace is not None:
         output.write_table(result.trace, trace)
     tables = {"outputs": result.outputs.reset_index(), "runs": result.replications}
-    written = output.write_results(to, tables, "outputs", [])
+    pictures: list[Picture] = [("training_time", partial(rf.plot, result))]
+    if result.trace is not None:
+        pictures.append(("server_states", partial(rf.plotting.server_states, result)))
+    written = output.write_results(to, tables, "outputs", pictures)
     if to.json:
         output.print_json(result.to_dict())
         return

@@ -165,7 +165,8 @@ def test_the_command_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     path = written(tmp_path, PROGRAM, ".yaml")
     trace, table = tmp_path / "trace.parquet", tmp_path / "runs.csv"
     command = ["simulate", "training", str(path), "--runs", "2", "--trace", str(trace), "--out", str(table)]
-    assert main(command) == 0
+    assert main([*command, "--plot", str(tmp_path / "figures.png")]) == 0
+    assert (tmp_path / "figures.png").stat().st_size > 1000
     text = capsys.readouterr().out
     assert text.startswith("training takes")
     assert "effective training ratio" in text
