@@ -10,7 +10,7 @@ from __future__ import annotations
 from relfit.plotting._registry import plot
 from relfit.plotting.change_point_figures import change_points
 from relfit.plotting.checkpoint_figures import waste_over_interval
-from relfit.plotting.event_figures import causes, event_rate, events_over_time, hour_of_day, weekday
+from relfit.plotting.event_figures import causes, event_rate, events_over_time
 from relfit.plotting.fit_figures import distributions, probability_plot
 from relfit.plotting.forecast_figures import forecast
 from relfit.plotting.incident_figures import incident_sizes, incident_window, incidents_by_window
@@ -69,7 +69,6 @@ __all__ = [
     "family_mark",
     "forecast",
     "gpu_hours",
-    "hour_of_day",
     "incident_sizes",
     "incident_window",
     "incidents_by_window",
@@ -97,7 +96,6 @@ __all__ = [
     "two_way_map",
     "uncertain_spares",
     "waste_over_interval",
-    "weekday",
     "yield_by_size",
     "yield_of_replicas",
 ]

@@ -12,12 +12,9 @@ from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.screening.tallies import (
     NOT_STATED,
-    WEEKDAYS,
     CauseTally,
-    ClockTally,
     TimeTally,
     by_cause,
-    on_the_clock,
     over_time,
 )
 from relfit.text import count, number, percent
@@ -25,7 +22,7 @@ from relfit.text import count, number, percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["causes", "even_bars", "event_rate", "events_over_time", "hour_of_day", "weekday"]
+__all__ = ["causes", "even_bars", "event_rate", "events_over_time"]
 
 
 def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> Axes:
@@ -137,41 +134,6 @@ def causes(tally: CauseTally | FailureLog, ax: Axes | None = None, *, most: int 
     return style.finish(ax, style.headline(tally), "share (%)", "", both, loc="lower right")
 
 
-@plot.register(ClockTally)
-def hour_of_day(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
-    """Events by hour of the day in the log's time zone, against an even spread."""
-    tally = tally if isinstance(tally, ClockTally) else on_the_clock(tally)
-    ax = style.axes(ax, (6.4, 3.4))
-    if not tally.hours.sum():
-        return style.empty(ax, "No dated events to show by hour")
-    even_bars(ax, np.arange(24) + 0.5, tally.hours, tally.expected_hours)
-    ax.set_xlim(0, 24)
-    ax.set_xticks(range(0, 25, 3), [f"{hour:02d}:00" for hour in range(0, 25, 3)])
-    names = [f"{hour:02d}:00 to {hour + 1:02d}:00" for hour in range(24)]
-    return style.finish(
-        ax,
-        _clock_message(tally.hours, tally.expected_hours, names, "hour"),
-        f"hour of the day ({tally.timezone})",
-        "events",
-        True,
-    )
-
-
-def weekday(tally: ClockTally | FailureLog, ax: Axes | None = None) -> Axes:
-    """Events by day of the week in the log's time zone, against an even spread."""
-    tally = tally if isinstance(tally, ClockTally) else on_the_clock(tally)
-    ax = style.axes(ax, (6.4, 3.4))
-    if not tally.weekdays.sum():
-        return style.empty(ax, "No dated events to show by weekday")
-    even_bars(ax, np.arange(7) + 0.5, tally.weekdays, tally.expected_weekdays)
-    ax.set_xlim(0, 7)
-    ax.set_xticks(np.arange(7) + 0.5, [day[:3] for day in WEEKDAYS])
-    ax.grid(visible=False, axis="x")
-    days = list(WEEKDAYS)
-    message = _clock_message(tally.weekdays, tally.expected_weekdays, days, "day")
-    return style.finish(ax, message, f"day of the week ({tally.timezone})", "events", True, loc="upper right", ncols=2)
-
-
 def even_bars(ax: Axes, place: np.ndarray, counts: np.ndarray, expected: np.ndarray) -> None:
     """Counts on the clock as bars, and the range that an even spread gives by chance."""
     ax.bar(place, counts, 0.82, color=style.BLUE, label="events")
@@ -213,16 +175,3 @@ def _period_message(tally: TimeTally, rate: np.ndarray, above: np.ndarray, below
         f"The rate {word} from {number(early)} to {number(late)} per node and year between the halves; "
         f"{int(above.sum() + below.sum())} of {bins} {tally.unit}s leave the average"
     )
-
-
-def _clock_message(counts: np.ndarray, expected: np.ndarray, names: list[str], unit: str) -> str:
-    total = int(counts.sum())
-    if total < 30:
-        return f"{count(total, 'event')}: too few to see a pattern by {unit}"
-    ratio = counts / np.maximum(expected, 1e-9)
-    most, least = int(ratio.argmax()), int(ratio.argmin())
-    beyond = np.abs(counts - expected) > 1.96 * np.sqrt(expected)
-    if beyond.sum() <= max(1, round(0.05 * counts.size)):
-        return f"Events are spread evenly over the {unit}s, as far as chance lets us see"
-    high, low = (percent(ratio[k] - 1, sign="+") for k in (most, least))
-    return f"{names[most]} sees {high} against an even spread, {names[least]} {low}"

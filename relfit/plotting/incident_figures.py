@@ -40,7 +40,8 @@ def incident_window(result: Incidents | IncidentWindow, ax: Axes | None = None) 
     bottom, top = float(np.nanmin(shown)) / 1.4, float(np.nanmax(shown)) * 1.6
     ax.set_xscale("log")
     middle = np.sqrt(edges[:-1] * edges[1:])
-    ax.stairs(np.clip(smooth, bottom, top), edges, baseline=None, color=style.BLUE, linewidth=1.8, label="made to fall")
+    ax.stairs(np.clip(smooth, bottom, top), edges, baseline=None, color=style.BLUE, linewidth=1.8,
+              label="smoothed, never rising")  # fmt: skip
     ax.plot(middle, np.where(ratio > 0.0, ratio, np.nan), "o", color=style.BLUE, ms=4.5, label="a class of gaps")
     ax.axhline(1.0, color=style.ORANGE, linewidth=1.4, label="independent failures")
     ax.axhline(EXCESS, color=style.ORANGE, linewidth=1.2, linestyle="--", label=f"{EXCESS:g} times as many")

@@ -178,7 +178,7 @@ def processes(
     observed: MeanCumulative | None = None,
     group: int | None = None,
 ) -> Axes:
-    """Expected failures of a system by age under the fitted point processes of one group of systems.
+    """Expected failures of a node by age under the fitted point processes of one group of systems.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def processes(
 
     Notes
     -----
-    Renewal has no expected number in closed form; the title names it where it does best.
+    The expected number of renewals solves the renewal equation, in steps of a two-hundredth of the time shown.
     """
     ax = style.axes(ax)
     fits = [result.fits[model] for model in result.models]
@@ -211,6 +211,11 @@ def processes(
             values = _expected(fitted, place, at)
             top = max(top, float(values[-1]))
             ax.plot(at, values, color=colour, linewidth=1.8, linestyle=line, label=words)
+    if "renewal" in result.fits and result.fits["renewal"].ok[place]:
+        renewal = result.fits["renewal"]
+        values = _renewals(*map(float, renewal.estimates[place]), at)
+        top = max(top, float(values[-1]))
+        ax.plot(at, values, color=style.GREEN, linewidth=1.8, linestyle=(0, (5, 2)), label="renewal (Weibull gaps)")
     ax.set_ylim(0, 1.12 * top or 1.0)
     _ages(ax, end)
     best = result.best[place]
@@ -224,8 +229,20 @@ def processes(
     )
     message = f"Lowest AIC: {name}{shape}" if best is not None else "No process could be fitted"
     several = len(result.groups) > 1
-    what = f"failures ({style.plain(group_name(result.groups[place]), 16)})" if several else "failures of a system"
+    what = f"failures ({style.plain(group_name(result.groups[place]), 16)})" if several else "failures of a node"
     return style.finish(ax, message, "age: hours since observation began", what, True, loc="upper left")
+
+
+def _renewals(shape: float, scale: float, at: np.ndarray) -> np.ndarray:
+    """Expected Weibull renewals by equally spaced times: M(t) = F(t) + the integral of M(t - s) dF(s)."""
+    failed = -np.expm1(-((at / scale) ** shape))
+    step = np.diff(failed, prepend=0.0)
+    total = np.zeros(at.size + 1)
+    half = 0.5 * step[0]
+    for i in range(at.size):  # the mean over each step, which the last one takes part in
+        whole = total[i::-1][:-1] + total[i::-1][1:]
+        total[i + 1] = (failed[i] + 0.5 * float(whole @ step[1 : i + 1]) + half * total[i]) / (1.0 - half)
+    return total[1:]
 
 
 def _expected(fit: ProcessFit, place: int, age: np.ndarray) -> np.ndarray:

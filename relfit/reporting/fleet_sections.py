@@ -204,7 +204,7 @@ def independence(m: ReportData) -> Section | str:
     """Whether failures depend on each other."""
     found = m.dependence.result
     if found is None or all(found.depends(part) is None for part in found.answers):
-        why = "too few failures" if m.few or found is None else "no question has an answer"
+        why = m.dependence.problem or ("too few failures" if m.few else "no question has an answer")
         return f"dependence between failures ({why})"
     figures: list[Figure] = []
     together = [part for part in (found.cofailure, found.place) if part is not None and part.expected > 0.0]

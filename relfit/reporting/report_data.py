@@ -164,6 +164,8 @@ class ReportData:
 
     @cached_property
     def _dependence(self) -> Answer[Dependence]:
+        if self.several_systems:  # their failures make one series of unlike parts
+            return Answer(None, "several systems; select one")
         return _ask(lambda: dependence(self.part))
 
     @cached_property

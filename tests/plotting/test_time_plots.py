@@ -17,6 +17,7 @@ import relfit as rf
 from relfit import plotting
 from relfit.errors import ArgumentError
 from relfit.independence import Dependence, dependence, serial_tests
+from relfit.plotting.recurrence_figures import _renewals
 from relfit.recurrence import (
     EventHistories,
     availability_over_time,
@@ -248,7 +249,8 @@ def test_periods_are_drawn_at_their_rates(cut: ChangePoints) -> None:
     ax = plotting.change_points(cut, new())
     segments = [np.asarray(path) for c in ax.collections if hasattr(c, "get_segments") for path in c.get_segments()]
     assert [float(path[0, 1]) for path in segments] == pytest.approx(
-        [period.rate * 8766.0 for period in cut.periods], rel=2e-3
+        [period.rate * 24.0 * 512 for period in cut.periods],
+        rel=2e-3,  # of the system, which kept its size
     )
     days = [stamp.value / 86.4e12 for stamp in (cut.stable_period.start, cut.stable_period.end)]
     assert segments[cut.stable][:, 0] == pytest.approx(days)
@@ -260,8 +262,7 @@ def test_periods_are_drawn_at_their_rates(cut: ChangePoints) -> None:
 def test_an_observed_rate_has_all_failures(cut: ChangePoints) -> None:
     ax = plotting.change_points(cut, new())
     values, edges, _ = ax.patches[0].get_data()
-    hours = np.interp(edges * 86.4e12, cut.edges, np.concatenate([[0.0], np.cumsum(cut.exposure)]))
-    assert np.sum(values / 8766.0 * np.diff(hours)) == pytest.approx(cut.counts.sum(), rel=2e-3)
+    assert np.sum(values * np.diff(edges)) == pytest.approx(cut.counts.sum(), rel=2e-3)  # per day
 
 
 def test_window_and_what_it_rests_on(joined: Incidents) -> None:
@@ -445,6 +446,14 @@ def test_processes_over_what_was_observed(histories: EventHistories) -> None:
     alone = labelled(plotting.processes(found, new()))
     assert alone["power law"].get_data()[1] == pytest.approx(handles["power law"].get_data()[1])
     assert "observed" not in alone
+    assert "renewal (Weibull gaps)" in alone  # what the title may say is best is drawn
+
+
+def test_expected_renewals_are_those_of_the_renewal_equation() -> None:
+    at = np.linspace(0.0, 20.0, 200)[1:]
+    assert _renewals(1.0, 2.0, at) == pytest.approx(at / 2.0, rel=1e-3)
+    gaps = 2.0 * np.random.default_rng(0).weibull(0.6, (5000, 150))
+    assert _renewals(0.6, 2.0, at)[-1] == pytest.approx((np.cumsum(gaps, axis=1) <= 20.0).sum() / 5000, rel=0.02)
     drawn(ax)
 
 
