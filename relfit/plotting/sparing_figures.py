@@ -23,7 +23,7 @@ _COLOURS = {
     "useful": style.BLUE,
     "spare_trays": style.SKY,
     "spare_blocks": style.GREEN,
-    "stranded": "#7A5C00",
+    "stranded": style.OLIVE,
     "blocked": style.VERMILION,
     "reduced": style.PALE,
     "saves": style.INK,

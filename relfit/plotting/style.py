@@ -44,7 +44,7 @@ __all__ = [
 
 # Okabe and Ito (2008), "Color Universal Design": told apart by all common kinds of colour vision
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
-SKY, PURPLE, INK = "#56B4E9", "#CC79A7", "#222222"
+SKY, PURPLE, OLIVE, INK = "#56B4E9", "#CC79A7", "#7A5C00", "#222222"
 GREY, PALE = "#6B727C", "#E3E6EA"
 PALETTE = (BLUE, ORANGE, GREEN, SKY, PURPLE, VERMILION)
 CAUSE_COLOURS = (BLUE, ORANGE, SKY, GREEN, PURPLE, VERMILION, GREY)

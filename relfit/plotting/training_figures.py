@@ -26,7 +26,7 @@ _PARTS = {
     "recovery": ("total_recovery_time", style.ORANGE),
     "host selection": ("total_host_selection_time", style.GREEN),
     "waiting for spares": ("total_wait_time", style.PURPLE),
-    "stalled": ("total_stall_time", style.YELLOW),
+    "stalled": ("total_stall_time", style.OLIVE),
     "cluster down": ("total_down_time", style.GREY),
 }
 _MARKERS = "osD^vP"
