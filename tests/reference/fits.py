@@ -304,7 +304,7 @@ def choice_of_family() -> Values:
     values: Values = {}
     for name in ("white_steady", "lanl_20"):
         fits = rf.fit(log(name).ttf())
-        columns = [c for c in fits.compare().columns if not c.endswith("percent")]
+        columns = [c for c in fits.compare().columns if not c.endswith("percent") and c != "alone"]
         values |= under(f"{name}.compare", cells(fits.compare(), columns))
         for family in ("weibull", "lognormal"):
             table = fits.describe(family)
