@@ -59,7 +59,8 @@ class TrainingDesigns(Result):
 def _row(run: TrainingSimulation) -> dict[str, float]:
     etr = run.outputs.loc["etr"]
     hours = float(run.whole["total_training_time"].mean()) / 60.0
-    return {"hours": hours, "etr": etr["mean"], "etr_low": etr["low"], "etr_high": etr["high"]}
+    mean, low, high = etr[["mean", "low", "high"]].to_numpy(dtype=np.float64).tolist()
+    return {"hours": hours, "etr": mean, "etr_low": low, "etr_high": high}
 
 
 def smallest_pool(

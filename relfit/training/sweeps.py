@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from relfit.errors import ArgumentError
@@ -136,7 +137,8 @@ class TrainingSweep(Result):
             if isinstance(experiment, TwoWay):
                 middle = experiment.second_values[len(experiment.second_values) // 2]
                 table = table[table["second_value"] == middle]
-            least, most = table.loc[table["mean"].idxmin()], table.loc[table["mean"].idxmax()]
+            means = table["mean"].to_numpy(dtype=np.float64)
+            least, most = table.iloc[int(means.argmin())], table.iloc[int(means.argmax())]
             rows.append(
                 {
                     "experiment": experiment.label, "low": least["mean"], "high": most["mean"],
@@ -148,7 +150,7 @@ class TrainingSweep(Result):
     @property
     def headline(self) -> str:
         """Which parameter moves the training time most."""
-        ranges = self.ranges() / {"low": 60.0, "high": 60.0, "range": 60.0, "low_at": 1.0, "high_at": 1.0}
+        ranges = self.ranges()[["low", "high"]] / 60.0
         first = ranges.iloc[0]
         text = f"{ranges.index[0]} moves the training time most: {first['low']:,.0f} to {first['high']:,.0f} h"
         if len(ranges) > 1:
