@@ -99,7 +99,7 @@ def in_order(clock: IntArray, zone: str) -> IntArray:
         return clock
     naive = pd.Series(clock.view("datetime64[ns]"))
     first, second = (localised(naive, zone, summer).astype("int64").to_numpy() for summer in (True, False))
-    chosen: IntArray = first.copy()
+    chosen: IntArray = np.array(first, dtype=np.int64)
     rows = np.flatnonzero(first != second)
     of_night = clock[rows] // (_DAY * _NANOSECONDS)
     for night in np.unique(of_night):
