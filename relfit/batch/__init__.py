@@ -13,5 +13,6 @@ __getattr__, __dir__, __all__ = front(
         "failure_source": "GroupFailures NodeFailures ReplayedFailures SystemFailures read_failures",
         "reliability": "EstimatedReliability",
         "repair_sweep": "RATES REPAIRS RepairSweep sweep_repairs",
+        "reservations": "Reservation",
     },
 )

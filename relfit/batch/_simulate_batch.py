@@ -13,8 +13,10 @@ from relfit.batch import engine_state as es
 from relfit.batch.batch_driver import Drive, Saving, drive
 from relfit.batch.batch_results import STATUS, BatchRun
 from relfit.batch.cycle_counter import COUNTS
-from relfit.batch.failure_source import HOUR, Failures, FailureStream, NodeFailures, group_numbers
+from relfit.batch.failure_source import Failures, FailureStream, NodeFailures, group_numbers
 from relfit.batch.reliability import EstimatedReliability, known_parameters
+from relfit.batch.reservations import Reservation, reservation_tables
+from relfit.batch.seconds import HOUR, in_seconds
 from relfit.batch.simulation_files import read_simulation, write_simulation
 from relfit.errors import ArgumentError
 from relfit.jobs import Amdahl, Checkpoint, Gustafson
@@ -38,6 +40,8 @@ def simulate_batch(
     n_nodes: int | None = None,
     *,
     scheduler: str = "easy",
+    fixed_nodes: bool = False,
+    reservations: Sequence[Reservation] = (),
     failures: Failures | Sequence[Failures] = (),
     requeue: str = "submit",
     offer_freed_first: bool = True,
@@ -64,8 +68,14 @@ def simulate_batch(
         Jobs wider than the machine are refused, and counted.
     n_nodes : int, optional
         That of the workload when left out.
-    scheduler : {"easy", "fcfs"}
-        EASY backfilling, where what is kept for the first job that waits is a number of nodes; or strictly in order.
+    scheduler : {"easy", "fcfs", "conservative"}
+        EASY backfilling keeps nodes for the first job that waits, conservative backfilling for every job; or strictly
+        in order.
+    fixed_nodes : bool
+        What is kept for a job are particular nodes, chosen when it is planned, as in the original EASY (Algorithm 1)
+        and in BatSim's conservative backfilling; else only their number.
+    reservations : sequence of Reservation
+        Planned maintenance: no job is started that would be on the nodes then, by its walltime.
     failures : Failures or sequence of them
         `SystemFailures`, `NodeFailures`, `GroupFailures`, `ReplayedFailures`. A failure of a node that is down is
         ignored.
@@ -118,8 +128,8 @@ def simulate_batch(
 
     References
     ----------
-    Lifka (1995); Mu'alem and Feitelson (2001); "Exploring the Trade-off Between Repair Time and Reliability in Large
-    Scale Cluster Computers", Algorithms 2 and 3.
+    Mu'alem and Feitelson (2001); "Exploring the Trade-off Between Repair Time and Reliability in Large Scale Cluster
+    Computers", Algorithms 1, 2 and 3.
 
     Examples
     --------
@@ -147,13 +157,20 @@ def simulate_batch(
     rate = _system_mtbf(system_mtbf, sources, size)
     if checkpoint is not None:
         _checkpoints(jobs, checkpoint, rate, size)
-    engine = es.new_engine(jobs, size)
+    planned = scheduler == "conservative" or (fixed_nodes and scheduler == "easy") or len(reservations) > 0
+    if planned and allocation != "first_fit":
+        what = f"allocation {allocation!r} does not go with starts that are planned ahead"
+        raise ArgumentError(what, remedy="take first_fit, or EASY without fixed_nodes and reservations")
+    engine = es.new_engine(jobs, size, planned=planned)
+    table, masks = reservation_tables(reservations, size)
+    engine = engine._replace(reservations=table, reserved=masks)
     state = engine.state[0]
     state["scheduler"], state["requeue"] = SCHEDULERS[scheduler], REQUEUES[requeue]
+    state["fixed_nodes"] = fixed_nodes
     state["allocation"], state["offer_first"] = ALLOCATIONS[allocation], offer_freed_first
     state["keep"] = max(KEEPS.index(keep), isinstance(reliability, EstimatedReliability))
     state["reject_after"] = 0 if reject_after_repairs is None else whole("reject_after_repairs", reject_after_repairs)
-    state["until"] = np.inf if until is None else HOUR * float(durations("until", until))
+    state["until"] = np.inf if until is None else in_seconds("until", until)
     state["long_job"] = 24.0 * HOUR
     state["repair_mean"] = float(np.mean([s.mean_repair for s in sources])) if sources else 0.0
     if speedup is not None:
@@ -172,7 +189,8 @@ def simulate_batch(
     if saving is not None:
         run.next_save = begun + saving.seconds("every_simulated")
     settings = {
-        "scheduler": scheduler, "requeue": requeue, "offer_freed_first": offer_freed_first,
+        "scheduler": scheduler, "fixed_nodes": fixed_nodes, "reservations": len(reservations), "requeue": requeue,
+        "offer_freed_first": offer_freed_first,
         "reject_after_repairs": reject_after_repairs, "walltimes": walltimes, "allocation": allocation, "keep": keep,
         "failures": [type(source).__name__ for source in sources], "checkpoints": checkpoint is not None,
     }  # fmt: skip
@@ -233,12 +251,12 @@ def _job_table(
 def _system_mtbf(given: Any, sources: Sequence[Failures], size: int) -> float | None:
     """Seconds between failures of nodes of the whole machine."""
     if given is not None:
-        return HOUR * float(durations("system_mtbf", given, zero=False))
+        return in_seconds("system_mtbf", given, zero=False)
     rate = 0.0
     for source in sources:
         mtbf = getattr(source, "mtbf", None)
         if mtbf is not None:
-            rate += 1.0 / (HOUR * float(durations("mtbf", mtbf)))
+            rate += 1.0 / (in_seconds("mtbf", mtbf))
         elif isinstance(source, NodeFailures):
             _, scale = 1.0, getattr(source.life, "mean", None)
             mean = scale() if scale is not None else durations("life", source.life)
@@ -247,10 +265,10 @@ def _system_mtbf(given: Any, sources: Sequence[Failures], size: int) -> float | 
 
 
 def _checkpoints(jobs: es.Table, checkpoint: Checkpoint, mtbf: float | None, size: int) -> None:
-    save, restore = (HOUR * float(durations(name, getattr(checkpoint, name))) for name in ("save", "restore"))
+    save, restore = (in_seconds(name, getattr(checkpoint, name)) for name in ("save", "restore"))
     jobs["save"], jobs["restore"] = save, restore
     if checkpoint.every is not None:
-        jobs["every"] = HOUR * float(durations("every", checkpoint.every))
+        jobs["every"] = in_seconds("every", checkpoint.every)
         return
     if mtbf is None:
         what = "how often jobs save is not known, nor how often nodes fail"

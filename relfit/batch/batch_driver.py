@@ -25,8 +25,9 @@ from relfit.batch.engine_state import (
     grown_queue,
 )
 from relfit.batch.event_loop import advance
-from relfit.batch.failure_source import HOUR, FailureStream
+from relfit.batch.failure_source import FailureStream
 from relfit.batch.reliability import EstimatedReliability
+from relfit.batch.seconds import in_seconds
 from relfit.errors import ArgumentError, DataError
 
 __all__ = ["Drive", "Saving", "drive"]
@@ -71,7 +72,7 @@ class Saving:
     def seconds(self, name: str) -> float:
         """One of the durations; infinite where it is not given."""
         value = getattr(self, name)
-        return np.inf if value is None else HOUR * float(durations(name, value))
+        return np.inf if value is None else in_seconds(name, value)
 
 
 @dataclass

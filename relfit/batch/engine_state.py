@@ -60,7 +60,7 @@ STATE = np.dtype(
         "n_blocks", "next_submit", "next_failure", "n_failures", "head", "extra", "n_log", "n_outages", "n_ignored",
         "n_repairs",
         "n_kills", "n_events", "n_passes", "n_starts", "n_left", "n_apart", "cycles", "decision_cycles", "need",
-        "stale", "free_span",
+        "stale", "drop", "free_span",
     )]
 )  # fmt: skip
 
@@ -101,7 +101,7 @@ def new_jobs(size: int) -> Table:
     jobs = np.zeros(size, dtype=JOB)
     for name in ("start", "first_start", "finish"):
         jobs[name] = np.nan
-    jobs["every"] = np.inf
+    jobs["every"] = jobs["planned"] = np.inf
     jobs["place"] = jobs["span"] = -1
     return jobs
 

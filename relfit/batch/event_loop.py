@@ -32,6 +32,7 @@ from relfit.batch.job_events import finish, join, kill, requeue
 from relfit.batch.node_pool import owner_of, release_node, take_node, write_line
 from relfit.batch.queue_passes import full_pass, offer
 from relfit.batch.running_jobs import pop_repair, push_repair
+from relfit.batch.time_slices import plan_pass
 from relfit.batch.waiting_queue import remove
 
 __all__ = ["advance"]
@@ -46,6 +47,10 @@ def _next_instant(e: Engine) -> float:
     now = math.inf
     if e.state[0].next_submit < jobs:
         now = e.jobs[e.state[0].next_submit].submit
+    for i in range(e.reservations.size):
+        for time in (e.reservations[i].announced, e.reservations[i].end):
+            if e.state[0].now < time < now:
+                now = time
     if e.state[0].n_running > 0:
         now = min(now, e.heaps[0, 0].time)
     if e.state[0].n_repairing > 0:
@@ -93,7 +98,10 @@ def _instant(e: Engine, now: float) -> None:
         _come_back(e, pop_repair(e), now)
     killed = _strike(e, now)
     if killed > 0 and e.state[0].offer_first:
-        full_pass(e, now)
+        if e.state[0].planned:
+            plan_pass(e, now)
+        else:
+            full_pass(e, now)
     for i in range(killed):
         requeue(e, e.nodes[i].killed, now)
         e.state[0].stale = 1
@@ -104,10 +112,23 @@ def _instant(e: Engine, now: float) -> None:
         if e.jobs[job].status == SUBMITTED_LATER:
             place = join(e, job, now)
             arrived += 1
-    if e.state[0].stale or arrived > 1:
+    _edges(e, now)
+    if e.state[0].planned:
+        plan_pass(e, now)
+    elif e.state[0].stale or arrived > 1:
         full_pass(e, now)
     elif arrived == 1:
         offer(e, place, now)
+
+
+@inner
+def _edges(e: Engine, now: float) -> None:
+    """Reservations that come to be known, or are over."""
+    for i in range(e.reservations.size):
+        if e.reservations[i].announced == now:
+            e.state[0].stale = e.state[0].drop = 1
+        elif e.reservations[i].end == now:
+            e.state[0].stale = 1
 
 
 @inner
@@ -146,7 +167,7 @@ def _strike(e: Engine, now: float) -> int:
         if e.nodes[node].down:
             e.state[0].n_ignored += 1
             continue
-        e.state[0].stale = 1
+        e.state[0].stale = e.state[0].drop = 1
         owner = owner_of(e, node)
         if owner >= 0:
             kill(e, owner, now, node)

@@ -17,6 +17,7 @@ import pandas as pd
 from relfit.arguments import durations
 from relfit.arrays import FloatArray, IntArray
 from relfit.batch.engine_state import FAILURE, Table
+from relfit.batch.seconds import HOUR, in_seconds
 from relfit.errors import ArgumentError, ReadError
 from relfit.failurelog import FailureLog
 from relfit.families import Exponential
@@ -34,7 +35,6 @@ __all__ = [
     "read_failures",
 ]
 
-HOUR = 3600.0
 _PER_STRETCH = 4096.0
 _LONGEST = 100.0 * 8766.0 * HOUR
 
@@ -64,7 +64,7 @@ class _Repaired:
         """Seconds of some repairs."""
         if isinstance(self.repair, Distribution):
             return HOUR * self.repair.sample(size, rng)
-        mean = HOUR * float(durations("repair", self.repair))
+        mean = in_seconds("repair", self.repair)
         return np.full(size, mean) if self.fixed else mean * rng.standard_exponential(size)
 
     @property
@@ -72,7 +72,7 @@ class _Repaired:
         """Seconds."""
         if isinstance(self.repair, Distribution):
             return HOUR * float(np.mean(self.repair.mean()))
-        return HOUR * float(durations("repair", self.repair))
+        return in_seconds("repair", self.repair)
 
 
 @dataclass(frozen=True, kw_only=True)

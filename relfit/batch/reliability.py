@@ -11,7 +11,8 @@ import pandas as pd
 from relfit.arguments import durations
 from relfit.arrays import FloatArray
 from relfit.batch.engine_state import LOG_DOWN, Table
-from relfit.batch.failure_source import HOUR, NodeFailures
+from relfit.batch.failure_source import NodeFailures
+from relfit.batch.seconds import HOUR, in_seconds
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Weibull
 from relfit.families.distribution import Distribution
@@ -49,7 +50,7 @@ class EstimatedReliability:
     @property
     def period(self) -> float:
         """Seconds between two estimates."""
-        return HOUR * float(durations("every", self.every, zero=False))
+        return in_seconds("every", self.every, zero=False)
 
     def parameters(self, n_nodes: int, log: Table, start: float, now: float) -> tuple[FloatArray, FloatArray]:
         """Shape and scale (seconds) of each node at `now`.

@@ -1,0 +1,245 @@
+"""The configuration file of a batch simulation: which keys there are, and what they become."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from relfit.batch.batch_driver import Saving
+from relfit.batch.failure_source import (
+    Failures,
+    GroupFailures,
+    NodeFailures,
+    ReplayedFailures,
+    SystemFailures,
+    read_failures,
+)
+from relfit.batch.reliability import EstimatedReliability
+from relfit.batch.reservations import Reservation
+from relfit.errors import ArgumentError, ReadError
+from relfit.families import Weibull
+from relfit.io import read
+from relfit.jobs import Amdahl, Checkpoint, Gustafson
+from relfit.units import hours
+from relfit.workloads import Workload, compress, copies, read_workload, scale_load
+
+__all__ = ["BatchConfig", "read_batch_config"]
+
+Time = str | float
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WorkloadTable(_Table):
+    """``[workload]``: the list of jobs, and what is done to it."""
+
+    file: Path
+    format: str | None = None
+    processors_per_node: int | None = Field(None, ge=1)
+    timezone: str | None = None
+    columns: dict[str, str] = {}
+    load: float | None = Field(None, gt=0)
+    compress: float | None = Field(None, gt=0)
+    copies: int | None = Field(None, ge=1)
+
+
+class ClusterTable(_Table):
+    """``[cluster]``: the machine."""
+
+    nodes: int | None = Field(None, ge=1)
+    nodes_per_rack: int | None = Field(None, ge=1)
+
+
+class SchedulerTable(_Table):
+    """``[scheduler]``: who runs when."""
+
+    name: Literal["easy", "fcfs", "conservative"] = "easy"
+    fixed_nodes: bool = False
+    requeue: Literal["submit", "head", "tail"] = "submit"
+    offer_freed_first: bool = True
+    reject_after_repairs: int | None = Field(None, ge=1)
+    walltimes: Literal["requested", "true"] = "requested"
+
+
+class FailureTable(_Table):
+    """``[[failures]]``: one source of failures."""
+
+    kind: Literal["system", "nodes", "groups", "replay", "log"]
+    mtbf: Time | None = None
+    shape: float = Field(1.0, gt=0)
+    repair: Time = 0.0
+    fixed: bool = False
+    nodes_per_group: int | None = Field(None, ge=1)
+    file: Path | None = None
+
+
+class AllocationTable(_Table):
+    """``[allocation]``: which nodes a job gets."""
+
+    policy: Literal["first_fit", "round_robin", "ras", "ljras", "ra", "all", "ra_opt", "rack"] = "first_fit"
+    estimate: Literal["weibull", "exponential"] | None = None
+    every: Time = "1000min"
+    amdahl: float | None = Field(None, ge=0, le=1)
+    gustafson: float | None = Field(None, ge=0, le=1)
+
+
+class CheckpointTable(_Table):
+    """``[checkpoint]``: of the jobs."""
+
+    every: Time | None = None
+    save: Time
+    restore: Time = 0.0
+
+
+class ReservationTable(_Table):
+    """``[[reservations]]``: nodes kept free for planned maintenance."""
+
+    start: Time
+    end: Time
+    nodes: str | None = None
+    announced: Time | None = None
+
+
+class SimulationTable(_Table):
+    """``[simulation]``: how long, how random, and what is kept."""
+
+    seed: int = Field(0, ge=0)
+    until: Time | None = None
+    keep: Literal["jobs", "attempts", "nodes"] = "jobs"
+
+
+class SavingTable(_Table):
+    """``[saving]``: when the simulation writes itself to a file."""
+
+    file: Path
+    every: Time | None = None
+    every_simulated: Time | None = None
+    keep: int = Field(2, ge=1)
+    time_limit: Time | None = None
+
+
+class BatchConfig(_Table):
+    """A configuration, checked; `read_batch_config` reads one."""
+
+    workload: WorkloadTable
+    cluster: ClusterTable = ClusterTable()
+    scheduler: SchedulerTable = SchedulerTable()
+    failures: list[FailureTable] = []
+    allocation: AllocationTable = AllocationTable()
+    checkpoint: CheckpointTable | None = None
+    reservations: list[ReservationTable] = []
+    simulation: SimulationTable = SimulationTable()
+    saving: SavingTable | None = None
+
+    def read_jobs(self) -> Workload:
+        """The workload, scaled as asked for."""
+        table = self.workload
+        jobs = read_workload(
+            table.file, table.format, n_nodes=None, processors_per_node=table.processors_per_node,
+            timezone=table.timezone, **table.columns,
+        )  # fmt: skip
+        if self.cluster.nodes is not None:
+            jobs = jobs.with_columns({}, n_nodes=self.cluster.nodes)
+        if table.copies is not None:
+            jobs = copies(jobs, table.copies)
+        if table.compress is not None:
+            jobs = compress(jobs, table.compress)
+        if table.load is not None:
+            jobs = scale_load(jobs, table.load)
+        return jobs
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of `relfit.simulate_batch`, without the workload."""
+        allocation, policy = self.allocation, self.scheduler
+        speedup: Any = None
+        if allocation.amdahl is not None:
+            speedup = Amdahl(allocation.amdahl)
+        elif allocation.gustafson is not None:
+            speedup = Gustafson(allocation.gustafson)
+        estimate = allocation.estimate
+        saving = self.saving
+        return {
+            "scheduler": policy.name,
+            "fixed_nodes": policy.fixed_nodes,
+            "requeue": policy.requeue,
+            "offer_freed_first": policy.offer_freed_first,
+            "reject_after_repairs": policy.reject_after_repairs,
+            "walltimes": policy.walltimes,
+            "failures": [_source(table) for table in self.failures],
+            "allocation": allocation.policy,
+            "reliability": EstimatedReliability(family=estimate, every=allocation.every) if estimate else None,
+            "racks": self.cluster.nodes_per_rack,
+            "speedup": speedup,
+            "checkpoint": Checkpoint(**self.checkpoint.model_dump()) if self.checkpoint else None,
+            "reservations": [
+                Reservation(each.start, each.end, each.nodes, each.announced) for each in self.reservations
+            ],
+            "until": self.simulation.until,
+            "keep": self.simulation.keep,
+            "rng": self.simulation.seed,
+            "saving": None
+            if saving is None
+            else Saving(
+                path=saving.file, every=saving.every, every_simulated=saving.every_simulated, keep=saving.keep,
+                time_limit=saving.time_limit,
+            ),
+        }  # fmt: skip
+
+
+def _source(table: FailureTable) -> Failures:
+    if table.kind in ("replay", "log"):
+        if table.file is None:
+            raise ArgumentError(f"failures of kind {table.kind} need a file", remedy='write file = "..."')
+        return read_failures(table.file) if table.kind == "replay" else ReplayedFailures.from_log(read(table.file))
+    if table.mtbf is None:
+        raise ArgumentError(f"failures of kind {table.kind} need an mtbf", remedy='write mtbf = "2000h"')
+    if table.kind == "system":
+        return SystemFailures(mtbf=table.mtbf, repair=table.repair, fixed=table.fixed)
+    life: Any = table.mtbf
+    if table.shape != 1.0:
+        unit = float(Weibull(table.shape, 1.0).mean())
+        life = Weibull(table.shape, hours(table.mtbf) / unit)
+    if table.kind == "nodes":
+        return NodeFailures(life=life, repair=table.repair, fixed=table.fixed)
+    return GroupFailures(life=life, groups=table.nodes_per_group, repair=table.repair, fixed=table.fixed)
+
+
+def read_batch_config(path: str | Path) -> BatchConfig:
+    """A configuration from a TOML file; paths in it are relative to its folder.
+
+    Raises
+    ------
+    ReadError
+        When it cannot be read, or a key in it is unknown or has a value that it cannot have.
+    """
+    place = Path(path)
+    try:
+        document = tomllib.loads(place.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ReadError(f"is no TOML: {error}", path=path) from error
+    try:
+        config = BatchConfig(**document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        remedy = "remove it or correct its name" if first["type"] == "extra_forbidden" else None
+        raise ReadError(f"{key}: {first['msg'].lower()}", path=path, remedy=remedy) from None
+    base = place.parent
+
+    def beside(table: Any) -> Any:
+        return table if table is None or table.file is None else table.model_copy(update={"file": base / table.file})
+
+    return config.model_copy(
+        update={
+            "workload": beside(config.workload),
+            "failures": [beside(table) for table in config.failures],
+            "saving": beside(config.saving),
+        }
+    )

@@ -1,0 +1,104 @@
+"""Conservative backfilling, fixed nodes and reservations against a slow simulator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from relfit.batch import Reservation
+from relfit.errors import ArgumentError
+from relfit.workloads import Workload
+from tests.batch.random_cases import random_failures, random_workload, slow_jobs
+from tests.batch.slow_planner import SlowPlanner
+from tests.batch.test_schedulers import compare
+
+
+def random_reservations(rng, n_nodes):
+    rows, begin = [], 0
+    for _ in range(int(rng.integers(0, 4))):
+        begin += int(rng.integers(1, 60))
+        end = begin + int(rng.integers(1, 40))
+        rows.append(
+            (float(begin), float(end), np.sort(rng.permutation(n_nodes)[: rng.integers(1, n_nodes + 1)]).tolist())
+        )
+        begin = end
+    return rows
+
+
+def run_both(seed):
+    rng = np.random.default_rng(seed)
+    workload = random_workload(rng)
+    workload = workload.with_columns({"requested": np.maximum(workload.requested, 1.0)})
+    scheduler, fixed = str(rng.choice(["easy", "conservative"])), bool(rng.random() < 0.5)
+    rows = random_reservations(rng, workload.n_nodes) if rng.random() < 0.5 else []
+    if scheduler == "easy" and not fixed and not rows:
+        rows = [(5.0, 9.0, [0])]
+    failures, list_of_failures = (), ()
+    if rng.random() < 0.4:
+        failures = random_failures(rng, workload.n_nodes)
+        list_of_failures = list(
+            zip(failures.time.tolist(), failures.node.tolist(), failures.repair.tolist(), strict=True)
+        )
+    run = rf.simulate_batch(
+        workload, scheduler=scheduler, fixed_nodes=fixed, failures=failures, keep="nodes",
+        reservations=[Reservation(f"{start}s", f"{end}s", nodes) for start, end, nodes in rows],
+    )  # fmt: skip
+    slow = SlowPlanner(
+        slow_jobs(workload), workload.n_nodes, scheduler, list_of_failures, fixed=fixed, reservations=rows
+    ).run()
+    compare(run, slow)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_workloads_as_the_slow_planner_has_them(seed):
+    run_both(seed)
+
+
+@pytest.mark.verify
+def test_two_thousand_random_workloads():
+    for seed in range(1000, 3000):
+        run_both(seed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_easy_by_slices_is_easy_by_the_queue(seed):
+    rng = np.random.default_rng(seed)
+    workload = random_workload(rng)
+    failures = random_failures(rng, workload.n_nodes)
+    plain = rf.simulate_batch(workload, failures=failures)
+    sliced = rf.simulate_batch(workload, failures=failures, reservations=[Reservation("9990h", "9991h")])
+    for column in ("starting_time", "backfilled", "kills"):
+        assert plain.jobs[column].equals(sliced.jobs[column])
+
+
+def figures_1_and_2():
+    """Seven jobs, all there at time 0, on eight nodes: with fixed nodes job 6 keeps job 7 from backfilling."""
+    nodes = [4, 2, 6, 8, 2, 4, 4]
+    length = [4.0, 6.0, 3.0, 2.0, 3.0, 5.0, 3.0]
+    return Workload(range(1, 8), [0.0] * 7, nodes, length, length, 8)
+
+
+def test_bad_reservations():
+    jobs = figures_1_and_2()
+    both = [Reservation("1h", "3h", "0-3"), Reservation("2h", "4h", "3")]
+    for reservations, message in (
+        (both, "overlap"),
+        ([Reservation("1h", "1h")], "end later"),
+        ([Reservation("1h", "2h", "0-8")], "nodes 0 to 7"),
+        ([Reservation("1h", "2h", "0-2 2")], "node 2 twice"),
+        ([Reservation("1h", "2h", "a")], "names no nodes"),
+        ([Reservation("1h", "2h", announced="90min")], "announced before"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            rf.simulate_batch(jobs, reservations=reservations)
+
+
+def test_no_job_is_on_reserved_nodes():
+    jobs = Workload([1, 2, 3], [0.0, 0.0, 0.0], [4, 2, 4], [10.0, 10.0, 10.0], [10.0, 10.0, 10.0], 4)
+    for scheduler in ("fcfs", "easy", "conservative"):
+        run = rf.simulate_batch(
+            jobs, scheduler=scheduler, reservations=[Reservation("15s", "40s", "0 1")], keep="nodes"
+        )
+        assert run.jobs["starting_time"].tolist() == [0.0, 10.0, 40.0]
+        assert run.attempts["spans"].tolist() == [((0, 4),), ((2, 2),), ((0, 4),)]
