@@ -8,11 +8,14 @@ __getattr__, __dir__, __all__ = front(
     __name__,
     {
         "_simulate_batch": "ALLOCATIONS REQUEUES SCHEDULERS resume_batch simulate_batch",
+        "batch_config": "BatchConfig read_batch_config",
         "batch_driver": "Saving",
         "batch_results": "JOB_COLUMNS BatchRun",
+        "event_loop": "prepare",
         "failure_source": "GroupFailures NodeFailures ReplayedFailures SystemFailures read_failures",
         "reliability": "EstimatedReliability",
         "repair_sweep": "RATES REPAIRS RepairSweep sweep_repairs",
+        "repeated_runs": "BatchRuns simulate_batches",
         "reservations": "Reservation",
     },
 )

@@ -154,9 +154,8 @@ def simulate_batch(
         what = f"allocation {allocation!r} sets the size of jobs"
         raise ArgumentError(what, remedy="give a speedup and scheduler='fcfs', and no checkpoint")
     jobs = _job_table(workload, size, walltimes, speedup, moldable)
-    rate = _system_mtbf(system_mtbf, sources, size)
     if checkpoint is not None:
-        _checkpoints(jobs, checkpoint, rate, size)
+        _checkpoints(jobs, checkpoint, _system_mtbf(system_mtbf, sources, size), size)
     planned = scheduler == "conservative" or (fixed_nodes and scheduler == "easy") or len(reservations) > 0
     if planned and allocation != "first_fit":
         what = f"allocation {allocation!r} does not go with starts that are planned ahead"

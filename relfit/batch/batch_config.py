@@ -38,7 +38,7 @@ class _Table(BaseModel):
 class WorkloadTable(_Table):
     """``[workload]``: the list of jobs, and what is done to it."""
 
-    file: Path
+    file: Path | None = None
     format: str | None = None
     processors_per_node: int | None = Field(None, ge=1)
     timezone: str | None = None
@@ -126,7 +126,7 @@ class SavingTable(_Table):
 class BatchConfig(_Table):
     """A configuration, checked; `read_batch_config` reads one."""
 
-    workload: WorkloadTable
+    workload: WorkloadTable = WorkloadTable()
     cluster: ClusterTable = ClusterTable()
     scheduler: SchedulerTable = SchedulerTable()
     failures: list[FailureTable] = []
@@ -136,11 +136,20 @@ class BatchConfig(_Table):
     simulation: SimulationTable = SimulationTable()
     saving: SavingTable | None = None
 
-    def read_jobs(self) -> Workload:
-        """The workload, scaled as asked for."""
+    def read_jobs(self, file: Path | None = None) -> Workload:
+        """The workload of `file`, or of the configuration, scaled as asked for.
+
+        Raises
+        ------
+        ArgumentError
+            When neither names a file.
+        """
         table = self.workload
+        place = table.file if file is None else file
+        if place is None:
+            raise ArgumentError("there is no list of jobs", remedy='write file = "jobs.swf" under [workload]')
         jobs = read_workload(
-            table.file, table.format, n_nodes=None, processors_per_node=table.processors_per_node,
+            place, table.format, n_nodes=None, processors_per_node=table.processors_per_node,
             timezone=table.timezone, **table.columns,
         )  # fmt: skip
         if self.cluster.nodes is not None:

@@ -24,7 +24,7 @@ from relfit.batch.engine_state import (
     grown_log,
     grown_queue,
 )
-from relfit.batch.event_loop import advance
+from relfit.batch.event_loop import advance, prepare
 from relfit.batch.failure_source import FailureStream
 from relfit.batch.reliability import EstimatedReliability
 from relfit.batch.seconds import in_seconds
@@ -108,6 +108,7 @@ def drive(run: Drive, saving: Saving | None = None, write: Any = None) -> bool:
     DataError
         When jobs wait for more nodes than are ever up at once, with no end.
     """
+    prepare()
     begun = time.perf_counter()
     limit = np.inf if saving is None else begun + saving.seconds("time_limit")
     every = np.inf if saving is None else saving.seconds("every")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
@@ -15,8 +15,7 @@ COUNTS = platform.machine().lower() in ("x86_64", "amd64")
 """Whether this kind of processor lets programs read its counter."""
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def cycles(typing_context: Any) -> Any:
+def _cycles(typing_context: Any) -> Any:
     """Cycles since some instant; 0 where the counter cannot be read."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -27,3 +26,6 @@ def cycles(typing_context: Any) -> Any:
         return builder.call(counter, [])
 
     return types.int64(), build
+
+
+cycles: Any = intrinsic(_cycles)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,10 @@ SUBMITTED_LATER, WAITING, RUNNING, DONE, OVER_WALLTIME, TOO_WIDE, REJECTED = ran
 FINISHED, PAUSED, SPENT, MORE_FAILURES, LARGER_QUEUE, LARGER_LOG = range(6)
 # kinds of lines in the log, and how an attempt ends
 # (typed, so that a function that is called with some of them is compiled once)
-LOG_START, LOG_SPAN, LOG_END, LOG_DOWN = np.int64(0), np.int64(1), np.int64(2), np.int64(3)
-SUCCEEDED, KILLED, TIMED_OUT = np.int64(0), np.int64(1), np.int64(2)
-NO, YES, NONE = np.int64(0), np.int64(1), np.int64(-1)
+_typed: Any = np.int64
+LOG_START, LOG_SPAN, LOG_END, LOG_DOWN = _typed(0), _typed(1), _typed(2), _typed(3)
+SUCCEEDED, KILLED, TIMED_OUT = _typed(0), _typed(1), _typed(2)
+NO, YES, NONE = _typed(0), _typed(1), _typed(-1)
 
 BLOCK_SIZE = 64
 NOTHING = 1 << 40

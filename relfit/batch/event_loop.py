@@ -27,6 +27,8 @@ from relfit.batch.engine_state import (
     SPENT,
     SUBMITTED_LATER,
     Engine,
+    new_engine,
+    new_jobs,
 )
 from relfit.batch.job_events import finish, join, kill, requeue
 from relfit.batch.node_pool import owner_of, release_node, take_node, write_line
@@ -35,7 +37,7 @@ from relfit.batch.running_jobs import pop_repair, push_repair
 from relfit.batch.time_slices import plan_pass
 from relfit.batch.waiting_queue import remove
 
-__all__ = ["advance"]
+__all__ = ["advance", "prepare"]
 
 
 @inner
@@ -216,10 +218,15 @@ def _compiled(check_sum: int) -> Callable[[Engine, float, int], int]:
         e.state[0].cycles += cycles() - begun
         return code
 
-    return run  # type: ignore[no-any-return]
+    return run
 
 
 _run = _compiled(sources())
+
+
+def prepare() -> None:
+    """Compile the simulator, or load what was compiled before; the first time takes some ten seconds."""
+    advance(new_engine(new_jobs(0), 1), 0.0, 1)
 
 
 def advance(engine: Engine, pause: float, budget: int) -> int:

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _PER_STRETCH = 4096.0
+_BLOCK = 1024
 _LONGEST = 100.0 * 8766.0 * HOUR
 
 
@@ -337,6 +338,8 @@ class _Process:
         self.rate = float(np.sum(1.0 / (mean + (kind.mean_repair if waits else 0.0))))
 
     def take(self, until: float) -> Table:
+        if self.members is None:
+            return self._take_any(until)
         times, nodes, repairs = [], [], []
         while True:
             due = np.flatnonzero(self.next <= until)
@@ -346,10 +349,7 @@ class _Process:
             hazards = self.rng.standard_exponential(self.next.size if self.life.batch_shape else due.size)
             life = HOUR * np.asarray(self.life.inverse_cumulative_hazard(hazards))
             self.next[due] = time + (repair if self.waits else 0.0) + (life[due] if self.life.batch_shape else life)
-            if self.members is None:
-                struck = [self.rng.integers(self.n_nodes, size=1) for _ in due]
-            else:
-                struck = [self.members[i] for i in due]
+            struck = [self.members[i] for i in due]
             sizes = [len(nodes) for nodes in struck]
             times.append(np.repeat(time, sizes))
             nodes += struck
@@ -358,6 +358,18 @@ class _Process:
             return np.zeros(0, dtype=FAILURE)
         rows = _table(np.concatenate(times), np.concatenate(nodes), np.concatenate(repairs))
         return rows[np.argsort(rows["time"], kind="stable")]
+
+    def _take_any(self, until: float) -> Table:
+        """Failures of a stream without memory, each of any node."""
+        times = [self.next[:0]]
+        while self.next[0] <= until:
+            gaps = HOUR * np.asarray(self.life.sample(_BLOCK, self.rng))
+            ahead = self.next[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+            known = int(np.searchsorted(ahead[:-1], until, side="right"))
+            times.append(ahead[:known])
+            self.next = ahead[known : known + 1]
+        time = np.concatenate(times)
+        return _table(time, self.rng.integers(self.n_nodes, size=time.size), self.kind.repairs(time.size, self.rng))
 
     def state(self) -> dict[str, Any]:
         return {"next": self.next.tolist(), "rng": self.rng.bit_generator.state}

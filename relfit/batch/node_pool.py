@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def take_node(e: Engine, node: int) -> None:
 
 
 @inner
-def write_line(e: Engine, kind: int, time: float, until: float, job: int, node: int, value: int) -> None:
+def write_line(e: Engine, kind: Any, time: float, until: float, job: Any, node: Any, value: Any) -> None:
     """Add a line to the log."""
     n = e.state[0].n_log
     e.state[0].n_log = n + 1

@@ -87,7 +87,7 @@ class EstimatedReliability:
             pd.RangeIndex(n_nodes),
         )
         failures = np.bincount(node, minlength=n_nodes)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.where(failures > 0, HOUR * lives.total_time / failures, np.inf)
         shape = np.ones(n_nodes)
         if self.family == "weibull" and (failures > 1).any():

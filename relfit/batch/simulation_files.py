@@ -33,7 +33,7 @@ _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "id
 def _plain(value: Any) -> Any:
     """A setting as JSON has it."""
     if isinstance(value, Family):
-        return {"family": value.name, "parameters": {k: _plain(v) for k, v in value.to_dict()["parameters"].items()}}
+        return value.to_dict()
     if type(value).__name__ in _CLASSES:
         fields = [name for name in value.__dataclass_fields__ if name != "labels"]
         return {"class": type(value).__name__, "fields": {name: _plain(getattr(value, name)) for name in fields}}
@@ -52,7 +52,7 @@ def _plain(value: Any) -> Any:
 
 def _restored(value: Any) -> Any:
     if isinstance(value, dict) and "family" in value:
-        parameters = {k: np.asarray(v) for k, v in value["parameters"].items()}
+        parameters = {k: np.asarray(v) for k, v in value.items() if k != "family"}
         return family_named(value["family"])(**parameters)
     if isinstance(value, dict) and "class" in value:
         return _CLASSES[value["class"]](**{name: _restored(item) for name, item in value["fields"].items()})

@@ -24,6 +24,7 @@ from relfit.cli import (
     plan_commands,
     plan_sparing,
     predict,
+    simulate_batch,
     simulate_training,
 )
 from relfit.cli.examples import Commands, epilog
@@ -71,6 +72,7 @@ app.command(epilog=epilog("data"))(grouped(look.data))
 for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
     plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
 simulations.command(epilog=epilog("simulate training"))(grouped(simulate_training.training))
+simulations.command(epilog=epilog("simulate batch"))(grouped(simulate_batch.batch))
 
 
 def _show_version(wanted: bool) -> None:

@@ -38,6 +38,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "plan sparing": (
         "relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 --save 2s --restart 5min",
     ),
+    "simulate batch": (
+        "relfit simulate batch cluster.toml --workload jobs.swf --jobs-out jobs.csv",
+        "relfit simulate batch cluster.toml --failures failures.csv --json",
+    ),
     "simulate training": (
         "relfit simulate training cluster.toml --runs 100",
         "relfit simulate training config.yaml --program-semantics --runs 24 --seed 1 --json",

@@ -8,6 +8,7 @@ there is nothing to draw, the figure says why.
 from __future__ import annotations
 
 from relfit.plotting._registry import plot
+from relfit.plotting.batch_figures import batch_states, gantt
 from relfit.plotting.change_point_figures import change_points
 from relfit.plotting.checkpoint_figures import waste_over_interval
 from relfit.plotting.event_figures import causes, event_rate, events_over_time
@@ -47,6 +48,7 @@ from relfit.plotting.workload_figures import job_shares
 __all__ = [
     "autocorrelation",
     "availability_over_time",
+    "batch_states",
     "by_size",
     "calibration",
     "causes",
@@ -68,6 +70,7 @@ __all__ = [
     "failures_by_node",
     "family_mark",
     "forecast",
+    "gantt",
     "gpu_hours",
     "incident_sizes",
     "incident_window",

@@ -1,0 +1,113 @@
+"""Many runs of one batch simulation with failures of their own, on several threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from relfit.arguments import share, whole
+from relfit.batch._simulate_batch import simulate_batch
+from relfit.results import Result, json_ready
+from relfit.text import count, duration, interval, percent
+from relfit.workloads import Workload
+
+__all__ = ["BatchRuns", "simulate_batches"]
+
+_THREADS = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchRuns(Result):
+    """Runs that differ in their failures alone.
+
+    Attributes
+    ----------
+    runs : pandas.DataFrame
+        One row per run: `BatchRun.summary`, and the counts of failures, repairs and kills.
+    level : float
+        Of the intervals of the means.
+    """
+
+    runs: pd.DataFrame
+    level: float
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """Per measure: ``mean``, ``low`` and ``high`` (Student's interval), ``sd``."""
+        values = self.runs.to_numpy(dtype=np.float64)
+        n = len(values)
+        mean, sd = values.mean(axis=0), values.std(axis=0, ddof=1) if n > 1 else np.full(values.shape[1], np.nan)
+        half = stats.t.ppf(0.5 + 0.5 * self.level, max(n - 1, 1)) * sd / np.sqrt(n)
+        table = {"mean": mean, "low": mean - half, "high": mean + half, "sd": sd}
+        return pd.DataFrame(table, index=pd.Index(self.runs.columns, name="measure"))
+
+    @property
+    def headline(self) -> str:
+        """The mean wait over the runs, and what failures cost."""
+        wait = self.means.loc["mean_wait"]
+        texts = [duration(value / 3600.0) for value in (wait["mean"], wait["low"], wait["high"])]
+        return (
+            f"{count(len(self.runs), 'run')}: mean wait {interval(*texts)}, "
+            f"{percent(float(self.means.loc['wasted', 'mean']), 2)} of the node time lost to failures."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per measure."""
+        return self.means.reset_index()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Findings, the means, and the runs."""
+        named = {"runs": self.runs, "level": self.level, "means": self.to_frame()}
+        return json_ready({"findings": self.findings, **named})
+
+
+def simulate_batches(
+    workload: Workload,
+    n_nodes: int | None = None,
+    *,
+    n_runs: int = 100,
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+    workers: int | None = None,
+    **settings: Any,
+) -> BatchRuns:
+    """Simulate a batch system many times, each with failures drawn anew.
+
+    Parameters
+    ----------
+    workload : Workload
+    n_nodes : int, optional
+    n_runs : int
+    level : float
+    rng : int or numpy.random.Generator
+        Each run has a stream of its own: the result does not depend on the number of threads.
+    workers : int, optional
+        Threads; 2 when left out.
+    **settings
+        As of `simulate_batch`.
+
+    Examples
+    --------
+    >>> from relfit.batch import SystemFailures
+    >>> jobs = Workload([1, 2], [0, 0], [4, 4], [3600, 3600], [3600, 3600], 8)
+    >>> runs = simulate_batches(jobs, n_runs=20, failures=SystemFailures(mtbf="30min", repair="5min"), rng=1)
+    >>> bool((runs.runs["kills"] > 0).any()), len(runs.runs)
+    (True, 20)
+    """
+    n = int(whole("n_runs", n_runs))
+    share("level", level, zero=False, one=False)
+    generators = np.random.default_rng(rng).spawn(n)
+
+    def one(own: np.random.Generator) -> dict[str, float]:
+        run = simulate_batch(workload, n_nodes, rng=own, **settings)
+        return {**run.summary, **{name: run.counts[name] for name in ("failures", "repairs", "kills")}}
+
+    with ThreadPoolExecutor(workers or _THREADS) as pool:
+        rows = list(pool.map(one, generators))
+    return BatchRuns(pd.DataFrame(rows), float(level))

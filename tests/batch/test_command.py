@@ -1,0 +1,83 @@
+"""`relfit simulate batch` and its configuration."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from relfit.cli.app import main
+
+JOBS = "job_id,submission_time,nodes,walltime,run_time\na,0,3,10,10\nb,1,4,10,10\nc,2,1,8,8\nd,3,1,20,20\ne,4,9,5,5\n"
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    place = tmp_path / "cluster.toml"
+    place.write_text('[workload]\nfile = "jobs.csv"\n[cluster]\nnodes = 4\n')
+    return place
+
+
+def test_jobs_and_json(config, tmp_path, capsys):
+    out = tmp_path / "out.csv"
+    assert main(["simulate", "batch", str(config), "--json", "--jobs-out", str(out)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    table = pd.read_csv(out)
+    assert table.columns.tolist() == [
+        "job_id", "submission_time", "starting_time", "finish_time", "success", "nodes",
+    ]  # fmt: skip
+    assert table["starting_time"][:4].tolist() == [0.0, 10.0, 2.0, 20.0]
+    assert document["summary"]["done"] == 4
+    assert document["summary"]["too_wide"] == 1
+
+
+def test_replayed_failures_figure_runs_and_saving(config, tmp_path, capsys):
+    failures = tmp_path / "failures.csv"
+    failures.write_text("time,node,repair_seconds\n5,0,100\n")
+    assert main(["simulate", "batch", str(config), "--failures", str(failures), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["counts"]["kills"] == 1
+    assert document["summary"]["makespan"] == 115.0
+    figure = tmp_path / "states.png"
+    assert main(["simulate", "batch", str(config), "--failures", str(failures), "--plot", str(figure)]) == 0
+    assert figure.stat().st_size > 10_000
+    capsys.readouterr()
+    with config.open("a") as file:
+        file.write('[[failures]]\nkind = "nodes"\nmtbf = "1min"\nshape = 0.7\nrepair = "5s"\n')
+    assert main(["simulate", "batch", str(config), "--runs", "3", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["runs"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[cluster]\nnodes = 0\n", "cluster.nodes"),
+        ("[scheduler]\nname = 'sjf'\n", "scheduler.name"),
+        ("[scheduler]\ncolour = 1\n", "scheduler.colour"),
+        ("[workload\n", "no TOML"),
+        ("[[failures]]\nkind = 'nodes'\n", "need an mtbf"),
+        ("[cluster]\nnodes = 4\n", "no list of jobs"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line(tmp_path, capsys, text, message):
+    place = tmp_path / "cluster.toml"
+    place.write_text(text)
+    assert main(["simulate", "batch", str(place)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_wrong_list_of_failures_is_one_line(config, tmp_path, capsys):
+    failures = tmp_path / "failures.csv"
+    for text, message in (
+        ("time,node\n1,2\n", "no column repair_seconds"),
+        ("time,node,repair_seconds\n1,0.5,3\n", "is no node"),
+        ("time,node,repair_seconds\n1,0,-3\n", "is no repair_seconds"),
+        ("time,node,repair_seconds\n1,7,3\n", "nodes 0 to 3"),
+    ):
+        failures.write_text(text)
+        assert main(["simulate", "batch", str(config), "--failures", str(failures)]) == 2
+        assert message in capsys.readouterr().err

@@ -1,0 +1,294 @@
+"""Stopping and going on, allocation, checkpoints of jobs, limits with known answers, bad input."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import relfit as rf
+from relfit.batch import (
+    EstimatedReliability,
+    GroupFailures,
+    NodeFailures,
+    ReplayedFailures,
+    Saving,
+    SystemFailures,
+    simulate_batches,
+)
+from relfit.batch import batch_driver as driver
+from relfit.errors import ArgumentError, DataError, ReadError
+from relfit.families import Weibull
+from relfit.jobs import Amdahl, Checkpoint, Gustafson
+from relfit.workloads import Workload
+from tests.batch.random_cases import random_failures, random_workload
+
+
+def poisson_jobs(rng, n, rate, mean, n_nodes=1, nodes=1):
+    run_time = rng.exponential(mean, n)
+    return Workload(np.arange(n), rng.exponential(1 / rate, n).cumsum(), np.full(n, nodes), run_time, run_time, n_nodes)
+
+
+# -------------------------------------------------------------- known answers
+
+
+def test_waits_of_an_m_m_c_queue():
+    """Erlang's C formula: 4 servers at load 0.8."""
+    c, load = 4, 0.8
+    offered = c * load
+    last = offered**c / math.factorial(c) / (1 - load)
+    wait = last / (sum(offered**k / math.factorial(k) for k in range(c)) + last) / (c * (1 - load))
+    for scheduler in ("fcfs", "easy"):
+        run = rf.simulate_batch(poisson_jobs(np.random.default_rng(3), 100_000, offered, 1.0, c), scheduler=scheduler)
+        assert run.jobs["waited"].iloc[2000:].mean() == pytest.approx(wait, rel=0.06)
+        assert run.summary["utilisation"] == pytest.approx(load, rel=0.02)
+
+
+def test_failures_of_nodes_are_as_many_as_a_poisson_process_has():
+    jobs = Workload([1], [0.0], [1], [3600.0 * 50_000], [np.inf], 200)
+    failures = NodeFailures(life="1000h", repair="10h")
+    run = rf.simulate_batch(jobs, failures=failures, until="20000h", rng=5, scheduler="fcfs", keep="attempts")
+    expected = 200 * 20_000 / 1010
+    assert abs(run.counts["failures"] - expected) < 4 * np.sqrt(expected)
+    down = (np.minimum(run.outages["back"], run.now) - run.outages["time"]).sum() / 3600
+    assert down == pytest.approx(expected * 10, rel=0.1)
+    struck = np.bincount(run.outages["node"], minlength=200)
+    assert 0.7 < struck.var() / struck.mean() < 1.4
+
+
+def test_completion_of_one_job_with_restarts_from_zero():
+    """Expected time ``(exp(T / M) - 1) M`` for a job on all nodes, repairs of no length."""
+    times = []
+    for seed in range(100):
+        jobs = Workload([1], [0.0], [4], [3600.0], [np.inf], 4)
+        times.append(rf.simulate_batch(jobs, failures=SystemFailures(mtbf="1h"), rng=seed).jobs["finish_time"][0])
+    expected = 3600 * (np.e - 1)
+    assert np.mean(times) == pytest.approx(expected, abs=4 * np.std(times) / np.sqrt(100))
+
+
+def test_a_group_fails_as_a_whole():
+    jobs = Workload([1, 2], [0.0, 0.0], [2, 2], [1e6, 1e6], [1e7, 1e7], 4)
+    run = rf.simulate_batch(
+        jobs, failures=GroupFailures(life="100h", groups=2, repair="1h"), rng=2, until="500h", keep="attempts"
+    )
+    assert run.outages.groupby("time")["node"].agg(tuple).isin([(0, 1), (2, 3)]).all()
+    whole = rf.simulate_batch(jobs, failures=ReplayedFailures([5.0], [-1], [10.0]), keep="attempts")
+    assert whole.jobs["starting_time"].tolist() == [15.0, 15.0]
+    assert whole.counts["kills"] == 2
+
+
+def test_a_job_goes_on_from_its_last_complete_checkpoint():
+    """100 s of work, saved every 30 s in 5 s: killed at 80 s it has 60 s; read in 7 s, 40 s and one save remain."""
+    jobs = Workload([1], [0.0], [1], [100.0], [500.0], 1)
+    checkpoint = Checkpoint("30s", "5s", "7s")
+    assert rf.simulate_batch(jobs, checkpoint=checkpoint).jobs["finish_time"][0] == 115.0
+    run = rf.simulate_batch(jobs, checkpoint=checkpoint, failures=ReplayedFailures([80.0], [0], [20.0]))
+    assert run.jobs["finish_time"][0] == 100.0 + 7.0 + 40.0 + 5.0
+    assert run.jobs["waste"][0] == 80.0 - 70.0
+    assert run.jobs["overhead"][0] == 10.0 + 7.0 + 5.0
+    best = rf.simulate_batch(
+        Workload([1], [0.0], [2], [1e5], [1e6], 8), checkpoint=Checkpoint(None, "72s", "0s"), system_mtbf="10h"
+    )
+    every = np.sqrt(2 * 72 * 36_000 * 8 / 2) - 72
+    assert best.jobs["finish_time"][0] == 1e5 + 72 * np.floor(1e5 / every)
+
+
+# ----------------------------------------------------------------- invariants
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scheduler=st.sampled_from(["fcfs", "easy", "conservative"]),
+    policy=st.sampled_from(["first_fit", "round_robin", "ras", "ljras", "ra", "rack"]),
+    requeue=st.sampled_from(["submit", "head", "tail"]),
+)
+def test_node_time_adds_up(seed, scheduler, policy, requeue):
+    rng = np.random.default_rng(seed)
+    workload = random_workload(rng)
+    policy = "first_fit" if scheduler == "conservative" else policy
+    run = rf.simulate_batch(
+        workload, scheduler=scheduler, failures=random_failures(rng, workload.n_nodes), requeue=requeue,
+        allocation=policy, reliability=Weibull(0.7, 1000.0), racks=3, keep="nodes",
+    )  # fmt: skip
+    attempts, outages = run.attempts, run.outages
+    used = [
+        (node, start, end)
+        for start, end, spans in zip(attempts["start"], attempts["end"], attempts["spans"], strict=True)
+        for first, size in spans
+        for node in range(first, first + size)
+    ]
+    down = list(zip(outages["node"], outages["time"], outages["back"], strict=True))
+    for node in range(workload.n_nodes):
+        busy = sorted((start, end) for n, start, end in used + down if n == node and end > start)
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(busy))  # one job at a time, and none while it is down
+    sizes = attempts["spans"].map(lambda spans: sum(size for _, size in spans))
+    assert sizes.tolist() == workload.nodes[attempts["job"]].tolist()
+    held = ((attempts["end"] - attempts["start"]) * sizes).sum()
+    assert run.held_node_seconds == pytest.approx(held)
+    done = run.jobs[run.jobs["success"]]
+    ran = done["finish_time"] - done["starting_time"] + done["killed_run_time"]
+    assert np.allclose(ran, done["run_time"] + done["waste"])
+    assert np.allclose(done["finish_time"] - done["submission_time"], done["waited"] + ran)
+    assert run.states["busy"].iloc[-1] == 0 if len(run.states) and run.summary["unfinished"] == 0 else True
+    assert (run.states[["waiting", "busy", "down"]] >= 0).all(axis=None)
+
+
+# ----------------------------------------------------------------- allocation
+
+
+def test_policies_take_the_nodes_that_they_should():
+    jobs = Workload([1, 2], [0.0, 1.0], [2, 1], [10.0, 90_000.0], [10.0, 90_000.0], 6)
+    nodes = Weibull(np.ones(6), np.array([10.0, 20.0, 90.0, 30.0, 80.0, 70.0]))
+
+    def taken(policy, workload=jobs, **more):
+        run = rf.simulate_batch(workload, allocation=policy, reliability=nodes, keep="nodes", **more)
+        return run.attempts["spans"].tolist()
+
+    assert taken("first_fit") == [((0, 2),), ((2, 1),)]
+    assert taken("round_robin") == [((0, 2),), ((2, 1),)]
+    assert taken("ras") == [((4, 2),), ((2, 1),)]  # 1/80 + 1/70 is the least of adjacent pairs
+    assert taken("ljras") == [((0, 2),), ((2, 1),)]  # short: the least reliable pair; longer than a day: the best node
+    assert taken("ra") == [((2, 1), (4, 1)), ((5, 1),)]
+    assert taken("rack", racks=[0, 1, 1, 0, 0, 1]) == [((0, 1), (3, 1)), ((4, 1),)]
+    again = Workload([1, 2, 3], [0.0, 20.0, 40.0], [4, 4, 1], [10.0] * 3, [10.0] * 3, 6)
+    assert taken("round_robin", again) == [((0, 4),), ((4, 2), (0, 2)), ((2, 1),)]
+
+
+def test_ra_opt_takes_as_many_nodes_as_best_size_says():
+    scales = 35_000.0 / 1.4 ** np.arange(20)
+    work = 3600.0 * 1000.0
+    jobs = Workload([1], [0.0], [3], [work], [np.inf], 20)
+    for law in (Amdahl(0.895), Gustafson(0.3)):
+        run = rf.simulate_batch(
+            jobs, scheduler="fcfs", allocation="ra_opt", speedup=law, reliability=Weibull(np.ones(20), scales)
+        )
+        best = rf.jobs.ra_opt(rf.System(Weibull(np.ones(20), scales)), "1000h", law).best
+        assert run.jobs["nodes"][0] == best
+        assert run.jobs["finish_time"][0] == pytest.approx(work / float(law.speedup(best)))
+    everything = rf.simulate_batch(
+        jobs, scheduler="fcfs", allocation="all", speedup=Amdahl(0.895), failures=ReplayedFailures([1.0], [2], [60.0])
+    )
+    assert everything.jobs[["nodes", "starting_time"]].iloc[0].tolist() == [20, 61.0]
+
+
+def test_parameters_are_estimated_from_the_failures_so_far():
+    rng = np.random.default_rng(0)
+    rows = [(t, 0) for t in np.arange(1.0, 100.0) * 36_000] + [(t, 1) for t in (1e6, 2e6)]
+    history = ReplayedFailures(*np.array(sorted(rows)).T[:2], np.zeros(len(rows)))
+    history = ReplayedFailures(history.time, history.node.astype(int), history.repair)
+    estimate = EstimatedReliability(family="exponential", history=history, since=0.0)
+    shape, scale = estimate.parameters(3, np.zeros(0, dtype=rf.batch.engine_state.LOG), 3.6e6, 3.6e6)
+    assert shape.tolist() == [1.0, 1.0, 1.0]
+    assert scale.tolist() == pytest.approx([3.6e6 / 99, 1.8e6, np.inf])
+    jobs = poisson_jobs(rng, 500, 1 / 400, 3000.0, 30, 3)
+    run = rf.simulate_batch(
+        jobs, failures=NodeFailures(life=Weibull(0.7, 60.0), repair="1h"), allocation="ras",
+        reliability=EstimatedReliability(every="10h"),
+    )  # fmt: skip
+    assert run.summary["done"] == 500
+    assert run.counts["kills"] > 0
+
+
+# ------------------------------------------------------------- stop and go on
+
+
+def busy_case():
+    jobs = poisson_jobs(np.random.default_rng(1), 3000, 1 / 60, 2000.0, 64, 2)
+    return jobs, {
+        "failures": [NodeFailures(life=Weibull(0.7, 200.0), repair="5h"), GroupFailures(life="300h", groups=16)],
+        "allocation": "ras", "reliability": EstimatedReliability(every="3h"), "rng": 4, "keep": "nodes",
+    }  # fmt: skip
+
+
+def same(a, b):
+    pd.testing.assert_frame_equal(a.jobs, b.jobs)
+    assert a.log.tobytes() == b.log.tobytes()
+    assert a.counts == b.counts
+
+
+def test_a_run_that_was_stopped_again_and_again_is_the_same(tmp_path, monkeypatch):
+    jobs, given = busy_case()
+    whole = rf.simulate_batch(jobs, **given)
+    path = tmp_path / "state.npz"
+    monkeypatch.setattr(driver, "_BUDGET", 500)
+    saving = Saving(path=path, time_limit="1ms")
+    part, times = rf.simulate_batch(jobs, saving=saving, **given), 0
+    assert not part.complete
+    assert "Stopped" in part.findings[-1]
+    while not part.complete:
+        part, times = rf.resume_batch(path, saving), times + 1
+    assert times > 3
+    same(whole, part)
+
+
+def test_files_at_intervals_of_simulated_time(tmp_path):
+    jobs, given = busy_case()
+    path = tmp_path / "state.npz"
+    whole = rf.simulate_batch(jobs, saving=Saving(path=path, every_simulated="10h", keep=2), **given)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 2
+    same(whole, rf.resume_batch(files[0]))
+
+
+def test_a_file_of_another_version_is_an_error(tmp_path, monkeypatch):
+    jobs, given = busy_case()
+    path = tmp_path / "state.npz"
+    monkeypatch.setattr("relfit.batch.simulation_files.VERSION", 0)
+    rf.simulate_batch(jobs, saving=Saving(path=path, time_limit="1us"), **given)
+    monkeypatch.undo()
+    with pytest.raises(ReadError, match="version 0 of the format"):
+        rf.resume_batch(path)
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ReadError, match="damaged"):
+        rf.resume_batch(path)
+    with pytest.raises(ReadError, match="cannot be read"):
+        rf.resume_batch(tmp_path / "none.npz")
+
+
+def test_runs_do_not_depend_on_the_number_of_threads():
+    jobs, _ = busy_case()
+    given = {"n_runs": 4, "failures": SystemFailures(mtbf="5h", repair="2h"), "rng": 9}
+    one, two = simulate_batches(jobs, workers=1, **given), simulate_batches(jobs, workers=2, **given)
+    measures = ["mean_wait", "wasted", "kills"]
+    assert one.runs[measures].equals(two.runs[measures])
+    assert one.runs["kills"].max() > one.runs["kills"].min()
+
+
+# ------------------------------------------------------------------ bad input
+
+
+def test_bad_input_says_what_and_what_to_do():
+    jobs = Workload([1, 2], [0.0, 0.0], [2, 9], [10.0, 10.0], [10.0, 10.0], 4)
+    run = rf.simulate_batch(jobs)
+    assert run.jobs["status"].tolist() == ["done", "too wide"]
+    assert any("wider than the machine" in line for line in run.findings)
+    for wrong, message in (
+        ({"scheduler": "sjf"}, "use fcfs, easy"),
+        ({"allocation": "ra"}, "EstimatedReliability"),
+        ({"allocation": "rack"}, "needs racks"),
+        ({"allocation": "all"}, "speedup"),
+        ({"fixed_nodes": True, "allocation": "ra", "reliability": Weibull(1.0, 9.0)}, "first_fit"),
+        ({"failures": ReplayedFailures([1.0], [4], [1.0])}, "nodes 0 to 3"),
+        ({"checkpoint": Checkpoint(None, "1s")}, "system_mtbf"),
+        ({"reject_after_repairs": 0}, "whole number from 1"),
+        ({"failures": NodeFailures(life=Weibull(np.ones(3), np.ones(3)))}, "one, or one each"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            rf.simulate_batch(jobs, **wrong)
+    with pytest.raises(ArgumentError, match="n_nodes"):
+        rf.simulate_batch(Workload([1], [0.0], [2], [1.0]))
+
+
+def test_jobs_that_wait_for_ever_are_an_error(monkeypatch):
+    monkeypatch.setattr(driver, "_MOST_IDLE", 10_000)
+    jobs = Workload([1, 2], [0.0, 36_000.0], [1, 50], [10.0, 10.0], [10.0, 10.0], 50)
+    failures = NodeFailures(life="1h", repair="10h")
+    with pytest.raises(DataError, match="reject_after_repairs"):
+        rf.simulate_batch(jobs, failures=failures)
+    assert rf.simulate_batch(jobs, failures=failures, reject_after_repairs=5).summary["rejected"] == 1
