@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["batch_states", "gantt"]
 
 _DAY = 86400.0
-_COLOURS = (style.BLUE, style.SKY, style.GREEN, style.YELLOW, style.ORANGE, style.PURPLE)
+_COLOURS = style.PALETTE[:-1]  # vermilion is for failures
 _MOST = 20_000
 _LABELLED = 60
 
