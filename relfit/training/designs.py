@@ -59,7 +59,7 @@ class TrainingDesigns(Result):
 def _row(run: TrainingSimulation) -> dict[str, float]:
     etr = run.outputs.loc["etr"]
     hours = float(run.whole["total_training_time"].mean()) / 60.0
-    mean, low, high = etr[["mean", "low", "high"]].to_numpy(dtype=np.float64).tolist()
+    mean, low, high = (float(value) for value in etr[["mean", "low", "high"]].to_numpy(dtype=np.float64))
     return {"hours": hours, "etr": mean, "etr_low": low, "etr_high": high}
 
 
