@@ -184,7 +184,7 @@ class BatchRun(Result):
         >>> rf.simulate_batch(jobs).relative_difference(rf.simulate_batch(twice), "ACT")
         100.0
         """
-        own, others = (float(run.by_class().loc["all", measure]) for run in (self, other))
+        own, others = (float(run.by_class()[measure].to_dict()["all"]) for run in (self, other))
         return 100.0 * (others - own) / own if own else np.inf
 
     # ------------------------------------------------------------------- the log
@@ -236,7 +236,7 @@ class BatchRun(Result):
             pairs = zip(log["node"][spans].tolist(), log["value"][spans].tolist(), strict=True)
             for which, pair in zip(owner.tolist(), pairs, strict=True):
                 lists[which].append(pair)
-            table["spans"] = [tuple(pairs) for pairs in lists]
+            table["spans"] = pd.Series([tuple(spanned) for spanned in lists], index=table.index, dtype=object)
         return table
 
     @cached_property
