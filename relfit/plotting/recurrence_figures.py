@@ -213,7 +213,8 @@ def processes(
             ax.plot(at, values, color=colour, linewidth=1.8, linestyle=line, label=words)
     if "renewal" in result.fits and result.fits["renewal"].ok[place]:
         renewal = result.fits["renewal"]
-        values = _renewals(*map(float, renewal.estimates[place]), at)
+        shape_of, scale = (float(value) for value in renewal.estimates[place])
+        values = _renewals(shape_of, scale, at)
         top = max(top, float(values[-1]))
         ax.plot(at, values, color=style.GREEN, linewidth=1.8, linestyle=(0, (5, 2)), label="renewal (Weibull gaps)")
     ax.set_ylim(0, 1.12 * top or 1.0)

@@ -178,7 +178,7 @@ class ReportData:
         if nodes is not None:
             tested = nodes.classes["p"].dropna()
             p["alike"] = min(float(tested.min()) * len(tested), 1.0) if len(tested) else np.nan
-        if model is not None and not self.several_systems:
+        if model is not None and not self.several_systems and not self.few:  # normal limits need failures
             fits = model.renewals["node"]
             if fits.status[0] == "ok":
                 z = np.log(fits.shape[0, 1]) / np.sqrt(fits.covariance[0, 0, 0])
