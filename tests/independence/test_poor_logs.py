@@ -114,7 +114,7 @@ ANSWERS = answers(
         ),
         "stable_period": ("2 | 1 | 6 | 8 | 1 | 1 | 1 | 1 | 0 | 0 | 3 | ! span | 5 | 3 | ! lifetimes | ! lifetimes"),
         "outlier_nodes": (
-            "0 too_few | 0 too_few | 0 too_few | 0 too_few | 0 ok | 0 too_few | 0 too_few | 0 too_few | 0 too_few"
+            "0 too_few | 0 too_few | 0 too_few | 0 too_few | 0 too_few | 0 too_few | 0 too_few | 0 too_few | 0 too_few"
             " | 0  | 0  | 0 too_few | 0 too_few | 0 too_few | 0  | 0 "
         ),
         "repair_kinds": (
