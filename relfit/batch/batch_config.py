@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relfit.batch.batch_driver import Saving
@@ -211,8 +212,9 @@ def _source(table: FailureTable) -> Failures:
         return SystemFailures(mtbf=table.mtbf, repair=table.repair, fixed=table.fixed)
     life: Any = table.mtbf
     if table.shape != 1.0:
-        unit = float(Weibull(table.shape, 1.0).mean())
-        life = Weibull(table.shape, hours(table.mtbf) / unit)
+        shape = np.asarray(table.shape)
+        unit = Weibull(shape, np.asarray(1.0)).mean()
+        life = Weibull(shape, hours(table.mtbf) / unit)
     if table.kind == "nodes":
         return NodeFailures(life=life, repair=table.repair, fixed=table.fixed)
     return GroupFailures(life=life, groups=table.nodes_per_group, repair=table.repair, fixed=table.fixed)
