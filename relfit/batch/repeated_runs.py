@@ -50,11 +50,12 @@ class BatchRuns(Result):
     @property
     def headline(self) -> str:
         """The mean wait over the runs, and what failures cost."""
-        wait = self.means.loc["mean_wait"]
+        means: Any = self.means.to_dict("index")
+        wait = means["mean_wait"]
         texts = [duration(value / 3600.0) for value in (wait["mean"], wait["low"], wait["high"])]
         return (
             f"{count(len(self.runs), 'run')}: mean wait {interval(*texts)}, "
-            f"{percent(float(self.means.loc['wasted', 'mean']), 2)} of the node time lost to failures."
+            f"{percent(float(means['wasted']['mean']), 2)} of the node time lost to failures."
         )
 
     def to_frame(self) -> pd.DataFrame:
