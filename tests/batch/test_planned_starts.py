@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import relfit as rf
 from relfit.batch import Reservation
@@ -73,10 +74,44 @@ def test_easy_by_slices_is_easy_by_the_queue(seed):
 
 
 def figures_1_and_2():
-    """Seven jobs, all there at time 0, on eight nodes: with fixed nodes job 6 keeps job 7 from backfilling."""
-    nodes = [4, 2, 6, 8, 2, 4, 4]
-    length = [4.0, 6.0, 3.0, 2.0, 3.0, 5.0, 3.0]
+    """Seven jobs that come one after the other at time 0, as in Figures 1 and 2, whose sizes are not printed.
+
+    Eight nodes. Jobs 1, 2 and 3 start at 0 on nodes 0-1, 2-4 and 5-7. Job 4 follows job 1 at 2 s, and job 5 follows
+    job 2 at 3 s, each where the other was. At 4 s job 4 ends: nodes 0 and 1 are idle, and job 6 waits for 3. Job 5 is
+    the next to end, at 6 s; 5 nodes are idle then, 2 more than job 6 needs. Job 7 needs 2, for longer than those 2 s.
+    """
+    nodes = [2, 3, 3, 2, 3, 3, 2]
+    length = [2.0, 3.0, 9.0, 2.0, 3.0, 3.0, 4.0]
     return Workload(range(1, 8), [0.0] * 7, nodes, length, length, 8)
+
+
+START, WIDTH, LENGTH = [0.0, 0.0, 0.0, 2.0, 3.0], [2, 3, 3, 2, 3], [2.0, 3.0, 9.0, 2.0, 3.0]
+FIRST_FIVE = list(zip(START, [0, 2, 5, 0, 2], LENGTH, WIDTH, strict=True))
+"""Of jobs 1 to 5 the start, the lowest node, how long and how wide; the two algorithms do not differ in them."""
+
+
+@pytest.mark.parametrize(
+    ("fixed", "last_two", "makespan"),
+    [
+        # Figure 1: job 6 is promised nodes 0-2, so job 7 cannot have 0-1 beyond 6 s: it starts next to job 6, on 3-4
+        (True, [(6.0, 0, 3.0, 3), (6.0, 3, 4.0, 2)], 10.0),
+        # Figure 2: job 6 is promised 3 nodes of the 5: job 7 starts at 4 s beside job 5, and job 6 at 6 s as before
+        (False, [(6.0, 2, 3.0, 3), (4.0, 0, 4.0, 2)], 9.0),
+    ],
+)
+def test_the_seven_jobs_of_figures_1_and_2(fixed, last_two, makespan):
+    run = rf.simulate_batch(figures_1_and_2(), fixed_nodes=fixed, keep="nodes")
+    expected = [*FIRST_FIVE, *last_two]
+    assert run.jobs["starting_time"].tolist() == [start for start, *_ in expected]
+    assert run.jobs["backfilled"].tolist() == [False] * 6 + [not fixed]
+    assert run.summary["makespan"] == makespan
+    ax = rf.plotting.gantt(run, Figure().add_subplot())
+    drawn = [(*patch.get_xy(), patch.get_width(), patch.get_height()) for patch in ax.patches]
+    assert sorted(drawn) == sorted(expected)
+    assert {text.get_text(): text.get_position() for text in ax.texts} == {
+        str(job): (start + length / 2, first + width / 2)
+        for job, (start, first, length, width) in enumerate(expected, start=1)
+    }
 
 
 def test_bad_reservations():
