@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = front(
         "batch_results": "JOB_COLUMNS BatchRun",
         "event_loop": "prepare",
         "failure_source": "GroupFailures NodeFailures ReplayedFailures SystemFailures read_failures",
+        "node_classes": "simulate_classes",
         "reliability": "EstimatedReliability",
         "repair_sweep": "RATES REPAIRS RepairSweep sweep_repairs",
         "repeated_runs": "BatchRuns simulate_batches",

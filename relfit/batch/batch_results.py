@@ -140,8 +140,8 @@ class BatchRun(Result):
 
         Parameters
         ----------
-        by : {"length", "width"}
-            Classes A-F by run time, or by powers of two of the nodes.
+        by : {"length", "width", "node_class"}
+            Classes A-F by run time, by powers of two of the nodes, or (of `simulate_classes`) by class of nodes.
         limits : sequence of durations
             Where a class of lengths ends and the next begins.
 
@@ -156,7 +156,7 @@ class BatchRun(Result):
         Raises
         ------
         ArgumentError
-            For another kind of class.
+            For another kind of class, and classes of nodes that the run does not have.
 
         References
         ----------
@@ -167,6 +167,8 @@ class BatchRun(Result):
             classes = length_classes(ran["run_time"].to_numpy(), limits)
         elif by == "width":
             classes = width_classes(ran["nodes"].to_numpy())
+        elif by == "node_class" and by in ran:
+            classes = pd.Categorical(ran[by], list(self.settings["classes"]))
         else:
             raise ArgumentError(f"by {by!r} is not known", remedy="use length or width")
         groups = [(str(name), ran[np.asarray(classes == name)]) for name in classes.categories]
@@ -315,7 +317,8 @@ class BatchRun(Result):
     def to_dict(self) -> dict[str, Any]:
         """Findings, `summary`, `counts`, `settings`, and the measures by classes of length and width."""
         own = {"summary": self.summary, "counts": self.counts, "settings": self.settings, "n_nodes": self.n_nodes}
-        classes = {} if self._ran.empty else {f"by_{by}": self.by_class(by) for by in ("length", "width")}
+        kinds = [by for by in ("length", "width", "node_class") if by != "node_class" or by in self.jobs]
+        classes = {} if self._ran.empty else {f"by_{by}": self.by_class(by) for by in kinds}
         return json_ready({"findings": self.findings, "complete": self.complete, "now": self.now, **own, **classes})
 
 

@@ -52,7 +52,7 @@ def read_workload(
         Zone of dates that carry none; UTC when left out.
     **columns : str
         For tables: ``submit="queued_at"``, and so for ``job_id``, ``nodes`` or ``processors``, ``run_time`` or
-        ``start`` and ``end``, ``requested``, ``user``, ``priority``.
+        ``start`` and ``end``, ``requested``, ``user``, ``priority``, ``node_class``.
 
     Returns
     -------

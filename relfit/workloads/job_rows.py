@@ -56,6 +56,7 @@ class JobRows:
     origin: pd.Timestamp | None = None
     dates: bool = False
     timezone: str = "UTC"
+    node_class: npt.NDArray[Any] | None = None
 
     def workload(
         self, content: Content, format: str, machine: Machine, rows_read: int, *, strict: bool, ordered: bool
@@ -110,6 +111,7 @@ class JobRows:
             origin,
             rows.frame(),
             source,
+            None if self.node_class is None else self.node_class[index],
         )
 
     def _reject(self, n_nodes: int | None) -> None:

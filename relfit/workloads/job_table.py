@@ -32,6 +32,7 @@ _SPELLINGS = {
     "end": ("end", "finish_time", "end_time", "finished"),
     "user": ("user", "user_id", "user_name", "uid"),
     "priority": ("priority",),
+    "node_class": ("node_class",),
     "workload": ("workload_name",),
     "state": ("final_state",),
 }
@@ -96,6 +97,7 @@ def read(
         notes=[*table.notes, "columns: " + ", ".join(f"{what} from {name!r}" for what, name in named.items())],
         dates=dates,
         timezone=zone,
+        node_class=column("node_class"),
     )
     return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
 

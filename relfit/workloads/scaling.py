@@ -104,7 +104,7 @@ def copies(workload: Workload, times: int, shift: Any = 0.0) -> Workload:
     order = np.argsort(submit, kind="stable")
     columns = {
         name: np.tile(values, number_of)[order]
-        for name in ("nodes", "run_time", "requested", "user", "priority")
+        for name in ("nodes", "run_time", "requested", "user", "priority", "node_class")
         if (values := getattr(workload, name)) is not None
     }
     note = f"every job {number_of} times"

@@ -18,7 +18,7 @@ from relfit.text import count, duration, number, percent
 
 __all__ = ["Workload"]
 
-_PER_JOB = ("job_id", "submit", "nodes", "run_time", "requested", "user", "priority")
+_PER_JOB = ("job_id", "submit", "nodes", "run_time", "requested", "user", "priority", "node_class")
 
 
 def _no_rows() -> pd.DataFrame:
@@ -53,6 +53,8 @@ class Workload(Result):
         Rows of the source that are no job here: ``file``, ``line``, ``column``, ``reason``, ``text``.
     source : Source
         Files, format, counts, notes.
+    node_class : array_like of text, shape (jobs,), optional
+        Which kind of node the job runs on, such as ``"gpu"``.
 
     Raises
     ------
@@ -80,6 +82,7 @@ class Workload(Result):
     origin: pd.Timestamp | None = None
     rejected: pd.DataFrame = field(default_factory=_no_rows)
     source: Source = field(default_factory=Source)
+    node_class: npt.NDArray[Any] | None = None
 
     _not_in_json: ClassVar[tuple[str, ...]] = _PER_JOB
 
@@ -97,6 +100,8 @@ class Workload(Result):
             columns["user"] = np.array(self.user)
         if self.priority is not None:
             columns["priority"] = np.array(self.priority, dtype=np.float64)
+        if self.node_class is not None:
+            columns["node_class"] = np.array([str(name) for name in self.node_class], dtype=object)
         for name, values in columns.items():
             if values.shape != (size,):
                 raise DataError(f"{name} has shape {values.shape} and submit {np.shape(self.submit)}: one value a job")
@@ -194,7 +199,7 @@ class Workload(Result):
         return (self.headline, *lost, *self.source.notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per job: ``job_id``, ``submit``, ``nodes``, ``run_time``, ``requested``; ``user``, ``priority``."""
+        """One row per job: ``job_id``, ``submit``, ``nodes``, ``run_time``, ``requested``, and what else there is."""
         return pd.DataFrame({name: getattr(self, name) for name in _PER_JOB if getattr(self, name) is not None})
 
     # ---------------------------------------------------------------- selecting

@@ -1,0 +1,115 @@
+"""Classes of nodes, such as CPU and GPU: a queue and a run each, joined to one result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arguments import whole
+from relfit.arrays import IntArray
+from relfit.batch._simulate_batch import simulate_batch
+from relfit.batch.batch_results import BatchRun
+from relfit.batch.engine_state import Table
+from relfit.errors import ArgumentError
+from relfit.workloads import Workload
+
+__all__ = ["simulate_classes"]
+
+
+def simulate_classes(
+    workload: Workload,
+    nodes: Mapping[str, int],
+    *,
+    each: Mapping[str, Mapping[str, Any]] | None = None,
+    rng: int | np.random.Generator | None = 0,
+    **settings: Any,
+) -> BatchRun:
+    """Simulate a machine with classes of nodes; a job runs on nodes of its class alone.
+
+    Each class has a queue of its own, and its own failures. The clock of a class runs from its first job to the end of
+    its last.
+
+    Parameters
+    ----------
+    workload : Workload
+        With `node_class`.
+    nodes : mapping of str to int
+        How many nodes each class has. In the result those of the first class come first.
+    each : mapping of str to mapping, optional
+        Settings of single classes, such as ``{"gpu": {"failures": ...}}``; they go before `settings`. Numbers of nodes
+        in them (failures, reservations, racks) count within the class.
+    rng : int or numpy.random.Generator
+        Each class has a stream of its own.
+    **settings
+        As of `simulate_batch`, for every class.
+
+    Returns
+    -------
+    BatchRun
+        Jobs in the order of the workload, with a column ``node_class``; `BatchRun.by_class` knows ``"node_class"``.
+
+    Raises
+    ------
+    ArgumentError
+        For jobs without a class or of one that has no nodes, settings of such a class, and `saving`.
+
+    Examples
+    --------
+    >>> jobs = Workload([1, 2, 3], [0, 0, 5], [2, 2, 2], [60, 30, 10], n_nodes=4, node_class=["cpu", "gpu", "gpu"])
+    >>> run = simulate_classes(jobs, {"cpu": 2, "gpu": 2}, scheduler="fcfs")
+    >>> run.jobs["starting_time"].tolist()
+    [0.0, 0.0, 30.0]
+    >>> run.by_class("node_class")["mean_wait"].tolist()
+    [0.0, 12.5, 8.333333333333334]
+    """
+    sizes = {str(name): int(whole("nodes", size)) for name, size in nodes.items()}
+    own = {} if each is None else each
+    keeps = {own.get(name, {}).get("keep", settings.get("keep", "jobs")) for name in sizes}
+    if workload.node_class is None:
+        raise ArgumentError("the jobs have no node_class", remedy="give the workload a node_class for every job")
+    for what, names in (("a job is", workload.node_class.tolist()), ("settings are", list(own))):
+        if strange := [name for name in names if name not in sizes]:
+            raise ArgumentError(f"{what} of class {strange[0]!r}, which has no nodes", remedy=f"use {', '.join(sizes)}")
+    if "saving" in settings or any("saving" in some for some in own.values()):
+        raise ArgumentError("runs of several classes do not save themselves", remedy="simulate each class by itself")
+    if len(keeps) > 1:
+        raise ArgumentError("the classes keep different things", remedy="give one keep for all of them")
+    runs, rows = [], []
+    for (name, size), generator in zip(sizes.items(), np.random.default_rng(rng).spawn(len(sizes)), strict=True):
+        rows.append(np.flatnonzero(workload.node_class == name))
+        given = {**settings, **own.get(name, {})}
+        runs.append(simulate_batch(workload.where(rows[-1]), size, rng=generator, **given))
+    return _joined(runs, rows, sizes)
+
+
+def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -> BatchRun:
+    """One run of all nodes; its log in order of time, a start and its nodes together."""
+    named = list(zip(sizes, runs, strict=True))
+    jobs = pd.concat([run.jobs.assign(node_class=name) for name, run in named], ignore_index=True)
+    first = np.cumsum([0, *sizes.values()])
+    log = np.concatenate([_renumbered(*part) for part in zip(runs, rows, first, strict=False)])
+    per_class = {key: {name: run.settings[key] for name, run in named} for key in runs[0].settings if key != "keep"}
+    return BatchRun(
+        jobs.iloc[np.argsort(np.concatenate(rows))].reset_index(drop=True),
+        int(first[-1]),
+        {"classes": sizes, "keep": runs[0].settings["keep"], **per_class},
+        {key: sum(run.counts[key] for run in runs) for key in runs[0].counts},
+        all(run.complete for run in runs),
+        max(run.now for run in runs),
+        sum(run.elapsed_seconds for run in runs),
+        sum(run.decision_seconds for run in runs),
+        log[np.argsort(log["time"], kind="stable")],
+        tuple(f"{name}: {note}" for name, run in named for note in run.notes),
+    )
+
+
+def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
+    """The log of a class with the numbers that its jobs and nodes have in the whole."""
+    log = run.log.copy()
+    has_job, has_node = log["job"] >= 0, log["node"] >= 0
+    log["job"][has_job] = rows[log["job"][has_job]]
+    log["node"][has_node] += first
+    return log
