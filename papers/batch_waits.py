@@ -96,34 +96,31 @@ def break_even(sweep: RepairSweep, jobs: Workload) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("pair")
 
 
-def waits_by_width(
-    jobs: Workload, schedulers: Sequence[str] = ("easy", "fcfs"), rate: float = 0.0, rng: int = 0
-) -> pd.DataFrame:
-    """Figures 3 and 4 and Table II: mean waits by width of all jobs and of those that were backfilled, for schedulers.
+def waits_by_width(jobs: Workload) -> pd.DataFrame:
+    """Figures 3 and 4 and Table II: mean waits by width under the original EASY (Algorithm 1) and the modified one.
 
     Returns
     -------
     pandas.DataFrame
-        One row per class of widths, and ``all``; by scheduler ``wait`` and ``backfilled_wait`` in hours and the share
-        of all backfilled jobs that is of this class, in percent; seconds spent on decisions and on all stand in
-        ``attrs``.
+        One row per class of widths, and ``all``; by algorithm ``wait`` and ``backfilled_wait`` in hours, of all jobs
+        and of those that were backfilled, and ``backfilled_percent``, the share of all backfilled jobs that is of this
+        class (at ``all`` that of backfilled jobs); ``difference``: by how many percent waits of the modified one are
+        longer. Seconds spent on decisions and on all stand in ``attrs``.
     """
-    failures = SystemFailures(mtbf=MTBF / rate, repair="1D") if rate else ()
     columns, times = {}, {}
-    for scheduler in schedulers:
-        run = simulate_batch(jobs, scheduler=scheduler, failures=failures, rng=rng)
+    for name, fixed in (("original", True), ("modified", False)):
+        run = simulate_batch(jobs, fixed_nodes=fixed)
         table = run.jobs.assign(width=np.asarray(width_classes(run.jobs["nodes"]), dtype=object))
         back = table[table["backfilled"]]
-        for name, part in (("wait", table), ("backfilled_wait", back)):
+        for measure, part in (("wait", table), ("backfilled_wait", back)):
             mean = part.groupby("width")["waited"].mean() / 3600.0
-            columns[scheduler, name] = pd.concat([mean, pd.Series({"all": part["waited"].mean() / 3600.0})])
+            columns[name, measure] = pd.concat([mean, pd.Series({"all": part["waited"].mean() / 3600.0})])
         share = 100.0 * back["width"].value_counts(normalize=True)
-        columns[scheduler, "backfilled_percent"] = pd.concat(
-            [share, pd.Series({"all": 100.0 * len(back) / len(table)})]
-        )
-        times[scheduler] = {"decisions": run.decision_seconds, "all": run.elapsed_seconds}
-    order = [*width_classes(jobs.nodes).categories, "all"]
-    frame = pd.DataFrame(columns).reindex(order)
+        columns[name, "backfilled_percent"] = pd.concat([share, pd.Series({"all": 100.0 * len(back) / len(table)})])
+        times[name] = {"decisions": run.decision_seconds, "all": run.elapsed_seconds}
+    frame = pd.DataFrame(columns).reindex([*width_classes(jobs.nodes).categories, "all"])
+    for measure in ("wait", "backfilled_wait"):
+        frame["difference", measure] = 100.0 * (frame["modified", measure] / frame["original", measure] - 1.0)
     frame.attrs["seconds"] = times
     return frame
 

@@ -43,13 +43,13 @@ def waits(full: bool, runs: int) -> None:
 
 
 def width(full: bool, runs: int) -> None:
-    """Figures 3, 4 and 6 and Table II: waits by width, time for decisions."""
+    """Figures 3, 4 and 6 and Table II: waits by width under the original and the modified EASY, time for decisions."""
     for year in (2018, 2022):
         jobs = batch_waits.grizzly(year, None if full else batch_waits.JOBS[year] // 10)
         print(f"{year}: {jobs.headline}\nshares of jobs in percent (Figures 5 and 6)")
         print((100.0 * shares(jobs)).round(1).to_string(), "\n")
         table = batch_waits.waits_by_width(jobs)
-        print("mean waits in hours by width, share of the backfilled jobs in percent (Figures 3 and 4)")
+        print("mean waits in hours by width, share of the backfilled jobs and difference in percent (Figures 3 and 4)")
         print(table.round(2).to_string())
         print(f"seconds (Table II): {table.attrs['seconds']}\n")
 
