@@ -87,7 +87,8 @@ class FamilyFit(FamilyEstimates, Result):
         at : float or duration, optional
             The probability of a quantile; the time of a reliability or a hazard, in hours or as text such as "24h".
         kind : {"profile", "wald", "bootstrap", "resample", "exact"}
-            `relfit.fitting.INTERVAL_KINDS` explains them. Below some twenty failures prefer ``profile``.
+            `relfit.fitting.INTERVAL_KINDS` explains them. Below some twenty failures prefer ``profile``, which is
+            asymptotic too: nominal 95 % limits of two parameters hold 92 to 94 % at ten lives, 89 to 91 % at five.
         level : float, optional
             Between 0 and 1; that of the fit when left out.
         n_resamples : int
@@ -227,17 +228,18 @@ class FamilyFit(FamilyEstimates, Result):
         """Tests of fit whose p-values account for the fitted parameters.
 
         Complete groups of the core families take their p-values from tables, all others from a parametric bootstrap
-        that censors as the group was censored. Durations in intervals have none of these tests.
+        that censors as the group was censored, and lets every life enter at the age at which it came under observation.
+        Durations in intervals have none of these tests, those truncated on the right no p-value.
 
         Parameters
         ----------
         tests : tuple of str
             Of ``ks``, ``cvm``, ``ad``, ``chi2``. The p-value of ``chi2`` always needs a bootstrap.
         n_resamples : int or "auto"
-            Replicates, 0 for none. "auto" is 199, and 1800 more for groups with a p-value of 0.05 or less, as long as
-            either means no more than ten million durations to fit (200 000 for core families on truncated or weighted
-            durations, 20 000 for further families), else none. The smallest p-value that R replicates can give is
-            ``1 / (R + 1)``.
+            Replicates, 0 for none. "auto" is 199, and 1800 more for groups with a p-value of 0.1 or less, as long as
+            either means no more than ten million durations to fit (a million for core families on durations that are
+            truncated, weighted or under way at an unknown age, 20 000 for further families), else none. The smallest
+            p-value that R replicates can give is ``1 / (R + 1)``.
         rng : int or numpy.random.Generator, optional
             Of the bootstrap.
         workers : int, optional

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["finding"]
 
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
+_UNTESTED = {
+    "not computed": " (a test takes random replicates, of so many durations only when asked for)",
+    "right-truncated": " (for durations truncated on the right there is no test)",
+}
 
 
 def finding(fits: Fits, alpha: float = 0.05) -> str:
@@ -51,7 +55,8 @@ def _of_one(fits: Fits, alpha: float = 0.05) -> str:
     p, least = _p(fits[best])
     of = f"the closest of {len(ok)} families"
     if not np.isfinite(p):
-        return f"The {best} is {of}{as_good}, untested: {_mean(fits[best])}."
+        why = _UNTESTED.get(str(_source(fits[best])[0]), "")
+        return f"The {best} is {of}{as_good}, untested{why}: {_mean(fits[best])}."
     tested = f"Anderson-Darling {p_value(p, least)}"
     if p < alpha:
         return f"No family fits: the {best} is {of}{as_good}, and is rejected ({tested}); {_mean(fits[best])}."
@@ -62,6 +67,11 @@ def _mean(fit: Any) -> str:
     value, low, high = (float(np.ravel(part)[0]) for part in (fit.mean, fit.mean_low, fit.mean_high))
     limits = f" ({number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""
     return f"mean {number(value)} h{limits}"
+
+
+def _source(fit: Any) -> Any:
+    """Where the p-value of Anderson-Darling comes from in every group."""
+    return fit.tests.source[:, fit.tests.tests.index("ad")]
 
 
 def _p(fit: Any) -> tuple[float, float]:
@@ -90,4 +100,7 @@ def _of_many(fits: Fits, alpha: float) -> str:
             f"; Anderson-Darling rejects it in {int(rejected['rejected']):,} of {tested:,} groups "
             f"({rejected['expected']:.0f} by chance)"
         )
+    else:
+        whys = [why for source, why in _UNTESTED.items() if (_source(fits[name]) == source).any()]
+        text += "; it is untested" + whys[0] if whys else ""
     return text + "."

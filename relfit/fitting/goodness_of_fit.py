@@ -27,7 +27,10 @@ TESTS = (*DISTANCES, "chi2")
 SOURCES = {
     "table": "simulated null distribution for this number of durations",
     "bootstrap": "replicates drawn from the fit, censored alike and fitted again",
-    "not computed": "needs a bootstrap; ask for one with goodness(n_resamples=999)",
+    "not computed": "no table holds for censored, late or weighted durations, and the bootstrap would fit more of them "
+    "than auto takes on; ask for it with goodness(n_resamples=199)",
+    "right-truncated": "known to end before an age of their own: no table holds and no bootstrap draws such durations; "
+    "compare families by aicc and look at a probability plot",
     "not defined": "no fit, too few failures for the test, durations in intervals, or (ad) a duration of zero",
 }
 _AUTO_REPLICATES = (199, 1800)
@@ -183,7 +186,7 @@ def goodness_of(
             )
             source[rows, i] = "table"
     open_ = defined & np.isnan(p)
-    source[open_] = "not computed"
+    source[open_] = "not computed" if lives.exit is None else "right-truncated"
     count = np.zeros(groups, dtype=np.int64)
     wanted = open_.any(axis=1) & (lives.exit is None)
     above, level = np.zeros(statistic.shape), np.zeros(statistic.shape)

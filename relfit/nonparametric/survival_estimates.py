@@ -131,7 +131,8 @@ def nelson_aalen(data: Any, level: float = 0.95, observed: Any = None) -> StepCu
     Notes
     -----
     d failures at one time among n at risk add ``1/n + 1/(n-1) + ... + 1/(n-d+1)``, as if they had failed in turn,
-    with the sum of the squares as variance (Fleming and Harrington 1984).
+    with the sum of the squares as variance (Fleming and Harrington 1984). With delayed entry there may be ages at which
+    nobody is at risk: the curve is level there, which is no estimate.
 
     Examples
     --------

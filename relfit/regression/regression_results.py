@@ -47,10 +47,11 @@ class Regression(Result):
     loglik, aic : float
         Of the partial likelihood for Cox; time in hours.
     likelihood_ratio : Test
-        Against the model without covariates; takes durations as independent.
+        Against the model without covariates; takes durations as independent. Its p-value is asymptotic: of true models
+        with one covariate and eight failures a nominal 5 % rejects 7 % (Cox) and 10 % (Weibull).
     wald : Test
-        Of all coefficients together, with the covariance that the standard errors have; its p-value is that of F where
-        these are robust.
+        Of all coefficients together, with the covariance that the standard errors have; its p-value, asymptotic too, is
+        that of F where these are robust.
     converged : bool
         Whether the search ended where the gradient vanishes. If not, all numbers that would follow are NaN.
     notes : tuple of str

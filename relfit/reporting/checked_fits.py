@@ -42,17 +42,21 @@ class CheckedFits:
         """Fit and test.
 
         Complete times take their p-values from tables; so do those of which at most 1 % are censored, without these.
-        Of others a thousand, drawn at random, are tested by a bootstrap that censors alike.
+        Of others a thousand, drawn at random, are tested by a bootstrap that censors alike and lets them enter as late.
+        Times under way at an unknown age are fitted, but not tested.
         """
         fits = fit(lives, families=families, level=level, n_resamples=0)
+        lives = lives.from_age_known()
         observed = lives.observed
-        if (~observed).mean() <= _FEW_CENSORED:
+        if lives.plain and (~observed).mean() <= _FEW_CENSORED:
             use, resamples, least = observed, 0, 0.001
         else:
             drawn = np.random.default_rng(0).permutation(observed.size)[:_TESTED]
             use, resamples, least = np.zeros(observed.size, dtype=bool), _RESAMPLES, 1.0 / (_RESAMPLES + 1.0)
             use[drawn] = True
-        part = LifeData(lives.durations[use], observed[use], np.array([0, use.sum()]), lives.groups, lives.measure)
+        more = {name: values[use] for name, values in lives.further().items()}
+        offsets = np.array([0, use.sum()])
+        part = LifeData(lives.durations[use], observed[use], offsets, lives.groups, lives.measure, **more)
         tested = fit(part, families=families, level=level, n_resamples=resamples)
         p = {name: float(tested[name].goodness(("ad",), n_resamples=resamples).p[0, 0]) for name in fits.families}
         return cls(fits, p, least)

@@ -136,7 +136,20 @@ def test_what_has_no_test_says_so():
     truncated = rf.LifeData.from_array([1.0, 2.0, 5.0, 3.0], exit=[9.0, 9.0, 9.0, 9.0])
     found = rf.fit(truncated, "exponential")["exponential"].goodness()
     assert np.isnan(found.p).all()
-    assert set(found.source.ravel()) <= {"not computed", "not defined"}
+    assert set(found.source.ravel()) == {"right-truncated"}
+
+
+def test_late_entry_is_tested_or_the_finding_says_why_not():
+    rng = np.random.default_rng(5)
+    entry = rng.exponential(300.0, 40)
+    life = entry + rf.families.Weibull(1.4, 1000.0).excess_sample(entry, 1, rng)[0]
+    lives = rf.LifeData.from_array(life, entry=entry)
+    found = rf.fit(lives, ["exponential", "weibull"], n_resamples=0)
+    assert found["weibull"].goodness(n_resamples=0).source[0, 0] == "not computed"
+    assert "untested (a test takes random replicates" in found.finding
+    tested = rf.fit(lives, ["exponential", "weibull"], n_resamples=49)
+    assert tested["weibull"].tests.source[0, 0] == "bootstrap"
+    assert "untested" not in tested.finding
 
 
 def test_left_truncated_lives():

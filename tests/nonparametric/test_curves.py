@@ -147,6 +147,14 @@ def test_a_curve_that_falls_to_zero_early_says_so():
     assert kaplan_meier(LifeData.from_array([1.0, 5.0])).status.tolist() == ["ok"]
 
 
+def test_the_hazard_is_level_where_nobody_is_at_risk():
+    # lifelines 0.30 adds 1.5 at 3, where nobody fails
+    lives = LifeData.from_array([2.0, 5.0, 6.0], entry=[0.0, 3.0, 3.0])
+    hazard = nelson_aalen(lives)
+    assert hazard.estimate.tolist() == [1.0, 1.5, 2.5]
+    assert (hazard.standard_error**2).tolist() == pytest.approx([1.0, 1.25, 2.25])
+
+
 def test_who_is_at_risk_at_an_entry():
     # the second life enters at the failure of the first, the third enters and fails at 4
     lives = LifeData.from_array([2.0, 5.0, 4.0, 5.0], entry=[0.0, 2.0, 4.0, 1.0])

@@ -151,6 +151,16 @@ def test_no_family_is_called_best_where_none_fits() -> None:
     assert dict(zip(FAMILIES, fits.shown_p(), strict=True))["exponential"] == "< 0.005"
 
 
+def test_lives_that_enter_late_are_tested_as_such() -> None:
+    rng = np.random.default_rng(4)
+    life, entry = 100.0 * rng.weibull(2.0, 1000), rng.uniform(0.0, 150.0, 1000)
+    seen = life > entry
+    late = rf.LifeData.from_array(life[seen], entry=entry[seen])
+    fits = CheckedFits.of(late, ("exponential", "weibull"), 0.95)
+    assert fits.p["weibull"] > 0.01
+    assert fits.p["exponential"] == pytest.approx(1 / 200)
+
+
 def test_outlier_nodes_are_those_beyond_the_spread(white: Page, sample: rf.FailureLog) -> None:
     found = rf.outlier_nodes(chosen_period(sample).log)
     nodes = table(white, "failures-by-node")
