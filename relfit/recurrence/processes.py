@@ -172,7 +172,8 @@ def fit_process(
         Which systems are copies of one another and share parameters.
     level : float
         Of the intervals: exact for the rate of ``hpp``, and for the shape of ``power_law`` where all copies are watched
-        alike from age zero (or one is until its last event); else normal, on the log scale for what must be positive.
+        alike from age zero (or one is until its last event); else normal (asymptotic: too short with few events), on
+        the log scale for what must be positive.
 
     Returns
     -------

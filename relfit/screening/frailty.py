@@ -56,7 +56,7 @@ def renewal_models(
     n_groups : int, optional
         Number of groups, some of which may be without nodes.
     level : float
-        Of the limits: normal on the log scale.
+        Of the limits: normal on the log scale, asymptotic in the number of failures and nodes.
     n_resamples : int
         Random logs of equal nodes, of the best of three families (`relfit.screening.equal_nodes`), behind the test
         without which no nodes are unequal: equal nodes whose times between failures are no Weibull variables are more

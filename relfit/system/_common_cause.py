@@ -37,6 +37,14 @@ class CommonCause:
     names: pd.Index
     hits: Mapping[int, FloatArray] = field(default_factory=dict)
 
+    def node_shares(self, count: int) -> FloatArray:
+        """What each of the first `count` nodes adds to the probability that an event hits the job, (causes, count)."""
+        shares = np.zeros((self.ages.size, count))
+        shares[:, 0] = 1.0  # what hits any job hits its first node
+        for i, table in self.hits.items():
+            shares[i] = added(table, np.arange(count))
+        return shares
+
 
 @dataclass(frozen=True, eq=False)
 class Racks:

@@ -18,7 +18,7 @@ from relfit.arrays import FloatArray
 from relfit.families.distribution import HEAVIEST
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
-from relfit.system._common_cause import CommonCause, Racks, added
+from relfit.system._common_cause import CommonCause, Racks
 from relfit.system.checked_nodes import Component
 
 __all__ = ["CELLS", "FailureRule", "node_cumulative_hazards", "node_hazards", "node_tails"]
@@ -154,10 +154,8 @@ class FailureRule:
             if self.common is not None:
                 hazards = node_hazards(self.common.components, self.common.ages, x, rates=cause)
                 hazards = hazards if factors is None else hazards * factors[0]
-                for i in range(self.common.ages.size):
-                    table = self.common.hits.get(i)
-                    shares = np.eye(1, n_nodes)[0] if table is None else added(table, np.arange(n_nodes))
-                    out += np.multiply.outer(hazards[:, i], shares if every else shares.sum(keepdims=True))
+                shares = self.common.node_shares(n_nodes)
+                out += hazards @ (shares if every else shares.sum(axis=1, keepdims=True))
             if self.racks is not None and not self.racks_count:
                 shares = self.racks.node_shares(n_nodes)
                 at = np.flatnonzero(shares)
