@@ -1,4 +1,4 @@
-"""The simulator against a slow, obvious one, setting by setting: means and spreads of every output."""
+"""The simulator against a slow, obvious one: means and spreads of every output, in set cases and in any."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import relfit as rf
-from relfit.training import training_parameters
+from relfit.training import Retirement, TrainingParameters, training_parameters
 from tests.training.slow_reference import slow_runs
+from tests.training.trace_replay import Replay
 
 BASE: dict[str, Any] = {
     "job_size": 24, "warm_standbys": 3, "working_pool_size": 30, "spare_pool_size": 6, "job_length": 30 * 1440,
@@ -64,3 +67,84 @@ def compare(name: str, n_slow: int, n_fast: int) -> None:
             error = np.sqrt((fourth - 1.0) / 4.0 * (1.0 / n_slow + 1.0 / n_fast))  # of the log of the ratio
             ratio = ours.std(ddof=1) / theirs.std(ddof=1)
             assert abs(np.log(ratio)) < 5.0 * error, (output, ours.std(), theirs.std(), error)
+
+
+PROBABILITY = st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0])
+RETIREMENT = st.one_of(
+    st.just(Retirement(policy="never")),
+    st.builds(Retirement, max_failures=st.integers(1, 4), window_minutes=st.sampled_from([2000.0, 20_000.0])),
+    st.builds(
+        Retirement, policy=st.just("score"), failure_penalty=st.sampled_from([30.0, 60.0, 100.0]),
+        time_period=st.sampled_from([100.0, 1440.0]),
+    ),
+)  # fmt: skip
+
+
+@st.composite
+def configurations(draw: st.DrawFn) -> TrainingParameters:
+    """Small clusters with some dozens of failures, as the program has them."""
+    size, standbys = draw(st.integers(1, 10)), draw(st.integers(0, 4))
+    times = {name: draw(st.sampled_from([0.0, 20.0, 300.0])) for name in ("recovery_time", "preemption_wait_time")}
+    chances = {
+        name: draw(PROBABILITY)
+        for name in (
+            "systematic_failure_fraction", "prob_auto_to_manual", "auto_repair_fail_prob", "manual_repair_fail_prob",
+            "diagnosis_probability", "diagnosis_uncertainty",
+        )
+    }  # fmt: skip
+    return TrainingParameters(
+        job_size=size, warm_standbys=standbys, working_pool_size=size + standbys + draw(st.integers(0, 3)),
+        spare_pool_size=draw(st.integers(0, 4)), random_failure_rate=draw(st.sampled_from([10, 40])) / 14_400 / size,
+        systematic_failure_rate_multiplier=draw(st.sampled_from([0.5, 5.0])), job_length=14_400,
+        host_selection_time=draw(st.sampled_from([0.0, 30.0])), auto_repair_time=draw(st.sampled_from([60.0, 600.0])),
+        manual_repair_time=draw(st.sampled_from([300.0, 3000.0])), retirement=draw(RETIREMENT), **times, **chances,
+    ).as_program()  # fmt: skip
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(configurations())
+def test_any_cluster_does_as_the_slow_one(params: TrainingParameters) -> None:
+    means_agree(params, 100, 400)
+
+
+@pytest.mark.verify
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(configurations())
+def test_many_clusters_do_as_the_slow_one(params: TrainingParameters) -> None:
+    means_agree(params, 400, 3000)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(configurations())
+def test_every_event_is_what_the_rules_say(params: TrainingParameters) -> None:
+    params = params.but(retirement=Retirement(policy="never"))
+    result = rf.simulate_training(params, n_replications=1, rng=1, trace=True)
+    assert result.trace is not None
+    replay = Replay(params)
+    replay.run(result.trace)
+    run = result.replications.iloc[0]
+    counted = {
+        "total_recovery_time": replay.spent["recovery"], "total_host_selection_time": replay.spent["selection"],
+        "total_wait_time": replay.spent["waiting"], "total_stall_time": replay.spent["stalled"],
+        "total_compute_time": replay.spent["running"], "auto_repairs": replay.count["auto_repair"],
+        "manual_repairs": replay.count["manual_repair"],
+        **{
+            name: replay.count[name]
+            for name in (
+                "total_training_time", "total_failures", "host_selection_count", "preemption_count", "standby_swaps",
+            )
+        },
+    }  # fmt: skip
+    assert {name: float(run[name]) for name in counted} == pytest.approx(counted)
+
+
+def means_agree(params: TrainingParameters, n_slow: int, n_fast: int) -> None:
+    """Every output has one mean; the variance is that of both, for the slow one may have missed what is rare."""
+    fast = rf.simulate_training(params, n_replications=n_fast, rng=1).replications
+    slow = list(slow_runs(params, n_slow))
+    for output in OUTPUTS:
+        theirs = np.array([float(run.get(output, 0.0)) for run in slow])
+        ours = fast[output].to_numpy()
+        error = np.sqrt(np.concatenate([theirs, ours]).var() * (1.0 / n_slow + 1.0 / n_fast))
+        apart = abs(ours.mean() - theirs.mean())
+        assert apart <= 5.0 * error + 1e-6 * abs(ours.mean()), (output, ours.mean(), theirs.mean())
