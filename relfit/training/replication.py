@@ -338,4 +338,4 @@ class _Patience:
     @staticmethod
     def _say() -> None:
         if not _Patience._compiled and not loop.advance.signatures:
-            print("relfit: compiling the simulator, once per installation: about 15 seconds", file=sys.stderr)
+            print("relfit: compiling the simulator, once per installation: up to half a minute", file=sys.stderr)
