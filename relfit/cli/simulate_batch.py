@@ -36,7 +36,7 @@ def batch(
     resume: Annotated[Path | None, opt.option("FILE", "Go on with a simulation that saved itself.")] = None,
     seed: Annotated[int | None, opt.option("N", "Seed of the failures; that of CONFIG when left out.", min=0)] = None,
 ) -> None:
-    """Jobs in the queue of a cluster whose nodes fail.
+    """A queue of jobs on nodes that fail.
 
     --out writes the measures per class of jobs, or all tables to a folder.
     """

@@ -108,6 +108,10 @@ def _api(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray,
 def _table(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray, IntArray]:
     table = rows_of(content)
     column = {name.lower(): name for name in table.header}
+    if not {"value", "instance"} <= set(column) or not {"timestamp", "time"} & set(column):
+        raise ReadError(
+            "this is no table of samples", path=content.path, remedy="it needs columns timestamp, instance and value"
+        )
     stamp = table.columns[column["timestamp" if "timestamp" in column else "time"]]
     numbers = as_numbers(table[column["timestamp" if "timestamp" in column else "time"]])
     if pa.types.is_timestamp(stamp.type):

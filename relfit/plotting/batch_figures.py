@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.patches import Rectangle
 
 from relfit.batch.batch_results import BatchRun
 from relfit.errors import DataError
@@ -65,6 +64,8 @@ def gantt(run: BatchRun, ax: Axes | None = None) -> Axes:
     >>> len(ax.patches)
     2
     """
+    from matplotlib.patches import Rectangle
+
     if run.settings["keep"] != "nodes":
         raise DataError("the run did not keep which nodes its jobs had", remedy='simulate with keep="nodes"')
     attempts = run.attempts

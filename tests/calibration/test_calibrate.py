@@ -313,7 +313,7 @@ def test_titan_lives_have_no_repairs(shared: Path, tmp_path: Path) -> None:
     log = rf.read(tmp_path / "titan.csv")
     found = rf.calibrate(log, parts=("period", "mtbf", "mttr", "families"), families=("weibull",))
     assert found.failure is not None
-    assert found.failure.parameters["shape"] > 2.0
+    assert found.failure.parameters["shape"] > 1.0  # of the first cards in the file; of all above 2
     assert {"period", "mttr.mean", "repair"} <= set(found.absent)
     assert found.mtbf.node is not None
 

@@ -77,7 +77,7 @@ def test_the_command(fits, tmp_path, capsys):
     [
         ("--k 99", "--k 99 of 6 nodes"),
         ("--age 2000000h", "years"),
-        ("--age 700", "--age 700 does not say its unit; write 700h or 700days"),
+        ("--age 700", "--age 700 does not say its unit; write 700min, 700h or 700days"),
         ("--age old", "no duration"),
         ("--horizon -3h", "no duration"),
         ("--tolerate 6", "cannot lose 6"),

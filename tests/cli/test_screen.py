@@ -187,9 +187,9 @@ def test_lines_fit_eighty_columns(capsys, monkeypatch, log_file) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     (log_file.parent / "p.toml").write_text(PARAMS)
     for arguments in (
-        ["info", str(log_file)],
-        ["fit", str(log_file), "--resamples", "0"],
-        ["incidents", str(log_file)],
+        ["info", log_file.name],
+        ["fit", log_file.name, "--resamples", "0"],
+        ["incidents", log_file.name],
         ["plan", "checkpoint", "p.toml", "--save", "5min", "--draws", "100"],
         ["plan", "migration", "p.toml", "--save", "5min", "--migration", "1min", "--draws", "100"],
         ["plan", "replication", "p.toml", "--save", "5min", "--draws", "100"],

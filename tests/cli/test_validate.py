@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -30,7 +31,10 @@ def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert main([*QUICK, "--period", "all", "--split", "2003-01-01", "--seed", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    found = rf.replay(rf.datasets.load("white"), "2003-01-01", sizes=[4, 64], lengths=["24h"], jobs=100, rng=3)
+    found = rf.replay(
+        rf.datasets.load("white"), "2003-01-01", sizes=[4, 64], lengths=["24h"], jobs=100, rng=3,
+        model=partial(rf.fleet_model, period="all"),
+    )  # fmt: skip
     assert document["jobs"] == found.n_jobs
     assert document["fails"] is found.fails
     assert document["findings"][0] == found.headline

@@ -13,6 +13,7 @@ from typing import Any
 
 import matplotlib as mpl
 import nbformat
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
@@ -46,11 +47,13 @@ def test_notebook_runs(
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
     names: dict[str, Any] = {"__name__": "__main__"}
+    shown = pd.get_option("display.float_format")
     with mpl.rc_context(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("default")
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code":
                 run_cell(cell.source, names)
+    pd.set_option("display.float_format", shown)
     assert [str(warning.message) for warning in warned] == []
     said = capsys.readouterr().err.splitlines()
     assert [line for line in said if not line.startswith("relfit: compiling")] == []  # once per installation

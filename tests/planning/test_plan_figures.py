@@ -72,7 +72,7 @@ def test_commands(command: str, key: str, tmp_path: Path, capsys: pytest.Capture
     assert out.read_text().count("\n") >= 4
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert main(["plan", *command.split()]) == 0
-    assert "Planned with" in capsys.readouterr().out
+    assert "Taken for granted" in capsys.readouterr().out
 
 
 def test_command_reads_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
