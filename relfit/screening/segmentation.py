@@ -213,7 +213,7 @@ class Renewals:
         around = (self.times[first] + self.length[present] - self.times[last]).astype(np.float64)
         longest = np.maximum.reduceat(gaps, first)
         gaps[last] = np.where(sizes[present] >= _MANY, np.minimum(around, longest), around)
-        gaps = gaps[np.lexsort((rng.random(owner.size), owner))]
+        gaps = gaps[np.argsort(owner + rng.random(owner.size) * (1.0 - 1e-9))]  # three times as fast as lexsort
         total = np.cumsum(gaps)
         at = total - np.repeat(total[first] - gaps[first], sizes[present])
         scale = np.ones(sizes.size)
