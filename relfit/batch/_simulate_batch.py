@@ -124,7 +124,7 @@ def simulate_batch(
 
     Notes
     -----
-    The first call of an installation compiles the simulator, which takes some ten seconds.
+    The first call of an installation compiles the simulator, which takes about half a minute.
 
     References
     ----------
