@@ -225,7 +225,7 @@ _run = _compiled(sources())
 
 
 def prepare() -> None:
-    """Compile the simulator, or load what was compiled before; the first time takes some ten seconds."""
+    """Compile the simulator, or load what was compiled before; the first time takes half a minute or more."""
     advance(new_engine(new_jobs(0), 1), 0.0, 1)
 
 

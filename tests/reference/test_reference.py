@@ -42,7 +42,7 @@ EXCEPTIONS = {
     "change_points.*": "counts of renewals scatter by the times between them; incidents are those above",
     "stable_periods.*": "here too",
     "stable_periods_default.*": "here too",
-    "outlier_nodes.*": "nodes are judged by how nodes differ, not against equal ones",
+    "outlier_nodes.*": "nodes are judged by how nodes differ, not against equal ones, by failures of their own",
     "tallies.*": "which counts, and tests no longer",
     "kinds_of_repair.*": "loglogistic and inverse Gaussian repairs are among the single families",
     "calibration.*": "rates and the distribution of a node are those of the model of the fleet",
