@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from relfit import FailureLog, datasets
@@ -29,9 +29,10 @@ def _the_sample_is_read_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _examples_in_a_folder_of_their_own(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Path | None:
+) -> Iterator[None]:
     if not isinstance(request.node, pytest.DoctestItem):
-        return None
-    folder = tmp_path_factory.mktemp("example")
-    monkeypatch.chdir(folder)
-    return folder
+        yield
+        return
+    monkeypatch.chdir(tmp_path_factory.mktemp("example"))
+    with pd.option_context("display.float_format", None):  # a package that tests compare with sets it when imported
+        yield
