@@ -227,7 +227,7 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
     output.print_lines(
         [
             chosen.headline,
-            fits.finding,
+            rf.fitting.finding(fits),
             repr(log),
             repr(times),
             *([f"left out: {left_out}"] if left_out else []),

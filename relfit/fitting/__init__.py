@@ -5,6 +5,7 @@ from relfit.fitting._fit_by_size import SizeFits, fit_by_size
 from relfit.fitting.competing import CompetingFit
 from relfit.fitting.estimators import moments, rank_regression
 from relfit.fitting.family_fit import FamilyFit
+from relfit.fitting.fit_findings import finding
 from relfit.fitting.fits import Fits
 from relfit.fitting.goodness_of_fit import Goodness
 from relfit.fitting.intervals import KINDS as INTERVAL_KINDS
@@ -23,6 +24,7 @@ __all__ = [
     "PooledFit",
     "SizeFits",
     "bias_corrected_shape",
+    "finding",
     "fit",
     "fit_by_size",
     "mean_time",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from relfit.fitting import family_comparison as comparison
+from relfit.fitting.fits import Fits
 from relfit.text import count, number, p_value, percent
-
-if TYPE_CHECKING:
-    from relfit.fitting.fits import Fits
 
 __all__ = ["finding"]
 

@@ -17,7 +17,6 @@ from relfit.families import family_named
 from relfit.fitting import family_comparison as comparison
 from relfit.fitting.competing import CompetingFit, causes_in_series
 from relfit.fitting.family_fit import FamilyFit
-from relfit.fitting.fit_findings import finding
 from relfit.fitting.interval_quantities import QUANTITIES
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.lifedata import LifeData
@@ -76,11 +75,6 @@ class Fits(Result):
             f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
             + (f", {few} with too few failures to compare" if few else "")
         )
-
-    @property
-    def finding(self) -> str:
-        """Which family is the closest, whether it fits, and the mean: what a reader wants to know first."""
-        return finding(self)
 
     def to_frame(self) -> pd.DataFrame:
         """Everything, one row per group and family, the group's keys as columns."""

@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.simulation.simulated_logs import log_of_outages
-from relfit.training.layout import PHASES, STATES
+from relfit.training.layout import STATES
+from relfit.training.training_simulation import TrainingSimulation
 from relfit.units import instant
 
-if TYPE_CHECKING:
-    from relfit.training.training_simulation import TrainingSimulation
-
-__all__ = ["failure_log", "states_over_time", "trace_table", "transitions"]
-
-_NAMES = ["new", *STATES, *PHASES]
-
-
-def trace_table(rows: FloatArray, replication: int) -> pd.DataFrame:
-    """The rows of a replication's trace with states and phases by their names."""
-    first = np.where(rows[:, 1] < 0, len(STATES) + 1, 1)  # code of the first phase, or of the first state
-    columns = {}
-    for name, values in (("before", rows[:, 3]), ("after", rows[:, 4])):
-        codes = np.where(values < 0, 0, first + values).astype(np.int8)
-        columns[name] = pd.Categorical.from_codes(codes, categories=pd.Index(_NAMES))
-    return pd.DataFrame(
-        {
-            "replication": replication,
-            "minute": rows[:, 0],
-            "server": rows[:, 1].astype(np.int32),
-            "job": rows[:, 2].astype(np.int32),
-            **columns,
-        }
-    )
+__all__ = ["failure_log", "states_over_time", "transitions"]
 
 
 def _trace_of(result: TrainingSimulation) -> pd.DataFrame:
     if result.trace is None:
         raise ArgumentError("the simulation kept no trace", remedy="simulate with trace=True")
     return result.trace
+
+
+def _servers_of(result: TrainingSimulation, replication: int) -> pd.DataFrame:
+    trace = _trace_of(result)
+    trace = trace[(trace["replication"] == replication) & (trace["server"] >= 0)]
+    if trace.empty:
+        raise ArgumentError(f"there is no replication {replication}", remedy="they are counted from 0")
+    return trace
 
 
 def transitions(result: TrainingSimulation) -> pd.DataFrame:
@@ -73,10 +58,7 @@ def states_over_time(result: TrainingSimulation, replication: int = 0) -> pd.Dat
     ArgumentError
         When the simulation kept no trace, or has no such replication.
     """
-    trace = _trace_of(result)
-    trace = trace[(trace["replication"] == replication) & (trace["server"] >= 0)]
-    if trace.empty:
-        raise ArgumentError(f"there is no replication {replication}", remedy="they are counted from 0")
+    trace = _servers_of(result, replication)
     table = pd.DataFrame(index=trace["minute"])
     before, after = (np.asarray(trace[name].cat.codes) for name in ("before", "after"))
     for code, state in enumerate(STATES, start=1):
@@ -105,10 +87,7 @@ def failure_log(result: TrainingSimulation, replication: int = 0, start: Any = "
     ArgumentError
         When the simulation kept no trace, or has no such replication.
     """
-    trace = _trace_of(result)
-    trace = trace[(trace["replication"] == replication) & (trace["server"] >= 0)]
-    if trace.empty:
-        raise ArgumentError(f"there is no replication {replication}", remedy="they are counted from 0")
+    trace = _servers_of(result, replication)
     servers = result.parameters.working_pool_size
     out = [name for name in STATES if "repair" in name or "queue" in name or name in ("retired", "rack_down")]
     before, after = (trace[name].isin(out).to_numpy() for name in ("before", "after"))

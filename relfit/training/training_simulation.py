@@ -21,7 +21,7 @@ from relfit.text import percent
 from relfit.training.layout import COUNTS, TIMES
 from relfit.training.parameters import TrainingParameters, training_parameters
 from relfit.training.replication import HostSelection, RetirementRule, Run, Setting, run_replication, setting_of
-from relfit.training.traces import trace_table
+from relfit.training.trace_names import trace_table
 
 __all__ = ["TrainingSimulation", "simulate_training", "summary"]
 

@@ -201,10 +201,10 @@ def test_lines_fit_eighty_columns(capsys, monkeypatch, log_file) -> None:
 
 def test_the_finding_of_one_group_comes_first() -> None:
     rng = np.random.default_rng(2)
-    good = rf.fit(rf.LifeData.from_array(rng.weibull(0.6, size=(1, 400)) * 100.0)).finding
+    good = rf.fitting.finding(rf.fit(rf.LifeData.from_array(rng.weibull(0.6, size=(1, 400)) * 100.0)))
     assert re.match(r"The weibull is the closest of 4 families.*fits \(Anderson-Darling p = ", good)
     two = np.concatenate([rng.exponential(1.0, 300), 1e4 + rng.exponential(1.0, 300)])
-    assert rf.fit(rf.LifeData.from_array(two[None])).finding.startswith("No family fits: the ")
+    assert rf.fitting.finding(rf.fit(rf.LifeData.from_array(two[None]))).startswith("No family fits: the ")
 
 
 # ----------------------------------------------------------------------- plans

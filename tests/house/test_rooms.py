@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,31 @@ def test_an_import_upward_is_seen() -> None:
     assert against_the_order("relfit.fitting.fits", upward) == ["relfit.plotting.style"]
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from relfit.system import System\n"
     assert against_the_order("relfit.failurelog", typed) == ["relfit.system"]
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other, if there are any."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = {
+        module: {target for target in imported(module, path.read_text(encoding="utf-8")) if not is_front(target)}
+        for module, path in MODULES.items()
+        if not is_front(module)
+    }
+    assert circle(graph) == []
+    some, other = next((module, next(iter(targets))) for module, targets in graph.items() if targets)
+    assert circle({**graph, other: graph[other] | {some}}) != []
+
+
+def is_front(module: str) -> bool:
+    """Whether a module only hands on the names of its room."""
+    return MODULES[module].name == "__init__.py"
 
 
 def test_every_room_has_its_place() -> None:
