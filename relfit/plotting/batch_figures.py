@@ -40,10 +40,14 @@ def batch_states(run: BatchRun, ax: Axes | None = None) -> Axes:
     ax.fill_between(
         time, run.n_nodes - down, run.n_nodes, step="post", color=style.VERMILION, linewidth=0, label="failed nodes"
     )
-    ax.step(time, states["waiting"], where="post", color=style.INK, linewidth=0.9, label="jobs in the queue")
-    ax.set_ylim(0.0, 1.02 * max(run.n_nodes, int(states["waiting"].max())))
-    style.finish(ax, style.headline(run), f"time [{name}]", "nodes, jobs")
-    ax.legend(loc="upper right", fontsize=8.5)
+    ax.set_ylim(0.0, 1.02 * run.n_nodes)
+    queue = ax.twinx()  # thousands of jobs may wait for a few nodes
+    queue.step(time, states["waiting"], where="post", color=style.INK, linewidth=0.9, label="jobs in the queue (right)")
+    queue.set_ylim(0.0, 1.02 * max(1, int(states["waiting"].max())))
+    queue.set_ylabel("jobs in the queue")
+    style.finish(ax, style.headline(run), f"time ({name})", "nodes")
+    (shades, shaded), (lines, drawn) = (axes.get_legend_handles_labels() for axes in (ax, queue))
+    queue.legend([*shades, *lines], [*shaded, *drawn], loc="lower right", fontsize=8.5)
     return ax
 
 
@@ -95,5 +99,5 @@ def gantt(run: BatchRun, ax: Axes | None = None) -> Axes:
         ax.add_patch(Rectangle((time / unit, node), width, 1, facecolor=style.GREY, edgecolor="none"))
     ax.set_xlim(0.0, max(run.now / unit, 1e-9))
     ax.set_ylim(0.0, run.n_nodes)
-    style.finish(ax, style.headline(run), f"time [{name}]", "node")
+    style.finish(ax, style.headline(run), f"time ({name})", "node")
     return ax

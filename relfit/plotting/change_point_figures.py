@@ -60,7 +60,7 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
                         fontweight="bold")  # fmt: skip
     ax.set_ylim(0.0, top)
     style.dates(ax, days)
-    return style.finish(ax, style.headline(cut), "time (UTC)", f"{cut.of} per {unit}")
+    return style.finish(ax, style.headline(cut), "time (UTC)", f"{cut.of}\nper {unit}")
 
 
 def _unit(cut: ChangePoints) -> tuple[float, str]:

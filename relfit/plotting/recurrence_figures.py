@@ -74,7 +74,7 @@ def step_curves(curves: StepCurves, ax: Axes | None = None) -> Axes:
     message = style.headline(curves)
     if (steps > 0).sum() > len(order):
         message += f" ({int((steps > 0).sum()) - len(order)} more groups not shown)"
-    return style.finish(ax, message, x, y, True, loc="upper right" if survival else "upper left")
+    return style.finish(ax, message, x, y, True, loc="lower left" if survival else "upper left")
 
 
 def _draw_group(ax: Axes, curves: StepCurves, place: int, end: float, colour: str, **look: Any) -> None:

@@ -107,6 +107,7 @@ def report(
     missing = [part for part in parts if isinstance(part, str) and part]
     systems, window = log.systems, log.window
     name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
+    name = "Failure log" if name == "System system" else name  # of a log that names no system
     page = render(
         title=title or f"{name}: {count(log.n_nodes, lifetime_report.noun(log) if lives else 'node')}",
         subtitle=data.chosen.headline,

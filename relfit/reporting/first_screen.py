@@ -28,14 +28,30 @@ def fleet_summary(m: ReportData) -> FirstScreen:
 
 
 def _rate_before(m: ReportData) -> tuple[float, pd.Timestamp] | None:
-    """Hours between incidents before the period, and when it ended; None where no change is beyond chance."""
+    """Hours between incidents before the period, and when it ended; None where no change is beyond chance.
+
+    None too where the limits of the time between incidents in the period hold what it was before.
+    """
     points = m.change_points.result
     if points is None or m.chosen.points is None or m.chosen.start_limits is None or not m.firm("steady"):
         return None
     earlier = points.periods[: points.stable]
     failures = sum(period.failures for period in earlier)
     hours = sum(period.hours for period in earlier)
-    return (hours / failures, earlier[-1].end) if failures else None
+    found = m.parameters.result
+    now = None if found is None else found.mtbf.any
+    if not failures or (now is not None and now.low is not None and now.low <= hours / failures <= (now.high or 0.0)):
+        return None
+    return hours / failures, earlier[-1].end
+
+
+def _rate_since(m: ReportData) -> tuple[float, pd.Timestamp] | None:
+    """Hours between incidents in the last period of the log, and its start; None where that is the period used."""
+    points = m.change_points.result
+    if points is None or m.chosen.points is None or not points.periods[points.stable + 1 :]:
+        return None
+    last = points.periods[-1]
+    return (last.hours / last.failures if last.failures else np.inf, last.start)
 
 
 def _lost_hours(m: ReportData) -> dict[str, float]:
@@ -79,12 +95,19 @@ def _sentence(m: ReportData) -> str:
         return _systems_sentence(m)
     hours = m.part.window.hours / total
     what = "machine" if m.part.n_nodes > 1 else "node"
+    before, since = _rate_before(m), _rate_since(m)
     text = f"Something interrupts the {what} every {duration(hours)}"
-    before = _rate_before(m)
+    if since is not None:
+        window = m.part.window
+        text = (
+            f"From {window.start:%B %Y} to {window.end:%B %Y} something interrupted the {what} every {duration(hours)}"
+        )
     if before is not None:
         ratio = hours / before[0]
         change = f"{number(ratio, 2)} times less often" if ratio >= 1.0 else f"{number(1.0 / ratio, 2)} times as often"
         text += f", {change} {'than ' if ratio >= 1.0 else 'as '}before {before[1]:%B %Y}"
+    if since is not None:
+        text += f"; since {since[1]:%B %Y} {'every ' + duration(since[0]) if np.isfinite(since[0]) else 'nothing did'}"
     text += "."
     lost = _lost_hours(m)
     share = lost["system"] / sum(lost.values()) if lost else 0.0
@@ -116,16 +139,16 @@ def _cards(m: ReportData) -> list[Card]:
     if up is not None:
         hours = float(up.node_hours.sum())
         low, high = (float(x[0]) for x in (up.low, up.high)) if len(up.low) == 1 else (np.nan, np.nan)
-        limits = f"{percent(low, 1)} to {percent(high, 1)} · " if np.isfinite(low) else ""
         parts = [
             f"{name} \N{MINUS SIGN}{number(100.0 * value / hours, 2)} points"
             for name, value in (("whole-system outages", lost["system"]), ("own failures", lost["other"]))
             if value > 0.0
         ]
         share = 1.0 - sum(lost.values()) / hours
-        cards.append(
-            Card("Availability of a node", percent(share, 1 if share < 0.99 else None), limits + ", ".join(parts))
-        )
+        text = percent(share, 1 if share < 0.99 else None)
+        digits = len(text.partition(".")[2].partition(" ")[0])
+        between = f"{percent(low, digits)} to {percent(high, digits)} · " if np.isfinite(low) else ""
+        cards.append(Card("Availability of a node", text, between + ", ".join(parts)))
     own, back = mtbf.node, mttr.node
     if own is not None and own.value is not None and m.part.n_nodes > 1:
         repaired = "" if back is None or back.value is None else f" · back in {duration(back.value)}"
@@ -188,7 +211,8 @@ def _advice(m: ReportData) -> list[Point]:
     nodes = m.outlier_nodes.result
     if nodes is not None and m.firm("alike") and len(nodes.outliers):
         named = nodes.outliers
-        names = ", ".join(str(name) for name in named["node"].head(_NAMED)) + (", …" if len(named) > _NAMED else "")
+        names = ", ".join(str(name) for name in named["node"].head(_NAMED))
+        names += f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         gone = float(named["excess"].clip(lower=0.0).sum() / max(nodes.nodes["events"].sum(), 1))
         wrong = number(float((1.0 - named["posterior"]).sum()), 1)
         what = "its" if len(named) == 1 else "their"

@@ -59,9 +59,12 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
             Card(f"In service after {_age(age)}", percent(alive["estimate"], 1),
                  f"{100 * m.level:g} % interval {percent(alive['low'], 1)} to {percent(alive['high'], 1)}")
         )  # fmt: skip
+    low, high = (float(limit[0]) / years for limit in poisson_interval(np.array([ended]), m.level))
     cards.append(
-        Card("Ended per year of service", percent(ended / years, 2), f"{ended:,} in {number(years)} {what}-years")
-    )
+        Card("Ended per year of service", percent(ended / years, 2),
+             f"{100 * m.level:g} % interval {percent(low, 2)} to {percent(high, 2)} · {ended:,} in {number(years)} "
+             f"{what}-years")
+    )  # fmt: skip
     picture = draw_wide("survival", f"{what}s still in service, by age (Kaplan-Meier)", plotting.step_curves, curve)
     advice = []
     if len(yearly) > 1 and yearly["low"].iloc[-1] > yearly["high"].iloc[0]:

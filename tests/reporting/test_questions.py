@@ -112,6 +112,31 @@ def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf
 
 
 @pytest.mark.usefixtures("words_only")
+def test_what_came_after_the_period_and_no_change_within_its_limits(tmp_path: Path, shared: Path) -> None:
+    """LANL 2, against its records since December 2004; before 1999 the rate was within the limits of the period's."""
+    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system="2")
+    text = page_of(log, tmp_path, **FAST).text
+    late = log.events[log.events["start"] >= pd.Timestamp("2004-12-01", tz="UTC")]
+    hours = (log.events["start"].max() - pd.Timestamp("2004-12-01", tz="UTC")).total_seconds() / 3600.0
+    said = re.search(
+        r"something interrupted the machine every [\d.]+ hours; since \w+ 200[45] every ([\d.]+) days", text
+    )
+    assert said is not None
+    assert float(said[1]) * 24.0 == pytest.approx(hours / len(late), rel=0.35)
+    assert "times less often than before March 1999" not in text
+
+
+@pytest.mark.usefixtures("words_only")
+def test_a_log_that_names_no_system_is_no_system_called_system(tmp_path: Path) -> None:
+    (tmp_path / "few.csv").write_text(
+        "node,start,end\na,2024-01-03 10:00,2024-01-03 12:00\nb,2024-02-03 10:00,2024-02-03 11:00\n"
+    )
+    page = page_of(rf.read(tmp_path / "few.csv"), tmp_path, **FAST)
+    assert "System system" not in page.text
+    assert "Failure log: 2 nodes" in page.text
+
+
+@pytest.mark.usefixtures("words_only")
 def test_six_failures_claim_nothing(tmp_path: Path) -> None:
     page = page_of(steady_log(1, 8, 6), tmp_path, **FAST)
     text = page.text
