@@ -30,8 +30,8 @@ from relfit.io import (
 )
 from relfit.io.frames import NODELESS, with_nodeless
 from relfit.io.merging import merge
-from relfit.io.opening import Content, members, size_in_bytes
 from relfit.io.relfit_parquet import write
+from relfit.parsing.opening import Content, members, size_in_bytes
 
 __all__ = ["FORMATS", "merge", "read", "write"]
 

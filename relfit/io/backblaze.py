@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from relfit.arrays import BoolArray
 from relfit.failurelog import FailureLog
-from relfit.io.delimited import read_delimited
-from relfit.io.opening import Content
 from relfit.io.raw_logs import Found, Records
-from relfit.io.rows import TextTable, as_text_array
-from relfit.io.stamps import parse_stamps
-from relfit.io.text_content import as_text
-from relfit.io.times import check_zone
+from relfit.parsing.delimited import read_delimited
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import TextTable, as_text_array
+from relfit.parsing.stamps import parse_stamps
+from relfit.parsing.text_content import as_text
+from relfit.parsing.times import check_zone
 
 __all__ = ["NAME", "read", "recognises"]
 

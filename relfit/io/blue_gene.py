@@ -12,12 +12,12 @@ from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import rules_of
 from relfit.io.clock_lines import in_order
-from relfit.io.opening import Content
 from relfit.io.raw_logs import Found, Records
-from relfit.io.rows import as_text_array
-from relfit.io.stamps import day_and_month, parse_stamps
-from relfit.io.table_rows import rows_of
-from relfit.io.times import check_zone
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import as_text_array
+from relfit.parsing.stamps import day_and_month, parse_stamps
+from relfit.parsing.table_rows import rows_of
+from relfit.parsing.times import check_zone
 
 __all__ = ["NAME", "read", "recognises"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import BoolArray, IntArray
-from relfit.io.times import localised
+from relfit.parsing.times import localised
 
 __all__ = ["Clock", "in_order", "stamps_without_year"]
 

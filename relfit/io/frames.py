@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.io.numbers_in_text import as_numbers
-from relfit.io.opening import Content
-from relfit.io.times import UTC
+from relfit.parsing.numbers_in_text import as_numbers
+from relfit.parsing.opening import Content
+from relfit.parsing.times import UTC
 from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, Source, pair_codes, pairs
 from relfit.text import count
 

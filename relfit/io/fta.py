@@ -20,13 +20,13 @@ from pyarrow import csv
 
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog, Window
-from relfit.io.delimited import read_delimited
 from relfit.io.frames import events_frame, population_frame, source_of
-from relfit.io.numbers_in_text import as_numbers
-from relfit.io.opening import Content, open_content
-from relfit.io.rows import Rejections
-from relfit.io.text_content import Text, as_text
-from relfit.io.times import check_zone, since_1970
+from relfit.parsing.delimited import read_delimited
+from relfit.parsing.numbers_in_text import as_numbers
+from relfit.parsing.opening import Content, open_content
+from relfit.parsing.rows import Rejections
+from relfit.parsing.text_content import Text, as_text
+from relfit.parsing.times import check_zone, since_1970
 from relfit.text import count
 
 __all__ = ["NAME", "read", "recognises", "trace_in"]

@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.failurelog import FailureLog, Window
-from relfit.io.delimited import read_csv
 from relfit.io.frames import events_frame, open_outages, population_frame, source_of
-from relfit.io.numbers_in_text import as_numbers
-from relfit.io.opening import Content
-from relfit.io.rows import TextTable
-from relfit.io.text_content import as_text
-from relfit.io.times import UTC, check_zone, clock_times, spans, unsaid
+from relfit.parsing.delimited import read_csv
+from relfit.parsing.numbers_in_text import as_numbers
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import TextTable
+from relfit.parsing.text_content import as_text
+from relfit.parsing.times import UTC, check_zone, clock_times, spans, unsaid
 
 __all__ = ["NAME", "TIMEZONE", "read", "recognises"]
 

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import rules_of
-from relfit.io.opening import Content
 from relfit.io.raw_lines import Block, blocks_of_lines, texts
 from relfit.io.raw_logs import Found, Records
-from relfit.io.times import check_zone
+from relfit.parsing.opening import Content
+from relfit.parsing.times import check_zone
 
 __all__ = ["NAME", "read", "recognises"]
 

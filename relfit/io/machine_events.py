@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from relfit.failurelog import FailureLog
-from relfit.io.numbers_in_text import as_numbers
-from relfit.io.opening import Content
 from relfit.io.raw_logs import Found, Records
-from relfit.io.text_content import as_text
-from relfit.io.times import check_zone
 from relfit.io.up_and_down import outages_between
+from relfit.parsing.numbers_in_text import as_numbers
+from relfit.parsing.opening import Content
+from relfit.parsing.text_content import as_text
+from relfit.parsing.times import check_zone
 from relfit.units import instant
 
 __all__ = ["NAME", "read", "recognises"]

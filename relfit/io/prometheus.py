@@ -17,15 +17,15 @@ import pyarrow as pa
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
-from relfit.io.numbers_in_text import as_numbers
-from relfit.io.opening import Content
 from relfit.io.raw_logs import Found, Records
-from relfit.io.rows import as_text_array
-from relfit.io.stamps import parse_stamps
-from relfit.io.table_rows import rows_of
-from relfit.io.text_content import as_text
-from relfit.io.times import check_zone
 from relfit.io.up_and_down import outages_between
+from relfit.parsing.numbers_in_text import as_numbers
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import as_text_array
+from relfit.parsing.stamps import parse_stamps
+from relfit.parsing.table_rows import rows_of
+from relfit.parsing.text_content import as_text
+from relfit.parsing.times import check_zone
 
 __all__ = ["NAME", "read", "recognises"]
 

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
-from relfit.io.opening import Content, encoding_of
-from relfit.io.text_content import valid
+from relfit.parsing.opening import Content, encoding_of
+from relfit.parsing.text_content import valid
 
 __all__ = ["Block", "blocks_of_lines", "check_pattern", "texts"]
 

@@ -15,9 +15,9 @@ from relfit.errors import ReadError
 from relfit.failurelog import FailureLog, Window
 from relfit.io.alert_rules import AlertRules
 from relfit.io.frames import events_frame, population_frame
-from relfit.io.opening import Content
-from relfit.io.times import since_1970
 from relfit.io.up_and_down import Outages
+from relfit.parsing.opening import Content
+from relfit.parsing.times import since_1970
 from relfit.tables import REJECTED_COLUMNS, Source
 
 __all__ = ["Found", "Records"]

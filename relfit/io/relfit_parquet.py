@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from relfit.errors import ArgumentError, DataError, ReadError
 from relfit.failurelog import FailureLog, Source, Window
-from relfit.io.opening import MAX_SIZE, Content
+from relfit.parsing.opening import MAX_SIZE, Content
 from relfit.writing import complete
 
 __all__ = ["NAME", "read", "recognises", "write"]

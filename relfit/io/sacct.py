@@ -16,14 +16,14 @@ import numpy as np
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import rules_of
 from relfit.io.clock_lines import in_order
-from relfit.io.delimited import read_delimited
 from relfit.io.host_lists import hosts
-from relfit.io.opening import Content
 from relfit.io.raw_logs import Found, Records
-from relfit.io.rows import as_text_array
-from relfit.io.stamps import parse_stamps
-from relfit.io.text_content import as_text
-from relfit.io.times import check_zone, unsaid
+from relfit.parsing.delimited import read_delimited
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import as_text_array
+from relfit.parsing.stamps import parse_stamps
+from relfit.parsing.text_content import as_text
+from relfit.parsing.times import check_zone, unsaid
 
 __all__ = ["NAME", "read", "recognises"]
 

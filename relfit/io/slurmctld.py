@@ -15,12 +15,12 @@ from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import rules_of
 from relfit.io.clock_lines import in_order
 from relfit.io.host_lists import hosts
-from relfit.io.opening import Content
 from relfit.io.raw_lines import blocks_of_lines, texts
 from relfit.io.raw_logs import Found, Records
-from relfit.io.stamps import parse_stamps
-from relfit.io.times import check_zone
 from relfit.io.up_and_down import outages_between
+from relfit.parsing.opening import Content
+from relfit.parsing.stamps import parse_stamps
+from relfit.parsing.times import check_zone
 
 __all__ = ["NAME", "read", "recognises"]
 

@@ -22,11 +22,11 @@ from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, rules_of
 from relfit.io.clock_lines import Clock, stamps_without_year
-from relfit.io.opening import Content
 from relfit.io.raw_lines import Block, blocks_of_lines, texts
 from relfit.io.raw_logs import Found, Records
-from relfit.io.stamps import parse_stamps
-from relfit.io.times import check_zone, localised, since_1970
+from relfit.parsing.opening import Content
+from relfit.parsing.stamps import parse_stamps
+from relfit.parsing.times import check_zone, localised, since_1970
 
 __all__ = ["NAME", "read", "recognises"]
 

@@ -24,12 +24,12 @@ from relfit.io.frames import (
     source_of,
     text_column,
 )
-from relfit.io.opening import Content, open_content
 from relfit.io.table_columns import Columns
 from relfit.io.table_mapping import COMMON_NAMES, guessed, mapping_of
-from relfit.io.table_rows import rows_of, rows_of_frame
-from relfit.io.times import check_zone
 from relfit.io.up_and_down import outages_between, states
+from relfit.parsing.opening import Content, open_content
+from relfit.parsing.table_rows import rows_of, rows_of_frame
+from relfit.parsing.times import check_zone
 from relfit.tables import POPULATION_COLUMNS, pair_codes, pairs
 from relfit.text import count
 from relfit.units import NANOSECONDS_PER_HOUR, instant, nanoseconds

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ReadError
 from relfit.io.frames import attribute_column
-from relfit.io.rows import Rejections, TextTable, as_text_array, category
-from relfit.io.stamps import day_and_month
 from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed
-from relfit.io.times import durations, flags, instants, unsaid
 from relfit.io.up_and_down import states
+from relfit.parsing.rows import Rejections, TextTable, as_text_array, category
+from relfit.parsing.stamps import day_and_month
+from relfit.parsing.times import durations, flags, instants, unsaid
 from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 from relfit.units import instant, unit_in_hours
 

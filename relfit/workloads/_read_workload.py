@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from relfit.errors import ArgumentError
-from relfit.io.opening import open_content
+from relfit.parsing.opening import open_content
 from relfit.workloads import batsim, job_table, slurm, swf
 from relfit.workloads.job_rows import Machine
 from relfit.workloads.workload import Workload

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from relfit.errors import ReadError
-from relfit.io.opening import Content
-from relfit.io.rows import Rejections
-from relfit.io.text_content import as_text
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import Rejections
+from relfit.parsing.text_content import as_text
 from relfit.workloads.job_rows import JobRows, Machine, numbers
 from relfit.workloads.workload import Workload
 

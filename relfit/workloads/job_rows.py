@@ -11,9 +11,9 @@ import pandas as pd
 
 from relfit.arrays import FloatArray
 from relfit.errors import ReadError
-from relfit.io.numbers_in_text import as_numbers
-from relfit.io.opening import Content
-from relfit.io.rows import Rejections
+from relfit.parsing.numbers_in_text import as_numbers
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import Rejections
 from relfit.tables import Source
 from relfit.text import count
 from relfit.workloads.workload import Workload

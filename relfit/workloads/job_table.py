@@ -10,10 +10,10 @@ import pandas as pd
 
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError, ReadError
-from relfit.io.opening import Content
-from relfit.io.rows import TextTable
-from relfit.io.table_rows import rows_of
-from relfit.io.times import check_zone, instants
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import TextTable
+from relfit.parsing.table_rows import rows_of
+from relfit.parsing.times import check_zone, instants
 from relfit.units import nanoseconds
 from relfit.workloads.job_rows import JobRows, Machine, numbers, seconds
 from relfit.workloads.workload import Workload

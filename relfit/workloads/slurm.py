@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ReadError
-from relfit.io.delimited import read_delimited
-from relfit.io.opening import Content
-from relfit.io.rows import Rejections, TextTable
-from relfit.io.text_content import Text, as_text
-from relfit.io.times import check_zone, instants
+from relfit.parsing.delimited import read_delimited
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import Rejections, TextTable
+from relfit.parsing.text_content import Text, as_text
+from relfit.parsing.times import check_zone, instants
 from relfit.text import count
 from relfit.units import nanoseconds
 from relfit.workloads.job_rows import JobRows, Machine, numbers, seconds

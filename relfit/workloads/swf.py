@@ -14,9 +14,9 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ReadError
-from relfit.io.opening import Content
-from relfit.io.rows import Rejections
-from relfit.io.text_content import as_text
+from relfit.parsing.opening import Content
+from relfit.parsing.rows import Rejections
+from relfit.parsing.text_content import as_text
 from relfit.text import count
 from relfit.workloads.job_rows import JobRows, Machine
 from relfit.workloads.workload import Workload

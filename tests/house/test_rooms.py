@@ -28,6 +28,7 @@ ORDER = (
     "outages",
     "durations",
     "failurelog",
+    "parsing",
     "io",
     "datasets",
     "workloads",

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import relfit as rf
-from relfit.io import opening
+from relfit.parsing import opening
 
 
 def write(tmp_path, data: str | bytes, name: str = "log.csv"):

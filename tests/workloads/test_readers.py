@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.parsing.opening import open_content
 
 SWF_HEADER = (
     "; Version: 2.2\n; UnixStartTime: 893459112\n; MaxJobs: 6\n; MaxNodes: 8 (of which 2 spare)\n; MaxProcs: 32\n"
@@ -297,7 +298,7 @@ def test_written_and_read_again(tmp_path: Path, ending: str) -> None:
     if "swf" in ending:
         assert back.origin == jobs.origin
         assert back.user.tolist() == [4, 5, 4]
-        last = rf.io.opening.open_content(tmp_path / f"jobs.{ending}").data.decode().splitlines()[-1]
+        last = open_content(tmp_path / f"jobs.{ending}").data.decode().splitlines()[-1]
         assert last == "2 60 -1 7 2 -1 -1 2 8 -1 1 4 -1 -1 -1 -1 -1 -1"
     with pytest.raises(rf.ArgumentError, match="no format of this ending"):
         rf.write_workload(jobs, tmp_path / "jobs.txt")

@@ -15,8 +15,8 @@ from pyarrow import csv as arrow_csv
 
 from relfit.arrays import IntArray
 from relfit.errors import ReadError
-from relfit.io.rows import Rejections, TextTable
-from relfit.io.text_content import Text
+from relfit.parsing.rows import Rejections, TextTable
+from relfit.parsing.text_content import Text
 
 __all__ = ["read_csv", "read_delimited"]
 

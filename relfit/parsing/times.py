@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.io.numbers_in_text import as_numbers
-from relfit.io.rows import as_text_array
-from relfit.io.stamps import Stamps, parse_stamps
+from relfit.parsing.numbers_in_text import as_numbers
+from relfit.parsing.rows import as_text_array
+from relfit.parsing.stamps import Stamps, parse_stamps
 from relfit.units import HOURS_PER_UNIT, unit_in_hours
 
 __all__ = ["UTC", "check_zone", "clock_times", "durations", "flags", "instants", "localised", "since_1970", "spans",
@@ -80,7 +80,7 @@ def instants(
     time_format : str, optional
         ``"unix"``, ``"unix_ms"``, ``"unix_us"``, ``"unix_ns"``, or codes such as ``"%d.%m.%Y %H:%M"``. When left out,
         large numbers are Unix times, whose size tells seconds from milliseconds, microseconds and nanoseconds, and text
-        is what `relfit.io.stamps` knows.
+        is what `relfit.parsing.stamps` knows.
     day_first : bool, optional
         Whether 02/03/2024 is the second of March.
     origin : Timestamp, optional

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relfit.errors import ReadError
-from relfit.io.opening import Content, encoding_of
+from relfit.parsing.opening import Content, encoding_of
 
 __all__ = ["Text", "as_text", "valid"]
 

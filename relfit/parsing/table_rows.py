@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from relfit.errors import ReadError
-from relfit.io.delimited import read_delimited
-from relfit.io.opening import MAX_SIZE, Content
-from relfit.io.rows import Rejections, TextTable
-from relfit.io.text_content import Text, as_text
+from relfit.parsing.delimited import read_delimited
+from relfit.parsing.opening import MAX_SIZE, Content
+from relfit.parsing.rows import Rejections, TextTable
+from relfit.parsing.text_content import Text, as_text
 
 __all__ = ["rows_of", "rows_of_frame"]
 
