@@ -89,6 +89,7 @@ class Reading:
     unit: Annotated[str | None, option("UNIT", "Of durations that are plain numbers: minutes, days.")] = None
     rules: Annotated[Path | None, option("FILE.toml", "What counts as a failure in a raw log.")] = None
     year: Annotated[int | None, option("YEAR", "Of the first line, where times have none.")] = None
+    ends: Annotated[str | None, option("node|job", "What a failure in a system log ends; node if left out.")] = None
     max_size: Annotated[str | None, option("SIZE", "Largest size of what is read, as 32GB.")] = None
     strict: Annotated[bool, flag("--strict", "Stop at a row that cannot be used.")] = False
     where: Annotated[
@@ -148,7 +149,8 @@ class Reading:
             if not sign or not (since or until):
                 raise ArgumentError(f"--observed {self.observed!r} is no time", remedy="write 2003-04-01/2004-10-01")
             settings |= {f"window_{end}": text for end, text in (("start", since), ("end", until)) if text}
-        said = {"population": self.population, "duration_unit": self.unit, "rules": self.rules, "year": self.year}
+        said = {"population": self.population, "duration_unit": self.unit, "rules": self.rules, "year": self.year,
+                "ends": self.ends}  # fmt: skip
         return settings | {name: value for name, value in said.items() if value is not None}
 
     def _sample(self) -> rf.FailureLog:
@@ -157,7 +159,17 @@ class Reading:
             raise ReadError(
                 "no such file", path=self.log, remedy=f"give a file or a bundled sample ({', '.join(names)})"
             )
-        for option in ("format", "column", "mapping", "timezone", "nodeless", "observed", "population", "rules"):
+        for option in (
+            "format",
+            "column",
+            "mapping",
+            "timezone",
+            "nodeless",
+            "observed",
+            "population",
+            "rules",
+            "ends",
+        ):
             if getattr(self, option):
                 raise ArgumentError(f"--{option} does not go with the bundled sample {self.log}")
         return rf.datasets.load(self.log)

@@ -43,7 +43,7 @@ _READERS = (
 
 Those with ``STREAMS`` take many contents at once, and read them block by block.
 """
-_RAW_OPTIONS = ("rules", "year", "time_origin", "outcome")
+_RAW_OPTIONS = ("rules", "year", "ends", "time_origin", "outcome")
 
 FORMATS = tuple(reader.NAME for reader in _READERS)
 

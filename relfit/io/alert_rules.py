@@ -5,14 +5,14 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from relfit.arrays import IntArray
+from relfit.arrays import BoolArray, IntArray
 from relfit.errors import ArgumentError, ReadError
 from relfit.io.raw_lines import check_pattern
 
@@ -23,14 +23,19 @@ _SHOWN = 12
 
 
 class _Rule(BaseModel):
-    """One line of the rules: what it matches, what that is called, and whether it ends a node's availability."""
+    """One line of the rules: what it matches, what that is called, and what it ends (true is node, false nothing)."""
 
     model_config = ConfigDict(extra="forbid")
 
     pattern: str
     cause: str
-    ends: bool = True
+    ends: Literal["node", "job", "nothing"] = "node"
     state: str = "down"
+
+    @field_validator("ends", mode="before")
+    @classmethod
+    def _as_word(cls, value: object) -> object:
+        return {True: "node", False: "nothing"}[value] if isinstance(value, bool) else value
 
 
 class _Document(BaseModel):
@@ -75,6 +80,15 @@ class AlertRules:
         return "|".join(f"(?:{rule.pattern})" for rule in self.rules) or r"[^\s\S]"
 
     @property
+    def excused(self) -> frozenset[str]:
+        """What is harmless, in capitals."""
+        return frozenset(word.upper() for word in self.harmless)
+
+    def ending(self, what: str) -> BoolArray:
+        """Which rules end a node's availability, or, where `what` is ``"job"``, that or a job."""
+        return np.array([rule.ends == "node" or rule.ends == what for rule in self.rules], dtype=bool)
+
+    @property
     def told(self) -> tuple[str, ...]:
         """The rules in words, for the log's provenance."""
         lines = [f"rules: {self.name}"]
@@ -85,7 +99,7 @@ class AlertRules:
         if self.harmless:
             lines.append(f"not failures: {', '.join(self.harmless)}")
         lines += [
-            f"{rule.cause}: {rule.pattern}" + ("" if rule.ends else " (no failure)")
+            f"{rule.cause}: {rule.pattern}" + ("" if rule.ends == "node" else f" (ends {rule.ends})")
             + ("" if rule.state == "down" else f" ({rule.state})") for rule in self.rules
         ]  # fmt: skip
         return tuple(lines)

@@ -29,7 +29,9 @@ __all__ = ["NAME", "read", "recognises"]
 NAME = "backblaze"
 STREAMS = True
 _NEEDED = ("date", "serial_number", "failure")
-_WANTED = (*_NEEDED, "model", "capacity_bytes")
+_PLACE = ("datacenter", "cluster_id", "vault_id", "pod_id", "pod_slot_num")  # in the files of later years
+_ABOUT = ("model", "capacity_bytes", *_PLACE)
+_WANTED = (*_NEEDED, *_ABOUT)
 _DAY = 86_400_000_000_000
 _GATHERED = 2_000_000  # rows that are counted together
 
@@ -57,7 +59,7 @@ def read(
         for row in np.flatnonzero(failed & good).tolist():
             failures.setdefault((serials[row].as_py(), int(days[row])), int(table.rejections.lines[row]))
         columns = {"serial": serials, "first": pa.array(days), "last": pa.array(days)}
-        for name in ("model", "capacity_bytes"):
+        for name in _ABOUT:
             columns[name] = (
                 as_text_array(table.columns[name]) if name in table.columns else pa.nulls(days.size, pa.string())
             )
@@ -83,8 +85,8 @@ def read(
         attributes={"model": [model_of[name] for name in names]},
         system="drives",
     )
-    people = {name: drives[name].to_numpy(zero_copy_only=False) for name in ("model", "capacity_bytes")}
-    people = {name: values for name, values in people.items() if any(value is not None for value in values)}
+    people = {name: drives[name].to_numpy(zero_copy_only=False) for name in _ABOUT
+              if drives[name].null_count < drives.num_rows}  # fmt: skip
     watched = (first.astype(np.int64) * _DAY, (last.astype(np.int64) + 1) * _DAY)
     records.notes.append("a drive fails at the end of the day that says so; its age when the rows begin is not known")
     return found.log(records, None, span, serial.tolist(), strict, watched=watched, people=people)
@@ -111,11 +113,10 @@ def _checked(table: TextTable) -> tuple[BoolArray, Any, BoolArray]:
 
 
 def _together(parts: Sequence[pa.Table | None]) -> pa.Table:
-    """One row a drive: its first and its last day, its model and its size."""
+    """One row a drive: its first and its last day, its model, its size and its place."""
     table = pa.concat_tables([part for part in parts if part is not None])
     grouped = table.group_by("serial", use_threads=False).aggregate(
-        [("first", "min"), ("last", "max"), ("model", "last"), ("capacity_bytes", "last")]
+        [("first", "min"), ("last", "max"), *((name, "last") for name in _ABOUT)]
     )
-    return grouped.rename_columns(
-        {"first_min": "first", "last_max": "last", "model_last": "model", "capacity_bytes_last": "capacity_bytes"}
-    ).select(["serial", "first", "last", "model", "capacity_bytes"])
+    renamed = {"first_min": "first", "last_max": "last", **{f"{name}_last": name for name in _ABOUT}}
+    return grouped.rename_columns(renamed).select(["serial", "first", "last", *_ABOUT])

@@ -71,14 +71,14 @@ def read(
         def said(name: str, table: Any = table, columns: Any = columns) -> Any:
             return table[columns[name]] if name in columns else np.full(table.rejections.lines.size, "", dtype=object)
 
-        number, component, message = said("RECID"), said("COMPONENT"), said("MESSAGE")
+        number, component, category, message = (said(name) for name in ("RECID", "COMPONENT", "CATEGORY", "MESSAGE"))
         for row in np.flatnonzero(kept & np.isin(severity, known.severities)).tolist():
             alerts += 1
             if number[row] and number[row] in seen:
                 again += 1
                 continue
             seen.add(number[row])
-            if component[row] in known.harmless:
+            if known.excused & {component[row].upper(), category[row].upper()}:
                 continue
             node.append(location[row] or None)
             cause.append(component[row].lower() or None)

@@ -28,6 +28,7 @@ NAME = "loghub"
 STREAMS = True
 _HEAD = re.compile(rb"(\S+) (\d{9,10}) \d{4}\.\d\d\.\d\d (\S+) ")
 _LINE = r"^(?P<tag>\S+) (?P<time>\d{9,10}) \d{4}\.\d\d\.\d\d (?P<node>\S+) (?P<message>.*)$"
+_DRESSED = re.compile(r"^(?:[A-Z]_)?(.*?)\d*$")  # R_GM_PAR1 is GM_PAR
 _TAGGED = r"(?:^|\n)[^-\s]"
 _SECOND = 1_000_000_000
 
@@ -79,9 +80,10 @@ def read(
     stamps = pc.cast(table["time"], pa.int64()).to_numpy() * _SECOND
     tags = table["tag"].to_numpy(zero_copy_only=False)
     names = table["node"].to_numpy(zero_copy_only=False)
-    keep = ~np.isin(tags, known.harmless)
-    unique, codes = np.unique(tags[keep].astype(str), return_inverse=True)
-    causes = np.array([known.tags.get(tag, "unknown") for tag in unique], dtype=object)
+    unique, codes = np.unique(tags.astype(str), return_inverse=True)
+    plain = [tag if tag in known.tags or tag in known.harmless else _DRESSED.sub(r"\1", tag) for tag in unique]
+    keep = ~np.isin(plain, known.harmless)[codes]
+    causes, codes = np.array([known.tags.get(tag, "unknown") for tag in plain], dtype=object), codes[keep]
     messages = pc.utf8_slice_codeunits(table["message"], 0, 200).to_numpy(zero_copy_only=False)
     found = Found(
         names[keep], stamps[keep], causes[codes] if codes.size else [], table["line"].to_numpy()[keep],

@@ -108,7 +108,8 @@ def _of_2019(line: str) -> tuple[float, str, str, str] | None:
 
 
 def _event(time: str, name: str, kind: str, kinds: dict[int, str], detail: str) -> tuple[float, str, str, str] | None:
-    micro, number = as_numbers([time, kind]).tolist()
+    by_name = {name: code for code, name in kinds.items()}
+    micro, number = as_numbers([time, str(by_name.get(kind.lower(), kind))]).tolist()
     if micro != micro or not 0 <= micro < 8.8e15 or number not in kinds:
         return None
     return micro, name, kinds[int(number)], detail

@@ -31,12 +31,17 @@ NAME = "slurm_nodes"
 STREAMS = True
 _NODE = re.compile(r"^\s*NodeName=(?P<name>\S+)")
 _FIELD = re.compile(r"(?:^|\s)(?P<key>[A-Z][A-Za-z]*)=(?P<value>.*?)(?=\s+[A-Z][A-Za-z]*=|$)")
-_SINFO = re.compile(r"^(?P<reason>.*?)\s+(?P<user>\S+)\s+(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s+(?P<nodes>\S+)\s*$")
-_HEADER = re.compile(r"^REASON\s+USER\s+TIMESTAMP\s+NODELIST\s*$")
+_SINFO = re.compile(
+    r"^(?P<reason>.*?)\s+(?P<user>\S+)\s+(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s+"
+    r"(?:(?P<state>[a-zA-Z_+]+[*~#!%$@^-]?)\s+)?(?P<nodes>\S+)\s*$"
+)
+_HEADER = re.compile(r"^REASON\s+USER\s+TIMESTAMP\s+(?:(?P<state>STATE)\s+)?NODELIST\s*$")
 _SINCE = re.compile(r"^(?P<reason>.*?)\s*\[(?P<user>[^@\]]*)@(?P<time>[^\]]+)\]\s*$")
 _MOMENT = re.compile(
     r"^#?\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d (?:UTC |GMT )?\d{4})\s*$"
 )
+_ALL_COUNT = "nodes that are drained count as failed: `sinfo -R` lists them too, `sinfo -lR` says which they are"
+_SIGNS = "*~#!%$@^-"
 _Look = tuple[int, list[dict[str, Any]], bool]
 _TOLD = ("ReasonTime", "LastBusyTime", "SlurmdStartTime", "BootTime")
 
@@ -58,11 +63,14 @@ def read(
         text = as_text(content)
         records.notes += [note for note in text.notes if note not in records.notes]
         lines = text.data.decode().split("\n")
-        sinfo = any(_HEADER.match(line) for line in lines[:5])
+        headers = [header for line in lines[:5] if (header := _HEADER.match(line))]
+        sinfo = bool(headers)
+        if sinfo and headers[0]["state"] is None and _ALL_COUNT not in records.notes:
+            records.notes.append(_ALL_COUNT)
         for moment, nodes in _sinfo(lines, content, records) if sinfo else _scontrol(lines, content, records):
             for each in nodes:
                 each["since"] = _instant(each["since"], records.zone)
-                each["failed"] = sinfo or _failed(each["state"], known)
+                each["down"], each["failed"] = _down_and_failed(each["state"], known)
             times = [each["since"] for each in nodes if each["since"] is not None]
             told = [_instant(each["told"], records.zone) for each in nodes if each["told"]]
             at = _instant(moment, records.zone)
@@ -97,7 +105,7 @@ def _log(looks: list[_Look], rules: AlertRules, records: Records, strict: bool) 
                     open_now["end"] = -1
                 down[name] = {**each, "start": begun, "end": None}
                 outages.append(down[name])
-            elif not each["failed"] and open_now is not None:
+            elif not each["down"] and open_now is not None:
                 open_now["end"] = moment
                 del down[name]
     last = looks[-1][0] if looks else 0
@@ -116,9 +124,11 @@ def _log(looks: list[_Look], rules: AlertRules, records: Records, strict: bool) 
     return found.log(records, rules, span, list(everyone), strict)
 
 
-def _failed(state: str, rules: AlertRules) -> bool:
-    words = [word.strip("*~#!%$@^-").upper() for word in state.split("+")]
-    return any(word in rules.states for word in words)
+def _down_and_failed(state: str, rules: AlertRules) -> tuple[bool, bool]:
+    """Whether a state is one of failure, and whether nothing in it says that this was meant."""
+    words = [word.rstrip(_SIGNS).upper() for word in state.split("+")]
+    down = any(word in rules.states for word in words)
+    return down, down and not rules.excused & {*words, *(sign for sign in state if sign in _SIGNS)}
 
 
 def _scontrol(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -195,8 +205,8 @@ def _sinfo(lines: list[str], content: Content, records: Records) -> Iterator[tup
             records.refuse(content.path, number, "", "not a reason, user, time and list of nodes", line)
             continue
         nodes += [
-            {"name": name, "state": "DOWN", "reason": row["reason"].strip(), "since": row["time"], "told": "",
-             "line": number}
+            {"name": name, "state": row["state"] or "DOWN", "reason": row["reason"].strip(), "since": row["time"],
+             "told": "", "line": number}
             for name in hosts(row["nodes"])
         ]  # fmt: skip
     if nodes or moment:

@@ -62,7 +62,7 @@ def recognises(content: Content) -> bool:
 
 def read(
     contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None, year: int | None = None,
+    rules: str | Path | dict[str, Any] | None = None, year: int | None = None, ends: str = "node",
 ) -> FailureLog:  # fmt: skip
     """Read alerts.
 
@@ -73,12 +73,17 @@ def read(
     year : int, optional
         Of the first line, where stamps have none; when left out the last line is taken to be from before the file was
         last changed.
+    ends : {"node", "job"}
+        What counts as a failure: the end of a node's availability, or that of a job too (an application's XID, a
+        contained memory error, a program that the kernel killed).
 
     A line that a rule matches and that has no time is refused.
     """
     known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
     if year is not None and not 1970 <= int(year) <= 2200:
         raise ArgumentError(f"year={year} is none", remedy="give the year of the first line")
+    if ends not in ("node", "job"):
+        raise ArgumentError(f"ends={ends!r} is not known", remedy="use node or job")
     without_year = any(_OLD.match(line) for line in contents[0].first_lines(8192))
     reader = _OldStamps(records, known) if without_year else _NewStamps(records, known)
     for content in contents:
@@ -91,16 +96,17 @@ def read(
     alerts = reader.alerts
     at = times[np.array(alerts.place, dtype=np.int64)] if alerts.place else np.empty(0, dtype=np.int64)
     rule = np.array(alerts.rule, dtype=np.int64)
-    ends = np.array([each.ends for each in known.rules], dtype=bool)[rule] if rule.size else np.empty(0, dtype=bool)
+    counted = known.ending(ends)[rule]
     records.funnel += [("lines", records.read), ("alerts", rule.size)]
+    records.funnel += [("that end a job", int(known.ending("job")[rule].sum()))]
 
     def kept(values: Any) -> Any:
-        return np.asarray(values, dtype=object)[ends]
+        return np.asarray(values, dtype=object)[counted]
 
     causes = np.array([each.cause for each in known.rules], dtype=object)
     found = Found(
-        kept(alerts.node), at[ends], causes[rule[ends]] if rule.size else [],
-        np.array(alerts.line, dtype=np.int64)[ends],
+        kept(alerts.node), at[counted], causes[rule[counted]] if rule.size else [],
+        np.array(alerts.line, dtype=np.int64)[counted],
         detail=kept(alerts.message),
     )  # fmt: skip
     span = (int(times.min()), int(times.max())) if times.size else None

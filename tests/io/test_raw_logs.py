@@ -102,6 +102,25 @@ def test_rules_can_be_replaced(tmp_path):
         rf.read(tmp_path / "raw.log", rules=rules)
 
 
+def test_kinds_of_alerts_are_those_of_the_study(tmp_path):
+    """Sums over the tags of Table 4 of Oliner and Stearley give the filtered alerts by kind of its Table 3."""
+    filtered = {
+        "KERNDTLB": 37, "KERNSTOR": 8, "APPSEV": 138, "KERNMNTF": 105, "KERNTERM": 99, "KERNREC": 9, "APPREAD": 11,
+        "KERNRTSP": 260, "APPRES": 13, "APPUNAV": 3, "others": 519, "VAPI": 276, "PBS_CON": 16 + 25 + 5, "MPT": 157,
+        "EXT_FS": 778 + 14, "CPU": 367, "SCSI": 317, "ECC": 143, "PBS_BFD": 28 + 296 + 94, "CHK_DSK": 2, "NMI": 4,
+        "BUS_PAR": 5, "HBEAT": 266, "PTL_EXP": 421, "ADDR_ERR": 1, "CMD_ABORT": 497, "PTL_ERR": 54, "TOAST": 9,
+        "EW": 58, "WT": 45, "RBB": 19, "DSK_FAIL": 54, "OST": 1, "EXT_CCISS": 29, "PBS_CHK": 4119 + 920,
+        "GM_LANAI": 117 + 10, "GM_MAP": 180 + 2, "GM_PAR": 95 + 19,
+    }  # fmt: skip
+    line = "{} 1117838570 2005.06.03 n1 x"
+    log = rf.read(write(tmp_path, "\n".join(line.format(tag) for tag in filtered) + "\n"))
+    cause = dict(zip(log.events["tag"].astype(str), log.events["cause"].astype(str), strict=True))
+    sums = {kind: sum(n for tag, n in filtered.items() if cause[tag] == kind) for kind in set(cause.values())}
+    assert sums == {"hardware": 1999, "software": 6814, "unknown": 1832}
+    dressed = rf.read(write(tmp_path, "\n".join(line.format(tag) for tag in ("R_GM_PAR1", "N_PBS_CHK", "X_NEW2"))))
+    assert dressed.events["cause"].astype(str).tolist() == ["hardware", "software", "unknown"]
+
+
 def test_many_files_are_one_log(tmp_path):
     lines, planted = bgl_lines(random.Random(4))
     (tmp_path / "logs").mkdir()
@@ -193,6 +212,30 @@ def test_an_alert_without_a_time_is_refused(tmp_path):
     adds_up(log, 302)
 
 
+def test_what_each_xid_ends(tmp_path):
+    """NVIDIA's catalogue: what resets the GPU or the machine ends a node, what restarts a program ends a job."""
+    resets = [46, 48, 62, 64, 74, 79, 95, 109, 110, 119, 120, 136, 140, 143, 151, 155, 156, 158]
+    restarts = [8, 11, 13, 25, 31, 32, 39, 45, 60, 68, 69, 80, 94, 96, 105, 126, 135, 139]
+    ignored = [14, 37, 38, 44, 63, 66, 67, 92, 93, 106, 107, 108, 121, 137, 141, 154, 157, 160, 161]
+    stamp = "Jan  5 10:00:00 n1 kernel: "
+    links = ["149, NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x025525c6)", "145, RLW_REMAP Nonfatal XC0 i0 Link 09 (0x1)"]
+    lines = [stamp + XID.format(xid=xid)[9:] for xid in [*resets, *restarts, *ignored, *links]]
+    lines += [stamp + f"nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): {what}" for what in (
+        "20034, Fatal, Link 30 LTSSM Fault Up", "20009, Non-fatal, Link 28 RX Short Error Rate")]  # fmt: skip
+    path = write(tmp_path, "\n".join(lines) + "\n")
+    assert rf.read(path, year=2024).source.funnel == (
+        ("lines", len(lines)), ("alerts", len(lines)), ("that end a job", len(resets) + len(restarts) + 2),
+        ("failures", len(resets) + 2),
+    )  # fmt: skip
+    log = rf.read(path, year=2024, ends="job")
+    assert len(log) == len(resets) + len(restarts) + 2
+    assert set(log.events["cause"].astype(str)) == {
+        "gpu memory", "gpu interconnect", "gpu hardware", "gpu memory contained", "gpu application",
+    }  # fmt: skip
+    with pytest.raises(rf.ArgumentError, match="use node or job"):
+        rf.read(path, year=2024, ends="all")
+
+
 # ------------------------------------------------------------------------ Slurm
 
 
@@ -272,6 +315,37 @@ def test_snapshots_of_nodes(tmp_path):
     adds_up(log, 8)
 
 
+@pytest.mark.parametrize(
+    ("state", "fails"),
+    [("DOWN", True), ("DOWN*", True), ("DOWN*+DRAIN", True), ("DOWN+NOT_RESPONDING", True), ("FAIL", True),
+     ("ERROR", True), ("FAILING", False), ("IDLE*", False), ("DRAINED", False), ("MIXED+DRAIN", False),
+     ("PLANNED", False), ("IDLE+CLOUD+POWERED_DOWN", False), ("DOWN+POWERED_DOWN", False), ("DOWN~", False),
+     ("DOWN+MAINTENANCE+RESERVED", False), ("DOWN$", False), ("DOWN^", False), ("INVAL", False)],
+)  # fmt: skip
+def test_states_of_nodes(tmp_path, state, fails):
+    text = f"NodeName=n1\n   State={state} ThreadsPerCore=1\n   Reason=bad [slurm@2024-01-05T10:00:00]\n"
+    assert len(rf.read(write(tmp_path, "2024-01-05T12:00:00\n" + text))) == fails
+
+
+def test_maintenance_does_not_end_an_outage(tmp_path):
+    node = "2024-01-05T{hour}:00:00\nNodeName=n1\n   State={state} ThreadsPerCore=1\n"
+    looks = ((10, "DOWN*"), (11, "DOWN+MAINTENANCE"), (13, "IDLE"))
+    log = rf.read(write(tmp_path, "".join(node.format(hour=hour, state=state) for hour, state in looks)))
+    assert [(name, end - start) for name, start, end in spans(log)] == [("n1", 3 * HOUR)]
+
+
+def test_reasons_of_sinfo_with_states(tmp_path):
+    text = (
+        "Fri Jan 05 12:00:00 2024\nREASON               USER         TIMESTAMP           STATE  NODELIST\n"
+        "Not responding       slurm(64030) 2024-01-05T10:00:00 down*  n[01-02]\n"
+        "new disk             root(0)      2024-01-05T11:00:00 drain  n07\n"
+    )
+    log = rf.read(write(tmp_path, text))
+    assert log.events["node"].astype(str).tolist() == ["n01", "n02"]
+    assert log.n_nodes == 3
+    assert not any("drained" in note for note in log.source.notes)
+
+
 def test_reasons_of_sinfo(tmp_path):
     header = "REASON               USER      TIMESTAMP           NODELIST\n"
     bad_disk = "bad disk sda         root      2024-01-05T11:00:00 n07\n"
@@ -281,6 +355,7 @@ def test_reasons_of_sinfo(tmp_path):
     ends = {node: None if end is None else (end - start) / HOUR for node, start, end in spans(log)}
     assert ends == {"n01": 8.0, "n02": 8.0, "n07": None}
     assert log.rejected["text"].tolist() == ["nonsense"]
+    assert any("`sinfo -lR` says" in note for note in log.source.notes)
     adds_up(log, 4)
 
 
@@ -310,6 +385,16 @@ def test_messages_of_blue_gene(tmp_path):
     adds_up(log, len(rows) - 1)
 
 
+def test_messages_of_jobs_are_no_failures(tmp_path):
+    rows = ["RECID,MSG_ID,CATEGORY,COMPONENT,SEVERITY,EVENT_TIME,LOCATION"]
+    rows += [f"{i},00010001,{category},{component},{severity},2013-04-09 12:03:0{i}.5,R00-M0-N0{i}"
+             for i, (category, component, severity) in enumerate([
+                 ("Process", "MMCS", "FATAL"), ("Job", "MC", "FATAL"), ("BQC", "APPLICATION", "FATAL"),
+                 ("BQC", "CNK", "FATAL"), ("DDR", "MC", "WARN"), ("DDR", "MC", "FAILURE")])]  # fmt: skip
+    log = rf.read(write(tmp_path, "\n".join(rows) + "\n"))
+    assert log.events["node"].astype(str).tolist() == ["R00-M0-N03", "R00-M0-N05"]
+
+
 # --------------------------------------------------------------------- Backblaze
 
 
@@ -322,10 +407,14 @@ def test_drives_by_the_day(tmp_path):
     rows = 0
     for day in range(40):
         date = dt.date(2024, 1, 1) + dt.timedelta(days=day)
-        lines = ["date,serial_number,model,capacity_bytes,failure,smart_1_raw,smart_9_raw"]
+        newer = day >= 20  # where a drive stands is told since 2023
+        place = "datacenter,cluster_id,vault_id,pod_id,pod_slot_num,is_legacy_format," if newer else ""
+        lines = [f"date,serial_number,model,capacity_bytes,failure,{place}smart_1_raw,smart_9_raw"]
         for serial, model in list(alive.items()):
             fails = chance.random() < 0.01
-            lines.append(f"{date},{serial},{model},4000787030016,{int(fails)},,{day * 24}")
+            lines.append(
+                f"{date},{serial},{model},4000787030016,{int(fails)},{'sac0,0,1048,3,17,False,' * newer},{day * 24}"
+            )
             first.setdefault(serial, date)
             last[serial] = date
             if fails:
@@ -347,6 +436,9 @@ def test_drives_by_the_day(tmp_path):
     days = (people["left"] - people["entered"]).dt.days
     assert {name: int(days[name]) for name in last} == {name: (last[name] - first[name]).days + 1 for name in last}
     assert set(people["model"].astype(str)) == {"ST4000", "HGST"}
+    placed = people["datacenter"].astype(object).dropna()
+    assert set(placed) == {"sac0"}
+    assert set(placed.index) == {name for name in last if last[name] >= dt.date(2024, 1, 21)}
 
 
 # -------------------------------------------------------------------- Prometheus
@@ -396,7 +488,7 @@ def test_samples_of_up(tmp_path, kind):
 # ---------------------------------------------------------------- machine events
 
 
-@pytest.mark.parametrize("year", [2011, 2019])
+@pytest.mark.parametrize("year", [2011, 2019, "names"])
 def test_machines_that_come_and_go(tmp_path, year):
     chance = random.Random(9)
     events, planted, down = [(0, str(i), "add") for i in range(20)], [], {}
@@ -424,7 +516,11 @@ def test_machines_that_come_and_go(tmp_path, year):
             for time, name, kind in events
         ]
     else:
-        numbers = {"add": 1, "remove": 2, "update": 3}
+        numbers = (
+            {"add": 1, "remove": 2, "update": 3}
+            if year == 2019
+            else {k: k.upper() for k in ("add", "remove", "update")}
+        )
         lines = [
             json.dumps({"time": str(time), "machine_id": name, "type": numbers[kind]}) for time, name, kind in events
         ]
