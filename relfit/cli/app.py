@@ -19,6 +19,7 @@ from relfit.cli import (
     best_size_command,
     calibrating,
     check,
+    fetch_command,
     forecast_command,
     look,
     plan_commands,
@@ -69,6 +70,7 @@ app.add_typer(plans)
 app.add_typer(simulations)
 app.command(epilog=epilog("convert"))(grouped(look.convert))
 app.command(epilog=epilog("data"))(grouped(look.data))
+app.command(epilog=epilog("fetch"))(grouped(fetch_command.fetch))
 for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_sparing.sparing):
     plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
 simulations.command(epilog=epilog("simulate training"))(grouped(simulate_training.training))

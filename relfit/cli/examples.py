@@ -14,6 +14,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "report": ("relfit report failures.csv -o report.html",),
     "convert": ("relfit convert failures.csv -o failures.parquet", "relfit convert failures.csv --by year -o parts"),
     "data": ("relfit data", "relfit data white -o white.csv"),
+    "fetch": ("relfit fetch", "relfit fetch lanl -o lanl.parquet"),
     "dependence": ("relfit dependence failures.csv --plot dependence.png",),
     "trend": ("relfit trend failures.csv",),
     "incidents": ("relfit incidents failures.csv --out incidents.csv",),
@@ -50,7 +51,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 """Command lines by command; every one is parsed by the tests."""
 
 SECTIONS = {
-    "Look": ("info", "fit", "report", "convert", "data"),
+    "Look": ("info", "fit", "report", "convert", "data", "fetch"),
     "Check": ("dependence", "trend", "incidents", "validate"),
     "Predict": ("system", "nodes", "forecast"),
     "Plan": ("calibrate", "plan"),

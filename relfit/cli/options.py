@@ -72,7 +72,8 @@ class Reading:
     log: Annotated[
         str,
         typer.Argument(
-            metavar="LOG", help="A failure log, a folder or pattern of them, or the name of a sample (white)."
+            metavar="LOG",
+            help="A failure log, a folder or pattern of them, or a name: white, or what relfit fetch got.",
         ),
     ]
     format: Annotated[str | None, option("NAME", "lanl, syslog, sacct, backblaze, ...; recognised if left out.")] = None
@@ -155,7 +156,10 @@ class Reading:
 
     def _sample(self) -> rf.FailureLog:
         names = [str(name) for name in rf.datasets.listing()["name"]]
-        if self.log not in names:
+        fetched = rf.datasets.is_fetched(self.log)
+        if self.log in rf.datasets.public() and not fetched:
+            raise ReadError("no such file", path=self.log, remedy=f"get it first with: relfit fetch {self.log}")
+        if self.log not in names and not fetched:
             raise ReadError(
                 "no such file", path=self.log, remedy=f"give a file or a bundled sample ({', '.join(names)})"
             )
@@ -171,7 +175,9 @@ class Reading:
             "ends",
         ):
             if getattr(self, option):
-                raise ArgumentError(f"--{option} does not go with the bundled sample {self.log}")
+                raise ArgumentError(f"--{option} does not go with a data set that is named, {self.log}")
+        if fetched:
+            return rf.datasets.fetch(self.log)
         return rf.datasets.load(self.log)
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from relfit.datasets.fetching import fetch, public
+from relfit.datasets.fetching import fetch, is_fetched, public
 from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["as_lanl", "fetch", "listing", "load", "path", "public"]
+__all__ = ["as_lanl", "fetch", "is_fetched", "listing", "load", "path", "public"]
 
 _FILES = Path(__file__).parent / "files"
 

@@ -13,9 +13,10 @@ from relfit.errors import ArgumentError, ReadError
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["fetch", "public"]
+__all__ = ["fetch", "is_fetched", "public"]
 
 _TIMEOUT = 30.0  # seconds without a byte
+_LONGEST = 86_400.0
 _TRIES = 2
 _GITHUB = "https://raw.githubusercontent.com"
 _ESEUR = f"{_GITHUB}/Derek-Jones/ESEUR-code-data/1a49d102b38680531cb1d79ca131510b11b64e06/"
@@ -75,6 +76,36 @@ def public() -> dict[str, str]:
     return {name: each.what for name, each in _SETS.items()}
 
 
+def is_fetched(name: str, cache: str | Path | None = None) -> bool:
+    """Whether the files of a public data set are in the cache, so that `fetch` needs no network.
+
+    Examples
+    --------
+    >>> is_fetched("lanl", cache="/nowhere")
+    False
+    """
+    if name not in _SETS:
+        return False
+    try:
+        folder = _folder(name, cache)
+    except ArgumentError:
+        return False
+    return all((folder / file).is_file() for file in _SETS[name].files)
+
+
+def _pooch() -> Any:
+    try:
+        import pooch
+        import requests  # noqa: F401
+    except ImportError:
+        raise ArgumentError("fetching needs the package pooch", remedy="pip install 'relfit[datasets]'") from None
+    return pooch
+
+
+def _folder(name: str, cache: str | Path | None) -> Path:
+    return Path(cache or os.environ.get("RELFIT_DATA") or _pooch().os_cache("relfit")) / name
+
+
 def fetch(
     name: str,
     *,
@@ -100,7 +131,8 @@ def fetch(
     Raises
     ------
     ArgumentError
-        When there is no such data set; it names the nearest. When pooch is not installed.
+        When there is no such data set; it names the nearest. When pooch is not installed, `mirror` is no address
+        or `timeout` not between 0 and a day.
     ReadError
         When a file cannot be fetched, or is not the one that is expected.
     """
@@ -108,14 +140,15 @@ def fetch(
         near = get_close_matches(str(name).lower(), _SETS, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(_SETS)}"
         raise ArgumentError(f"no public data set is called {name!r}", remedy=remedy)
-    try:
-        import pooch
-    except ImportError:
-        raise ArgumentError("fetching needs the package pooch", remedy="pip install 'relfit[datasets]'") from None
+    if mirror is not None and not str(mirror).lower().startswith(("http://", "https://")):
+        raise ArgumentError(f"mirror={str(mirror)[:80]!r} is no address", remedy="write https://...")
+    if not 0.0 < timeout <= _LONGEST:
+        raise ArgumentError(f"timeout={timeout:g} is not between 0 and {_LONGEST:g} seconds", remedy="write 30")
     from relfit.io import read
 
+    pooch = _pooch()
     chosen = _SETS[name]
-    folder = Path(cache or os.environ.get("RELFIT_DATA") or pooch.os_cache("relfit")) / name
+    folder = _folder(name, cache)
     base = chosen.base if mirror is None else mirror.rstrip("/") + "/"
     keeper = pooch.create(path=folder, base_url=base, registry={k: f"sha256:{v}" for k, v in chosen.files.items()})
     pooch.get_logger().setLevel("ERROR")

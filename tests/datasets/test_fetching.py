@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +13,7 @@ from typing import ClassVar
 import pytest
 
 import relfit as rf
+from relfit.cli.app import main
 from relfit.datasets import fetching
 
 pytest.importorskip("pooch")
@@ -109,6 +112,39 @@ def test_without_network_the_message_is_clear(tmp_path):
         rf.datasets.fetch("titan", cache=tmp_path, mirror="http://127.0.0.1:9")
     with pytest.raises(rf.ArgumentError, match="did you mean 'titan'"):
         rf.datasets.fetch("titna")
+
+
+def test_on_the_command_line(mirror, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RELFIT_DATA", str(tmp_path / "cache"))
+    assert main(["info", "lanl"]) == 2
+    assert "get it first with: relfit fetch lanl" in capsys.readouterr().err
+    assert main(["fetch", "lanl", "--mirror", mirror, "-o", str(tmp_path / "lanl.parquet")]) == 0
+    assert "kept at" in capsys.readouterr().out
+    assert main(["fetch", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["public"]
+    assert [each["fetched"] for each in listed] == [True, False, False]
+    assert main(["info", "lanl", "--where", "system=20"]) == 0
+    assert len(rf.read(tmp_path / "lanl.parquet")) == len(rf.datasets.fetch("lanl"))
+    assert len(Server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["titna"], "did you mean 'titan'"), (["titan", "--mirror", "http://127.0.0.1:9"], "no connection"),
+     (["titan", "--mirror", "nowhere"], "is no address"), (["titan", "--timeout", "0"], "not between 0 and"),
+     (["--mirror", "http://127.0.0.1:9"], "goes with NAME")],
+)  # fmt: skip
+def test_what_the_command_refuses(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.setenv("RELFIT_DATA", str(tmp_path))
+    assert main(["fetch", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_without_the_extra_the_message_says_what_to_install(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert main(["fetch", "titan", "--cache", str(tmp_path)]) == 2
+    assert "pip install 'relfit[datasets]'" in capsys.readouterr().err
+    assert main(["fetch"]) == 0
 
 
 def test_the_digests_are_those_of_the_files(shared):

@@ -1,0 +1,56 @@
+"""The command that fetches public failure logs by name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.look import Json
+
+__all__ = ["fetch"]
+
+
+def fetch(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="lanl, grid5000 or titan.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.parquet", help="Write the log as Parquet too.")
+    ] = None,
+    cache: Annotated[Path | None, opt.option("FOLDER", "Where to keep files; the user's cache if left out.")] = None,
+    mirror: Annotated[str | None, opt.option("URL", "Fetch from here; files are checked all the same.")] = None,
+    timeout: Annotated[float, opt.option("SECONDS", "Without a byte, until the source counts as silent.")] = 30.0,
+    json: Json = False,
+) -> None:
+    """List or fetch public failure logs.
+
+    What is fetched is checked and kept; every other command then reads it by its name, as in relfit info lanl.
+    """
+    output.check_destination(out, endings=(".parquet",))
+    if name is None:
+        opt.without_effect({"--out": out, "--mirror": mirror}, "NAME", False)
+        _list(cache, json)
+        return
+    log = rf.datasets.fetch(name, cache=cache, mirror=mirror, progress=sys.stderr.isatty(), timeout=timeout)
+    if out is not None:
+        rf.write(log, out)
+    if json:
+        output.print_json({"files": list(log.source.paths), "written": None if out is None else str(out),
+                           "log": log.info()})  # fmt: skip
+        return
+    output.print_lines([repr(log), *(f"kept at {path}" for path in log.source.paths)])
+    if out is not None:
+        output.print_lines([f"written to {out}"])
+
+
+def _list(cache: Path | None, json: bool) -> None:
+    known = rf.datasets.public()
+    there = {name: rf.datasets.is_fetched(name, cache) for name in known}
+    if json:
+        output.print_json({"public": [{"name": name, "what": known[name], "fetched": there[name]} for name in known]})
+    else:
+        output.print_lines([f"{name:<9} {what}{' (fetched)' * there[name]}" for name, what in known.items()])
