@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
-from relfit.screening import ChangePoints, change_points
+from relfit.screening import ChangePoints, Incidents, change_points, incidents
 
 __all__ = ["ChosenPeriod", "chosen_period"]
 
@@ -33,12 +33,15 @@ class ChosenPeriod:
         The search for change points, where there was one.
     problem : str or None
         Why no stable period was looked for or found, so that all of the log is used.
+    joined : Incidents or None
+        Those of the log that was searched, where there was a search.
     """
 
     log: FailureLog
     name: str
     points: ChangePoints | None = None
     problem: str | None = None
+    joined: Incidents | None = None
 
     @property
     def finding(self) -> str | None:
@@ -119,7 +122,8 @@ def chosen_period(
         why = "the log has several systems, whose periods differ; select one"
         return ChosenPeriod(log, "all", problem=why)
     try:
-        points = change_points(log, rng=rng)
+        joined = incidents(log) if len(log.events) else None
+        points = change_points(log, of="incidents" if joined is None else joined, rng=rng)
     except RelfitError as error:
         return ChosenPeriod(log, "all", problem=str(error))
     stable = points.stable_period
@@ -128,6 +132,6 @@ def chosen_period(
             f"the rate changed between {stable.start_low:%Y-%m-%d} and {stable.start_high:%Y-%m-%d}, but when is not "
             "known well"
         )
-        return ChosenPeriod(log, "all", points, why)
+        return ChosenPeriod(log, "all", points, why, joined)
     part = log if len(points) == 1 else log.between(stable.start, stable.end)
-    return ChosenPeriod(part, stable.name, points)
+    return ChosenPeriod(part, stable.name, points, joined=joined)

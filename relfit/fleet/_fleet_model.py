@@ -22,7 +22,7 @@ from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.operating_time import SCOPES, Scope, scopes_of, standing_of
 from relfit.fleet.scope_rates import rates_of
 from relfit.results import Interval, Result
-from relfit.screening import incidents
+from relfit.screening import Incidents, incidents
 from relfit.screening.frailty import renewal_models
 from relfit.system import System
 from relfit.system.checked_nodes import duration_array
@@ -91,7 +91,13 @@ def fleet_model(
             remedy="fit them: rf.fit(log.ttf())",
         )
     chosen = period if isinstance(period, ChosenPeriod) else chosen_period(log, period, rng)
-    found = incidents(chosen.log, window, group=group, level=level)
+
+    def joined(part: FailureLog) -> Incidents:
+        if part is log and chosen.joined is not None and window is None and group is None:
+            return replace(chosen.joined, level=level)
+        return incidents(part, window, group=group, level=level)
+
+    found = joined(chosen.log)
     places, scopes = scopes_of(chosen.log, found)
     size = len(places.systems)
     fits, rates = {}, {}
@@ -103,7 +109,7 @@ def fleet_model(
     part, before = chosen.log, log
     if part.window.start > log.window.start:  # ages are known from before the period
         before = log if log.window.end == part.window.end else log.between(None, part.window.end)
-        earlier, known = scopes_of(before, incidents(before, window, group=group, level=level))
+        earlier, known = scopes_of(before, joined(before))
         standing = standing_of(before, known["node"], earlier.watched, places.nodes)
     else:
         standing = standing_of(part, scopes["node"], places.watched, places.nodes)

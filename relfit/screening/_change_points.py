@@ -23,6 +23,7 @@ from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import watched_of
 from relfit.screening._incidents import incidents
+from relfit.screening.incident_results import Incidents
 from relfit.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
 from relfit.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments, thinned
 from relfit.tables import pairs
@@ -41,7 +42,7 @@ _MOST_DRAWN = 100_000  # failures of a random log; of more, those of some of the
 def change_points(
     log: FailureLog,
     *,
-    of: str = "incidents",
+    of: str | Incidents = "incidents",
     bin_width: Any = "1D",
     alpha: float = 0.01,
     least_change: float = 1.25,
@@ -62,8 +63,8 @@ def change_points(
     ----------
     log : FailureLog
         Select a system first (``log.where(system=...)``): the rate of all is taken as one.
-    of : {"incidents", "records"}
-        Count incidents (`relfit.screening.incidents`) or every record.
+    of : {"incidents", "records"} or Incidents
+        Count incidents, those of `relfit.screening.incidents` or these of this log, or every record.
     bin_width : duration
         Of a bin. A period is 30 days long or more, or a tenth of a log that is shorter than 300 days.
     alpha : float
@@ -95,6 +96,7 @@ def change_points(
     """
     share("alpha", alpha, zero=False, one=False)
     share("level", level, zero=False, one=False)
+    joined, of = (of, "incidents") if isinstance(of, Incidents) else (None, of)
     if of not in ("incidents", "records"):
         raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")
     if not least_change >= 1.0:
@@ -112,7 +114,7 @@ def change_points(
     nodes = watched_of(log)
     exposure = np.diff(nodes.hours_until(edges) if nodes.n_groups else edges / NANOSECONDS_PER_HOUR)
     if of == "incidents":
-        joined = incidents(log) if len(log.events) else None
+        joined = incidents(log) if joined is None and len(log.events) else joined
         when = np.zeros(0, np.int64) if joined is None else nanoseconds(joined.table["start"])
         number, row = np.unique([] if joined is None else joined.incident, return_index=True)
         row = row[number >= 0]
@@ -129,7 +131,11 @@ def change_points(
         used = np.nan
     else:
         # an incident belongs to the node of its first record, or to the system
-        owner = nodes.groups.get_indexer(pairs(log.events.iloc[row])) if nodes.n_groups else np.full(row.size, -1)
+        owner = (
+            nodes.groups.get_indexer(pairs(log.events[["system", "node"]].iloc[row]))
+            if nodes.n_groups
+            else np.full(row.size, -1)
+        )
         owner = np.where(owner < 0, nodes.n_groups, owner)
         entered, left = np.append(nodes.entered, edges[0]), np.append(nodes.left, edges[-1])
         renewals = Renewals.of(when, owner, entered, left, _MOST_DRAWN)

@@ -92,7 +92,7 @@ def incidents(
                 remedy=f"use node, system or one of {', '.join(dict.fromkeys(map(str, log.attributes)))}",
             )
     under_way = log.events["start_cut"].to_numpy(dtype=bool)
-    events = log.events[~under_way]
+    events = log.events[~under_way] if under_way.any() else log.events
     levels = list(dict.fromkeys(["node", *([group_name] if group_name and place == "system" else []), place]))
     records = _Records.of(log, events, levels if group_name is None else [*levels, group_name])
     number, windows = _joined(records, width, clock_step(log), levels)
@@ -100,7 +100,7 @@ def incidents(
     number = number[rows]
     heads = np.flatnonzero(np.diff(number, prepend=-1))
     groups = None if group_name is None else records.codes[group_name][rows]
-    table = _summary(events.iloc[rows], number, heads, records.codes["node"][rows], groups, place)
+    table = _summary(events, rows, number, heads, records.codes["node"][rows], groups, place)
     whole = of_whole_system(events)[rows]
     table["scope"] = _scopes(table, events["scope"].astype(str).to_numpy()[rows], whole, number, log, group_name)
     order = np.argsort(nanoseconds(table["start"]), kind="stable")
@@ -232,10 +232,13 @@ def _most_frequent(number: IntArray, code: IntArray, size: int) -> IntArray:
 
 
 def _summary(
-    events: pd.DataFrame, number: IntArray, heads: IntArray, node: IntArray, groups: IntArray | None, place: str
-) -> pd.DataFrame:
-    """One row per incident; `events` are sorted by incident and time, `heads` their first records."""
+    events: pd.DataFrame, rows: IntArray, number: IntArray, heads: IntArray, node: IntArray, groups: IntArray | None,
+    place: str,
+) -> pd.DataFrame:  # fmt: skip
+    """One row per incident; `rows` sort events by incident and time, `heads` are the first of each incident."""
     size = heads.size
+    places = ["system", *([place] if place != "system" and place in events.columns else [])]
+    events = events[[*places, "start", "end", "cause"]].iloc[rows]
     begun = nanoseconds(events["start"])
     end_known = events["end"].notna().to_numpy()
     ended = np.where(end_known, nanoseconds(events["end"].fillna(events["start"])), begun)
@@ -246,8 +249,7 @@ def _summary(
     outage = np.bincount(number, np.where(end_known, ended - begun, 0) / NANOSECONDS_PER_HOUR, size)
     (cause,), causes = group_codes([events], ["cause"])
     names = np.array([*causes, None], dtype=object)
-    columns = ["system", *([place] if place != "system" and place in events.columns else []), "start"]
-    table = events[columns].iloc[heads].reset_index(drop=True)
+    table = events[[*places, "start"]].iloc[heads].reset_index(drop=True)
     ends = pd.Series(pd.to_datetime(last_end, utc=True))
     table["end"] = ends.where(pd.Series(known == records))
     table["records"] = records

@@ -6,7 +6,7 @@ the hazard of all lives of a node, the shape belongs to each life, so that lives
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ _SEVERAL = 3  # nodes that can be unequal
 _ITERATIONS = 40  # a spread that is none runs to the edge: further steps gain nothing
 _CLEAR = 2.0  # difference of BIC below which there is nothing to choose (Kass and Raftery 1995)
 _SIZE = 0.05  # of the test of equal nodes
+_MOST_LIVES = 300_000  # of a group that models are fitted to: they tell its shape to 0.3 %
+_LEAST_NODES = 200  # of such a group, however many lives each has
 _FREE = {"equal": 2, "spread": 3, "classes": 4}
 
 
@@ -50,7 +52,8 @@ def renewal_models(
     ----------
     lives : LifeData
         One group per node: times to failure, right-censored, left-truncated or stationary (under way at an unknown age
-        when observation began). Hours.
+        when observation began). Hours. Of a group of more than 300 000, models and their limits rest on those of some
+        nodes, at random; what is said of each node rests on its own.
     groups : array_like of int, shape (nodes,), optional
         Number of the group (system) of each node, from 0; all in one when left out.
     n_groups : int, optional
@@ -94,16 +97,18 @@ def renewal_models(
     data = _Lives.of(lives, code, size)
     failures = data.sums(data.failed)
     status = np.where(failures < 1, "none", np.where(failures < _FEWEST, "few", "ok")).astype(object)
-    usable = np.flatnonzero(failures >= _FEWEST)
-    several = usable[data.sums(np.ones(code.size))[usable] >= _SEVERAL]
-    best = {name: _fitted(data, name, usable if name == "equal" else several) for name in _FREE}
+    generator = np.random.default_rng(rng)
+    looked = data.some(generator)
+    usable = np.flatnonzero(looked.sums(looked.failed) >= _FEWEST)
+    several = usable[looked.sums(np.ones(looked.code.size))[usable] >= _SEVERAL]
+    best = {name: _fitted(looked, name, usable if name == "equal" else several) for name in _FREE}
     loglik = {name: best[name].value for name in _FREE}
     rate = np.divide(failures, data.sums(data.hours), out=np.zeros(size), where=data.sums(data.hours) > 0.0)
     for name in ("spread", "classes"):
         loglik[name] = np.fmax(loglik[name], loglik["equal"])
-    described = _description(loglik, data.sums(np.ones(code.size)))
+    described = _description(loglik, looked.sums(np.ones(looked.code.size)))
     described[failures < _FEWEST] = "equal"
-    p = _tested(lives, code, described, n_resamples, np.random.default_rng(rng))
+    p = _tested(lives, code, described, n_resamples, generator)
     chance = p > _SIZE
     described[chance] = "equal"
     classes = (described == "two_classes") & best["classes"].found
@@ -117,7 +122,7 @@ def renewal_models(
     for name, rows in (("spread", spread), ("classes", classes), ("equal", best["equal"].found & ~spread & ~classes)):
         at = np.flatnonzero(rows)
         if at.size:
-            found = _covariance(data.take(at), name, best[name], at)
+            found = _covariance(looked.take(at), name, best[name], at)
             k = 2 if name == "classes" else _FREE[name]
             covariance[at, :k, :k] = found[:, :k, :k]
     few = np.flatnonzero((failures > 0) & (failures < _FEWEST))
@@ -207,14 +212,27 @@ class _Lives:
         """Some of the groups."""
         place = np.full(self.n_groups, -1, dtype=np.int64)
         place[positions] = np.arange(positions.size)
-        mine = np.flatnonzero(place[self.code] >= 0)
-        sizes = np.diff(self.offsets)[mine]
+        part = self._of(np.flatnonzero(place[self.code] >= 0))
+        return replace(part, code=place[part.code], n_groups=positions.size, unit=self.unit[positions])
+
+    def some(self, rng: np.random.Generator) -> _Lives:
+        """All nodes of groups that are not too large, and some nodes of those that are, at random."""
+        size = np.bincount(self.code, np.diff(self.offsets), self.n_groups)
+        if not np.any(size > _MOST_LIVES):
+            return self
+        nodes = np.bincount(self.code, minlength=self.n_groups)
+        share = np.maximum(_MOST_LIVES / np.maximum(size, 1.0), _LEAST_NODES / np.maximum(nodes, 1.0))
+        return self._of(np.flatnonzero(rng.random(self.code.size) < share[self.code]))
+
+    def _of(self, nodes: IntArray) -> _Lives:
+        """Some of the nodes."""
+        sizes = np.diff(self.offsets)[nodes]
         ends = np.cumsum(sizes)
-        rows = np.arange(ends[-1] if ends.size else 0) + np.repeat(self.offsets[mine] - (ends - sizes), sizes)
-        return _Lives(
-            self.time[rows], self.entry[rows], np.append(0, ends), place[self.code[mine]], positions.size,
-            self.failed[mine], self.under_way[mine], self.log[mine], self.never[mine], self.hours[mine],
-            self.unit[positions],
+        rows = np.arange(ends[-1] if ends.size else 0) + np.repeat(self.offsets[nodes] - (ends - sizes), sizes)
+        return replace(
+            self, time=self.time[rows], entry=self.entry[rows], offsets=np.append(0, ends), code=self.code[nodes],
+            failed=self.failed[nodes], under_way=self.under_way[nodes], log=self.log[nodes], never=self.never[nodes],
+            hours=self.hours[nodes],
         )  # fmt: skip
 
     def sums(self, values: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.bursts import (
@@ -161,9 +161,15 @@ class Points:
         middle = pd.Series(units).groupby(run).median().to_numpy()
         mean = EXCESS * np.where(size < 0.8 * span, -np.log1p(-size / (span + 1.0)), middle)
         least = np.full(size.size, np.iinfo(np.int64).max)
-        for number in range(400, 1, -1):
-            false = span * (mean * stats.poisson.sf(number - 2, mean) - stats.poisson.sf(number - 1, mean))
-            least[false <= share * size] = number
+        unset = np.arange(size.size)
+        for number in range(2, 401):
+            of = mean[unset]
+            false = span[unset] * (of * special.pdtrc(number - 2, of) - special.pdtrc(number - 1, of))
+            few = false <= share * size[unset]
+            least[unset[few]] = number
+            unset = unset[~few]
+            if not unset.size:
+                break
         many = units >= least[run]
         return np.asarray(~fresh & many[of_tick], dtype=np.bool_), float(mean[run[many]].sum() / EXCESS)
 

@@ -136,3 +136,18 @@ def test_equal_nodes_of_lognormal_times_are_equal(sigma: float) -> None:
         unequal += found.description[0] != "equal"
         assert found.description[0] != "equal" or np.ptp(found.rates()) < 1e-12
     assert unequal <= 1
+
+
+def test_of_a_large_fleet_some_nodes_are_fitted_and_every_node_is_told_apart(monkeypatch):
+    rng = np.random.default_rng(7)
+    rate = rng.gamma(2.0, 0.5, 400)
+    lives = steady(rng, 400, 0.8, 2000.0, 8766.0, rate)
+    every = renewal_models(lives)
+    monkeypatch.setattr("relfit.screening.frailty._MOST_LIVES", lives.durations.size // 2)
+    some = renewal_models(lives)
+    assert every.shape[0, 0] < some.shape[0, 1] < every.shape[0, 2]
+    assert np.diff(some.shape[0, [0, 2]]) > 1.1 * np.diff(every.shape[0, [0, 2]])
+    assert some.failures[0] == every.failures[0]
+    assert np.corrcoef(some.rates(), every.rates())[0, 1] > 0.99
+    one = LifeData.from_array(rng.weibull(0.8, (1, lives.durations.size)) * 2000.0)  # a single place is never left out
+    assert 0.75 < renewal_models(one).shape[0, 1] < 0.85
