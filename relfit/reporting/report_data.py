@@ -27,7 +27,7 @@ __all__ = ["Answer", "ReportData"]
 
 T = TypeVar("T")
 _PARTS = ("correlation", "cofailure", "place", "serial", "pooled", "dispersion", "cycles")
-_RANDOM_LOGS = 199  # behind the test of equal nodes: its p-value must be able to stand beside nine others
+_RANDOM_LOGS = 999  # behind the test of equal nodes: its p-value must be able to stand beside nine others
 _SIZES, _JOB_SIZES = (1, 4, 16), (64, 16, 4, 1)
 _FEW = 40  # failures
 _FEWEST_FITTED = 3

@@ -151,3 +151,18 @@ def test_of_a_large_fleet_some_nodes_are_fitted_and_every_node_is_told_apart(mon
     assert np.corrcoef(some.rates(), every.rates())[0, 1] > 0.99
     one = LifeData.from_array(rng.weibull(0.8, (1, lives.durations.size)) * 2000.0)  # a single place is never left out
     assert 0.75 < renewal_models(one).shape[0, 1] < 0.85
+
+
+def test_rates_that_differ_widely_are_no_chance_at_five_failures_a_node() -> None:
+    """Pooled, such lives have a heavy tail, and counts of equal nodes of a heavy tail scatter as much."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        mean = 2000.0 / rng.gamma(2.0, 0.5, 128).clip(0.01)
+        ends = [np.cumsum(rng.standard_exponential(400) * one) for one in mean]
+        ends = [row[row < 9000.0] for row in ends]
+        lives = LifeData.from_groups(
+            [np.diff(np.concatenate([[0.0], row, [9000.0]])) for row in ends],
+            [np.arange(row.size + 1) < row.size for row in ends],
+            stationary=[np.arange(row.size + 1) == 0 for row in ends],
+        )
+        assert renewal_models(lives, n_resamples=199).p[0] <= 0.005
