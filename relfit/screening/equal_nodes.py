@@ -63,10 +63,8 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
     nearest, p = np.inf, 1.0
     for one in ok:
         family: Any = one.distribution[0]
-        seen = _scatter(
-            failures[None],
-            np.bincount(node, spent_hazards(type(family), one.parameter_array, pooled), lives.n_groups)[None],
-        )[0]
+        hazards = spent_hazards(type(family), one.parameter_array, pooled)
+        seen = _scatter(failures[None], np.bincount(node, hazards, lives.n_groups).astype(np.float64)[None])[0]
         reached, drawn = 0, 0
         for begin in range(0, times, several):
             size = min(several, times - begin)
