@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from relfit.batch.compiling import inner
+from relfit.batch.compiling import inner, making_arrays
 from relfit.batch.engine_state import (
     BY_HEAD,
     BY_TAIL,
@@ -95,7 +95,7 @@ def start_on(e: Engine, job: int, now: float, backfilled: int, nodes: np.ndarray
     _begin(e, job, now, _duration(e, job), backfilled)
 
 
-@inner
+@making_arrays
 def start_moldable(e: Engine, job: int, now: float) -> bool:
     """Start a job of any size on as many nodes as the policy finds best; False where it has to wait."""
     chosen = moldable_nodes(e, job, now)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relfit.batch.compiling import inner
+from relfit.batch.compiling import inner, making_arrays
 from relfit.batch.engine_state import ALL, BY_RACK, FIRST_FIT, LJRAS, LOG_SPAN, RA, ROUND_ROBIN, Engine
 
 __all__ = ["allocate", "give_back", "idle_nodes", "is_free", "owner_of", "release_node", "take_listed", "take_node"]
@@ -155,7 +155,7 @@ def _lowest(e: Engine, job: int, size: int) -> None:
     e.state[0].n_free -= size
 
 
-@inner
+@making_arrays
 def idle_nodes(e: Engine) -> np.ndarray:
     """Numbers of all idle nodes, in order."""
     found = np.empty(e.state[0].n_free, dtype=np.int64)
@@ -169,7 +169,7 @@ def idle_nodes(e: Engine) -> np.ndarray:
     return found
 
 
-@inner
+@making_arrays
 def in_order(e: Engine, nodes: np.ndarray) -> np.ndarray:
     """Idle nodes by number."""
     wanted = np.zeros(e.nodes.size, dtype=np.bool_)
@@ -188,7 +188,7 @@ def _before(hazards: np.ndarray, a: int, b: int) -> bool:
     return bool(hazards[a] < hazards[b] or (hazards[a] == hazards[b] and a < b))
 
 
-@inner
+@making_arrays
 def most_reliable(idle: np.ndarray, hazards: np.ndarray, size: int) -> np.ndarray:
     """The `size` idle nodes of the least hazard, the least first; ties by number."""
     n = idle.size
@@ -226,7 +226,7 @@ def hazard(e: Engine, node: int, now: float, length: float) -> float:
     return float(((age + length) / scale) ** shape - (age / scale) ** shape)
 
 
-@inner
+@making_arrays
 def _window(e: Engine, idle: np.ndarray, hazards: np.ndarray, size: int, sign: float) -> np.ndarray:
     """The adjacent idle nodes of the least (sign 1) or greatest (-1) hazard together.
 
@@ -248,7 +248,7 @@ def _window(e: Engine, idle: np.ndarray, hazards: np.ndarray, size: int, sign: f
     return idle[chosen : chosen + size]
 
 
-@inner
+@making_arrays
 def _racks(e: Engine, idle: np.ndarray, size: int) -> np.ndarray:
     """One rack if it can: the one with the fewest idle nodes that suffice; else the fullest racks first."""
     n = 0
@@ -281,7 +281,7 @@ def _racks(e: Engine, idle: np.ndarray, size: int) -> np.ndarray:
     return in_order(e, chosen)
 
 
-@inner
+@making_arrays
 def allocate(e: Engine, job: int, size: int, now: float, length: float) -> None:
     """Give a job `size` idle nodes, of which there are enough, by the policy of the engine.
 

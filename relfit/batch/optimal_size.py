@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from relfit.batch.compiling import inner
+from relfit.batch.compiling import inner, making_arrays
 from relfit.batch.engine_state import ALL, Engine
 from relfit.batch.node_pool import hazard, idle_nodes, in_order, most_reliable
 
@@ -26,7 +26,7 @@ def moldable_time(e: Engine, job: int, size: int) -> float:
     return float(e.jobs[job].work / speedup)
 
 
-@inner
+@making_arrays
 def _log_expected(e: Engine, job: int, nodes: np.ndarray, size: int, now: float) -> float:
     """Log of the expected completion time on the first `size` of `nodes`, restarts from zero.
 
@@ -51,7 +51,7 @@ def _log_expected(e: Engine, job: int, nodes: np.ndarray, size: int, now: float)
     return float(math.log(max(value, 1e-300)) + spent[-1])
 
 
-@inner
+@making_arrays
 def moldable_nodes(e: Engine, job: int, now: float) -> np.ndarray:
     """The nodes that ALL or RA-Opt give a job now; none where it has to wait.
 
@@ -83,7 +83,7 @@ def moldable_nodes(e: Engine, job: int, now: float) -> np.ndarray:
     return in_order(e, order[:low])
 
 
-@inner
+@making_arrays
 def _grows(e: Engine, job: int, order: np.ndarray, size: int, now: float) -> float:
     """By how much the log of the expected time grows with one node more."""
     if size >= order.size:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relfit.batch.compiling import inner
+from relfit.batch.compiling import inner, making_arrays
 from relfit.batch.engine_state import BLOCK_SIZE, Engine
 
 __all__ = ["add_estimate", "drop_end", "drop_estimate", "pop_repair", "push_end", "push_repair", "shadow_of"]
@@ -95,7 +95,7 @@ def pop_repair(e: Engine) -> int:
     return int(node)
 
 
-@inner
+@making_arrays
 def _repack(e: Engine) -> None:
     """Move the jobs into as few blocks as leave room in each."""
     b, jobs, order = e.blocks, e.blocks[:, _JOBS:], e.blocks[:, _AT]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from relfit.batch.compiling import inner
+from relfit.batch.compiling import inner, making_arrays
 from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import CONSERVATIVE, FCFS, NO, YES, Engine
 from relfit.batch.job_events import start_on
@@ -136,7 +136,7 @@ def _job_mask(e: Engine, job: int, mask: np.ndarray) -> None:
         span = e.spans[span, 2]
 
 
-@inner
+@making_arrays
 def _listed(mask: np.ndarray, size: int) -> np.ndarray:
     """Numbers of the nodes of a mask."""
     nodes = np.empty(size, dtype=np.int64)
@@ -150,7 +150,7 @@ def _listed(mask: np.ndarray, size: int) -> np.ndarray:
     return nodes
 
 
-@inner
+@making_arrays
 def plan_pass(e: Engine, now: float) -> None:
     """Start what can start now without delaying what is planned, and plan what is to be planned.
 
