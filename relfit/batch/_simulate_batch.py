@@ -295,28 +295,29 @@ def _judge(run: Drive, reliability: Any, sources: Sequence[Failures], size: int)
 
 def _result(run: Drive, about: dict[str, Any], complete: bool) -> BatchRun:
     jobs, state = run.engine.jobs, run.engine.state[0]
-    ended = np.isin(jobs["status"], (es.DONE, es.OVER_WALLTIME))
-    started = ended | (jobs["status"] == es.RUNNING)
-    table = pd.DataFrame(
-        {
-            "job_id": about["job_id"],
-            "submission_time": jobs["submit"],
-            "starting_time": np.where(started, jobs["start"], np.nan),
-            "finish_time": np.where(ended, jobs["finish"], np.nan),
-            "success": jobs["status"] == es.DONE,
-            "nodes": jobs["nodes"],
-            "status": np.asarray(STATUS, dtype=object)[jobs["status"]],
-            "first_start": jobs["first_start"],
-            "kills": jobs["kills"],
-            "backfilled": jobs["backfilled"].astype(bool),
-            "waited": np.where(started, jobs["waited"], np.nan),
-            "run_time": jobs["work"],
-            "requested": about["requested"],
-            "waste": jobs["lost"],
-            "overhead": jobs["overhead"],
-            "killed_run_time": jobs["killed_run"],
-        }
-    )
+    status = np.ascontiguousarray(jobs["status"])
+    ended = (status == es.DONE) | (status == es.OVER_WALLTIME)
+    started = ended | (status == es.RUNNING)
+    columns = {
+        "job_id": about["job_id"],
+        "submission_time": jobs["submit"],
+        "starting_time": np.where(started, jobs["start"], np.nan),
+        "finish_time": np.where(ended, jobs["finish"], np.nan),
+        "success": status == es.DONE,
+        "nodes": jobs["nodes"],
+        "status": np.asarray(STATUS, dtype=object)[status],
+        "first_start": jobs["first_start"],
+        "kills": jobs["kills"],
+        "backfilled": jobs["backfilled"] != 0,
+        "waited": np.where(started, jobs["waited"], np.nan),
+        "run_time": jobs["work"],
+        "requested": about["requested"],
+        "waste": jobs["lost"],
+        "overhead": jobs["overhead"],
+        "killed_run_time": jobs["killed_run"],
+    }
+    # one array a column: pandas would copy them all once more into one of each type
+    table = pd.DataFrame({name: np.array(column) for name, column in columns.items()}, copy=False)
     counts = {
         "failures": int(state["n_outages"]), "ignored_failures": int(state["n_ignored"]),
         "repairs": int(state["n_repairs"]), "kills": int(state["n_kills"]), "starts": int(state["n_starts"]),

@@ -108,7 +108,7 @@ def drive(run: Drive, saving: Saving | None = None, write: Any = None) -> bool:
     DataError
         When jobs wait for more nodes than are ever up at once, with no end.
     """
-    prepare()
+    prepare(run.engine)
     begun = time.perf_counter()
     limit = np.inf if saving is None else begun + saving.seconds("time_limit")
     every = np.inf if saving is None else saving.seconds("every")

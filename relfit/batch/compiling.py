@@ -40,6 +40,6 @@ def sources() -> int:
     total = 0
     for path in sorted(Path(__file__).parent.glob("*.py")):
         text = path.read_bytes()
-        if b"@inner" in text or b"@making_arrays" in text or path.name == "engine_state.py":
+        if b"numba" in text or b"batch.compiling" in text or path.name == "engine_state.py":
             total = crc32(text, total)
     return total

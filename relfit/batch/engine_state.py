@@ -18,6 +18,8 @@ FIRST_FIT, ROUND_ROBIN, RAS, LJRAS, RA, ALL, RA_OPT, BY_RACK = range(8)
 SUBMITTED_LATER, WAITING, RUNNING, DONE, OVER_WALLTIME, TOO_WIDE, REJECTED = range(7)
 # what `advance` returns
 FINISHED, PAUSED, SPENT, MORE_FAILURES, LARGER_QUEUE, LARGER_LOG = range(6)
+# how jobs are started; each is compiled by itself
+ON_FIRST_NODES, BY_POLICY, AS_PLANNED = range(3)
 # kinds of lines in the log, and how an attempt ends
 # (typed, so that a function that is called with some of them is compiled once)
 _typed: Any = np.int64

@@ -15,13 +15,17 @@ from numba import njit
 from relfit.batch.compiling import inner, sources
 from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import (
+    AS_PLANNED,
+    BY_POLICY,
     FINISHED,
+    FIRST_FIT,
     LARGER_LOG,
     LARGER_QUEUE,
     LOG_DOWN,
     MORE_FAILURES,
     NO,
     NONE,
+    ON_FIRST_NODES,
     PAUSED,
     REJECTED,
     SPENT,
@@ -32,9 +36,9 @@ from relfit.batch.engine_state import (
 )
 from relfit.batch.job_events import finish, join, kill, requeue
 from relfit.batch.node_pool import owner_of, release_node, take_node, write_line
-from relfit.batch.queue_passes import full_pass, offer
+from relfit.batch.queue_passes import PASSES, PASSES_BY_POLICY, Passes
 from relfit.batch.running_jobs import pop_repair, push_repair
-from relfit.batch.time_slices import plan_pass
+from relfit.batch.time_slices import PLANNED_PASSES
 from relfit.batch.waiting_queue import remove
 
 __all__ = ["advance", "prepare"]
@@ -89,38 +93,6 @@ def _room(e: Engine, now: float) -> int:
             e.state[0].need = lines
             return LARGER_LOG
     return SPENT
-
-
-@inner
-def _instant(e: Engine, now: float) -> None:
-    while e.state[0].n_running > 0 and e.heaps[0, 0].time <= now:
-        finish(e, e.heaps[0, 0].item, now)
-        e.state[0].stale = 1
-    while e.state[0].n_repairing > 0 and e.heaps[1, 0].time <= now:
-        _come_back(e, pop_repair(e), now)
-    killed = _strike(e, now)
-    if killed > 0 and e.state[0].offer_first:
-        if e.state[0].planned:
-            plan_pass(e, now)
-        else:
-            full_pass(e, now)
-    for i in range(killed):
-        requeue(e, e.nodes[i].killed, now)
-        e.state[0].stale = 1
-    arrived, place = 0, -1
-    while e.state[0].next_submit < e.jobs.size and e.jobs[e.state[0].next_submit].submit <= now:
-        job = e.state[0].next_submit
-        e.state[0].next_submit += 1
-        if e.jobs[job].status == SUBMITTED_LATER:
-            place = join(e, job, now)
-            arrived += 1
-    _edges(e, now)
-    if e.state[0].planned:
-        plan_pass(e, now)
-    elif e.state[0].stale or arrived > 1:
-        full_pass(e, now)
-    elif arrived == 1:
-        offer(e, place, now)
 
 
 @inner
@@ -187,8 +159,45 @@ def _strike(e: Engine, now: float) -> int:
     return killed
 
 
-def _compiled(check_sum: int) -> Callable[[Engine, float, int], int]:
-    # numba keeps what it compiled for the values that a function closes over: other sources, another value
+def _instants(passes: Passes) -> Callable[[Engine, float], None]:
+    full_pass, offer = passes
+
+    @inner
+    def instant(e: Engine, now: float) -> None:
+        while e.state[0].n_running > 0 and e.heaps[0, 0].time <= now:
+            finish(e, e.heaps[0, 0].item, now)
+            e.state[0].stale = 1
+        while e.state[0].n_repairing > 0 and e.heaps[1, 0].time <= now:
+            _come_back(e, pop_repair(e), now)
+        killed = _strike(e, now)
+        if killed > 0 and e.state[0].offer_first:
+            full_pass(e, now)
+        for i in range(killed):
+            requeue(e, e.nodes[i].killed, now)
+            e.state[0].stale = 1
+        arrived, place = 0, -1
+        while e.state[0].next_submit < e.jobs.size and e.jobs[e.state[0].next_submit].submit <= now:
+            job = e.state[0].next_submit
+            e.state[0].next_submit += 1
+            if e.jobs[job].status == SUBMITTED_LATER:
+                place = join(e, job, now)
+                arrived += 1
+        if e.reservations.size > 0:
+            _edges(e, now)
+        if e.state[0].stale or arrived > 1:
+            full_pass(e, now)
+        elif arrived == 1:
+            offer(e, place, now)
+
+    return instant
+
+
+_on_first_nodes, _by_policy, _as_planned = (_instants(each) for each in (PASSES, PASSES_BY_POLICY, PLANNED_PASSES))
+
+
+def _compiled(check_sum: int, how: int) -> Callable[[Engine, float, int], int]:
+    # numba keeps what it compiled for the values that a function closes over: other sources, another value; and it
+    # compiles no branch that these leave out
     @njit(cache=True, nogil=True)
     def run(e: Engine, pause: float, budget: int) -> int:
         begun = cycles() if check_sum >= 0 else 0
@@ -214,19 +223,39 @@ def _compiled(check_sum: int) -> Callable[[Engine, float, int], int]:
                 break
             e.state[0].now = now
             e.state[0].n_events += 1
-            _instant(e, now)
+            if how == ON_FIRST_NODES:
+                _on_first_nodes(e, now)
+            elif how == BY_POLICY:
+                _by_policy(e, now)
+            else:
+                _as_planned(e, now)
         e.state[0].cycles += cycles() - begun
         return code
 
     return run
 
 
-_run = _compiled(sources())
+_RUNS = [_compiled(sources(), how) for how in (ON_FIRST_NODES, BY_POLICY, AS_PLANNED)]
 
 
-def prepare() -> None:
-    """Compile the simulator, or load what was compiled before; the first time takes half a minute or more."""
-    advance(new_engine(new_jobs(0), 1), 0.0, 1)
+def _how(engine: Engine) -> int:
+    """How jobs are started."""
+    state = engine.state[0]
+    if state["planned"]:
+        return AS_PLANNED
+    return ON_FIRST_NODES if state["allocation"] == FIRST_FIT else BY_POLICY
+
+
+def prepare(engine: Engine | None = None) -> None:
+    """Compile the simulator, or load what was compiled before; the first time takes some twenty seconds.
+
+    Parameters
+    ----------
+    engine : Engine, optional
+        Whose way of starting jobs is compiled; on the first idle nodes when left out. Allocation by a policy and
+        starts that are planned ahead are compiled when they are first used.
+    """
+    _RUNS[ON_FIRST_NODES if engine is None else _how(engine)](new_engine(new_jobs(0), 1), 0.0, 1)
 
 
 def advance(engine: Engine, pause: float, budget: int) -> int:
@@ -238,4 +267,4 @@ def advance(engine: Engine, pause: float, budget: int) -> int:
         ``FINISHED``, ``PAUSED``, ``SPENT`` (the budget), or what the engine needs before it can go on:
         ``MORE_FAILURES``, ``LARGER_QUEUE`` or ``LARGER_LOG`` (how much is in ``state["need"]``).
     """
-    return _run(engine, pause, budget)
+    return _RUNS[_how(engine)](engine, pause, budget)

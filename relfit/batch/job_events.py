@@ -23,12 +23,12 @@ from relfit.batch.engine_state import (
     WAITING,
     Engine,
 )
-from relfit.batch.node_pool import allocate, give_back, take_listed, write_line
+from relfit.batch.node_pool import give_back, take_by_policy, take_listed, take_lowest, write_line
 from relfit.batch.optimal_size import moldable_nodes, moldable_time
 from relfit.batch.running_jobs import add_estimate, drop_end, drop_estimate, push_end
 from relfit.batch.waiting_queue import insert, remove
 
-__all__ = ["finish", "kill", "requeue", "start", "start_on"]
+__all__ = ["finish", "join", "kill", "requeue", "start", "start_by_policy", "start_moldable", "start_on"]
 
 
 @inner
@@ -80,10 +80,18 @@ def _duration(e: Engine, job: int) -> float:
 
 @inner
 def start(e: Engine, job: int, now: float, backfilled: int) -> None:
-    """Start a waiting job on nodes that the policy chooses; there are enough."""
+    """Start a waiting job on the first idle nodes; there are enough."""
+    _log_start(e, job, now, backfilled)
+    take_lowest(e, job, e.jobs[job].nodes)
+    _begin(e, job, now, _duration(e, job), backfilled)
+
+
+@inner
+def start_by_policy(e: Engine, job: int, now: float, backfilled: int) -> None:
+    """Start a waiting job on idle nodes that the policy chooses; there are enough."""
     duration = _duration(e, job)
     _log_start(e, job, now, backfilled)
-    allocate(e, job, e.jobs[job].nodes, now, duration)
+    take_by_policy(e, job, e.jobs[job].nodes, now, duration)
     _begin(e, job, now, duration, backfilled)
 
 

@@ -7,24 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from relfit.batch.bit_counts import lowest_bit
 from relfit.batch.compiling import inner, making_arrays
-from relfit.batch.engine_state import ALL, BY_RACK, FIRST_FIT, LJRAS, LOG_SPAN, RA, ROUND_ROBIN, Engine
+from relfit.batch.engine_state import BY_RACK, LJRAS, LOG_SPAN, NONE, RA, ROUND_ROBIN, YES, Engine
 
-__all__ = ["allocate", "give_back", "idle_nodes", "is_free", "owner_of", "release_node", "take_listed", "take_node"]
+__all__ = [
+    "give_back", "idle_nodes", "is_free", "owner_of", "release_node", "take_by_policy", "take_listed", "take_lowest",
+    "take_node",
+]  # fmt: skip
 
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
-_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-_SHIFT = np.uint64(58)
-_PLACES = np.zeros(64, dtype=np.int64)
-for _i in range(64):
-    _PLACES[((1 << _i) * 0x03F79D71B4CB0A89 & 0xFFFFFFFFFFFFFFFF) >> 58] = _i
-
-
-@inner
-def lowest_bit(word: np.uint64) -> int:
-    """The place of the lowest bit that is set."""
-    return int(_PLACES[((word & (~word + _ONE)) * _BRUIJN) >> _SHIFT])
 
 
 @inner
@@ -128,16 +121,16 @@ def owner_of(e: Engine, node: int) -> int:
 @inner
 def take_listed(e: Engine, job: int, nodes: np.ndarray) -> None:
     """Give a job the nodes listed, which are idle."""
-    last = -1
+    last, one = NONE, YES
     for i in range(nodes.size):
         take_node(e, nodes[i])
-        last = _add_span(e, job, nodes[i], 1, last)
+        last = _add_span(e, job, nodes[i], one, last)
 
 
 @inner
-def _lowest(e: Engine, job: int, size: int) -> None:
+def take_lowest(e: Engine, job: int, size: int) -> None:
     """First fit: the idle nodes of the lowest numbers."""
-    word, last, left = e.state[0].hint, -1, size
+    word, last, left = e.state[0].hint, NONE, size
     while e.free[word] == _ZERO:
         word += 1
     e.state[0].hint = word
@@ -282,15 +275,12 @@ def _racks(e: Engine, idle: np.ndarray, size: int) -> np.ndarray:
 
 
 @making_arrays
-def allocate(e: Engine, job: int, size: int, now: float, length: float) -> None:
+def take_by_policy(e: Engine, job: int, size: int, now: float, length: float) -> None:
     """Give a job `size` idle nodes, of which there are enough, by the policy of the engine.
 
     `length` is how long the job will run, which the reliability of nodes is judged over.
     """
     policy = e.state[0].allocation
-    if policy in (FIRST_FIT, ALL):
-        _lowest(e, job, size)
-        return
     idle = idle_nodes(e)
     if policy == ROUND_ROBIN:
         first = 0

@@ -10,18 +10,16 @@ import math
 
 import numpy as np
 
+from relfit.batch.bit_counts import lowest_bit, set_bits
 from relfit.batch.compiling import inner, making_arrays
 from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import CONSERVATIVE, FCFS, NO, YES, Engine
 from relfit.batch.job_events import start_on
-from relfit.batch.node_pool import lowest_bit
 
-__all__ = ["plan_pass"]
+__all__ = ["PLANNED_PASSES"]
 
+_NO_SIZE, _TAKEN, _BACK, _FIRST = np.int64(0), np.int64(1), np.int64(-1), np.int64(1)
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
-_FIVES, _THREES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
-_NIBBLES, _BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
-_S1, _S2, _S4, _S56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
 
 
 @inner
@@ -29,11 +27,7 @@ def _ones(words: np.ndarray) -> int:
     """How many bits are set."""
     total = 0
     for i in range(words.size):
-        x = words[i]
-        x = x - ((x >> _S1) & _FIVES)
-        x = (x & _THREES) + ((x >> _S2) & _THREES)
-        x = (x + (x >> _S4)) & _NIBBLES
-        total += int((x * _BYTES) >> _S56)
+        total += set_bits(words[i])
     return total
 
 
@@ -183,12 +177,12 @@ def plan_pass(e: Engine, now: float) -> None:
             if not s.stale:
                 passed = YES
                 continue
-            n = _take(times, counts, masks, n, old, old + length, e.masks[job], 0 if fixed else nodes, -1)
+            n = _take(times, counts, masks, n, old, old + length, e.masks[job], _NO_SIZE if fixed else nodes, _BACK)
         plans = conservative or passed == NO
         first = _fit(times, counts, masks, n, nodes, length, n if plans else 0, mask)
         e.jobs[job].planned = math.inf
         if first == 0:
-            n = _take(times, counts, masks, n, now, now + length, mask, 0, 1)
+            n = _take(times, counts, masks, n, now, now + length, mask, _NO_SIZE, _TAKEN)
             start_on(e, job, now, passed, _listed(mask, nodes))
             continue
         passed = YES
@@ -199,7 +193,7 @@ def plan_pass(e: Engine, now: float) -> None:
             e.jobs[job].planned = begin
             for k in range(mask.size):
                 e.masks[job, k] = mask[k]
-            n = _take(times, counts, masks, n, begin, begin + length, mask, 0 if fixed else nodes, 1)
+            n = _take(times, counts, masks, n, begin, begin + length, mask, _NO_SIZE if fixed else nodes, _TAKEN)
     s.stale = 0
     s.drop = 0
     s.decision_cycles += cycles() - begun
@@ -216,18 +210,27 @@ def _profile(e: Engine, now: float, times: np.ndarray, counts: np.ndarray, masks
         for k in range(mask.size):
             masks[0, k] |= mask[k]
     counts[0] = _ones(masks[0])
-    n = 1
+    n = _FIRST
     for i in range(e.state[0].n_running):
         job = e.heaps[0, i].item
         _job_mask(e, job, mask)
-        n = _take(times, counts, masks, n, now, e.jobs[job].estimate, mask, 0, 1)
+        n = _take(times, counts, masks, n, now, e.jobs[job].estimate, mask, _NO_SIZE, _TAKEN)
     for i in range(e.reservations.size):
         if e.reservations[i].announced <= now < e.reservations[i].end:
             begin = max(now, e.reservations[i].start)
-            n = _take(times, counts, masks, n, begin, e.reservations[i].end, e.reserved[i], 0, 1)
+            n = _take(times, counts, masks, n, begin, e.reservations[i].end, e.reserved[i], _NO_SIZE, _TAKEN)
     for place in range(e.state[0].queue_end):
         job = e.queue[place].job
         if job >= 0 and e.jobs[job].planned < math.inf:
-            begin, size = e.jobs[job].planned, 0 if e.state[0].fixed_nodes else e.jobs[job].nodes
-            n = _take(times, counts, masks, n, begin, begin + e.jobs[job].wall_left, e.masks[job], size, 1)
+            begin, size = e.jobs[job].planned, _NO_SIZE if e.state[0].fixed_nodes else e.jobs[job].nodes
+            n = _take(times, counts, masks, n, begin, begin + e.jobs[job].wall_left, e.masks[job], size, _TAKEN)
     return n
+
+
+@inner
+def _plan_offer(e: Engine, place: int, now: float) -> None:
+    """A job has come into the queue."""
+    plan_pass(e, now)
+
+
+PLANNED_PASSES = plan_pass, _plan_offer

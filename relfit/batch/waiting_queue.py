@@ -6,6 +6,8 @@ on can start, and where the next one stands.
 
 from __future__ import annotations
 
+import numpy as np
+
 from relfit.batch.compiling import inner
 from relfit.batch.engine_state import NOTHING, Engine
 
@@ -42,7 +44,7 @@ def remove(e: Engine, place: int) -> None:
     """Take the job at a place out of the queue."""
     e.jobs[e.queue[place].job].place = -1
     e.queue[place].job = -1 - e.queue[place].job  # its number stays, as the last part of the key
-    _set_leaf(e, place, NOTHING, float("inf"))
+    _set_leaf(e, place, np.int64(NOTHING), float("inf"))
     e.state[0].n_waiting -= 1
     if e.state[0].n_waiting == 0:
         e.state[0].queue_end = 0
@@ -143,4 +145,6 @@ def next_to_start(e: Engine, place: int, free: int, extra: int, now: float, shad
 @inner
 def next_narrow(e: Engine, place: int, most: int) -> int:
     """The next place, from `place` on, whose job needs at most `most` nodes; -1 if there is none."""
+    if most <= 0 or place >= e.queue.size:
+        return -1
     return next_to_start(e, place, most, most, 0.0, 0.0)
