@@ -26,6 +26,7 @@ __all__ = [
     "break_even",
     "grizzly",
     "lost_per_failure",
+    "pairs",
     "twice_the_cluster",
     "waits",
     "waits_by_width",
@@ -94,6 +95,25 @@ def break_even(sweep: RepairSweep, jobs: Workload) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows).set_index("pair")
+
+
+def pairs(
+    jobs: Workload, n_runs: int, repairs: Sequence[Any] = ("1min", "5D", "13D", "20D"), rng: int = 0
+) -> list[RepairSweep]:
+    """The cells that the printed break-even pairs need: one rate over all repairs, the other at the shortest one.
+
+    Returns
+    -------
+    list of RepairSweep
+        One per pair. The second rate's waits at longer repairs were not simulated; they stand as at the shortest.
+    """
+    found = []
+    for worse, better, _ in _PRINTED:
+        curve = waits(jobs, n_runs, repairs, rng, rates=[better], workers=1)
+        quick = waits(jobs, n_runs, repairs[:1], rng, rates=[worse], workers=1)
+        both = np.concatenate([curve.waits, np.repeat(quick.waits, len(repairs), axis=2)], axis=1)
+        found.append(RepairSweep(MTBF, np.array([better, worse], dtype=float), curve.repairs, both))
+    return found
 
 
 def waits_by_width(jobs: Workload) -> pd.DataFrame:

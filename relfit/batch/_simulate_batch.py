@@ -124,7 +124,8 @@ def simulate_batch(
 
     Notes
     -----
-    The first call of an installation compiles the simulator, which takes about half a minute.
+    The first call of an installation compiles the simulator, which takes some twenty seconds and is said on stderr.
+    Allocation by a policy and starts that are planned ahead are compiled when they are first used.
 
     References
     ----------

@@ -106,6 +106,19 @@ class ReservationTable(_Table):
     announced: Time | None = None
 
 
+class ClassTable(_Table):
+    """``[[classes]]``: nodes of one kind, with a queue of their own; what is left out is as for the machine."""
+
+    name: str
+    nodes: int = Field(ge=1)
+    nodes_per_rack: int | None = Field(None, ge=1)
+    failures: list[FailureTable] = []
+    scheduler: SchedulerTable | None = None
+    allocation: AllocationTable | None = None
+    checkpoint: CheckpointTable | None = None
+    reservations: list[ReservationTable] | None = None
+
+
 class SimulationTable(_Table):
     """``[simulation]``: how long, how random, and what is kept."""
 
@@ -130,6 +143,7 @@ class BatchConfig(_Table):
     workload: WorkloadTable = WorkloadTable()
     cluster: ClusterTable = ClusterTable()
     scheduler: SchedulerTable = SchedulerTable()
+    classes: list[ClassTable] = []
     failures: list[FailureTable] = []
     allocation: AllocationTable = AllocationTable()
     checkpoint: CheckpointTable | None = None
@@ -153,8 +167,9 @@ class BatchConfig(_Table):
             place, table.format, n_nodes=None, processors_per_node=table.processors_per_node,
             timezone=table.timezone, **table.columns,
         )  # fmt: skip
-        if self.cluster.nodes is not None:
-            jobs = jobs.with_columns({}, n_nodes=self.cluster.nodes)
+        nodes = self.nodes
+        if nodes is not None:
+            jobs = jobs.with_columns({}, n_nodes=sum(nodes.values()) if isinstance(nodes, dict) else nodes)
         if table.copies is not None:
             jobs = copies(jobs, table.copies)
         if table.compress is not None:
@@ -163,32 +178,35 @@ class BatchConfig(_Table):
             jobs = scale_load(jobs, table.load)
         return jobs
 
+    @property
+    def nodes(self) -> int | dict[str, int] | None:
+        """Nodes of the machine, or of each of its classes.
+
+        Raises
+        ------
+        ArgumentError
+            When both are given, or two classes have one name.
+        """
+        if not self.classes:
+            return self.cluster.nodes
+        sizes = {each.name: each.nodes for each in self.classes}
+        if self.cluster.nodes is not None or len(sizes) < len(self.classes):
+            what = "nodes of the cluster stand beside classes" if self.cluster.nodes else "two classes have one name"
+            raise ArgumentError(what, remedy="write each class once under [[classes]], with its nodes")
+        return sizes
+
     def settings(self) -> dict[str, Any]:
-        """The arguments of `relfit.simulate_batch`, without the workload."""
-        allocation, policy = self.allocation, self.scheduler
-        speedup: Any = None
-        if allocation.amdahl is not None:
-            speedup = Amdahl(allocation.amdahl)
-        elif allocation.gustafson is not None:
-            speedup = Gustafson(allocation.gustafson)
-        estimate = allocation.estimate
+        """The arguments of `relfit.simulate_batch`, or `relfit.simulate_classes`, without workload and nodes."""
         saving = self.saving
+        each = {part.name: _class_settings(part) for part in self.classes}
         return {
-            "scheduler": policy.name,
-            "fixed_nodes": policy.fixed_nodes,
-            "requeue": policy.requeue,
-            "offer_freed_first": policy.offer_freed_first,
-            "reject_after_repairs": policy.reject_after_repairs,
-            "walltimes": policy.walltimes,
+            **({"each": each} if each else {}),
+            **_scheduling(self.scheduler),
+            **_allocating(self.allocation),
             "failures": [_source(table) for table in self.failures],
-            "allocation": allocation.policy,
-            "reliability": EstimatedReliability(family=estimate, every=allocation.every) if estimate else None,
             "racks": self.cluster.nodes_per_rack,
-            "speedup": speedup,
             "checkpoint": Checkpoint(**self.checkpoint.model_dump()) if self.checkpoint else None,
-            "reservations": [
-                Reservation(each.start, each.end, each.nodes, each.announced) for each in self.reservations
-            ],
+            "reservations": _reserved(self.reservations),
             "until": self.simulation.until,
             "keep": self.simulation.keep,
             "rng": self.simulation.seed,
@@ -199,6 +217,41 @@ class BatchConfig(_Table):
                 time_limit=saving.time_limit,
             ),
         }  # fmt: skip
+
+
+def _scheduling(table: SchedulerTable) -> dict[str, Any]:
+    settings = table.model_dump()
+    return {"scheduler": settings.pop("name"), **settings}
+
+
+def _allocating(table: AllocationTable) -> dict[str, Any]:
+    speedup: Any = None
+    if table.amdahl is not None:
+        speedup = Amdahl(table.amdahl)
+    elif table.gustafson is not None:
+        speedup = Gustafson(table.gustafson)
+    reliability = EstimatedReliability(family=table.estimate, every=table.every) if table.estimate else None
+    return {"allocation": table.policy, "reliability": reliability, "speedup": speedup}
+
+
+def _reserved(tables: list[ReservationTable]) -> list[Reservation]:
+    return [Reservation(each.start, each.end, each.nodes, each.announced) for each in tables]
+
+
+def _class_settings(table: ClassTable) -> dict[str, Any]:
+    """What a class has of its own."""
+    settings: dict[str, Any] = {"failures": [_source(each) for each in table.failures]}
+    if table.nodes_per_rack is not None:
+        settings["racks"] = table.nodes_per_rack
+    if table.scheduler is not None:
+        settings |= _scheduling(table.scheduler)
+    if table.allocation is not None:
+        settings |= _allocating(table.allocation)
+    if table.checkpoint is not None:
+        settings["checkpoint"] = Checkpoint(**table.checkpoint.model_dump())
+    if table.reservations is not None:
+        settings["reservations"] = _reserved(table.reservations)
+    return settings
 
 
 def _source(table: FailureTable) -> Failures:
@@ -251,6 +304,10 @@ def read_batch_config(path: str | Path) -> BatchConfig:
         update={
             "workload": beside(config.workload),
             "failures": [beside(table) for table in config.failures],
+            "classes": [
+                table.model_copy(update={"failures": [beside(each) for each in table.failures]})
+                for table in config.classes
+            ],
             "saving": beside(config.saving),
         }
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -40,6 +41,7 @@ from relfit.batch.queue_passes import PASSES, PASSES_BY_POLICY, Passes
 from relfit.batch.running_jobs import pop_repair, push_repair
 from relfit.batch.time_slices import PLANNED_PASSES
 from relfit.batch.waiting_queue import remove
+from relfit.compile_notice import compile_notice
 
 __all__ = ["advance", "prepare"]
 
@@ -255,7 +257,9 @@ def prepare(engine: Engine | None = None) -> None:
         Whose way of starting jobs is compiled; on the first idle nodes when left out. Allocation by a policy and
         starts that are planned ahead are compiled when they are first used.
     """
-    _RUNS[ON_FIRST_NODES if engine is None else _how(engine)](new_engine(new_jobs(0), 1), 0.0, 1)
+    run: Any = _RUNS[ON_FIRST_NODES if engine is None else _how(engine)]
+    with compile_notice(run, "some twenty seconds"):
+        run(new_engine(new_jobs(0), 1), 0.0, 1)
 
 
 def advance(engine: Engine, pause: float, budget: int) -> int:

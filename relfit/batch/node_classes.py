@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from relfit.arrays import IntArray
 from relfit.batch._simulate_batch import simulate_batch
 from relfit.batch.batch_results import BatchRun
 from relfit.batch.engine_state import Table
+from relfit.batch.failure_parts import PartOfFailures
+from relfit.batch.failure_source import Failures
 from relfit.errors import ArgumentError
 from relfit.workloads import Workload
 
@@ -23,14 +26,15 @@ def simulate_classes(
     workload: Workload,
     nodes: Mapping[str, int],
     *,
+    failures: Failures | Sequence[Failures] = (),
     each: Mapping[str, Mapping[str, Any]] | None = None,
     rng: int | np.random.Generator | None = 0,
     **settings: Any,
 ) -> BatchRun:
     """Simulate a machine with classes of nodes; a job runs on nodes of its class alone.
 
-    Each class has a queue of its own, and its own failures. The clock of a class runs from its first job to the end of
-    its last.
+    Each class has a queue of its own. A failure of the whole machine strikes the nodes of all classes at one instant.
+    The clock of a class runs from its first job to the end of its last.
 
     Parameters
     ----------
@@ -38,11 +42,14 @@ def simulate_classes(
         With `node_class`.
     nodes : mapping of str to int
         How many nodes each class has. In the result those of the first class come first.
+    failures : Failures or sequence of them
+        Of the whole machine: numbers of nodes count over all classes in their order.
     each : mapping of str to mapping, optional
-        Settings of single classes, such as ``{"gpu": {"failures": ...}}``; they go before `settings`. Numbers of nodes
-        in them (failures, reservations, racks) count within the class.
+        Settings of single classes, such as ``{"gpu": {"failures": ...}}``; they go before `settings`, and their
+        failures come on top of the machine's. Numbers of nodes in them (failures, reservations, racks) count within
+        the class.
     rng : int or numpy.random.Generator
-        Each class has a stream of its own.
+        Failures of the machine, and those of each class, have streams of their own.
     **settings
         As of `simulate_batch`, for every class.
 
@@ -77,12 +84,30 @@ def simulate_classes(
         raise ArgumentError("runs of several classes do not save themselves", remedy="simulate each class by itself")
     if len(keeps) > 1:
         raise ArgumentError("the classes keep different things", remedy="give one keep for all of them")
-    runs, rows = [], []
-    for (name, size), generator in zip(sizes.items(), np.random.default_rng(rng).spawn(len(sizes)), strict=True):
+    generator = np.random.default_rng(rng)
+    machine = _whole(failures, sum(sizes.values()), workload, generator)
+    runs, rows, first = [], [], 0
+    for (name, size), stream in zip(sizes.items(), generator.spawn(len(sizes)), strict=True):
         rows.append(np.flatnonzero(workload.node_class == name))
         given = {**settings, **own.get(name, {})}
-        runs.append(simulate_batch(workload.where(rows[-1]), size, rng=generator, **given))
+        more = given.pop("failures", ())
+        sources = [*(replace(part, first=first) for part in machine), *(more if isinstance(more, Sequence) else [more])]
+        runs.append(simulate_batch(workload.where(rows[-1]), size, failures=sources, rng=stream, **given))
+        first += size
     return _joined(runs, rows, sizes)
+
+
+def _whole(
+    failures: Failures | Sequence[Failures], n_nodes: int, workload: Workload, rng: np.random.Generator
+) -> list[PartOfFailures]:
+    """Failures of the machine, as each class takes its part of them."""
+    sources = failures if isinstance(failures, Sequence) else [failures]
+    begun = float(workload.submit[0]) if len(workload) else 0.0
+    seeds = rng.integers(2**63, size=len(sources)).tolist()
+    return [
+        PartOfFailures(whole=source, n_whole=n_nodes, first=0, seed=seed, since=begun)
+        for source, seed in zip(sources, seeds, strict=True)
+    ]
 
 
 def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -> BatchRun:

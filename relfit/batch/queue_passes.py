@@ -22,9 +22,9 @@ from relfit.batch.waiting_queue import next_narrow, next_to_start
 __all__ = ["PASSES", "PASSES_BY_POLICY", "Passes"]
 
 Passes = tuple[Callable[[Engine, float], None], Callable[[Engine, int, float], None]]
-"""A pass through the queue at an instant; and one after a job has come to a place in it and nothing else has changed."""
+"""A pass through the queue at an instant; and one where a job has come to a place in it and nothing else changed."""
 
-_FIRST = np.int64(0)
+_FIRST: Any = np.int64(0)
 
 
 @inner

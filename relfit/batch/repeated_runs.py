@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from scipy import stats
 
 from relfit.arguments import share, whole
 from relfit.batch._simulate_batch import simulate_batch
+from relfit.batch.node_classes import simulate_classes
 from relfit.results import Result, json_ready
 from relfit.text import count, duration, interval, percent
 from relfit.workloads import Workload
@@ -70,7 +72,7 @@ class BatchRuns(Result):
 
 def simulate_batches(
     workload: Workload,
-    n_nodes: int | None = None,
+    n_nodes: int | Mapping[str, int] | None = None,
     *,
     n_runs: int = 100,
     level: float = 0.95,
@@ -83,7 +85,8 @@ def simulate_batches(
     Parameters
     ----------
     workload : Workload
-    n_nodes : int, optional
+    n_nodes : int or mapping of str to int, optional
+        Of the machine, or of each of its classes, as of `simulate_classes`.
     n_runs : int
     level : float
     rng : int or numpy.random.Generator
@@ -91,7 +94,7 @@ def simulate_batches(
     workers : int, optional
         Threads; 2 when left out.
     **settings
-        As of `simulate_batch`.
+        As of `simulate_batch`, or of `simulate_classes`.
 
     Examples
     --------
@@ -106,7 +109,10 @@ def simulate_batches(
     generators = np.random.default_rng(rng).spawn(n)
 
     def one(own: np.random.Generator) -> dict[str, float]:
-        run = simulate_batch(workload, n_nodes, rng=own, **settings)
+        if isinstance(n_nodes, Mapping):
+            run = simulate_classes(workload, n_nodes, rng=own, **settings)
+        else:
+            run = simulate_batch(workload, n_nodes, rng=own, **settings)
         return {**run.summary, **{name: run.counts[name] for name in ("failures", "repairs", "kills")}}
 
     with ThreadPoolExecutor(workers or _THREADS) as pool:

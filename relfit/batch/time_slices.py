@@ -7,6 +7,7 @@ for reservations. A plan that fixes nodes takes these out of its slices; one tha
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from relfit.batch.job_events import start_on
 
 __all__ = ["PLANNED_PASSES"]
 
-_NO_SIZE, _TAKEN, _BACK, _FIRST = np.int64(0), np.int64(1), np.int64(-1), np.int64(1)
+_typed: Any = np.int64  # so that a function that is called with some of them is compiled once
+_NO_SIZE, _TAKEN, _BACK, _FIRST = _typed(0), _typed(1), _typed(-1), _typed(1)
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 
 

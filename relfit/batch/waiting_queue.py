@@ -6,12 +6,16 @@ on can start, and where the next one stands.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from relfit.batch.compiling import inner
 from relfit.batch.engine_state import NOTHING, Engine
 
 __all__ = ["insert", "next_narrow", "next_to_start", "remove"]
+
+_NOTHING: Any = np.int64(NOTHING)
 
 
 @inner
@@ -44,7 +48,7 @@ def remove(e: Engine, place: int) -> None:
     """Take the job at a place out of the queue."""
     e.jobs[e.queue[place].job].place = -1
     e.queue[place].job = -1 - e.queue[place].job  # its number stays, as the last part of the key
-    _set_leaf(e, place, np.int64(NOTHING), float("inf"))
+    _set_leaf(e, place, _NOTHING, float("inf"))
     e.state[0].n_waiting -= 1
     if e.state[0].n_waiting == 0:
         e.state[0].queue_end = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -44,38 +44,49 @@ def batch(
     output.check_destination(jobs_out)
     if runs is not None and (jobs_out is not None or resume is not None or to.plot is not None):
         raise ArgumentError("--runs goes with neither --jobs-out, --resume nor --plot", remedy="leave it out")
-    with Steps("compiling, the first time only", "reading", "simulating") as steps:
-        rf.batch.prepare()
-        steps.next()
+    with Steps("reading", "simulating") as steps:
         settings = rf.batch.read_batch_config(config)
-        given: dict[str, Any] = settings.settings()
+        nodes, given = settings.nodes, settings.settings()
         if failures is not None:
             given["failures"] = [rf.batch.read_failures(failures)]
+            given["each"] = {name: {**own, "failures": ()} for name, own in given.get("each", {}).items()}
         if seed is not None:
             given["rng"] = seed
         if to.plot is not None:
             given["keep"] = "nodes"
         jobs = settings.read_jobs(workload) if resume is None else None
+        saving = given.pop("saving")
+        if not isinstance(nodes, dict):
+            given.pop("each", None)
+        elif saving is not None or resume is not None:
+            raise ArgumentError("classes of nodes do not save themselves", remedy="leave out [saving] and --resume")
         steps.next()
-        if runs is not None:
-            given.pop("keep"), given.pop("saving")
-            _show_runs(rf.batch.simulate_batches(jobs, n_runs=runs, **given), to)
+        if jobs is None:
+            run = rf.resume_batch(resume, saving)
+        elif runs is not None:
+            given.pop("keep")
+            _show_runs(rf.batch.simulate_batches(jobs, nodes, n_runs=runs, **given), to)
             return
-        run = rf.resume_batch(resume, given["saving"]) if jobs is None else rf.simulate_batch(jobs, **given)
+        elif isinstance(nodes, dict):
+            run = rf.batch.simulate_classes(jobs, nodes, **given)
+        else:
+            run = rf.simulate_batch(jobs, nodes, saving=saving, **given)
     if jobs_out is not None:
         output.write_table(run.jobs[list(rf.batch.JOB_COLUMNS)], jobs_out)
     _show(run, to, [] if jobs is None else list(jobs.findings[1:]), jobs_out)
 
 
 def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None) -> None:
-    tables = {f"by_{by}": run.by_class(by).reset_index() for by in ("length", "width")}
+    kinds = ["length", "width", *(["node_class"] if "node_class" in run.jobs else [])]
+    tables = {f"by_{by}": run.by_class(by).reset_index() for by in kinds}
     pictures = [("states", partial(rf.plot, run))]
     written = output.write_results(to, {**tables, "jobs": run.jobs}, "by_length", pictures)
     if to.json:
         output.print_json({**run.to_dict(), "workload": notes})
         return
-    lines = [*run.findings, *notes, "", *output.table(_measures(run.summary)), ""]
-    lines += output.table(tables["by_length"][["length", *_CLASSES]])
+    lines = [*run.findings, *notes, "", *output.table(_measures(run.summary))]
+    for by in kinds[::2]:
+        lines += ["", *output.table(tables[f"by_{by}"][[by, *_CLASSES]])]
     if jobs_out is not None:
         written.append(f"jobs written to {jobs_out}")
     output.print_lines([*lines, *written])

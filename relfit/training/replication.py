@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 
 from relfit.arrays import FloatArray
 from relfit.calibration import FittedFamily
+from relfit.compile_notice import compile_notice
 from relfit.errors import DataError
 from relfit.families.distribution import Distribution
 from relfit.families.lognormal import Lognormal
@@ -28,7 +27,6 @@ __all__ = ["HostSelection", "RetirementRule", "Run", "Server", "Servers", "Setti
 
 _TRACE_ROWS = 65_536
 _EVENTS_BESIDE = 16
-_PATIENCE = 1.0  # seconds until it is said that the loop is being compiled
 _SELECTIONS = ("random", "fewest_failures", "highest_score", "most_reliable", "packed")
 _RETURNS = ("never", "at_selection", "at_once")
 _RULES = ("never", "threshold", "score")
@@ -251,7 +249,7 @@ def run_replication(setting: Setting, rng: int, replication: int) -> Run:
     x = at.reals(m)
     m[at.STREAMS : at.STREAMS + N_STREAMS] = seeds(rng, replication).view(np.int64)
     traced: list[FloatArray] = []
-    with _Patience():
+    with compile_notice(loop.advance, "up to half a minute"):
         loop.start(m, x)
         while (code := loop.advance(m, x)) != loop.OVER:
             if code == loop.ASKS_HOSTS and setting.host_selection is not None:
@@ -316,26 +314,3 @@ def _problem(m: Memory, x: Reals, code: int) -> Exception:
     what = f"no end after {int(m[at.MAX_EVENTS]):,} events, on day {day:,.0f}, with {100 * left:.3g} % of the work left"
     remedy = "the job hardly gets on; lower the failure rates, recovery_time or checkpoint_every, or raise max_events"
     return DataError(what, remedy=remedy)
-
-
-class _Patience:
-    """Says on stderr that the loop is being compiled, once, where that takes longer than a second."""
-
-    _compiled = False
-
-    def __enter__(self) -> None:
-        self._timer: threading.Timer | None = None
-        if not _Patience._compiled:
-            self._timer = threading.Timer(_PATIENCE, self._say)
-            self._timer.daemon = True
-            self._timer.start()
-
-    def __exit__(self, *_: object) -> None:
-        _Patience._compiled = True
-        if self._timer is not None:
-            self._timer.cancel()
-
-    @staticmethod
-    def _say() -> None:
-        if not _Patience._compiled and not loop.advance.signatures:
-            print("relfit: compiling the simulator, once per installation: up to half a minute", file=sys.stderr)

@@ -50,6 +50,54 @@ def test_replayed_failures_figure_runs_and_saving(config, tmp_path, capsys):
     assert len(json.loads(capsys.readouterr().out)["runs"]) == 3
 
 
+CLASSES = """
+[workload]
+file = "classes.csv"
+columns = { node_class = "queue" }
+[[classes]]
+name = "cpu"
+nodes = 2
+[[classes]]
+name = "gpu"
+nodes = 3
+nodes_per_rack = 2
+scheduler = { name = "fcfs" }
+allocation = { policy = "rack" }
+[[classes.failures]]
+kind = "replay"
+file = "gpu.csv"
+[[failures]]
+kind = "replay"
+file = "machine.csv"
+"""
+
+
+def test_classes_of_nodes(tmp_path, capsys):
+    """The machine is away from 4 to 7 s; then a, b and, on the whole rack of two, c; node 3 of the machine at 12 s."""
+    (tmp_path / "classes.csv").write_text(
+        "job_id,submission_time,nodes,walltime,run_time,queue\na,0,2,10,10,cpu\nb,0,1,30,30,gpu\nc,1,2,10,10,gpu\n"
+    )
+    (tmp_path / "gpu.csv").write_text("time,node,repair_seconds\n12,1,3\n")
+    (tmp_path / "machine.csv").write_text("time,node,repair_seconds\n4,-1,3\n")
+    place, out = tmp_path / "cluster.toml", tmp_path / "out.csv"
+    place.write_text(CLASSES)
+    assert main(["simulate", "batch", str(place), "--json", "--jobs-out", str(out)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["counts"]["failures"] == 6
+    assert [row["node_class"] for row in document["by_node_class"]] == ["cpu", "gpu", "all"]
+    assert pd.read_csv(out)["starting_time"].tolist() == [7.0, 7.0, 15.0]
+    assert main(["simulate", "batch", str(place), "--runs", "2", "--json"]) == 0
+    capsys.readouterr()
+    for more, message in (
+        ("[cluster]\nnodes = 4\n", "beside classes"),
+        ('[[classes]]\nname = "gpu"\nnodes = 1\n', "one name"),
+        ('[saving]\nfile = "state.npz"\n', "do not save"),
+    ):
+        place.write_text(CLASSES + more)
+        assert main(["simulate", "batch", str(place)]) == 2
+        assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.batch import ReplayedFailures, Saving, SystemFailures, simulate_classes
+from relfit.batch import GroupFailures, ReplayedFailures, Saving, SystemFailures, simulate_classes
 from relfit.errors import ArgumentError
 from relfit.workloads import Workload, copies
 
@@ -53,12 +53,29 @@ def test_a_class_is_simulated_as_a_machine_of_its_own():
         range(n), np.sort(rng.integers(0, 300, n)), rng.integers(1, 7, n), run_time, run_time + 5.0, node_class=names
     )
     failures = SystemFailures(mtbf="40s", repair="20s")
-    run = simulate_classes(jobs, size, failures=failures, rng=2)
+    run = simulate_classes(jobs, size, each={name: {"failures": failures} for name in size}, rng=2)
     assert run.counts["kills"] > 5
     for (name, nodes), own in zip(size.items(), np.random.default_rng(2).spawn(3), strict=True):
         alone = rf.simulate_batch(jobs.where(names == name), nodes, failures=failures, rng=own)
         part = run.jobs[run.jobs["node_class"] == name].drop(columns="node_class").reset_index(drop=True)
         assert part.astype(alone.jobs.dtypes).equals(alone.jobs)
+
+
+def test_failures_of_the_machine_strike_all_classes_at_one_instant():
+    """At 4 s the whole machine is away for 3 s, and node 3 (the second of the GPU nodes) from 20 to 22 s."""
+    failures = ReplayedFailures([4.0, 20.0], [-1, 3], [3.0, 2.0])
+    run = simulate_classes(JOBS, NODES, failures=failures, keep="nodes")
+    early = run.outages[run.outages["time"] == 4.0]
+    assert sorted(early["node"]) == [0, 1, 2, 3, 4]
+    assert (early["back"] == 7.0).all()
+    assert run.outages.loc[run.outages["time"] == 20.0, ["node", "back"]].to_numpy().tolist() == [[3, 22.0]]
+    assert run.jobs["starting_time"].tolist() == [7.0, 7.0, 12.0, 17.0, 12.0]
+    drawn = GroupFailures(life="15s", repair="2s")
+    times = simulate_classes(JOBS, NODES, failures=drawn, keep="nodes", rng=3).outages
+    struck = times.groupby("time")["node"].nunique()
+    both = struck[struck.index < 15.0]
+    assert len(both) > 0
+    assert (both == 5).all()
 
 
 def test_classes_come_from_a_table_and_stay_with_their_jobs(tmp_path):

@@ -1,0 +1,38 @@
+"""A word on stderr where a simulator is compiled, once per installation, while somebody waits."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["compile_notice"]
+
+_PATIENCE = 1.0  # seconds
+
+
+@contextmanager
+def compile_notice(function: Any, how_long: str) -> Iterator[None]:
+    """Say that a simulator is being compiled where its compiled function is not there after a second.
+
+    Parameters
+    ----------
+    function : numba dispatcher
+    how_long : str
+        What it takes, as "some twenty seconds".
+    """
+
+    def say() -> None:
+        if not function.signatures:
+            print(f"relfit: compiling the simulator, once per installation: {how_long}", file=sys.stderr)
+
+    timer = threading.Timer(_PATIENCE, say)
+    timer.daemon = True
+    if not function.signatures:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
