@@ -23,11 +23,12 @@ from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 __all__ = [
     "Outages", "Watched", "clock_step", "group_codes", "node_values", "of_whole_system", "outages_of",
-    "system_outages_of", "unknown_scope", "watched_of",
+    "system_outages_of", "timed_repairs", "unknown_scope", "watched_of",
 ]  # fmt: skip
 
 
 _NONE = np.array([None], dtype=object)
+_COARSE = 0.1  # step of a clock relative to the mean repair, from which many repairs begin and end in one step
 _NOT_A_GROUP = {"start", "end", "line", "start_cut", "end_cut", *POPULATION_COLUMNS} - {"system", "node"}
 
 
@@ -209,6 +210,30 @@ def clock_step(log: Tables) -> int:
     if log.source.timezone != "UTC":
         start = start.dt.tz_convert(log.source.timezone).dt.tz_localize(None).dt.tz_localize("UTC")
     return step_of(nanoseconds(start))
+
+
+def timed_repairs(hours: FloatArray, step: int) -> BoolArray:
+    """Which outages with an end say how long repairs take.
+
+    Those that took time. Where the clock's step is a tenth of their mean or more, those of no length too: they were
+    shorter than a step, and without them the mean is too long (of starts and ends cut off alike it is right).
+
+    Parameters
+    ----------
+    hours : ndarray, shape (outages,)
+    step : int
+        Nanoseconds, of `clock_step`.
+
+    Examples
+    --------
+    >>> timed_repairs(np.array([0.0, 1.0, 3.0]), 3_600_000_000_000).tolist()
+    [True, True, True]
+    >>> timed_repairs(np.array([0.0, 1.0, 3.0]), 60_000_000_000).tolist()
+    [False, True, True]
+    """
+    took = hours > 0.0
+    coarse = took.any() and step / NANOSECONDS_PER_HOUR >= _COARSE * hours[took].mean()
+    return np.ones_like(took) if coarse else took
 
 
 def unknown_scope(log: Tables) -> tuple[str, ...]:

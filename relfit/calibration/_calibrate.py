@@ -30,13 +30,14 @@ from relfit.calibration.schema import (
     Period,
     Provenance,
 )
-from relfit.durations import times_to_repair
+from relfit.durations import Rules, times_to_repair
 from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.families import family_named
 from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
 from relfit.independence import dependence
 from relfit.lifedata import LifeData
+from relfit.outages import clock_step
 from relfit.recurrence import histories_of_log, trend_tests
 from relfit.screening import Incidents, outlier_nodes
 from relfit.screening.frailty import renewal_models
@@ -200,6 +201,7 @@ class _Work:
     incidents: Incidents | None = None
     model: FleetModel | None = None
     outage_incident: IntArray | None = None
+    step: int = 0
 
     def take_period(self, chosen: ChosenPeriod) -> None:
         """Take a part of the log."""
@@ -223,8 +225,9 @@ class _Work:
             model = fleet_model(self.part, "all", window=window, group=group, first=first, level=self.level)
         self.model = model
         self.incidents = self.model.found
-        repairs = times_to_repair(self.part)
+        repairs = times_to_repair(self.part, rules=Rules(zeros="keep"))
         self.outages, self.outage_incident = repairs.lives, self.incidents.incident[repairs.begun]
+        self.step = clock_step(self.part)
         self.repairs = repairs_of_incidents(self.outages, self.outage_incident)
 
     def mtbf(self, undated: bool) -> Rates:
@@ -249,12 +252,15 @@ class _Work:
             return
         found: dict[str, Any] = {}
         if mean:
-            found["mean"], check = mean_of_repairs(self.repairs, self.level)
+            every = self.repairs
+            if self.outages is not None and self.outage_incident is not None:
+                every = repairs_of_incidents(self.outages, self.outage_incident, self.step)
+            found["mean"], check = mean_of_repairs(every, self.level)
             self.checks += [] if check is None else [check]
             if self.incidents is not None and self.outages is not None and self.outage_incident is not None:
                 found |= repairs_by_scope(self.part, self.incidents, self.level)
                 found["outage"] = repair_of_an_outage(
-                    self.outages, self.outage_incident, self.level, nodeless_outages(self.part)
+                    self.outages, self.outage_incident, self.level, nodeless_outages(self.part), self.step
                 )
         if kinds:
             parts, absent = kinds_of_repairs(self.repairs, self.level)

@@ -11,6 +11,7 @@ from relfit.calibration.parameter_values import Duration
 from relfit.calibration.repair_times import mean_of_repairs
 from relfit.failurelog import FailureLog
 from relfit.lifedata import LifeData
+from relfit.outages import clock_step, timed_repairs
 from relfit.screening import Incidents
 
 __all__ = ["repair_of_an_outage", "repairs_by_scope"]
@@ -39,8 +40,10 @@ def repairs_by_scope(log: FailureLog, found: Incidents, level: float) -> dict[st
     cut = log.events["end_cut"].to_numpy(dtype=bool) & (found.incident >= 0)
     going = np.bincount(found.incident[cut], minlength=len(table)) > 0
     means: dict[str, Duration] = {}
+    step = clock_step(log)
     for name, value in (("node", "node"), ("rack", found.group), ("group", "group"), ("system", "system")):
-        mine = (scope == value) & (length > 0.0)
+        mine = (scope == value) & (length >= 0.0)
+        mine[mine] = timed_repairs(length[mine], step)
         offsets = np.array([0, int(mine.sum())], dtype=np.int64)
         times = LifeData(length[mine], ~going[mine], offsets, pd.Index(["all"], name="group"), "ttr")
         mean = mean_of_repairs(times, level)[0]
@@ -50,7 +53,7 @@ def repairs_by_scope(log: FailureLog, found: Incidents, level: float) -> dict[st
 
 
 def repair_of_an_outage(
-    outages: LifeData, incident: IntArray, level: float, nodeless: pd.DataFrame | None = None
+    outages: LifeData, incident: IntArray, level: float, nodeless: pd.DataFrame | None = None, step: int = 0
 ) -> Duration | None:
     """Mean time that a node is down for an outage of it, every node of an incident counted.
 
@@ -65,6 +68,8 @@ def repair_of_an_outage(
     level : float
     nodeless : pandas.DataFrame, optional
         Outages of whole systems that name no node, as `relfit.calibration.rates.nodeless_outages` gives them.
+    step : int
+        Nanoseconds, of the log's clock.
 
     Examples
     --------
@@ -74,12 +79,13 @@ def repair_of_an_outage(
     >>> repair_of_an_outage(lives, np.array([0, 1, 2, 2, 2]), 0.95).value
     6.4
     """
-    used = (incident >= 0) & (outages.durations > 0.0)
+    used = (incident >= 0) & timed_repairs(outages.durations, step)
     _, place = np.unique(incident[used], return_inverse=True)
     hours = np.bincount(place, outages.durations[used])
     ended = np.bincount(place, outages.observed[used])
     if nodeless is not None:
-        whole = nodeless[nodeless["known"] & (nodeless["hours"] > 0.0)]
+        whole = nodeless[nodeless["known"]]
+        whole = whole[timed_repairs(whole["hours"].to_numpy(dtype=np.float64), step)]
         hours = np.append(hours, whole["nodes"] * whole["hours"])
         ended = np.append(ended, whole["nodes"] * whole["ended"])
     total = float(ended.sum())

@@ -15,6 +15,7 @@ from relfit.calibration.schema import Check
 from relfit.fitting import Fits, fit
 from relfit.lifedata import LifeData
 from relfit.numeric.poisson import exponential_mean_interval
+from relfit.outages import timed_repairs
 from relfit.screening import repair_kinds
 
 __all__ = ["kinds_of_repairs", "mean_of_repairs", "repairs_of_incidents"]
@@ -27,17 +28,20 @@ _NEAR = 6.0  # AICc up to which a family describes the repairs about as well as 
 _REJECTED = 0.05  # p-value of Anderson-Darling below which a family is not trusted with the mean
 
 
-def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64]) -> LifeData:
+def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], step: int = 0) -> LifeData:
     """One repair for each incident: the mean outage of the nodes that it hit, censored where one of them is.
 
     Nodes of one incident are repaired together, so that they are one observation of a time to repair and not many.
-    Outages of no length are left out, as are those that had begun before observation did.
+    Outages of no length are left out unless the clock is coarse (`relfit.outages.timed_repairs`), as are those that had
+    begun before observation did.
 
     Parameters
     ----------
     outages : LifeData
     incident : ndarray of int, shape (outages,)
         The incident of each outage, -1 for none.
+    step : int
+        Nanoseconds, of the log's clock.
 
     Examples
     --------
@@ -45,7 +49,7 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64]) -> 
     >>> together.durations.tolist()
     [5.0, 8.0]
     """
-    used = (incident >= 0) & (outages.durations > 0.0)
+    used = (incident >= 0) & timed_repairs(outages.durations, step)
     _, place = np.unique(incident[used], return_inverse=True)
     number = np.bincount(place)
     mean = np.bincount(place, outages.durations[used]) / np.maximum(number, 1)
@@ -60,7 +64,7 @@ def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Che
     best (AICc within 6), from the lowest to the highest limit of the mean by profile likelihood, with Student's t for
     the normal quantile. Where the exponential is as good and the lognormal is not, it is exact; where the repairs speak
     against the best of them it allows for skewness, without a family, by Hall's transformation of Student's t (1992).
-    Fewer than ten repairs are taken as exponential.
+    Fewer than ten repairs are taken as exponential. With repairs of no length, by a coarse clock, no family is tried.
     """
     n = int(times.n_failures.sum())
     total = float(times.total_time.sum())
@@ -68,6 +72,8 @@ def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Che
         return None, None
     if n < _LEAST_FITTED:
         return _exponential(n, total, level), None
+    if not times.durations.all():
+        return _without_family(times, level), None
     fits = fit(times, list(_FAMILIES), n_resamples=0)
     aicc = {name: float(fits[name].aicc[0]) for name in fits.families}
     aicc = {name: value for name, value in sorted(aicc.items(), key=lambda one: one[1]) if np.isfinite(value)}

@@ -14,7 +14,7 @@ import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.lifedata import LifeData
-from relfit.outages import Outages, group_codes, node_values, outages_of
+from relfit.outages import Outages, clock_step, group_codes, node_values, outages_of, timed_repairs
 from relfit.screening import Incidents
 from relfit.tables import Tables
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
@@ -166,6 +166,7 @@ class _Work:
         events, table = log.events, found.table
         outages = outages_of(log)
         self.places = places = _places(log, outages, found.group)
+        self.step = clock_step(log)
         self.origin = log.window.start.as_unit("ns").value
         self.incident = found.incident
         names = {} if found.group is None else {found.group: "rack"}
@@ -212,7 +213,8 @@ class _Work:
             self.down.up(places.system, self.entered), self.down.up(places.system, self.left),
             outages.entered_known, places.nodes,
         )  # fmt: skip
-        mine = began & outages.end_known & (ended > begun)
+        mine = began & outages.end_known
+        mine[mine] = timed_repairs((ended - begun)[mine], self.step)
         repairs = _repairs(ended[mine] - begun[mine], ~outages.end_cut[mine], by_node[mine], places.systems)
         none = np.zeros(0, np.int64)
         return Scope(
@@ -252,7 +254,8 @@ class _Work:
             first, last, code, np.ones(code.size, np.bool_), fresh, clock(place_system, entered),
             clock(place_system, left), np.zeros(len(labels), np.bool_), labels,
         )  # fmt: skip
-        done = self.end_known[mine] & (ended > begun)
+        done = self.end_known[mine]
+        done[done] = timed_repairs((ended - begun)[done], self.step)
         repairs = _repairs((ended - begun)[done], ~self.end_cut[mine][done], system[done], places.systems)
         return Scope(
             name=name, **vars(spans), system=place_system, repairs=repairs, incident_of=pairs[:, 0],
