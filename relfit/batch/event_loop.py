@@ -41,7 +41,7 @@ from relfit.batch.queue_passes import PASSES, PASSES_BY_POLICY, Passes
 from relfit.batch.running_jobs import pop_repair, push_repair
 from relfit.batch.time_slices import PLANNED_PASSES
 from relfit.batch.waiting_queue import remove
-from relfit.compile_notice import compile_notice
+from relfit.numeric.compiling_notice import compile_notice
 
 __all__ = ["advance", "prepare"]
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from relfit.arrays import FloatArray
 from relfit.calibration import FittedFamily
-from relfit.compile_notice import compile_notice
 from relfit.errors import DataError
 from relfit.families.distribution import Distribution
 from relfit.families.lognormal import Lognormal
 from relfit.families.weibull import Weibull
+from relfit.numeric.compiling_notice import compile_notice
 from relfit.simulation.time_tables import time_table
 from relfit.training import layout as at
 from relfit.training import training_events as loop
