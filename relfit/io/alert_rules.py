@@ -107,13 +107,32 @@ class AlertRules:
     def first_match(self, messages: pa.Array) -> IntArray:
         """Number of the first rule that matches each text, -1 for none."""
         found = np.full(len(messages), -1, dtype=np.int64)
+        together = _joined(messages)
         for number, rule in enumerate(self.rules):
             left = np.flatnonzero(found < 0)
             if not left.size:
                 break
+            if not _anywhere(together, rule.pattern):
+                continue
             hit = pc.match_substring_regex(messages.take(pa.array(left)), pattern=rule.pattern)
             found[left[pc.fill_null(hit, False).to_numpy(zero_copy_only=False).astype(bool)]] = number
         return found
+
+
+def _joined(messages: pa.Array) -> pa.Array:
+    """All texts as one, a line each."""
+    blank, end = (pa.scalar(text, pa.large_string()) for text in ("", "\n"))
+    ended = pc.binary_join_element_wise(messages.cast(pa.large_string()), blank, end, null_handling="replace")
+    content = ended.buffers()[2]
+    edges = pa.py_buffer(np.array([0, 0 if content is None else content.size], dtype=np.int64))
+    return pa.Array.from_buffers(pa.large_string(), 1, [None, edges, content or pa.py_buffer(b"")])
+
+
+def _anywhere(together: pa.Array, pattern: str) -> bool:
+    """Whether a line may match: one look at all of them, where ends of texts are ends of lines."""
+    if any(sign in pattern for sign in ("\\A", "\\z", "\\C", "\\Q")):
+        return True
+    return bool(pc.match_substring_regex(together, pattern=f"(?m:{pattern})")[0].as_py())
 
 
 def rules_of(reader: str, given: str | Path | dict[str, Any] | None = None) -> AlertRules:

@@ -9,15 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.arrays import BoolArray, IntArray
 from relfit.parsing.times import localised
 
-__all__ = ["Clock", "in_order", "stamps_without_year"]
+__all__ = ["Clock", "in_order", "stamps_without_year", "turns"]
 
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8).reshape(12, 3).astype(np.int64)
 _CODES = (_MONTHS * np.array([65536, 256, 1])).sum(axis=1)
+_SORTED, _BY_CODE = np.sort(_CODES).astype(np.int32), np.argsort(_CODES) + 1
+_MOST_TURNS = 10_000  # of a block
 _WIDTH = 15
 _DAY = 86_400
 _NANOSECONDS = 1_000_000_000
@@ -26,32 +29,64 @@ _BACK = 300  # seconds by which clocks go back that were set back; lines out of 
 _LENGTH = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
-def stamps_without_year(data: bytes, begins: IntArray) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
+def stamps_without_year(
+    octets: npt.NDArray[np.uint8], begins: IntArray
+) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
     """Month, day and second of the day of stamps such as ``Jan  5 10:00:00``, and where there is one.
+
+    A priority in front, ``<4>``, is passed over.
 
     Examples
     --------
-    >>> month, day, second, good = stamps_without_year(b"Jan  5 10:00:00 a", np.array([0]))
+    >>> line = np.frombuffer(b"<4>Jan  5 10:00:00 a", np.uint8)
+    >>> month, day, second, good = stamps_without_year(line, np.array([0]))
     >>> month.tolist(), day.tolist(), second.tolist(), good.tolist()
     ([1], [5], [36000], [True])
     """
-    at = np.asarray(begins, dtype=np.int64)
-    low, high = int(at.min(initial=len(data))), int(at.max(initial=0)) + _WIDTH
-    raw = np.frombuffer(data[low:high].ljust(high - low), np.uint8)
-    letters = raw[(at - low)[:, None] + np.arange(_WIDTH)].astype(np.int64)
-    code = (letters[:, :3] * np.array([65536, 256, 1])).sum(axis=1)
-    known = np.argsort(_CODES)
-    place = np.minimum(np.searchsorted(_CODES[known], code), 11)
-    month = known[place] + 1
-    good = _CODES[known][place] == code
-    digits = letters - 48
-    digits[:, 4] = np.where(letters[:, 4] == 32, 0, digits[:, 4])
-    numeric = digits[:, [4, 5, 7, 8, 10, 11, 13, 14]]
-    good &= ((numeric >= 0) & (numeric <= 9)).all(axis=1)
-    good &= (letters[:, [3, 6]] == 32).all(axis=1) & (letters[:, [9, 12]] == 58).all(axis=1)
-    day, hour, minute, second = (10 * numeric[:, 2 * i] + numeric[:, 2 * i + 1] for i in range(4))
+    at = begins + _priority(octets, begins)
+    fits = at + _WIDTH <= octets.size
+    at = np.where(fits, at, 0)
+    if octets.size < _WIDTH:
+        nothing = np.zeros(at.size, dtype=np.int64)
+        return nothing, nothing, nothing, np.zeros(at.size, dtype=bool)
+    letter = [octets[at + place] for place in range(_WIDTH)]
+    code = (letter[0].astype(np.int32) << 16) | (letter[1].astype(np.int32) << 8) | letter[2]
+    place = np.minimum(np.searchsorted(_SORTED, code), 11)
+    month = _BY_CODE[place]
+    good = fits & (_SORTED[place] == code)
+    tens_of_day = np.where(letter[4] == 32, 48, letter[4])
+    digits = [each - np.uint8(48) for each in (tens_of_day, *(letter[place] for place in (5, 7, 8, 10, 11, 13, 14)))]
+    for digit in digits:  # what is below 0 has become large
+        good &= digit <= 9
+    for blank, sign in ((3, 32), (6, 32), (9, 58), (12, 58)):
+        good &= letter[blank] == sign
+    day, hour, minute, second = (digits[2 * i].astype(np.int64) * 10 + digits[2 * i + 1] for i in range(4))
     good &= (day >= 1) & (day <= _LENGTH[month - 1]) & (hour <= 23) & (minute <= 59) & (second <= 60)
     return month, day, 3600 * hour + 60 * minute + second, good
+
+
+def _priority(octets: npt.NDArray[np.uint8], begins: IntArray) -> IntArray:
+    """Length of a priority such as ``<4>`` or ``<134>`` in front of lines; 0 for none."""
+    length = np.zeros(begins.size, dtype=np.int64)
+    rows = np.flatnonzero(octets[begins] == 60) if octets.size else np.empty(0, dtype=np.int64)
+    for width in (5, 4, 3):
+        last = np.minimum(begins[rows] + width - 1, octets.size - 1)
+        length[rows[octets[last] == 62]] = width
+    return length
+
+
+def turns(month: IntArray, day: IntArray, second: IntArray, good: BoolArray) -> IntArray:
+    """Lines at which clocks go back by more than lines are out of order, and those before them.
+
+    Examples
+    --------
+    >>> turns(np.array([12, 12, 1]), np.array([31, 31, 1]), np.array([9, 99, 9]), np.ones(3, dtype=bool)).tolist()
+    [1, 2]
+    """
+    rows = np.flatnonzero(good)
+    passed = (31 * (month[rows] - 1) + day[rows]) * _DAY + second[rows]
+    back = np.flatnonzero(np.diff(passed) < -_BACK)[:_MOST_TURNS]
+    return rows[np.unique(np.concatenate([back, back + 1]))]
 
 
 @dataclass

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import rules_of
-from relfit.io.raw_lines import Block, blocks_of_lines, texts
+from relfit.io.raw_lines import Block, blocks_of_lines
 from relfit.io.raw_logs import Found, Records
 from relfit.parsing.opening import Content
 from relfit.parsing.times import check_zone
@@ -26,16 +26,15 @@ __all__ = ["NAME", "read", "recognises"]
 
 NAME = "loghub"
 STREAMS = True
-_HEAD = re.compile(rb"(\S+) (\d{9,10}) \d{4}\.\d\d\.\d\d (\S+) ")
+_HEAD = re.compile(r"(\S+) (\d{9,10}) \d{4}\.\d\d\.\d\d (\S+) ")
 _LINE = r"^(?P<tag>\S+) (?P<time>\d{9,10}) \d{4}\.\d\d\.\d\d (?P<node>\S+) (?P<message>.*)$"
 _DRESSED = re.compile(r"^(?:[A-Z]_)?(.*?)\d*$")  # R_GM_PAR1 is GM_PAR
-_TAGGED = r"(?:^|\n)[^-\s]"
 _SECOND = 1_000_000_000
 
 
 def recognises(content: Content) -> bool:
     """Whether the first line has a tag, a Unix time and a date in a row."""
-    return _HEAD.match(content.first_line().encode()) is not None
+    return _HEAD.match(content.first_line()) is not None
 
 
 def read(
@@ -55,22 +54,23 @@ def read(
             records.read += block.count + bool(block.too_long)
             if block.too_long:
                 records.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
-            _look_at_ends(block, nodes, times)
-            for first, edges in block.pieces(_TAGGED):
-                begins = np.frombuffer(block.data, np.uint8)[edges[:-1]]
-                at = np.flatnonzero((begins != 45) & (begins != 10) & (begins != 13))
-                lines = texts(block.data, edges).take(pa.array(at))
+            _look_at_some(block, nodes, times)
+            # what begins with - is no alert; what is empty is no line
+            letters = block.octets[block.begins]
+            at = np.flatnonzero((letters != 45) & (letters != 10) & (letters != 13))
+            if at.size:
+                lines = block.texts(at)
                 fields = pc.extract_regex(lines, pattern=_LINE)
                 odd = pc.is_null(fields).to_numpy(zero_copy_only=False)
                 for i in np.flatnonzero(odd).tolist():
                     records.refuse(
-                        content.path, int(first + at[i]), "", "not a tag, time, date, node", lines[i].as_py()
+                        content.path, int(block.first + at[i]), "", "not a tag, time, date, node", lines[i].as_py()
                     )
                 good = ~odd
                 if good.any():
                     columns = {name: pc.struct_field(fields, name).filter(pa.array(good)) for name in
                                ("tag", "time", "node", "message")}  # fmt: skip
-                    parts.append(pa.table({**columns, "line": pa.array(first + at[good])}))
+                    parts.append(pa.table({**columns, "line": pa.array(block.first + at[good])}))
     table = pa.concat_tables(parts) if parts else None
     records.funnel += [("lines", records.read), ("alerts", 0 if table is None else table.num_rows)]
     if table is None:
@@ -93,10 +93,10 @@ def read(
     return found.log(records, known, span, sorted(nodes | set(names.tolist())), strict)
 
 
-def _look_at_ends(block: Block, nodes: set[str], times: list[int]) -> None:
-    """The time and the node of the first and the last line."""
-    for text in (block.first_text(), block.last_text()):
+def _look_at_some(block: Block, nodes: set[str], times: list[int]) -> None:
+    """The time and the node of the first and the last line, and of some between them."""
+    for text in block.texts(block.sample()).to_pylist():
         head = _HEAD.match(text)
         if head is not None:
             times.append(int(head[2]) * _SECOND)
-            nodes.add(head[3].decode(errors="replace"))
+            nodes.add(head[3])

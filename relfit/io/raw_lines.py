@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,10 +17,10 @@ from relfit.errors import ArgumentError
 from relfit.parsing.opening import Content, encoding_of
 from relfit.parsing.text_content import valid
 
-__all__ = ["Block", "blocks_of_lines", "check_pattern", "texts"]
+__all__ = ["Block", "blocks_of_lines", "check_pattern"]
 
 _BLOCK = 8 << 20
-_PIECE = 1 << 16
+_SAMPLED = 1 << 16  # bytes from one line that is looked at for its time to the next
 _LONGEST = 1 << 20  # bytes of a line
 _LARGEST_PATTERN = 100_000
 
@@ -30,7 +31,7 @@ class Block:
 
     Attributes
     ----------
-    data : bytes
+    data : memoryview
         The lines, each with its end.
     first : int
         Number of the first, from 1.
@@ -38,52 +39,50 @@ class Block:
         Number of a line that was cut off here since it was longer than a million bytes; 0 for none.
     """
 
-    data: bytes
+    data: memoryview
     first: int
     too_long: int = 0
+
+    @cached_property
+    def begins(self) -> IntArray:
+        """Where each line begins."""
+        return np.concatenate([[0], np.flatnonzero(self.octets == 10) + 1])[:-1]
+
+    @cached_property
+    def octets(self) -> npt.NDArray[np.uint8]:
+        """The bytes as numbers."""
+        return np.frombuffer(self.data, np.uint8)
+
+    @cached_property
+    def _lines(self) -> pa.Array:
+        offsets = pa.py_buffer(np.append(self.begins, len(self.data)))
+        return pa.Array.from_buffers(pa.large_binary(), self.count, [None, offsets, pa.py_buffer(self.data)])
 
     @property
     def count(self) -> int:
         """Lines in the block."""
-        return self.data.count(b"\n")
+        return int(self.begins.size)
 
-    def pieces(self, pattern: str) -> Iterator[tuple[int, IntArray]]:
-        """Runs of lines of which one may match: number of the first line, and where each begins, and the last ends."""
-        edges = [0]
-        while edges[-1] < len(self.data):
-            edges.append(self.data.find(b"\n", min(edges[-1] + _PIECE, len(self.data) - 1)) + 1)
-        offsets = pa.py_buffer(np.array(edges, dtype=np.int64))
-        runs = pa.Array.from_buffers(pa.large_binary(), len(edges) - 1, [None, offsets, pa.py_buffer(self.data)])
-        hits = pc.match_substring_regex(runs, pattern=pattern).to_numpy(zero_copy_only=False)
-        line, counted = self.first, 0
-        for number in np.flatnonzero(hits).tolist():
-            begin, end = edges[number], edges[number + 1]
-            line += self.data.count(b"\n", counted, begin)
-            ends = np.flatnonzero(np.frombuffer(self.data, np.uint8, end - begin, begin) == 10)
-            yield line, np.concatenate([[begin], begin + ends + 1])
-            line += ends.size
-            counted = end
+    def matching(self, pattern: str) -> IntArray:
+        """Which lines match, counted from 0; ``$`` is the end of a line."""
+        hits = pc.match_substring_regex(self._lines, pattern=f"(?m:{pattern})")
+        return np.flatnonzero(hits.to_numpy(zero_copy_only=False))
 
-    def first_text(self) -> bytes:
-        """The first line."""
-        return self.data[: self.data.find(b"\n")]
+    def sample(self) -> IntArray:
+        """The first line, the last, and one in every 64 kB between them."""
+        if not self.count:
+            return np.empty(0, dtype=np.int64)
+        inner = np.searchsorted(self.begins, np.arange(_SAMPLED, len(self.data), _SAMPLED))
+        return np.unique(np.concatenate([[0], np.minimum(inner, self.count - 1), [self.count - 1]]))
 
-    def last_text(self) -> bytes:
-        """The last line."""
-        return self.data[self.data.rfind(b"\n", 0, len(self.data) - 1) + 1 : -1]
-
-
-def texts(data: bytes, edges: IntArray) -> pa.Array:
-    """Lines between edges as text without their ends; bytes that are not UTF-8 are taken as Latin-1."""
-    piece = data[edges[0] : edges[-1]]
-    if not piece.isascii():
-        lines = [valid(data[a : b - 1])[0].decode() for a, b in itertools.pairwise(edges.tolist())]
-        array = pa.array(lines, pa.large_string())
-    else:
-        # the line end belongs to the text first, and is trimmed then
-        offsets = pa.py_buffer(np.asarray(edges - edges[0], dtype=np.int64))
-        array = pa.Array.from_buffers(pa.large_string(), edges.size - 1, [None, offsets, pa.py_buffer(piece)])
-    return pc.utf8_rtrim(array, "\r\n")
+    def texts(self, rows: IntArray) -> pa.Array:
+        """Lines as text without their ends; bytes that are not UTF-8 are taken as Latin-1."""
+        lines = self._lines.take(pa.array(rows))
+        try:
+            lines = lines.cast(pa.large_string())
+        except pa.ArrowInvalid:
+            lines = pa.array([valid(line)[0].decode() for line in lines.to_pylist()], pa.large_string())
+        return pc.ascii_rtrim(lines, "\r\n")
 
 
 def blocks_of_lines(content: Content) -> Iterator[Block]:
@@ -92,39 +91,40 @@ def blocks_of_lines(content: Content) -> Iterator[Block]:
     A line longer than a million bytes is left out, and the block behind it says so.
     """
     carry, line, skipping = b"", 1, 0
-    for chunk in _gathered(_in_utf8(content)):
+    chunks = _in_utf8(content)
+    while parts := _gathered(chunks):
         if skipping:
-            cut = chunk.find(b"\n")
+            parts = [b"".join(parts)]
+            cut = parts[0].find(b"\n")
             if cut < 0:
                 continue
-            chunk = chunk[cut + 1 :]
+            parts = [parts[0][cut + 1 :]]
             line += 1
-        data = carry + chunk
+        data = b"".join([carry, *parts])
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n")
         cut = data.rfind(b"\n") + 1
-        whole, carry = data[:cut], data[cut:]
+        block, carry = Block(memoryview(data)[:cut], line, skipping), data[cut:]
+        if block.data or skipping:
+            yield block
+        line += block.count
+        skipping = 0
         if len(carry) > _LONGEST:
-            carry, too_long = b"", line + whole.count(b"\n")
-        else:
-            too_long = 0
-        if whole or skipping:
-            yield Block(whole, line, skipping)
-        line += whole.count(b"\n")
-        skipping = too_long
+            carry, skipping = b"", line
     if carry or skipping:
-        yield Block(carry + b"\n" if carry else b"", line, skipping)
+        yield Block(memoryview(carry + b"\n" if carry else b""), line, skipping)
 
 
-def _gathered(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _gathered(chunks: Iterator[bytes]) -> list[bytes]:
+    """The next chunks, of eight million bytes together or all that are left."""
     parts: list[bytes] = []
     size = 0
     for chunk in chunks:
         parts.append(chunk)
         size += len(chunk)
         if size >= _BLOCK:
-            yield b"".join(parts)
-            parts, size = [], 0
-    if parts:
-        yield b"".join(parts)
+            break
+    return parts
 
 
 def _in_utf8(content: Content) -> Iterator[bytes]:

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from relfit.arrays import IntArray
+from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
-from relfit.io.alert_rules import rules_of
+from relfit.io.alert_rules import AlertRules, rules_of
 from relfit.io.clock_lines import in_order
 from relfit.io.host_lists import hosts
-from relfit.io.raw_lines import blocks_of_lines, texts
+from relfit.io.raw_lines import blocks_of_lines
 from relfit.io.raw_logs import Found, Records
 from relfit.io.up_and_down import outages_between
 from relfit.parsing.opening import Content
@@ -44,47 +46,62 @@ def read(
     known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
     clocks: list[Any] = []
     node: list[str] = []
-    place: list[int] = []
-    rule: list[int] = []
-    line: list[int] = []
     message: list[str] = []
+    numbers: list[IntArray] = []  # of rule, line and time
     stamps = 0
     for content in contents:
         for block in blocks_of_lines(content):
             records.read += block.count + bool(block.too_long)
             if block.too_long:
                 records.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
-            ends = pa.array([text.decode(errors="replace") for text in (block.first_text(), block.last_text())])
-            pieces = [(first, texts(block.data, edges)) for first, edges in block.pieces(known.pattern)]
-            for first, lines in [(0, ends[:1]), *pieces, (0, ends[1:])]:
-                found = parse_stamps(pc.struct_field(pc.extract_regex(lines, pattern=_TIME), "time"))
-                number = np.where(found.good, stamps + np.cumsum(found.good) - 1, -1)
-                clocks.append(found.clock[found.good])
-                stamps += int(found.good.sum())
-                if first == 0:
-                    continue
-                kinds = known.first_match(lines)
-                for i in np.flatnonzero(kinds >= 0).tolist():
-                    text = lines[i].as_py()
-                    named = re.search(known.rules[kinds[i]].pattern, text)
-                    names = hosts(named.groupdict().get("node") or "") if named else []
-                    if number[i] < 0 or not names:
-                        records.refuse(content.path, first + i, "", "no time or no node", text)
-                        continue
-                    node += names
-                    place += [int(number[i])] * len(names)
-                    rule += [int(kinds[i])] * len(names)
-                    line += [first + i] * len(names)
-                    message += [text[:200]] * len(names)
+            hits = block.matching(known.pattern)
+            rows = np.union1d(hits, block.sample())
+            lines = block.texts(rows)
+            found = parse_stamps(pc.struct_field(pc.extract_regex(lines, pattern=_TIME), "time"))
+            place = np.where(found.good, stamps + np.cumsum(found.good) - 1, -1)[np.searchsorted(rows, hits)]
+            clocks.append(found.clock[found.good])
+            stamps += int(found.good.sum())
+            said = lines.take(pa.array(np.searchsorted(rows, hits)))
+            kinds = known.first_match(said)
+            lists = _lists(known, said, kinds)
+            expanded = {text: hosts(text) for text in set(lists)}
+            names = [expanded[text] for text in lists]
+            size = np.array([len(each) for each in names], dtype=np.int64)
+            good = (place >= 0) & (size > 0)
+            texts = said.to_pylist()
+            for i in np.flatnonzero(~good).tolist():
+                records.refuse(content.path, block.first + int(hits[i]), "", "no time or no node", texts[i])
+            size = np.where(good, size, 0)
+            node += [name for i in np.flatnonzero(good).tolist() for name in names[i]]
+            message += [texts[i][:200] for i in np.repeat(np.arange(size.size), size).tolist()]
+            numbers.append(np.repeat(np.stack([kinds, block.first + hits, place]), size, axis=1))
+    rule, line, place = np.concatenate([np.empty((3, 0), dtype=np.int64), *numbers], axis=1)
     times = in_order(np.concatenate(clocks) if clocks else np.empty(0, dtype=np.int64), records.zone)
     span = (int(times.min()), int(times.max())) if times.size else None
     names_of, codes = np.unique(np.array(node, dtype=object).astype(str), return_inverse=True)
-    down = np.array([known.rules[kind].state == "down" for kind in rule], dtype=bool)
-    at = times[np.array(place, dtype=np.int64)] if place else np.empty(0, dtype=np.int64)
-    outages = outages_between(codes.astype(np.int64), at, down)
-    records.funnel += [("lines", records.read), ("lines of nodes", len(set(zip(line, place, strict=True))))]
-    causes = [known.rules[kind].cause for kind in rule]
-    found_all = Found.of_outages(outages, names_of.tolist(), causes, np.array(line, dtype=np.int64), message)
+    down = np.array([each.state == "down" for each in known.rules], dtype=bool)
+    outages = outages_between(codes.astype(np.int64), times[place], down[rule])
+    records.funnel += [("lines", records.read), ("lines of nodes", int(np.unique(place).size))]
+    causes = np.array([each.cause for each in known.rules], dtype=object)
+    found_all = Found.of_outages(outages, names_of.tolist(), causes[rule], line, message)
     if span is not None:
         found_all.end = np.where(outages.open, span[1], outages.end)
     return found_all.log(records, known, span, names_of.tolist(), strict)
+
+
+def _lists(rules: AlertRules, lines: pa.Array, kinds: IntArray) -> list[str]:
+    """The list of hosts in each line, as the group ``node`` of its rule has it; empty where there is none."""
+    lists = np.full(len(lines), "", dtype=object)
+    for kind in np.unique(kinds[kinds >= 0]).tolist():
+        at = np.flatnonzero(kinds == kind)
+        pattern = rules.rules[kind].pattern
+        if "(?P<node>" in pattern:
+            try:
+                fields = pc.extract_regex(lines.take(pa.array(at)), pattern=pattern)
+            except pa.ArrowInvalid:
+                raise ArgumentError(
+                    f"pattern {pattern[:80]!r} has a group without a name", remedy="write (?:...) for it"
+                ) from None
+            lists[at] = pc.fill_null(pc.struct_field(fields, "node"), "").to_numpy(zero_copy_only=False)
+    result: list[str] = lists.tolist()
+    return result

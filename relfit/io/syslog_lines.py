@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.arrays import IntArray
+from relfit.arrays import BoolArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.io.alert_rules import AlertRules, rules_of
-from relfit.io.clock_lines import Clock, stamps_without_year
-from relfit.io.raw_lines import Block, blocks_of_lines, texts
+from relfit.io.clock_lines import Clock, stamps_without_year, turns
+from relfit.io.raw_lines import Block, blocks_of_lines
 from relfit.io.raw_logs import Found, Records
 from relfit.parsing.opening import Content
 from relfit.parsing.stamps import parse_stamps
@@ -35,22 +34,10 @@ STREAMS = True
 _PRIORITY = r"(?:<\d{1,3}>1? ?)?"
 _OLD = re.compile(rf"{_PRIORITY}(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d \S+ ")
 _NEW = re.compile(rf"{_PRIORITY}\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)? \S+ ")
-_AFTER_STAMP = r"^.{15} (?P<node>\S+) (?P<message>.*)$"
-_ISO_LINE = r"^(?:<\d{1,3}>1? ?)?(?P<time>\d{4}-\d\d-\d\dT\S+) (?P<node>\S+) (?P<message>.*)$"
-_SAMPLED = 1 << 16  # bytes from one line that is looked at for its time to the next
+_OLD_HEAD = r"^(?:<\d{1,3}>)?.{15} (?P<node>\S+) "
+_NEW_HEAD = r"^(?:<\d{1,3}>1? ?)?(?P<time>\d{4}-\d\d-\d\dT\S+) (?P<node>\S+) "
 _SHOWN = 200
-
-
-@dataclass
-class _Alerts:
-    """Alerts as they are found; ``place`` is their number among all stamps that were read."""
-
-    node: list[str] = field(default_factory=list)
-    message: list[str] = field(default_factory=list)
-    rule: list[int] = field(default_factory=list)
-    line: list[int] = field(default_factory=list)
-    place: list[int] = field(default_factory=list)
-    nodes: set[str] = field(default_factory=set)
+_TOGETHER = 50_000
 
 
 def recognises(content: Content) -> bool:
@@ -85,119 +72,121 @@ def read(
     if ends not in ("node", "job"):
         raise ArgumentError(f"ends={ends!r} is not known", remedy="use node or job")
     without_year = any(_OLD.match(line) for line in contents[0].first_lines(8192))
-    reader = _OldStamps(records, known) if without_year else _NewStamps(records, known)
+    reader = (_OldStamps if without_year else _NewStamps)(records, known, ends)
     for content in contents:
         for block in blocks_of_lines(content):
             records.read += block.count + bool(block.too_long)
             if block.too_long:
                 records.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
-            reader.take(content, block)
+            if block.data:
+                reader.take(content, block)
     times = reader.times(int(year) if year is not None else None)
-    alerts = reader.alerts
-    at = times[np.array(alerts.place, dtype=np.int64)] if alerts.place else np.empty(0, dtype=np.int64)
-    rule = np.array(alerts.rule, dtype=np.int64)
-    counted = known.ending(ends)[rule]
-    records.funnel += [("lines", records.read), ("alerts", rule.size)]
-    records.funnel += [("that end a job", int(known.ending("job")[rule].sum()))]
-
-    def kept(values: Any) -> Any:
-        return np.asarray(values, dtype=object)[counted]
-
+    node, message, rule, line, place = reader.failures()
+    records.funnel += [("lines", records.read), ("alerts", reader.alerts), ("that end a job", reader.of_jobs)]
     causes = np.array([each.cause for each in known.rules], dtype=object)
-    found = Found(
-        kept(alerts.node), at[counted], causes[rule[counted]] if rule.size else [],
-        np.array(alerts.line, dtype=np.int64)[counted],
-        detail=kept(alerts.message),
-    )  # fmt: skip
+    found = Found(node, times[place], causes[rule] if rule.size else [], line, detail=message)
     span = (int(times.min()), int(times.max())) if times.size else None
-    return found.log(records, known, span, sorted(alerts.nodes | set(alerts.node)), strict)
+    return found.log(records, known, span, sorted(reader.nodes), strict)
 
 
 class _Stamps:
-    """What both kinds of stamps share: lines that match a rule, and one line in every so many for its time."""
+    """Lines that a rule matches, and those whose times and hosts are looked at besides."""
 
-    def __init__(self, records: Records, rules: AlertRules) -> None:
-        self.records, self.rules, self.alerts = records, rules, _Alerts()
-        self.count = 0
+    head = ""
+
+    def __init__(self, records: Records, rules: AlertRules, ends: str) -> None:
+        self.records, self.rules = records, rules
+        self.counted, self.ending_jobs = rules.ending(ends), rules.ending("job")
+        self.nodes: set[str] = set()
+        self.alerts = self.of_jobs = self.count = 0
+        self._waiting: list[tuple[Path, pa.Array, IntArray]] = []  # of lines and times
+        self._texts: list[pa.Table] = []
+        self._numbers: list[IntArray] = []  # of rule, line and time
 
     def take(self, content: Content, block: Block) -> None:
         """Look through a block."""
-        if not block.data:
-            return
-        pieces = dict(block.pieces(self.rules.pattern))
-        whole = {int(edges[0]): (first, edges) for first, edges in pieces.items()}
-        at = 0
-        while at < len(block.data):
-            if at in whole:
-                first, edges = whole[at]
-                self._piece(content, block.data, first, edges)
-                at = int(edges[-1])
-                continue
-            end = block.data.find(b"\n", at) + 1
-            self._stamp_of(block.data, np.array([at, end]))
-            following = block.data.find(b"\n", min(at + _SAMPLED, len(block.data) - 1)) + 1
-            at = following if following > at else len(block.data)
-        last = block.data.rfind(b"\n", 0, len(block.data) - 1) + 1
-        if last not in whole:
-            self._stamp_of(block.data, np.array([last, len(block.data)]))
+        hits = block.matching(self.rules.pattern)
+        rows, places = self._times_of(block, hits)
+        sample = rows[(places >= 0) & np.isin(rows, block.sample())]
+        self._note_nodes(pc.struct_field(pc.extract_regex(block.texts(sample), pattern=self.head), "node"))
+        if hits.size:
+            numbers = np.stack([block.first + hits, places[np.searchsorted(rows, hits)]])
+            self._waiting.append((content.path, block.texts(hits), numbers))
+        if sum(len(lines) for _, lines, _ in self._waiting) > _TOGETHER:
+            self._sort_out()
 
-    def _stamp_of(self, data: bytes, edges: IntArray) -> None:
-        raise NotImplementedError
-
-    def _piece(self, content: Content, data: bytes, first: int, edges: IntArray) -> None:
+    def _times_of(self, block: Block, hits: IntArray) -> tuple[IntArray, IntArray]:
+        """Lines whose times are kept, `hits` among them, and the places of these times, negative for none."""
         raise NotImplementedError
 
     def times(self, year: int | None) -> IntArray:
-        """All times in nanoseconds since 1970."""
+        """All times that are kept in nanoseconds since 1970."""
         raise NotImplementedError
 
-    def _keep(self, content: Content, lines: pa.Array, numbers: IntArray, places: IntArray, pattern: str) -> None:
-        """Sort out what lines say; `places` is negative where there is no time."""
-        fields = pc.extract_regex(lines, pattern=pattern)
-        odd = pc.is_null(fields).to_numpy(zero_copy_only=False) | (places < 0)
-        for i in np.flatnonzero(odd).tolist():
-            self.records.refuse(content.path, int(numbers[i]), "", "no time or no host", lines[i].as_py())
-        good = pa.array(~odd)
-        messages = pc.struct_field(fields, "message").filter(good)
-        self.alerts.node += pc.struct_field(fields, "node").filter(good).to_pylist()
-        self.alerts.message += pc.utf8_slice_codeunits(messages, 0, _SHOWN).to_pylist()
-        self.alerts.rule += self.rules.first_match(lines.filter(good)).tolist()
-        self.alerts.line += numbers[~odd].tolist()
-        self.alerts.place += places[~odd].tolist()
-
-
-class _OldStamps(_Stamps):
-    """``Jan  5 10:00:00``."""
-
-    def __init__(self, records: Records, rules: AlertRules) -> None:
-        super().__init__(records, rules)
-        self.clock = Clock(records.zone)
-
-    def _add(self, data: bytes, begins: IntArray) -> IntArray:
-        """Places of the stamps of lines, negative where there is none."""
-        shift = np.array([data.find(b">", a, a + 5) + 1 - a if data[a : a + 1] == b"<" else 0 for a in begins.tolist()])
-        month, day, second, good = stamps_without_year(data, begins + np.maximum(shift, 0))
-        self.clock.add(month[good], day[good], second[good])
-        places = np.full(begins.size, -1, dtype=np.int64)
-        places[good] = self.count + np.arange(int(good.sum()))
+    def _placed(self, good: BoolArray) -> IntArray:
+        places = np.where(good, self.count + np.cumsum(good) - 1, -1)
         self.count += int(good.sum())
         return places
 
-    def _stamp_of(self, data: bytes, edges: IntArray) -> None:
-        line = data[edges[0] : min(int(edges[1]), int(edges[0]) + 300)].decode(errors="replace")
-        if _OLD.match(line):
-            self._add(data, edges[:1])
-            self.alerts.nodes.add(line.split(">", 1)[-1][16:].split(" ", 1)[0].strip())
+    def _note_nodes(self, names: pa.Array) -> None:
+        self.nodes.update(names.unique().drop_null().to_pylist())
 
-    def _piece(self, content: Content, data: bytes, first: int, edges: IntArray) -> None:
-        places = self._add(data, edges[:-1])
-        lines = texts(data, edges)
-        at = np.flatnonzero(pc.match_substring_regex(lines, pattern=self.rules.pattern).to_numpy(zero_copy_only=False))
-        chosen = pc.replace_substring_regex(lines.take(pa.array(at)), pattern=r"^<\d{1,3}>", replacement="")
-        self._keep(content, chosen, first + at, places[at], _AFTER_STAMP)
-        head = data[edges[0] : min(int(edges[1]), int(edges[0]) + 300)].decode(errors="replace")
-        if _OLD.match(head):
-            self.alerts.nodes.add(head.split(">", 1)[-1][16:].split(" ", 1)[0].strip())
+    def _sort_out(self) -> None:
+        """What the alerts say that wait: many at a time, since every pattern is compiled anew each time."""
+        lines = pa.concat_arrays([lines for _, lines, _ in self._waiting])
+        numbers, places = np.concatenate([each for _, _, each in self._waiting], axis=1)
+        path = np.repeat([str(path) for path, _, _ in self._waiting], [len(lines) for _, lines, _ in self._waiting])
+        self._waiting = []
+        fields = pc.extract_regex(lines, pattern=self.head)
+        odd = pc.is_null(fields).to_numpy(zero_copy_only=False) | (places < 0)
+        for i in np.flatnonzero(odd).tolist():
+            self.records.refuse(Path(path[i]), int(numbers[i]), "", "no time or no host", lines[i].as_py())
+        if odd.any():
+            good = pa.array(~odd)
+            fields, lines, numbers, places = fields.filter(good), lines.filter(good), numbers[~odd], places[~odd]
+        rule = self.rules.first_match(lines)
+        if (rule < 0).any():  # a pattern that wants the end of the line itself
+            some = rule >= 0
+            lines, fields = lines.filter(pa.array(some)), fields.filter(pa.array(some))
+            rule, numbers, places = rule[some], numbers[some], places[some]
+        self.alerts += rule.size
+        self.of_jobs += int(self.ending_jobs[rule].sum())
+        node = pc.struct_field(fields, "node")
+        self._note_nodes(node)
+        counted = self.counted[rule]
+        message = pc.replace_substring_regex(lines.filter(pa.array(counted)), pattern=self.head, replacement="")
+        message = pc.utf8_slice_codeunits(message, 0, _SHOWN)
+        self._texts.append(pa.table({"node": node.filter(pa.array(counted)), "message": message}))
+        self._numbers.append(np.stack([rule, numbers, places])[:, counted])
+
+    def failures(self) -> tuple[Any, Any, IntArray, IntArray, IntArray]:
+        """Node, message, rule, line and place of the time of all that count."""
+        if self._waiting:
+            self._sort_out()
+        if not self._texts:
+            nothing = np.empty(0, dtype=np.int64)
+            return nothing.astype(object), nothing.astype(object), nothing, nothing, nothing
+        table = pa.concat_tables(self._texts)
+        node, message = (table[name].to_numpy(zero_copy_only=False) for name in ("node", "message"))
+        rule, line, place = np.concatenate(self._numbers, axis=1)
+        return node, message, rule, line, place
+
+
+class _OldStamps(_Stamps):
+    """``Jan  5 10:00:00``: every line is looked at for clocks that go back."""
+
+    head = _OLD_HEAD
+
+    def __init__(self, records: Records, rules: AlertRules, ends: str) -> None:
+        super().__init__(records, rules, ends)
+        self.clock = Clock(records.zone)
+
+    def _times_of(self, block: Block, hits: IntArray) -> tuple[IntArray, IntArray]:
+        month, day, second, good = stamps_without_year(block.octets, block.begins)
+        rows = np.unique(np.concatenate([hits, block.sample(), turns(month, day, second, good)]))
+        kept = rows[good[rows]]
+        self.clock.add(month[kept], day[kept], second[kept])
+        return rows, self._placed(good[rows])
 
     def times(self, year: int | None) -> IntArray:
         first = year if year is not None else self._first_year()
@@ -222,38 +211,21 @@ class _OldStamps(_Stamps):
 class _NewStamps(_Stamps):
     """ISO 8601, with or without a zone."""
 
-    def __init__(self, records: Records, rules: AlertRules) -> None:
-        super().__init__(records, rules)
+    head = _NEW_HEAD
+
+    def __init__(self, records: Records, rules: AlertRules, ends: str) -> None:
+        super().__init__(records, rules, ends)
         self._times: list[IntArray] = []
 
-    def _add(self, lines: pa.Array) -> IntArray:
-        fields = pc.extract_regex(lines, pattern=_ISO_LINE)
-        found = parse_stamps(pc.struct_field(fields, "time"))
+    def _times_of(self, block: Block, hits: IntArray) -> tuple[IntArray, IntArray]:
+        rows = np.union1d(hits, block.sample())
+        found = parse_stamps(pc.struct_field(pc.extract_regex(block.texts(rows), pattern=self.head), "time"))
         clock, local = found.clock, found.good & ~found.absolute
         if local.any() and self.records.zone != "UTC":
             naive = since_1970(clock[local]).dt.tz_localize(None)
             clock[local] = localised(naive, self.records.zone).astype("int64").to_numpy()
-        places = np.full(len(lines), -1, dtype=np.int64)
-        places[found.good] = self.count + np.arange(int(found.good.sum()))
-        self.count += int(found.good.sum())
         self._times.append(clock[found.good])
-        self.alerts.nodes.update(pc.struct_field(fields, "node").drop_null()[:1].to_pylist())
-        return places
-
-    def _stamp_of(self, data: bytes, edges: IntArray) -> None:
-        self._add(texts(data, edges))
-
-    def _piece(self, content: Content, data: bytes, first: int, edges: IntArray) -> None:
-        lines = texts(data, edges)
-        hits = pc.match_substring_regex(lines, pattern=self.rules.pattern).to_numpy(zero_copy_only=False).astype(bool)
-        hits[0] = True  # for its time
-        at = np.flatnonzero(hits)
-        chosen = lines.take(pa.array(at))
-        places = self._add(chosen)
-        matched = (
-            pc.match_substring_regex(chosen, pattern=self.rules.pattern).to_numpy(zero_copy_only=False).astype(bool)
-        )
-        self._keep(content, chosen.filter(pa.array(matched)), (first + at)[matched], places[matched], _ISO_LINE)
+        return rows, self._placed(found.good)
 
     def times(self, year: int | None) -> IntArray:
         return np.concatenate(self._times) if self._times else np.empty(0, dtype=np.int64)

@@ -85,7 +85,7 @@ def read_delimited(
     if passed[first:].any():
         keep = lines
         body = b"".join(text.data[starts[i] : ends[i] + 1] for i in keep)
-    wanted = [i for i, name in enumerate(header) if only is None or name in only]
+    wanted = [i for i, name in enumerate(header) if only is None or name in only] or [0]
     table, ragged = _parsed(body, len(header), wanted, delimiter, quoted, text)
     numbers = lines + 1
     if ragged:

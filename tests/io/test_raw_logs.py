@@ -85,6 +85,22 @@ def test_a_line_that_is_cut_or_too_long_is_refused_and_the_rest_is_read(tmp_path
     adds_up(log, 403)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_patterns_see_the_ends_of_lines(tmp_path, end):
+    lines = [f"Jan  5 10:00:{second:02d} n{second} kernel: {what}" for second, what in
+             enumerate(["it failed", "it failed not", "all is well"])]  # fmt: skip
+    path = write(tmp_path, end.join(lines) + end)
+    for pattern, expected in (
+        ("failed$", ["n0"]),
+        ("^Jan.*well", ["n2"]),
+        (r"failed\b", ["n0", "n1"]),
+        (r"d\s*\z", ["n0"]),
+    ):
+        log = rf.read(path, year=2024, rules={"rule": [{"pattern": pattern, "cause": "x"}]})
+        assert log.events["node"].astype(str).tolist() == expected, pattern
+        adds_up(log, 3)
+
+
 def test_rules_can_be_replaced(tmp_path):
     lines, planted = bgl_lines(random.Random(3))
     rules = tmp_path / "rules.toml"
@@ -262,6 +278,19 @@ def test_nodes_that_the_controller_sets_down(tmp_path):
     assert log.source.format == "slurmctld"
     assert spans(log) == sorted(planted, key=str) == sorted(spans(log), key=str)
     adds_up(log, 1500)
+
+
+def test_rules_of_the_controller_are_those_of_re2(tmp_path):
+    """No pattern of a user runs where its time may grow without bound, and none is known to one engine only."""
+    line = "[2024-01-05T10:00:00.000] " + "a" * 60 + " down n1\n"
+    rule = {"cause": "x", "pattern": r"\pL+ down (?P<node>n\d+)"}
+    log = rf.read(write(tmp_path, line), rules={"rule": [rule]})
+    assert log.events["node"].astype(str).tolist() == ["n1"]
+    slow = {"cause": "x", "pattern": r"(?:(?:a+)+)+ (?:down|up) (?P<node>n\d+)"}
+    assert len(rf.read(write(tmp_path, line * 50), rules={"rule": [slow]})) == 1
+    unnamed = {"cause": "x", "pattern": r"(down|up) (?P<node>n\d+)"}
+    with pytest.raises(rf.ArgumentError, match="group without a name"):
+        rf.read(write(tmp_path, line), rules={"rule": [unnamed]})
 
 
 def test_failed_runs_of_jobs(tmp_path):
