@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from relfit.training import layout as at
+from relfit.training.compiling import address, compiled
 from relfit.training.layout import Memory, Reals
 
 __all__ = ["FAULTS", "broken"]
@@ -18,9 +17,10 @@ FAULTS = (
 )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
-def broken(m: Memory, x: Reals) -> int:
+@compiled
+def broken(memory: Memory, reals: Reals) -> int:
     """0 where all is in order, else the number of what is not (see `FAULTS`)."""
+    m, x = address(memory), address(reals)
     for state in range(len(at.STATES)):
         seen = 0
         for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
@@ -59,6 +59,6 @@ def broken(m: Memory, x: Reals) -> int:
     repairing = 0
     for i in range(m[at.N_HEAP]):
         repairing += m[m[at.HEAP_WHAT] + i] < 2 * (1 << 40)
-    if repairing + (m[at.ASKED] == 2) != m[at.HELD + at.AUTO] + m[at.HELD + at.MANUAL]:
+    if repairing != m[at.HELD + at.AUTO] + m[at.HELD + at.MANUAL]:
         return 7
     return 0

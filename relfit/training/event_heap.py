@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from relfit.training import layout as at
+from relfit.training.compiling import compiled
 from relfit.training.layout import Memory, Reals
 
 __all__ = ["pop_event", "push_event"]
@@ -13,7 +12,7 @@ AUTO_END, MANUAL_END, RACK_FAILS, RACK_BACK, CLUSTER_FAILS, REGENERATE = range(6
 SUBJECTS = 1 << 40
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def push_event(m: Memory, x: Reals, time: float, kind: int, subject: int) -> None:
     """Add an event of a server, a rack or the cluster."""
     times, what = m[at.HEAP_TIME], m[at.HEAP_WHAT]
@@ -28,7 +27,7 @@ def push_event(m: Memory, x: Reals, time: float, kind: int, subject: int) -> Non
     x[times + place], m[what + place] = time, kind * SUBJECTS + subject
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pop_event(m: Memory, x: Reals) -> int:
     """Take the first event off; its kind times `SUBJECTS` plus its subject."""
     times, what = m[at.HEAP_TIME], m[at.HEAP_WHAT]

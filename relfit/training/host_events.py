@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from relfit.training import layout as at
 from relfit.training import random_streams as rs
 from relfit.training import repair_events as repairs
 from relfit.training import server_moves as moves
+from relfit.training.compiling import compiled
 from relfit.training.layout import Memory, Reals
 
-__all__ = ["acquire", "enter", "look_for_hosts", "release", "select_hosts"]
+__all__ = ["acquire", "enter", "list_candidates", "look_for_hosts", "release", "settle", "stop_run"]
 
-_ACCOUNTS = (at.COMPUTE, at.RECOVERY, at.SELECTION_SPENT, at.WAIT, at.STALL, at.DOWN_TIME, at.SELECTION_SPENT)
+_ACCOUNTS = (at.COMPUTE, at.RECOVERY, at.SELECTION_SPENT, at.WAIT, at.STALL, at.DOWN_TIME)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def enter(m: Memory, x: Reals, j: int, phase: int, until: float) -> None:
     """Begin another phase of a job; the time since the last one began goes to its account (running has its own)."""
     if m[j + at.PHASE] > at.RUNNING and m[j + at.PHASE] < at.DONE:
@@ -27,7 +26,7 @@ def enter(m: Memory, x: Reals, j: int, phase: int, until: float) -> None:
     m[j + at.PHASE], x[j + at.BEGAN], x[j + at.UNTIL] = phase, x[at.NOW], until
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def release(m: Memory, x: Reals, j: int) -> None:
     """Let all servers of a job go idle."""
     while m[j + at.N_ACTIVE] > 0:
@@ -37,14 +36,14 @@ def release(m: Memory, x: Reals, j: int) -> None:
     release_standbys(m, x, j)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def release_standbys(m: Memory, x: Reals, j: int) -> None:
     """Let the standbys of a job go idle."""
     while m[j + at.N_STANDBY] > 0:
         moves.set_state(m, x, moves.first_standby(m, j), at.IDLE)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def look_for_hosts(m: Memory, x: Reals, j: int) -> None:
     """Begin host selection over all idle servers of the working pool and the job's own."""
     if m[at.RETURNS] == at.AT_SELECTION:
@@ -55,7 +54,7 @@ def look_for_hosts(m: Memory, x: Reals, j: int) -> None:
         acquire(m, x, j)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _return_borrowed(m: Memory, x: Reals, j: int) -> None:
     """Give the borrowed servers of a job, and idle ones, back to the spare pool."""
     release_standbys(m, x, j)
@@ -68,13 +67,13 @@ def _return_borrowed(m: Memory, x: Reals, j: int) -> None:
                 repairs.to_spares(m, x, s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _within_reach(m: Memory, j: int) -> int:
     """Servers that a job has or may take."""
     return int(m[at.HELD + at.IDLE] + m[j + at.N_ACTIVE] + m[j + at.N_STANDBY])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def acquire(m: Memory, x: Reals, j: int) -> None:
     """Go on looking: preempt a spare server, go on with fewer, take from jobs of lower priority, or stall."""
     wanted = m[j + at.SIZE] + m[j + at.STANDBYS]
@@ -107,7 +106,7 @@ def acquire(m: Memory, x: Reals, j: int) -> None:
         return
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _take_from_lower(m: Memory, x: Reals, j: int) -> bool:
     """Stop the job of least priority below this one if that helps; its servers go idle."""
     obtainable = _within_reach(m, j)
@@ -126,22 +125,20 @@ def _take_from_lower(m: Memory, x: Reals, j: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _choose(m: Memory, x: Reals, j: int) -> None:
-    if m[at.SELECTION] == at.OWN_HOSTS:
-        enter(m, x, j, at.CHOOSING, math.inf)
-        m[at.ASKED], m[at.ASKED_JOB] = 1, j
+    if m[at.SELECTION] == at.RANDOM_HOSTS:
+        list_candidates(m, x, j)
+        settle(m, x, j, _choose_at_random(m, x, j))
     else:
-        select_hosts(m, x, j)
+        m[at.ASKED], m[at.ASKED_JOB] = at.HOSTS, j
 
 
-@njit(cache=True, nogil=True)
-def select_hosts(m: Memory, x: Reals, j: int) -> None:
-    """Choose among the idle servers and the job's own; borrowed ones that are not needed go back to the spare pool."""
+@compiled
+def list_candidates(m: Memory, x: Reals, j: int) -> None:
+    """Write the idle servers into the list of choice; borrowed ones that are not needed may go back."""
     m[at.QUIET] = 1
     release_standbys(m, x, j)
-    if m[at.SELECTION] != at.RANDOM_HOSTS:
-        release(m, x, j)
     wanted = m[j + at.SIZE] + m[j + at.STANDBYS]
     surplus = _within_reach(m, j) - wanted if m[at.RETURNS] == at.AT_ONCE else 0
     if surplus > 0:
@@ -160,21 +157,19 @@ def select_hosts(m: Memory, x: Reals, j: int) -> None:
             else:
                 m[choice + n] = s
                 n += 1
-    if m[at.SELECTION] == at.RANDOM_HOSTS:
-        first = _choose_at_random(m, x, j)
-    else:
-        first = min(m[at.HELD + at.IDLE], m[j + at.SIZE])
-        _order(m, x, m[at.HELD + at.IDLE])
-        for i in range(first):
-            moves.join(m, x, j, m[choice + i])
+
+
+@compiled
+def settle(m: Memory, x: Reals, j: int, first: int) -> None:
+    """Begin the time of a selection; idle servers from `first` on in the list of choice stand by."""
     for i in range(first, first + min(m[j + at.STANDBYS], m[at.HELD + at.IDLE])):
-        moves.stand_by(m, x, j, m[choice + i])
+        moves.stand_by(m, x, j, m[m[at.CHOICE] + i])
     moves.log_changes(m, x)
     m[j + at.SELECTIONS] += 1
     enter(m, x, j, at.SELECTING, x[at.NOW] + x[at.SELECTION_TIME])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _choose_at_random(m: Memory, x: Reals, j: int) -> int:
     """Let random servers run the job; the others follow in the list of choice, its standbys first; from where.
 
@@ -203,62 +198,7 @@ def _choose_at_random(m: Memory, x: Reals, j: int) -> int:
     return int(left)
 
 
-@njit(cache=True, nogil=True)
-def _order(m: Memory, x: Reals, n: int) -> None:
-    """Bring the idle servers into the order of the policy, lowest keys first, equals at random: shuffle, then sort."""
-    choice, keys = m[at.CHOICE], m[at.KEYS]
-    for i in range(n - 1, 0, -1):
-        place = rs.below(m, rs.SELECTION, i + 1)
-        m[choice + i], m[choice + place] = m[choice + place], m[choice + i]
-    if m[at.SELECTION] == at.PACKED:
-        for rack in range(m[at.N_RACKS]):
-            x[keys + rack] = 0.0
-        for i in range(n):
-            x[keys + m[m[choice + i] + at.RACK]] -= 1.0
-    for i in range(n):
-        s = m[choice + i]
-        if m[at.SELECTION] == at.FEWEST_FAILURES:
-            x[s + at.RANK] = m[s + at.FAILURES]
-        elif m[at.SELECTION] == at.HIGHEST_SCORE:
-            x[s + at.RANK] = -x[s + at.SCORE]
-        elif m[at.SELECTION] == at.MOST_RELIABLE:
-            x[s + at.RANK] = _coming_hazard(m, x, x[s + at.AGE])
-        elif m[at.SELECTION] == at.PACKED:
-            x[s + at.RANK] = x[keys + m[s + at.RACK]] * m[at.N_SERVERS] + m[s + at.RACK]
-    for root in range(n // 2 - 1, -1, -1):
-        _sift(m, x, root, n)
-    for last in range(n - 1, 0, -1):
-        m[choice], m[choice + last] = m[choice + last], m[choice]
-        _sift(m, x, last - last, last)
-
-
-@njit(cache=True, nogil=True)
-def _sift(m: Memory, x: Reals, place: int, size: int) -> None:
-    """Let a server of the list of choice sink in a heap with the highest rank on top."""
-    choice = m[at.CHOICE]
-    s = m[choice + place]
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
-        if child + 1 < size and x[m[choice + child + 1] + at.RANK] > x[m[choice + child] + at.RANK]:
-            child += 1
-        if x[m[choice + child] + at.RANK] <= x[s + at.RANK]:
-            break
-        m[choice + place] = m[choice + child]
-        place = child
-    m[choice + place] = s
-
-
-@njit(cache=True, nogil=True)
-def _coming_hazard(m: Memory, x: Reals, age: float) -> float:
-    """Cumulative hazard of a good server over the coming hours, at its age."""
-    if m[at.LIVES] == at.EXPONENTIAL:
-        return x[at.RATE] * x[at.LOOKAHEAD]
-    return rs.tabled_hazard(x, m[at.LIFE_TABLE], age + x[at.LOOKAHEAD]) - rs.tabled_hazard(x, m[at.LIFE_TABLE], age)
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def stop_run(m: Memory, x: Reals, j: int) -> float:
     """End a stretch of running now: what it computed, what of that is lost, what was saved; minutes that it lasted.
 

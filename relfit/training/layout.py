@@ -24,10 +24,10 @@ STATES = (
 ) = range(len(STATES))  # fmt: skip
 
 PHASES = (
-    "running", "recovery", "selection", "waiting", "stalled", "down", "choosing", "done", "depleted",
+    "running", "recovery", "selection", "waiting", "stalled", "down", "done", "depleted",
 )  # fmt: skip
 """What a job does; waiting is for servers of the spare pool, stalled for repairs."""
-RUNNING, RECOVERING, SELECTING, WAITING, STALLED, DOWN, CHOOSING, DONE, DEPLETED = range(len(PHASES))
+RUNNING, RECOVERING, SELECTING, WAITING, STALLED, DOWN, DONE, DEPLETED = range(len(PHASES))
 
 # values of the options
 EXPONENTIAL, TABLED = range(2)  # lives
@@ -38,6 +38,7 @@ OWN, BORROWED, OF_SPARES = range(3)  # servers: of the working pool, borrowed by
 
 GOOD, BAD_SERVER = range(2)
 END_OF_WORK, FAILURE, CORRUPTION_FOUND = range(3)  # by which a stretch of running ends
+NOTHING, HOSTS, RETIREMENT_RULE, RARE = range(4)  # what Python is asked for
 NOBODY = -1
 
 # ------------------------------------------------- the cluster: entries at fixed addresses
@@ -59,6 +60,7 @@ NOBODY = -1
     MANUAL_TABLE, RACKS, CHOICE, KEYS, TRACE, TRACE_ROOM,
 ) = range(71, 87)  # addresses of lists  # fmt: skip
 TO_START = 87  # address of the next job that begins
+ASKED_EVENT = 99  # below zero: a corruption was found
 HELD = 88  # servers in each state
 STREAMS = 100  # of random numbers
 JOBS = 128  # address of the first job

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from relfit.simulation.time_tables import LOW, STEP
 from relfit.training import layout as at
+from relfit.training.compiling import compiled
 from relfit.training.layout import Memory, Reals
 
 __all__ = ["KNOTS", "N_STREAMS", "below", "exponential", "seeds", "tabled_hazard", "tabled_time", "uniform"]
@@ -34,7 +34,7 @@ def seeds(rng: int, replication: int) -> np.ndarray:
     return np.random.SeedSequence([rng, replication]).generate_state(N_STREAMS, np.uint64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def uniform(m: Memory, stream: int) -> float:
     """A number in [0, 1)."""
     state = np.uint64(m[at.STREAMS + stream]) + _STEP
@@ -45,19 +45,19 @@ def uniform(m: Memory, stream: int) -> float:
     return float(state >> np.uint64(11)) * _UNIT
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exponential(m: Memory, stream: int) -> float:
     """A time of mean one."""
     return -math.log(1.0 - uniform(m, stream))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def below(m: Memory, stream: int, n: int) -> int:
     """A whole number from 0 to n - 1."""
     return int(uniform(m, stream) * n)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tabled_time(x: Reals, table: int, hazard: float) -> float:
     """The time at which the cumulative hazard of a table (see `relfit.simulation.time_tables`) is reached."""
     step = (math.log(max(hazard, 1e-300)) - LOW) / STEP
@@ -65,7 +65,7 @@ def tabled_time(x: Reals, table: int, hazard: float) -> float:
     return math.exp(x[table + knot] + (step - knot) * (x[table + knot + 1] - x[table + knot]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tabled_hazard(x: Reals, table: int, time: float) -> float:
     """The cumulative hazard that a table reaches by a time."""
     log = math.log(max(time, 1e-300))

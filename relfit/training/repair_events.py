@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from relfit.training import event_heap as eh
 from relfit.training import layout as at
 from relfit.training import random_streams as rs
 from relfit.training import server_moves as moves
+from relfit.training.compiling import compiled
 from relfit.training.layout import Memory, Reals
 
-__all__ = ["auto_ends", "finish_repair", "give_back", "manual_ends", "regenerate", "submit", "wake"]
+__all__ = ["auto_ends", "finish_repair", "give_back", "manual_ends", "shift_end", "submit", "to_spares", "wake"]
 
 _DAY = 1440.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def submit(m: Memory, x: Reals, j: int, s: int) -> None:
     """Send a server that left a job to repair."""
     m[s + at.HOME] = j
@@ -29,16 +28,16 @@ def submit(m: Memory, x: Reals, j: int, s: int) -> None:
         _begin_auto(m, x, s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _queue(m: Memory, x: Reals, s: int, state: int) -> None:
     """Let a server wait for a crew."""
     head = m[at.AUTO_HEAD] if state == at.AUTO_QUEUE else m[at.MANUAL_HEAD]
     waiting = m[at.AUTO_WAITING] if state == at.AUTO_QUEUE else m[at.MANUAL_WAITING]
-    m[waiting + (head + m[at.HELD + state]) % m[at.N_SERVERS]] = s
+    m[waiting + moves.wrapped(head + m[at.HELD + state], m[at.N_SERVERS])] = s
     moves.set_state(m, x, s, state)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _begin_auto(m: Memory, x: Reals, s: int) -> None:
     m[at.AUTO_BUSY] += 1
     hazard = rs.exponential(m, rs.AUTO_TIME)
@@ -47,7 +46,7 @@ def _begin_auto(m: Memory, x: Reals, s: int) -> None:
     eh.push_event(m, x, x[at.NOW] + time, eh.AUTO_END, s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _begin_manual(m: Memory, x: Reals, s: int) -> None:
     m[at.MANUAL_BUSY] += 1
     hazard = rs.exponential(m, rs.MANUAL_TIME)
@@ -56,7 +55,7 @@ def _begin_manual(m: Memory, x: Reals, s: int) -> None:
     eh.push_event(m, x, shift_end(x[at.NOW], time, x[at.SHIFT_FROM], x[at.SHIFT_TO], m[at.DAYS]), eh.MANUAL_END, s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def shift_end(now: float, work: float, shift_from: float, shift_to: float, days: int) -> float:
     """When minutes of work end that is done in shifts only: from one minute of the day to another, on the days.
 
@@ -76,7 +75,7 @@ def shift_end(now: float, work: float, shift_from: float, shift_to: float, days:
         day += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def auto_ends(m: Memory, x: Reals, s: int) -> None:
     """The automatic repair of a server is over."""
     j = m[s + at.HOME]
@@ -84,7 +83,7 @@ def auto_ends(m: Memory, x: Reals, s: int) -> None:
     m[at.AUTO_BUSY] -= 1
     if m[at.HELD + at.AUTO_QUEUE] > 0:
         following = m[m[at.AUTO_WAITING] + m[at.AUTO_HEAD]]
-        m[at.AUTO_HEAD] = (m[at.AUTO_HEAD] + 1) % m[at.N_SERVERS]
+        m[at.AUTO_HEAD] = moves.wrapped(m[at.AUTO_HEAD] + 1, m[at.N_SERVERS])
         _begin_auto(m, x, following)
     if rs.uniform(m, rs.ESCALATION) < x[at.TO_MANUAL]:
         if m[at.MANUAL_CREWS] > 0 and m[at.MANUAL_BUSY] >= m[at.MANUAL_CREWS]:
@@ -95,7 +94,7 @@ def auto_ends(m: Memory, x: Reals, s: int) -> None:
         _repaired(m, x, s, rs.uniform(m, rs.OUTCOME) >= x[at.AUTO_FAILS])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def manual_ends(m: Memory, x: Reals, s: int) -> None:
     """The manual repair of a server is over."""
     j = m[s + at.HOME]
@@ -103,12 +102,12 @@ def manual_ends(m: Memory, x: Reals, s: int) -> None:
     m[at.MANUAL_BUSY] -= 1
     if m[at.HELD + at.MANUAL_QUEUE] > 0:
         following = m[m[at.MANUAL_WAITING] + m[at.MANUAL_HEAD]]
-        m[at.MANUAL_HEAD] = (m[at.MANUAL_HEAD] + 1) % m[at.N_SERVERS]
+        m[at.MANUAL_HEAD] = moves.wrapped(m[at.MANUAL_HEAD] + 1, m[at.N_SERVERS])
         _begin_manual(m, x, following)
     _repaired(m, x, s, rs.uniform(m, rs.OUTCOME) >= x[at.MANUAL_FAILS])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _repaired(m: Memory, x: Reals, s: int, success: bool) -> None:
     """What a repair mends, and whether the server is retired after it."""
     j = m[s + at.HOME]
@@ -125,12 +124,12 @@ def _repaired(m: Memory, x: Reals, s: int, success: bool) -> None:
     elif m[at.RETIREMENT] == at.SCORES:
         retire = x[s + at.SCORE] <= x[at.LEAST_SCORE]
     elif m[at.RETIREMENT] == at.OWN_RETIREMENT:
-        m[at.ASKED], m[at.ASKED_SERVER] = 2, s
+        m[at.ASKED], m[at.ASKED_SERVER] = at.RETIREMENT_RULE, s
         return
     finish_repair(m, x, s, retire)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def finish_repair(m: Memory, x: Reals, s: int, retire: bool) -> None:
     """Retire a repaired server, or give it back."""
     if retire:
@@ -142,7 +141,7 @@ def finish_repair(m: Memory, x: Reals, s: int, retire: bool) -> None:
         give_back(m, x, s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def give_back(m: Memory, x: Reals, s: int) -> None:
     """A server is available: as a standby where one is missing, else idle in the working pool or back with the spares.
 
@@ -170,35 +169,20 @@ def give_back(m: Memory, x: Reals, s: int) -> None:
     wake(m, x)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def to_spares(m: Memory, x: Reals, s: int) -> None:
     """Put a server into the spare pool."""
     if m[s + at.LENT] == at.BORROWED:
         m[m[s + at.HOME] + at.RETURNED] += 1
     m[s + at.LENT] = at.OWN
-    m[m[at.SPARES] + (m[at.SPARE_HEAD] + m[at.HELD + at.SPARE]) % m[at.N_SERVERS]] = s
+    m[m[at.SPARES] + moves.wrapped(m[at.SPARE_HEAD] + m[at.HELD + at.SPARE], m[at.N_SERVERS])] = s
     moves.set_state(m, x, s, at.SPARE)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def wake(m: Memory, x: Reals) -> None:
     """Let stalled jobs look again."""
     m[at.SIGNAL] = 1
     for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
         if m[j + at.PHASE] == at.STALLED:
             x[j + at.UNTIL] = x[at.NOW]
-
-
-@njit(cache=True, nogil=True)
-def regenerate(m: Memory, x: Reals) -> None:
-    """Turn a share of the good servers bad: a tenth of the fraction of bad ones, at least one server."""
-    n, choice = 0, m[at.CHOICE]
-    for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
-        if m[s + at.BAD] == 0 and m[s + at.STATE] != at.RETIRED:
-            m[choice + n] = s
-            n += 1
-    for i in range(min(max(1, int(n * x[at.FRACTION] * 0.1)), n)):
-        place = i + rs.below(m, rs.REGENERATION, n - i)
-        m[choice + i], m[choice + place] = m[choice + place], m[choice + i]
-        moves.change_class(m, x, m[choice + i], at.BAD_SERVER)
-    eh.push_event(m, x, x[at.NOW] + x[at.REGENERATION], eh.REGENERATE, 0)

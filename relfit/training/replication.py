@@ -17,8 +17,10 @@ from relfit.families.weibull import Weibull
 from relfit.numeric.compiling_notice import compile_notice
 from relfit.simulation.time_tables import time_table
 from relfit.training import layout as at
+from relfit.training import rare_events as rare
 from relfit.training import training_events as loop
 from relfit.training.conservation import FAULTS, broken
+from relfit.training.host_order import select_in_order
 from relfit.training.layout import Memory, Reals
 from relfit.training.parameters import TrainingParameters
 from relfit.training.random_streams import KNOTS, N_STREAMS, seeds
@@ -88,7 +90,7 @@ class Setting:
     """What all replications share: the memory that they begin with, and policies of the user's own."""
 
     memory: Memory
-    n_servers: int
+    has_rare_events: bool
     host_selection: HostSelection | None
     retirement: RetirementRule | None
 
@@ -172,7 +174,29 @@ def setting_of(
     if ring:
         addresses = np.arange(whole[at.SERVERS], whole[at.SERVERS_END], at.SERVER)
         memory[addresses + at.LATEST] = latest + ring * np.arange(servers)
-    return Setting(memory, servers, host_selection, retirement)
+    _deal_out(memory, reals)
+    rare_rates = (at.REGENERATION, at.RACK_RATE, at.CLUSTER_RATE)
+    return Setting(memory, any(real[rate] > 0.0 for rate in rare_rates), host_selection, retirement)
+
+
+def _deal_out(m: Memory, x: Reals) -> None:
+    """Place the servers in the pools, before any job begins."""
+    n, working = int(m[at.N_SERVERS]), int(m[at.N_WORKING])
+    addresses = np.arange(m[at.SERVERS], m[at.SERVERS_END], at.SERVER)
+    states = np.where(np.arange(n) < working, at.IDLE, at.SPARE)
+    x[addresses + at.LIFE], x[addresses + at.SCORE] = -1.0, x[at.INITIAL_SCORE]
+    m[addresses + at.HOME] = m[addresses + at.OF_JOB] = -1
+    m[addresses + at.RACK] = np.arange(n) // m[at.RACK_SIZE]
+    m[addresses + at.STATE] = m[addresses + at.TRACED] = states
+    m[at.HELD + at.IDLE], m[at.HELD + at.SPARE] = working, n - working
+    m[m[at.SPARES] : m[at.SPARES] + n - working] = addresses[working:]
+    if m[at.TRACING]:
+        rows = m[m[at.TRACE] : m[at.TRACE] + n * at.TRACE_WIDTH].reshape(n, at.TRACE_WIDTH)
+        rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4] = addresses, -1, -1, states
+        m[at.N_TRACE] = n
+    jobs = np.arange(at.JOBS, m[at.JOBS_END], at.JOB)
+    m[jobs + at.PHASE], x[jobs + at.UNTIL], x[jobs + at.CLEAN] = at.DONE, np.inf, -1.0
+    x[jobs + at.REMAINING] = x[jobs + at.LENGTH]
 
 
 class _Lists:
@@ -249,12 +273,23 @@ def run_replication(setting: Setting, rng: int, replication: int) -> Run:
     x = at.reals(m)
     m[at.STREAMS : at.STREAMS + N_STREAMS] = seeds(rng, replication).view(np.int64)
     traced: list[FloatArray] = []
-    with compile_notice(loop.advance, "up to half a minute"):
+    with compile_notice(loop.advance, "some ten seconds"):
         loop.start(m, x)
+        if setting.has_rare_events:
+            rare.begin(m, x)
         while (code := loop.advance(m, x)) != loop.OVER:
-            if code == loop.ASKS_HOSTS and setting.host_selection is not None:
-                keys = np.asarray(setting.host_selection(_table(setting, m, x), float(x[at.NOW])), dtype=np.float64)
-                x[np.arange(m[at.SERVERS], m[at.SERVERS_END], at.SERVER) + at.RANK] = keys
+            if code == loop.ASKS_HOSTS:
+                if setting.host_selection is not None:
+                    keys = np.asarray(setting.host_selection(_table(m, x), float(x[at.NOW])), dtype=np.float64)
+                    x[np.arange(m[at.SERVERS], m[at.SERVERS_END], at.SERVER) + at.RANK] = keys
+                select_in_order(m, x)
+            elif code == loop.ASKS_RARE:
+                rare.happen(m, x)
+            elif code == loop.TO_CHECK and (fault := broken(m, x)):
+                day, events = float(x[at.NOW]) / 1440.0, int(m[at.EVENTS])
+                raise AssertionError(f"{FAULTS[fault]} on day {day:g}, after {events:,} events")
+            elif code == loop.TO_CHECK:
+                continue
             elif code == loop.ASKS_RETIREMENT and setting.retirement is not None:
                 server = _server(m, x, int(m[at.ASKED_SERVER]))
                 m[at.ANSWER] = bool(setting.retirement(server, float(x[at.NOW])))
@@ -283,7 +318,7 @@ def _rows(m: Memory, x: Reals) -> FloatArray:
     return rows
 
 
-def _table(setting: Setting, m: Memory, x: Reals) -> Servers:
+def _table(m: Memory, x: Reals) -> Servers:
     addresses = np.arange(m[at.SERVERS], m[at.SERVERS_END], at.SERVER)
     whole = {name: m[addresses + place] for name, place in (("rack", at.RACK), ("failures", at.FAILURES))}
     return Servers(
@@ -305,8 +340,6 @@ def _server(m: Memory, x: Reals, s: int) -> Server:
 
 def _problem(m: Memory, x: Reals, code: int) -> Exception:
     day = float(x[at.NOW]) / 1440.0
-    if code == loop.BROKEN:
-        return AssertionError(f"{FAULTS[broken(m, x)]} on day {day:g}, after {int(m[at.EVENTS]):,} events")
     if code == loop.STUCK:
         return DataError(f"the job waits for servers that never come, from day {day:g}", remedy="enlarge the pools")
     jobs = np.arange(at.JOBS, m[at.JOBS_END], at.JOB)

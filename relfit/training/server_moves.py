@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from relfit.training import layout as at
 from relfit.training import random_streams as rs
+from relfit.training.compiling import compiled
 from relfit.training.layout import Memory, Reals
 
 __all__ = ["change_class", "credit", "draw_life", "join", "leave", "log_changes", "next_failure", "set_state"]
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def wrapped(place: int, n: int) -> int:
+    """A place, at most twice round, in a ring of n."""
+    return place - n if place >= n else place
+
+
+@compiled
 def log(m: Memory, x: Reals, server: int, job: int, before: int, after: int) -> None:
     """Write a change into the trace."""
     row = m[at.TRACE] + m[at.N_TRACE] * at.TRACE_WIDTH
@@ -27,7 +32,7 @@ def log(m: Memory, x: Reals, server: int, job: int, before: int, after: int) -> 
     m[at.N_TRACE] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def set_state(m: Memory, x: Reals, s: int, new: int) -> None:
     """Move a server to another state."""
     m[at.HELD + m[s + at.STATE]] -= 1
@@ -38,7 +43,7 @@ def set_state(m: Memory, x: Reals, s: int, new: int) -> None:
         m[s + at.TRACED] = new
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_changes(m: Memory, x: Reals) -> None:
     """Write what changed while the trace was quiet, as servers that a selection released and took again did not."""
     m[at.QUIET] = 0
@@ -49,7 +54,7 @@ def log_changes(m: Memory, x: Reals) -> None:
                 m[s + at.TRACED] = m[s + at.STATE]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_life(m: Memory, x: Reals, bad: int) -> float:
     """Minutes of running until a new server fails."""
     hazard = rs.exponential(m, rs.LIFE)
@@ -60,13 +65,13 @@ def draw_life(m: Memory, x: Reals, bad: int) -> float:
 # ---------------------------------------------------------------------- roster
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _place(m: Memory, x: Reals, j: int, place: int, s: int) -> None:
     m[m[j + at.ROSTER] + place] = s
     m[s + at.SLOT] = place
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _rise(m: Memory, x: Reals, j: int, place: int) -> None:
     s = m[m[j + at.ROSTER] + place]
     key = x[s + at.KEY]
@@ -80,7 +85,7 @@ def _rise(m: Memory, x: Reals, j: int, place: int) -> None:
     _place(m, x, j, place, s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sink(m: Memory, x: Reals, j: int, place: int) -> None:
     size = m[j + at.N_ACTIVE]
     s = m[m[j + at.ROSTER] + place]
@@ -100,7 +105,7 @@ def _sink(m: Memory, x: Reals, j: int, place: int) -> None:
     _place(m, x, j, place, s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def join(m: Memory, x: Reals, j: int, s: int) -> None:
     """Let a server run a job."""
     m[s + at.OF_JOB] = j
@@ -125,7 +130,7 @@ def join(m: Memory, x: Reals, j: int, s: int) -> None:
         _rise(m, x, j, place)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def leave(m: Memory, x: Reals, j: int, s: int) -> None:
     """Take an active server off its job; its state stays to be set."""
     credit(m, x, j, s)
@@ -150,32 +155,32 @@ def leave(m: Memory, x: Reals, j: int, s: int) -> None:
             _sink(m, x, j, m[moved + at.SLOT])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def stand_by(m: Memory, x: Reals, j: int, s: int) -> None:
     """Make a server the last standby of a job."""
     m[s + at.OF_JOB] = j
-    m[m[j + at.RESERVE] + (m[j + at.HEAD] + m[j + at.N_STANDBY]) % m[j + at.STANDBYS]] = s
+    m[m[j + at.RESERVE] + wrapped(m[j + at.HEAD] + m[j + at.N_STANDBY], m[j + at.STANDBYS])] = s
     m[j + at.N_STANDBY] += 1
     set_state(m, x, s, at.STANDBY)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_standby(m: Memory, j: int) -> int:
     """Take the first standby of a job; its state stays to be set."""
     s = m[m[j + at.RESERVE] + m[j + at.HEAD]]
-    m[j + at.HEAD] = (m[j + at.HEAD] + 1) % m[j + at.STANDBYS]
+    m[j + at.HEAD] = wrapped(m[j + at.HEAD] + 1, m[j + at.STANDBYS])
     m[j + at.N_STANDBY] -= 1
     return int(s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def credit(m: Memory, x: Reals, j: int, s: int) -> None:
     """Give an active server its score for the full periods that it ran."""
     x[s + at.SCORE] += (x[j + at.CREDITS] - x[s + at.CREDITED]) * x[at.INCREMENT]
     x[s + at.CREDITED] = x[j + at.CREDITS]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def new_life(m: Memory, x: Reals, j: int, s: int) -> None:
     """Let an active server that failed and stays begin another life."""
     x[s + at.AGE], x[s + at.JOINED] = 0.0, x[j + at.CLOCK]
@@ -184,7 +189,7 @@ def new_life(m: Memory, x: Reals, j: int, s: int) -> None:
         _sink(m, x, j, m[s + at.SLOT])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def change_class(m: Memory, x: Reals, s: int, bad: int) -> None:
     """Make a server bad or good; what remains of its life shrinks or grows by the factor between the classes."""
     if m[s + at.BAD] == bad:
@@ -210,7 +215,7 @@ def change_class(m: Memory, x: Reals, s: int, bad: int) -> None:
     _place(m, x, j, edge, s)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_failure(m: Memory, x: Reals, j: int) -> float:
     """Minutes of running until a server of a job fails; `NEXT_FAILED` of the job is that server."""
     m[j + at.NEXT_FAILED] = -1

@@ -7,65 +7,44 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from relfit.training import event_heap as eh
 from relfit.training import host_events as hosts
 from relfit.training import layout as at
 from relfit.training import random_streams as rs
 from relfit.training import repair_events as repairs
 from relfit.training import server_moves as moves
-from relfit.training.conservation import broken
+from relfit.training.compiling import address, compiled
 from relfit.training.layout import Memory, Reals
 
-__all__ = ["advance", "start"]
+__all__ = ["advance", "plan_end", "start"]
 
-OVER, ASKS_HOSTS, ASKS_RETIREMENT, TRACE_FULL, TOO_MANY_EVENTS, STUCK, BROKEN = range(7)
+ASKS_HOSTS, ASKS_RETIREMENT, ASKS_RARE = at.HOSTS, at.RETIREMENT_RULE, at.RARE
+OVER, TRACE_FULL, TOO_MANY_EVENTS, STUCK, TO_CHECK = range(4, 9)
 
 
-@njit(cache=True, nogil=True)
-def start(m: Memory, x: Reals) -> None:
-    """Deal the servers out over the pools."""
-    n, order = m[at.N_SERVERS], m[at.CHOICE]
+@compiled
+def start(memory: Memory, reals: Reals) -> None:
+    """Turn servers bad at random."""
+    m, n = address(memory), memory[at.N_SERVERS]
+    order = m[at.CHOICE]
     for i in range(n):
         m[order + i] = m[at.SERVERS] + i * at.SERVER
-    for i in range(int(n * x[at.FRACTION])):
+    for i in range(int(n * reals[at.FRACTION])):
         place = i + rs.below(m, rs.SETUP, n - i)
         m[order + i], m[order + place] = m[order + place], m[order + i]
         m[m[order + i] + at.BAD] = 1
-    m[at.HELD + at.RETIRED] = n  # until they are placed
-    for i in range(n):
-        s = m[at.SERVERS] + i * at.SERVER
-        x[s + at.LIFE], x[s + at.SCORE] = -1.0, x[at.INITIAL_SCORE]
-        m[s + at.HOME], m[s + at.OF_JOB], m[s + at.TRACED], m[s + at.STATE] = -1, -1, -1, at.RETIRED
-        m[s + at.RACK] = i // m[at.RACK_SIZE]
-        if i < m[at.N_WORKING]:
-            moves.set_state(m, x, s, at.IDLE)
-        else:
-            repairs.to_spares(m, x, s)
-    if x[at.REGENERATION] > 0.0:
-        eh.push_event(m, x, x[at.REGENERATION], eh.REGENERATE, 0)
-    _next_rack_failure(m, x)
-    _next_cluster_failure(m, x)
-    for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-        m[j + at.PHASE], x[j + at.UNTIL], x[j + at.CLEAN] = at.DONE, math.inf, -1.0
-        x[j + at.REMAINING] = x[j + at.LENGTH]
 
 
-@njit(cache=True, nogil=True)
-def advance(m: Memory, x: Reals) -> int:
+@compiled
+def advance(memory: Memory, reals: Reals) -> int:
     """Go on until Python is needed."""
-    if m[at.ASKED] == 1:
-        m[at.ASKED] = 0
-        hosts.select_hosts(m, x, m[at.ASKED_JOB])
-    elif m[at.ASKED] == 2:
-        m[at.ASKED] = 0
+    m, x = address(memory), address(reals)
+    answered, m[at.ASKED] = m[at.ASKED], at.NOTHING
+    if answered == at.RETIREMENT_RULE:
         repairs.finish_repair(m, x, m[at.ASKED_SERVER], m[at.ANSWER] != 0)
     while True:
-        if m[at.CHECKING] != 0 and broken(m, x) != 0:
-            return BROKEN
-        if m[at.ASKED] != 0:
-            return ASKS_HOSTS if m[at.ASKED] == 1 else ASKS_RETIREMENT
+        if m[at.ASKED] != at.NOTHING:
+            return int(m[at.ASKED])
         if m[at.TO_START] < m[at.JOBS_END]:
             j = m[at.TO_START]
             m[at.TO_START] += at.JOB
@@ -89,9 +68,11 @@ def advance(m: Memory, x: Reals) -> int:
             _cluster_event(m, x)
         else:
             return STUCK
+        if m[at.CHECKING] != 0 and m[at.ASKED] == at.NOTHING:
+            return TO_CHECK
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _next_job(m: Memory, x: Reals) -> int:
     """The job whose phase ends first; the first of them in a tie."""
     first = m[at.JOBS_END] - at.JOB
@@ -101,13 +82,13 @@ def _next_job(m: Memory, x: Reals) -> int:
     return int(first)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _in_repair(m: Memory) -> int:
     held = at.HELD
     return int(m[held + at.AUTO] + m[held + at.MANUAL] + m[held + at.AUTO_QUEUE] + m[held + at.MANUAL_QUEUE])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cluster_event(m: Memory, x: Reals) -> None:
     """What comes first in the heap."""
     what = eh.pop_event(m, x)
@@ -116,28 +97,14 @@ def _cluster_event(m: Memory, x: Reals) -> None:
         repairs.auto_ends(m, x, subject)
     elif kind == eh.MANUAL_END:
         repairs.manual_ends(m, x, subject)
-    elif kind == eh.REGENERATE:
-        repairs.regenerate(m, x)
-        if m[at.RENEW] == 0:
-            for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-                if m[j + at.PHASE] == at.RUNNING:
-                    _plan_end(m, x, j)
-    elif kind == eh.RACK_FAILS:
-        _rack_fails(m, x)
-    elif kind == eh.RACK_BACK:
-        m[m[at.RACKS] + subject] = 0
-        first, last = _rack(m, subject)
-        for s in range(first, last, at.SERVER):
-            if m[s + at.STATE] == at.RACK_DOWN:
-                repairs.give_back(m, x, s)
     else:
-        _cluster_fails(m, x)
+        m[at.ASKED], m[at.ASKED_EVENT] = at.RARE, what
 
 
 # ------------------------------------------------------------------------- jobs
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _job_event(m: Memory, x: Reals, j: int) -> None:
     """The phase of a job is over."""
     phase = m[j + at.PHASE]
@@ -148,13 +115,13 @@ def _job_event(m: Memory, x: Reals, j: int) -> None:
         elif m[j + at.ENDS_BY] == at.FAILURE:
             _server_fails(m, x, j, m[j + at.NEXT_FAILED])
         else:
-            _corruption_found(m, x, j)
+            m[at.ASKED], m[at.ASKED_EVENT], m[at.ASKED_JOB] = at.RARE, -1, j
     elif phase == at.RECOVERING or phase == at.SELECTING:
         _resume(m, x, j)
     elif phase == at.WAITING:
         if m[at.HELD + at.SPARE] > 0:
             s = m[m[at.SPARES] + m[at.SPARE_HEAD]]
-            m[at.SPARE_HEAD] = (m[at.SPARE_HEAD] + 1) % m[at.N_SERVERS]
+            m[at.SPARE_HEAD] = moves.wrapped(m[at.SPARE_HEAD] + 1, m[at.N_SERVERS])
             m[s + at.LENT], m[s + at.HOME] = at.BORROWED, j
             m[j + at.PREEMPTIONS] += 1
             moves.set_state(m, x, s, at.IDLE)
@@ -166,7 +133,7 @@ def _job_event(m: Memory, x: Reals, j: int) -> None:
         hosts.enter(m, x, j, at.RECOVERING, x[at.NOW] + x[at.RECOVERY_TIME])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _resume(m: Memory, x: Reals, j: int) -> None:
     """Run again once enough servers are there; standbys take over without a selection."""
     if x[at.NOW] < x[at.DOWN_UNTIL]:
@@ -189,11 +156,11 @@ def _resume(m: Memory, x: Reals, j: int) -> None:
             x[j + at.FOUND_IN] = x[j + at.CORRUPT_IN] + rs.exponential(m, rs.CORRUPTION) * x[at.CORRUPTION_DELAY]
         else:
             x[j + at.FOUND_IN] = max(x[j + at.FOUND_AT] - x[j + at.CLOCK], 0.0)
-    _plan_end(m, x, j)
+    plan_end(m, x, j)
 
 
-@njit(cache=True, nogil=True)
-def _plan_end(m: Memory, x: Reals, j: int) -> None:
+@compiled
+def plan_end(m: Memory, x: Reals, j: int) -> None:
     """When, and by what, the stretch of running ends."""
     ran = x[at.NOW] - x[j + at.BEGAN]  # above zero where servers changed their class on the way
     x[j + at.CLOCK] += ran
@@ -211,7 +178,7 @@ def _plan_end(m: Memory, x: Reals, j: int) -> None:
         m[j + at.ENDS_BY], x[j + at.UNTIL] = at.CORRUPTION_FOUND, x[j + at.BEGAN] + x[j + at.FOUND_IN]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _finish(m: Memory, x: Reals, j: int) -> None:
     if x[j + at.CLEAN] >= 0.0:
         m[j + at.UNDETECTED] += 1
@@ -222,7 +189,7 @@ def _finish(m: Memory, x: Reals, j: int) -> None:
     repairs.wake(m, x)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _server_fails(m: Memory, x: Reals, j: int, s: int) -> None:
     """A server fails; it, an innocent one or none is sent to repair, and the job recovers."""
     moves.credit(m, x, j, s)
@@ -238,7 +205,7 @@ def _server_fails(m: Memory, x: Reals, j: int, s: int) -> None:
     hosts.enter(m, x, j, at.RECOVERING, x[at.NOW] + x[at.RECOVERY_TIME])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _diagnose(m: Memory, x: Reals, j: int, s: int) -> None:
     if x[at.DIAGNOSIS] < 1.0 and rs.uniform(m, rs.DIAGNOSIS) >= x[at.DIAGNOSIS]:
         m[j + at.UNDIAGNOSED] += 1
@@ -262,97 +229,3 @@ def _diagnose(m: Memory, x: Reals, j: int, s: int) -> None:
     repairs.submit(m, x, j, blamed)
     if blamed != s:
         repairs.wake(m, x)
-
-
-@njit(cache=True, nogil=True)
-def _corruption_found(m: Memory, x: Reals, j: int) -> None:
-    """Go back to the last checkpoint from before the corruption; a server is found guilty of it."""
-    x[j + at.RUN_TIME] += hosts.stop_run(m, x, j)
-    m[j + at.CORRUPTIONS] += 1
-    if x[j + at.CLEAN] >= 0.0:
-        back = max(x[j + at.LENGTH] - x[j + at.REMAINING] - x[j + at.CLEAN], 0.0)
-        moved = min(back / x[j + at.SPEED], x[j + at.COMPUTE])
-        x[j + at.REMAINING] += back
-        x[j + at.COMPUTE] -= moved
-        x[j + at.LOST] += moved
-        x[j + at.CLEAN] = -1.0
-    s = m[m[j + at.ROSTER] + rs.below(m, rs.CORRUPTION, m[j + at.N_ACTIVE])]
-    moves.leave(m, x, j, s)
-    repairs.submit(m, x, j, s)
-    hosts.enter(m, x, j, at.RECOVERING, x[at.NOW] + x[at.RECOVERY_TIME])
-
-
-# ------------------------------------------------------- racks, the whole cluster
-
-
-@njit(cache=True, nogil=True)
-def _rack(m: Memory, rack: int) -> tuple[int, int]:
-    """First server of a rack, and the one after its last."""
-    first = m[at.SERVERS] + rack * m[at.RACK_SIZE] * at.SERVER
-    return first, min(first + m[at.RACK_SIZE] * at.SERVER, m[at.SERVERS_END])
-
-
-@njit(cache=True, nogil=True)
-def _next_rack_failure(m: Memory, x: Reals) -> None:
-    if x[at.RACK_RATE] > 0.0:
-        wait = rs.exponential(m, rs.RACKS) / (x[at.RACK_RATE] * m[at.N_RACKS])
-        eh.push_event(m, x, x[at.NOW] + wait, eh.RACK_FAILS, 0)
-
-
-@njit(cache=True, nogil=True)
-def _next_cluster_failure(m: Memory, x: Reals) -> None:
-    if x[at.CLUSTER_RATE] > 0.0:
-        wait = rs.exponential(m, rs.CLUSTER) / x[at.CLUSTER_RATE]
-        eh.push_event(m, x, max(x[at.NOW], x[at.DOWN_UNTIL]) + wait, eh.CLUSTER_FAILS, 0)
-
-
-@njit(cache=True, nogil=True)
-def _rack_fails(m: Memory, x: Reals) -> None:
-    """All servers of a rack are gone until it is repaired; those in repair stay there."""
-    _next_rack_failure(m, x)
-    rack = rs.below(m, rs.RACKS, m[at.N_RACKS])
-    if m[m[at.RACKS] + rack] != 0:
-        return
-    m[m[at.RACKS] + rack] = 1
-    eh.push_event(m, x, x[at.NOW] + rs.exponential(m, rs.RACKS) * x[at.RACK_TIME], eh.RACK_BACK, rack)
-    first, last = _rack(m, rack)
-    for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-        for s in range(first, last, at.SERVER):
-            if m[s + at.STATE] == at.ACTIVE and m[s + at.OF_JOB] == j:
-                if m[j + at.PHASE] == at.RUNNING:
-                    x[j + at.RUN_TIME] += hosts.stop_run(m, x, j)
-                    m[j + at.RACK_FAILURES] += 1
-                    hosts.enter(m, x, j, at.RECOVERING, x[at.NOW] + x[at.RECOVERY_TIME])
-                moves.leave(m, x, j, s)
-                m[s + at.HOME] = j
-                moves.set_state(m, x, s, at.RACK_DOWN)
-        for _ in range(m[j + at.N_STANDBY]):  # each once round; those of the rack stay out
-            s = moves.first_standby(m, j)
-            if s >= first and s < last:
-                m[s + at.HOME] = j
-                moves.set_state(m, x, s, at.RACK_DOWN)
-            else:
-                moves.stand_by(m, x, j, s)
-    for _ in range(m[at.HELD + at.SPARE]):
-        s = m[m[at.SPARES] + m[at.SPARE_HEAD]]
-        m[at.SPARE_HEAD] = (m[at.SPARE_HEAD] + 1) % m[at.N_SERVERS]
-        if s >= first and s < last:
-            moves.set_state(m, x, s, at.RACK_DOWN)
-            m[s + at.LENT] = at.OF_SPARES
-        else:
-            m[m[at.SPARES] + (m[at.SPARE_HEAD] + m[at.HELD + at.SPARE] - 1) % m[at.N_SERVERS]] = s
-    for s in range(first, last, at.SERVER):
-        if m[s + at.STATE] == at.IDLE:
-            moves.set_state(m, x, s, at.RACK_DOWN)
-
-
-@njit(cache=True, nogil=True)
-def _cluster_fails(m: Memory, x: Reals) -> None:
-    """Nothing runs until the power or the file system is back; then every job recovers."""
-    x[at.DOWN_UNTIL] = x[at.NOW] + rs.exponential(m, rs.CLUSTER) * x[at.CLUSTER_TIME]
-    _next_cluster_failure(m, x)
-    for j in range(at.JOBS, m[at.JOBS_END], at.JOB):
-        if m[j + at.PHASE] == at.RUNNING:
-            x[j + at.RUN_TIME] += hosts.stop_run(m, x, j)
-            m[j + at.CLUSTER_FAILURES] += 1
-            hosts.enter(m, x, j, at.DOWN, x[at.DOWN_UNTIL])

@@ -30,6 +30,13 @@ _TIME_NAMES = {
     "recovery": "total_recovery_time", "selection": "total_host_selection_time", "waiting": "total_wait_time",
     "stalled": "total_stall_time", "down": "total_down_time",
 }  # fmt: skip
+_PROGRAM_NAMES = {
+    "total_training_time_hrs": ("total_training_time", 1.0 / 60.0), "effective_training_ratio": ("etr", 1.0),
+    "avg_run_duration": ("avg_run", 1.0), "avg_run_duration_mins": ("avg_run", 1.0),
+    "cluster_depleted": ("depleted", 1.0),
+}  # fmt: skip
+"""Outputs that the published program calls otherwise, or gives in hours: which they are, and the factor."""
+_SHARES = ("etr", "goodput", "depleted")
 _PERCENTILES = (5, 25, 50, 75, 95)
 _WEIGHT = 1_000_000  # of a replication, for the threads
 _BATCH = 16  # replications that are added at a time until an interval is narrow enough
@@ -138,10 +145,13 @@ class TrainingSimulation(Result):
         return self.outputs
 
     def to_dict(self) -> dict[str, Any]:
-        """Outputs by name, number of replications, seconds."""
+        """Outputs by name, those of the published program by its names too; number of replications, seconds."""
+        outputs = {str(name): row.to_dict() for name, row in self.outputs.iterrows()}
+        for name, (ours, factor) in _PROGRAM_NAMES.items():
+            outputs[name] = {key: factor * value for key, value in outputs[ours].items()}
         document: dict[str, Any] = {
             "findings": self.findings,
-            "outputs": {str(name): row.to_dict() for name, row in self.outputs.iterrows()},
+            "outputs": outputs,
             "replications": len(self.whole),
             "seconds": self.seconds,
             "level": self.level,
@@ -154,13 +164,17 @@ class TrainingSimulation(Result):
 
 
 def summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Mean with its interval, standard deviation and percentiles of every column."""
+    """Mean with its interval, standard deviation and percentiles of every column.
+
+    No output is negative and no share above one, so that limits end there.
+    """
     values = rows.to_numpy(dtype=np.float64)
     n = values.shape[0]
     mean = values.mean(axis=0)
     sd = values.std(axis=0, ddof=1) if n > 1 else np.zeros(mean.shape)
     half = stats.t.ppf(0.5 + 0.5 * level, n - 1) * sd / np.sqrt(n) if n > 1 else np.full(mean.shape, np.nan)
-    table = {"mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
+    most = np.where(rows.columns.isin(_SHARES), 1.0, np.inf)
+    table = {"mean": mean, "sd": sd, "low": np.maximum(mean - half, 0.0), "high": np.minimum(mean + half, most)}
     percentiles = np.percentile(values, _PERCENTILES, axis=0)
     table |= {f"p{percentile}": row for percentile, row in zip(_PERCENTILES, percentiles, strict=True)}
     table |= {"min": values.min(axis=0), "max": values.max(axis=0)}
