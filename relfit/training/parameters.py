@@ -33,7 +33,7 @@ def _minutes(value: Any) -> Any:
     try:
         return 60.0 * hours(value)
     except ArgumentError as error:
-        raise rejection(error.what, remedy=error.remedy or "give minutes, or text such as '2 days'") from None
+        raise rejection(error.what, remedy="give minutes as a number, or text such as '2 days'") from None
 
 
 Minutes = Annotated[float, BeforeValidator(_minutes), Field(ge=0.0, allow_inf_nan=False)]
@@ -221,7 +221,7 @@ class TrainingParameters(Model):
                 what = (
                     f"{self.working_pool_size} is below job_size + warm_standbys ({job.job_size + job.warm_standbys})"
                 )
-                raise rejection(what, at="working_pool_size", remedy="the published program needs them all")
+                raise rejection(what, at="working_pool_size", remedy="enlarge it: the published program needs them all")
         if self.manual_hours[0] >= self.manual_hours[1] or not self.manual_days:
             raise rejection(
                 "manual repairs would never go on", at="manual_hours", remedy="give from and to, as [8, 18]"

@@ -116,14 +116,16 @@ class TrainingSimulation(Result):
     def headline(self) -> str:
         """Time and effective training ratio."""
         hours = self.outputs.loc["total_training_time"] / 60.0
-        n = len(self.whole)
-        text = (
+        n, depleted = len(self.whole), int(self.whole["depleted"].sum())
+        runs = f"{n} run{'s' if n > 1 else ''}"
+        time = (
             f"{hours['mean']:,.0f} h ({hours['low']:,.0f}-{hours['high']:,.0f})" if n > 1 else f"{hours['mean']:,.0f} h"
         )
-        text = f"training takes {text}: effective training ratio {percent(float(self.whole['etr'].mean()))}"
-        depleted = int(self.whole["depleted"].sum())
+        if depleted == n:
+            return f"training does not finish: after {time} too few servers are left, over {runs}"
         end = f"; in {depleted} of {n} runs too few servers were left to finish" if depleted else ""
-        return f"{text}, over {n} run{'s' if n > 1 else ''}{end}"
+        ratio = percent(float(self.whole["etr"].mean()))
+        return f"training takes {time}: effective training ratio {ratio}, over {runs}{end}"
 
     @property
     def findings(self) -> tuple[str, ...]:

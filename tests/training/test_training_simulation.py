@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import relfit as rf
-from relfit.errors import DataError
+from relfit.errors import ArgumentError, DataError
 from relfit.training import Retirement, Server, Servers, TrainingJob, states_over_time, training_parameters, transitions
 from relfit.training.layout import TIMES
 from relfit.training.repair_events import shift_end
@@ -285,3 +285,23 @@ def test_any_configuration_keeps_its_servers_and_minutes(values: dict[str, Any],
     assert (runs["total_training_time"] >= runs["total_compute_time"]).all()
     finished = runs[runs["depleted"] == 0]
     assert (finished["total_compute_time"] * 1.0001 >= 5000.0).all()
+
+
+def test_a_cluster_that_empties_says_so_and_no_limit_is_negative() -> None:
+    # three servers can be lost; every repaired one is retired
+    empties = {
+        "job_size": 10, "warm_standbys": 1, "working_pool_size": 12, "spare_pool_size": 1, "job_length": "300 days",
+        "random_failure_rate": 1e-4, "retirement": Retirement(max_failures=1, window_minutes="900 days"),
+    }  # fmt: skip
+    for n in (1, 2, 3, 9):
+        result = rf.simulate_training(empties, n_replications=n, rng=3)
+        assert result.outputs.loc["depleted", "mean"] == 1.0
+        assert result.headline.startswith("training does not finish: after ")
+        limits = result.outputs[["low", "high"]]
+        assert not (limits < 0.0).to_numpy().any()
+        assert not (limits.loc[["etr", "goodput", "depleted"]] > 1.0).to_numpy().any()
+
+
+def test_a_time_that_is_none_asks_for_minutes() -> None:
+    with pytest.raises(ArgumentError, match=r"job_length: '3 dys' is not a duration; give minutes as a number"):
+        training_parameters(job_length="3 dys")
