@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relfit.training import layout as at
-from relfit.training.compiling import compiled
+from relfit.training.addresses import compiled
 from relfit.training.layout import Memory, Reals
 
 __all__ = ["pop_event", "push_event"]

@@ -6,7 +6,7 @@ from relfit.training import host_events as hosts
 from relfit.training import layout as at
 from relfit.training import random_streams as rs
 from relfit.training import server_moves as moves
-from relfit.training.compiling import address, compiled
+from relfit.training.addresses import address, compiled
 from relfit.training.layout import Memory, Reals
 
 __all__ = ["select_in_order"]

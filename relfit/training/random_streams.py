@@ -11,7 +11,7 @@ import numpy as np
 
 from relfit.simulation.time_tables import LOW, STEP
 from relfit.training import layout as at
-from relfit.training.compiling import compiled
+from relfit.training.addresses import compiled
 from relfit.training.layout import Memory, Reals
 
 __all__ = ["KNOTS", "N_STREAMS", "below", "exponential", "seeds", "tabled_hazard", "tabled_time", "uniform"]

@@ -8,7 +8,7 @@ from relfit.training import layout as at
 from relfit.training import random_streams as rs
 from relfit.training import repair_events as repairs
 from relfit.training import server_moves as moves
-from relfit.training.compiling import address, compiled
+from relfit.training.addresses import address, compiled
 from relfit.training.layout import Memory, Reals
 from relfit.training.training_events import plan_end
 

@@ -8,7 +8,7 @@ from relfit.training import event_heap as eh
 from relfit.training import layout as at
 from relfit.training import random_streams as rs
 from relfit.training import server_moves as moves
-from relfit.training.compiling import compiled
+from relfit.training.addresses import compiled
 from relfit.training.layout import Memory, Reals
 
 __all__ = ["auto_ends", "finish_repair", "give_back", "manual_ends", "shift_end", "submit", "to_spares", "wake"]

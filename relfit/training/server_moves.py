@@ -11,7 +11,7 @@ import math
 
 from relfit.training import layout as at
 from relfit.training import random_streams as rs
-from relfit.training.compiling import compiled
+from relfit.training.addresses import compiled
 from relfit.training.layout import Memory, Reals
 
 __all__ = ["change_class", "credit", "draw_life", "join", "leave", "log_changes", "next_failure", "set_state"]
