@@ -378,9 +378,9 @@ class _Work:
             }
         if repairs is not None:
             counts |= {
-                "outages": int(repairs.n_lives.sum()),
+                "outages": int((repairs.n_lives - repairs.n_zeros).sum()),
                 "outages_censored": int(repairs.n_censored.sum()),
-                "zero_repairs": int(repairs.n_zeros.sum()) + _counted(repairs, "zero_repairs"),
+                "zero_repairs": _counted(repairs, "zero_repairs"),
                 "begun_before": int(events["start_cut"].to_numpy(dtype=bool).sum()),
                 "ends_unknown": _counted(repairs, "end_unknown"),
             }

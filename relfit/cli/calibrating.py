@@ -124,6 +124,7 @@ def calibrate(
     from_file = reading.log.lower().endswith(".toml")
     of_a_log = {
         "--where": reading.where, "--since": reading.since, "--until": reading.until, "--period": reading.period,
+        "--first": reading.first != "known",
         "--parts": parts, "--window": window, "--rack": rack, "--families": families != opt.FAMILIES,
     }  # fmt: skip
     opt.without_effect(of_a_log, "a log, not with parameters", not from_file)
@@ -141,7 +142,7 @@ def calibrate(
             wanted = None if parts is None else [part.strip() for part in parts.split(",") if part.strip()]
             parameters = rf.calibrate(
                 log, period=reading.span, **({} if wanted is None else {"parts": wanted}),
-                families=names, window=window, group=rack, level=level, rng=seed,
+                families=names, window=window, group=rack, first=reading.first, level=level, rng=seed,
             )  # fmt: skip
         steps.next()
         if out is not None:

@@ -47,8 +47,8 @@ def forecast(
         log = reading.read()
         steps.next()
         ahead = rf.forecast(
-            log, horizons, period=reading.span, by=by, group=group, service=service, level=level, n_draws=draws,
-            rng=seed,
+            log, horizons, period=reading.span, first=reading.first, by=by, group=group, service=service, level=level,
+            n_draws=draws, rng=seed,
         )  # fmt: skip
         steps.next()
         written = output.write_results(

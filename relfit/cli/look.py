@@ -117,9 +117,6 @@ class Fitting:
     per: Per = "node"
     measure: Annotated[str, opt.option("ttf|ttr", "Times to failure or times to repair.")] = "ttf"
     no_censor: NoCensor = False
-    first: Annotated[
-        str, opt.option("known|always|never", "The time before a first failure: by its age, from age 0, or left out.")
-    ] = "known"
     families: opt.Families = opt.FAMILIES
     method: Annotated[str, opt.option("NAME", "ml, moments, rank_y or rank_x.")] = "ml"
     bias_correction: Annotated[
@@ -178,9 +175,8 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
     families = opt.family_names(fitting.families)
     level = opt.probability("--level", fitting.level)
     opt.choice("--measure", fitting.measure, ("ttf", "ttr"))
-    opt.choice("--first", fitting.first, ("known", "always", "never"))
     opt.without_effect({"--kind": fitting.kind != "profile"}, "--interval", fitting.interval is not None)
-    opt.without_effect({"--first": fitting.first != "known"}, "--measure ttf", fitting.measure == "ttf")
+    opt.without_effect({"--first": reading.first != "known"}, "--measure ttf", fitting.measure == "ttf")
     opt.without_effect({"--bias-correction": fitting.bias_correction}, "the family weibull", "weibull" in families)
     n_resamples, wanted = fitting.n_resamples, fitting.intervals
     with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
@@ -190,7 +186,7 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         if fitting.measure == "ttr":
             times = log.ttr(fitting.per, censor=not fitting.no_censor)
         else:
-            times = log.ttf(fitting.per, censor=not fitting.no_censor, first=fitting.first)
+            times = log.ttf(fitting.per, censor=not fitting.no_censor, first=reading.first)
         if fitting.per == "node" and log.lifetimes is not None and times.sizes.max(initial=0) < 2:
             times = times.pooled()  # units that are not repaired have one life each
         steps.next()
@@ -311,7 +307,10 @@ def report(
     with Steps("reading", "writing the report") as steps:
         log = reading.read()
         steps.next()
-        path = rf.report(log, out, period=reading.span, families=names, level=level, title=title, progress=steps.say)
+        path = rf.report(
+            log, out, period=reading.span, first=reading.first, families=names, level=level, title=title,
+            progress=steps.say,
+        )  # fmt: skip
     if json:
         output.print_json({"report": str(path), "log": log.info()})
     else:

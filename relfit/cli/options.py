@@ -188,6 +188,12 @@ class PeriodReading(Reading):
     period: Annotated[str | None, option("stable|all|FROM/TO", "Part of the log used; stable unless cut by hand.")] = (
         None
     )
+    first: Annotated[
+        str, option("known|always|never", "The time before a first failure: by its age, from age 0, or left out.")
+    ] = "known"
+
+    def __post_init__(self) -> None:
+        choice("--first", self.first, ("known", "always", "never"))
 
     @property
     def span(self) -> str | tuple[str, str]:

@@ -64,7 +64,7 @@ class Fleet:
         inside = moment is not None and log.window.start < moment < log.window.end
         chosen = reading.chosen(log.between(None, moment) if inside else log)
         found = rf.system_from_log(
-            log, self.at, nodes=names, period=chosen, families=families, family=self.family,
+            log, self.at, nodes=names, period=chosen, first=reading.first, families=families, family=self.family,
             missing=self.missing or "pool",
         )  # fmt: skip
         return found if ages is None else found.at_age(ages), chosen
@@ -73,7 +73,7 @@ class Fleet:
         unfit = {
             "--at": self.at, "--families": self.families, "--where": reading.where,
             "--since": reading.since, "--until": reading.until, "--period": reading.period,
-            "--missing pool": self.missing == "pool",
+            "--first": reading.first != "known", "--missing pool": self.missing == "pool",
         }  # fmt: skip
         for option, value in unfit.items():
             if value:
@@ -221,7 +221,7 @@ def _few(count: int) -> list[int]:
 def validate(
     reading: opt.PeriodReading,
     to: opt.Output,
-    split: Annotated[str, opt.option("DATE|SHARE", "The model is of the log before it: a date, or a share.")] = "0.5",
+    split: Annotated[str, opt.option("DATE|SHARE", "The model is of the log before it: a date, or a share.")] = "0.75",
     size: Annotated[list[int] | None, opt.option("N", "Nodes of a job; 1, 4 and 16. Repeatable.")] = None,
     length: Annotated[list[str] | None, opt.option("TIME", "Of a job; 6h, 24h and 72h. Repeatable.")] = None,
     placement: Annotated[
@@ -233,25 +233,25 @@ def validate(
 ) -> None:
     """Test the model of a log on held-out jobs.
 
-    Whatever takes down one of its nodes interrupts a job. --out writes one row per size, length and placement.
+    The model is of the stable period of what lies before --split; the rest is held out. Whatever takes down one of its
+    nodes interrupts a job. --out writes one row per size, length and placement.
     """
     output.check_output(to)
     opt.probability("--level", level)
     with Steps("reading", "modelling and replaying") as steps:
-        period = reading.chosen(reading.read())
-        log = period.log
+        log = reading.read()
         steps.next()
         result = rf.replay(
             log, _split(split), size or _fitting_sizes(log), length or list(_LENGTHS), jobs,
-            placements=placement or _PLACEMENTS, model=partial(rf.fleet_model, period="all"), level=level, rng=seed,
+            placements=placement or _PLACEMENTS, period=reading.span, first=reading.first, level=level, rng=seed,
         )  # fmt: skip
         cells = result.cells
     written = output.write_results(to, {"table": cells}, "table", [("calibration", partial(rf.plot, result))])
     if to.json:
-        output.print_json({"period": period.to_dict(), **result.to_dict()})
+        output.print_json(result.to_dict())
         return
     output.print_lines(
-        [period.headline, *result.findings, repr(log), "", *output.table(cells.drop(columns="jobs")), *written]
+        [result.premise, *result.findings, repr(log), "", *output.table(cells.drop(columns="jobs")), *written]
     )
 
 

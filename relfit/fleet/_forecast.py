@@ -38,6 +38,7 @@ def forecast(
     period: str | tuple[Any, Any] | ChosenPeriod = "stable",
     by: str = "cause",
     group: str | None = None,
+    first: str = "known",
     service: float = 0.95,
     level: float = 0.95,
     n_draws: int = 4000,
@@ -59,6 +60,8 @@ def forecast(
         Column of events that tells kinds of failures apart.
     group : str, optional
         Attribute that says in which rack a node stands; rack, frame, cabinet or chassis when left out.
+    first : {"known", "always", "never"}
+        As for `relfit.fleet_model`.
     service : float
         Probability that the stock of parts lasts for the horizon, one part for each failure.
     level : float
@@ -116,7 +119,7 @@ def forecast(
             left_out.append(f"{name} (not observed since {one.window.end:%Y-%m-%d})")
             continue
         try:
-            parts.append(_System.of(one, name, every, period, by, group, size, generator.spawn(1)[0]))
+            parts.append(_System.of(one, name, every, period, by, group, first, size, generator.spawn(1)[0]))
         except DataError as error:
             if not several:
                 raise
@@ -327,9 +330,9 @@ class _System:
     @classmethod
     def of(
         cls, log: FailureLog, name: str, horizons: list[float], period: Any, by: str, group: str | None,
-        size: int, rng: np.random.Generator,
+        first: str, size: int, rng: np.random.Generator,
     ) -> _System:  # fmt: skip
-        model = fleet_model(log, period, group=group)
+        model = fleet_model(log, period, group=group, first=first)
         if not len(model.found.table):
             raise DataError(f"no failure in {duration(model.hours)} of the log", remedy="give another period")
         longest = max(horizons)

@@ -37,7 +37,11 @@ _HEAD = (
 
 
 def slurm_nodes(
-    log: FailureLog, *, period: str | tuple[Any, Any] = "stable", rng: int | np.random.Generator | None = 0
+    log: FailureLog,
+    *,
+    period: str | tuple[Any, Any] = "stable",
+    first: str = "known",
+    rng: int | np.random.Generator | None = 0,
 ) -> SlurmNodes:
     """Weights, features and a drain list of the nodes that were there at the end of a log.
 
@@ -46,6 +50,7 @@ def slurm_nodes(
     log : FailureLog
         Of one system, or of systems whose nodes all have different names.
     period : {"stable", "all"} or tuple
+    first : {"known", "always", "never"}
         As for `relfit.fleet_model`.
     rng : int or numpy.random.Generator
         Of the test of outlier nodes.
@@ -68,7 +73,7 @@ def slurm_nodes(
     >>> found.table[["node", "feature"]].iloc[0].tolist(), int(found.table["weight"].iloc[0])
     (['n000', 'mtbf_mid'], 91)
     """
-    model = fleet_model(log, period)
+    model = fleet_model(log, period, first=first)
     names = model.places.nodes.get_level_values(-1).astype(str)
     if not names.is_unique:
         raise ArgumentError("two systems have nodes of one name", remedy="select one: log.where(system=...)")

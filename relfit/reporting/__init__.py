@@ -47,6 +47,7 @@ def report(
     path: str | Path,
     *,
     period: str | tuple[Any, Any] = "stable",
+    first: str = "known",
     families: Sequence[str] | None = None,
     level: float = 0.95,
     title: str | None = None,
@@ -62,6 +63,8 @@ def report(
         The file to write.
     period : {"stable", "all"} or tuple
         The part of the log that the numbers are about, as for `relfit.fleet_model`; the report's first line names it.
+    first : {"known", "always", "never"}
+        The time before a place's first incident, as for `relfit.fleet_model`.
     families : sequence of str, optional
         Families to fit; the four core ones when left out.
     level : float
@@ -92,14 +95,14 @@ def report(
     """
     share("level", level, zero=False, one=False)
     names = tuple(family_named(name).name for name in (families if families is not None else CORE))
-    data = ReportData.of(log, period, level, names)
+    data = ReportData.of(log, period, level, names, first)
     lives = log.lifetimes is not None
     if lives:
-        first, parts = lifetime_report.lifetime_summary(data), lifetime_report.sections(data)
+        summary, parts = lifetime_report.lifetime_summary(data), lifetime_report.sections(data)
     else:
         say = progress if progress is not None else _silent
         say("first screen", 0.0)
-        first, parts = fleet_summary(data), []
+        summary, parts = fleet_summary(data), []
         for i, (about, section) in enumerate(_SECTIONS.items(), start=1):
             say(about, i / (len(_SECTIONS) + 1.0))
             parts.append(section(data))
@@ -112,7 +115,7 @@ def report(
         title=title or f"{name}: {count(log.n_nodes, lifetime_report.noun(log) if lives else 'node')}",
         subtitle=data.chosen.headline,
         until=f"{window.end.day} {window.end:%B %Y}" if window.end == window.end else "an unknown date",
-        first=first,
+        first=summary,
         sections=[*sections, detail_sections.data(data), methods(data)],
         left_out=f"Left out, since this log has no answer: {'; '.join(missing)}." if missing else "",
         version=__version__,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -61,17 +61,23 @@ class ReportData:
         Of the intervals.
     families : tuple of str
         To fit.
+    first : str
+        The time before a first incident, as for `relfit.fleet_model`.
     """
 
     log: FailureLog
     chosen: ChosenPeriod
     level: float
     families: tuple[str, ...]
+    first: str = "known"
 
     @classmethod
-    def of(cls, log: FailureLog, period: str | tuple[Any, Any], level: float, families: tuple[str, ...]) -> ReportData:
+    def of(
+        cls, log: FailureLog, period: str | tuple[Any, Any], level: float, families: tuple[str, ...],
+        first: str = "known",
+    ) -> ReportData:  # fmt: skip
         """The data of a report of this period."""
-        return cls(log, chosen_period(log, period), level, families)
+        return cls(log, chosen_period(log, period), level, families, first)
 
     @property
     def part(self) -> FailureLog:
@@ -99,7 +105,7 @@ class ReportData:
     @cached_property
     def model(self) -> Answer[FleetModel]:
         """What the period implies about the fleet."""
-        return _ask(lambda: fleet_model(self.log, self.chosen, level=self.level))
+        return _ask(lambda: fleet_model(self.log, self.chosen, first=self.first, level=self.level))
 
     @cached_property
     def incidents(self) -> Answer[Incidents]:
@@ -224,7 +230,7 @@ class ReportData:
             if self.few:
                 raise DataError("too few failures")
             sizes = [size for size in _SIZES if size <= self.part.n_nodes]
-            return replay(self.part, 0.5, sizes, model=partial(fleet_model, period="all"), level=self.level)
+            return replay(self.part, 0.5, sizes, period="all", first=self.first, level=self.level)
 
         return _ask(work)
 
@@ -237,7 +243,7 @@ class ReportData:
                 raise DataError("several systems; select one")
             if self.few:
                 raise DataError("too few failures")
-            return forecast(self.log, period=self.chosen, level=self.level)
+            return forecast(self.log, period=self.chosen, first=self.first, level=self.level)
 
         return _ask(work)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from relfit.arguments import durations, share, whole
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
-from relfit.fleet import fleet_model
+from relfit.fleet import FleetModel, chosen_period, fleet_model
 from relfit.units import instant
 from relfit.validation.job_placement import PLACEMENTS, Nodes, place
 from relfit.validation.predictions import predict
@@ -25,11 +26,13 @@ _MOST_BLOCKS, _FEWEST_BLOCKS = 20, 4
 
 def replay(
     log: FailureLog,
-    split: Any = 0.5,
+    split: Any = 0.75,
     sizes: int | Sequence[int] = (1, 4, 16),
     lengths: Any = ("6h", "24h", "72h"),
     jobs: int = 1000,
     *,
+    period: str | tuple[Any, Any] = "stable",
+    first: str = "known",
     model: Any = None,
     placements: str | Sequence[str] = PLACEMENTS,
     since: Any = None,
@@ -49,7 +52,8 @@ def replay(
     log : FailureLog
         A job runs within one system of it; systems are drawn in proportion to their nodes.
     split : str, datetime or float
-        The instant before which the model is made, or its share of the observation, from `since` on.
+        The instant before which the model is made, or its share of the log (from `since` on); the last quarter is held
+        out when left out.
     sizes : int or sequence of int
         Nodes of a job.
     lengths : duration or sequence of durations
@@ -57,10 +61,15 @@ def replay(
     jobs : int
         Number of instants. At each of them there is a job of every placement, size and length; the nodes of a smaller
         job are among those of a larger one.
+    period : {"stable", "all"} or tuple
+        What the model is of: the stable period of what lies before the split, or all of it. With ``(since, until)``
+        that part is the log, and the model is of all of it before the split.
+    first : {"known", "always", "never"}
+        As for `relfit.fleet_model`.
     model : function, System or FleetModel, optional
         A function gets the first part of the log and returns the model. A `System` is asked for the reliability of a
         job's nodes with the ages that they have then; what has ``interval("reliability", lengths, size=, placement=,
-        system=)`` for that of such jobs. `relfit.fleet_model` when left out.
+        system=)`` for that of such jobs. `relfit.fleet_model`, of `period` and with `first`, when left out.
     placements : str or sequence of str
         ``packed`` (consecutive nodes of those that are up), ``spread`` (of every rack the same number of nodes or one
         more) and ``random``.
@@ -97,6 +106,8 @@ def replay(
         raise ArgumentError("no jobs to replay", remedy="give at least one size and one length")
     how = [placements] if isinstance(placements, str) else list(dict.fromkeys(placements))
     _check(log, how, jobs, level)
+    if isinstance(period, tuple):
+        log, period = chosen_period(log, period).log, "all"
     begin = log.window.start if since is None else max(instant(since, log.source.timezone), log.window.start)
     middle = _split(log, split, begin)
     hours = pd.Timedelta(hours=1)
@@ -117,7 +128,8 @@ def replay(
             f"a job of {sizes_of_jobs.max()} nodes on {room.max()} nodes",
             remedy="a job runs within one system; replay smaller jobs",
         )
-    made = _model(model, log, since, middle)
+    make = partial(fleet_model, period=period, first=first) if model is None else model
+    made = make(log.between(since, middle)) if callable(make) else make
     generator = np.random.default_rng(rng)
     zero = (middle - log.window.start) / hours
     starts = np.sort(generator.uniform(zero, zero + held - longest, int(jobs)))
@@ -133,6 +145,7 @@ def replay(
         raise DataError("no job found enough nodes that are up", remedy="replay smaller jobs, or move the split")
     return Replay(
         model=type(made).__name__,
+        period=made.period if isinstance(made, FleetModel) else None,
         split=middle,
         window=(begin, log.window.end),
         placements=tuple(how),
@@ -184,9 +197,3 @@ def _split(log: FailureLog, split: Any, begin: pd.Timestamp) -> pd.Timestamp:
             f"split {split} is outside the log", remedy=f"it covers {begin:%Y-%m-%d} to {last:%Y-%m-%d}"
         )
     return middle
-
-
-def _model(model: Any, log: FailureLog, since: Any, until: pd.Timestamp) -> Any:
-    """The model given, or what the function given makes of the first part of the log."""
-    make: Callable[[FailureLog], Any] = fleet_model if model is None else model
-    return make(log.between(since, until)) if callable(make) else make

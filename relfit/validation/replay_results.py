@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.fleet import ChosenPeriod
 from relfit.results import Result, json_ready
 from relfit.text import count, duration, p_value, percent
 from relfit.validation._block_means import Differences, effective_sizes, mean_differences, wilson
@@ -33,6 +34,8 @@ class Replay(Result):
     ----------
     model : str
         What predicted.
+    period : ChosenPeriod or None
+        What a model of the fleet is of.
     split : pandas.Timestamp
         The model was made before, jobs were replayed after.
     window : tuple of pandas.Timestamp
@@ -59,6 +62,7 @@ class Replay(Result):
     """
 
     model: str
+    period: ChosenPeriod | None
     split: pd.Timestamp
     window: tuple[pd.Timestamp, pd.Timestamp]
     placements: tuple[str, ...]
@@ -75,7 +79,7 @@ class Replay(Result):
     seed: int
 
     _not_in_json: ClassVar[tuple[str, ...]] = (
-        "start", "system", "survived", "predicted", "prediction_error", "independent", "block",
+        "period", "start", "system", "survived", "predicted", "prediction_error", "independent", "block",
     )  # fmt: skip
 
     @property
@@ -177,6 +181,14 @@ class Replay(Result):
         return f"The model agrees with the log after {self.split:%Y-%m-%d}; its largest error: it predicts that {says}."
 
     @property
+    def premise(self) -> str:
+        """What the model is of, and what was held out."""
+        held = f"Held out: {self.split:%Y-%m-%d} to {self.window[1]:%Y-%m-%d}."
+        if self.period is None:
+            return held
+        return f"{self.period.headline.replace('all of the log', 'all of the log before the split')} {held}"
+
+    @property
     def findings(self) -> tuple[str, ...]:
         """The headline, and what it rests on."""
         least = 1.0 / (_RESAMPLES + 1.0)
@@ -225,6 +237,8 @@ class Replay(Result):
     def to_dict(self) -> dict[str, Any]:
         """As of every result, with the cells and the calibration, without the single jobs."""
         tables = {
+            "period": None if self.period is None else self.period.to_dict(),
+            "premise": self.premise,
             "fails": self.fails,
             "p": self.p,
             "jobs": self.n_jobs,

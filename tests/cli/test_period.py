@@ -29,11 +29,17 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 def test_every_command_uses_the_stable_period_and_says_so_first(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    headline = chosen_period(rf.datasets.load("white")).headline
+    log = rf.datasets.load("white")
+    before_split = command == "validate"  # the last quarter is held out
+    headline = chosen_period(log.between(None, "2003-09-08T18:00") if before_split else log).headline
     assert main([command, "white", *COMMANDS[command]]) == 0
     first = " ".join(capsys.readouterr().out.split())[: len(headline)]  # wrapped to the width of the terminal
     assert first == headline
-    assert first.startswith(f"Period used: {STABLE[0]} to {STABLE[1]} (its start lies between 2002-09-")
+    assert first.startswith(
+        "Period used: 2002-10-05 to 2003-09-08 (its start lies between 2002-09-"
+        if before_split
+        else f"Period used: {STABLE[0]} to {STABLE[1]} (its start lies between 2002-09-"
+    )
 
 
 def test_all_of_the_log_or_dates_are_used_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,3 +66,21 @@ def test_wrong_periods_are_one_line(period: str, capsys: pytest.CaptureFixture[s
     caught = capsys.readouterr()
     assert caught.out == ""
     assert caught.err.count("\n") == 1
+
+
+FIRST = {**COMMANDS, "forecast": ["--draws", "200"], "report": ["--out", "no/such/folder.html"]}
+
+
+@pytest.mark.parametrize("command", FIRST)
+def test_every_command_that_estimates_takes_first(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "white", *FIRST[command], "--first", "sometimes"]) == 2
+    assert "--first 'sometimes' is not known" in capsys.readouterr().err
+
+
+def test_first_changes_what_is_estimated(capsys: pytest.CaptureFixture[str]) -> None:
+    cut = ["white", "--since", "2004-05-01", "--json"]
+    shapes = []
+    for first in ("known", "always", "never"):
+        assert main(["calibrate", *cut, "--families", "weibull", "--parts", "mtbf,families", "--first", first]) == 0
+        shapes.append(json.loads(capsys.readouterr().out)["failure"]["parameters"]["shape"])
+    assert len(set(shapes)) == 3

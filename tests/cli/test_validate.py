@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +18,8 @@ def test_answer_table_and_figure(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([*QUICK, "--placement", "random", "--out", str(table), "--plot", str(figure)]) == 0
     text = capsys.readouterr().out
     assert "The model " in text
-    assert "jobs after 2003-10-04" in text  # the middle of the stable period
+    assert text.startswith("Period used: 2002-10-0")  # the stable period before the split
+    assert "Held out: 2003-09-08 to 2004-10-01." in " ".join(text.split())  # the last quarter of the log
     cells = pd.read_csv(table)
     assert cells["size"].tolist() == [4, 64]
     assert set(cells["placement"]) == {"random"}
@@ -32,11 +32,11 @@ def test_json_is_the_result(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*QUICK, "--period", "all", "--split", "2003-01-01", "--seed", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     found = rf.replay(
-        rf.datasets.load("white"), "2003-01-01", sizes=[4, 64], lengths=["24h"], jobs=100, rng=3,
-        model=partial(rf.fleet_model, period="all"),
-    )  # fmt: skip
+        rf.datasets.load("white"), "2003-01-01", sizes=[4, 64], lengths=["24h"], jobs=100, rng=3, period="all"
+    )
     assert document["jobs"] == found.n_jobs
     assert document["fails"] is found.fails
+    assert document["premise"] == found.premise
     assert document["findings"][0] == found.headline
     assert document["cells"][0]["error"] == pytest.approx(found.cells["error"][0])
 
@@ -62,3 +62,14 @@ def test_mistakes(arguments: str, complaint: str, capsys: pytest.CaptureFixture[
     assert caught.out == ""
     assert caught.err.count("\n") == 1
     assert complaint in caught.err
+
+
+def test_the_command_and_the_function_choose_one_period(capsys: pytest.CaptureFixture[str]) -> None:
+    import relfit as rf
+
+    assert main([*QUICK, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = rf.replay(rf.datasets.load("white"), sizes=[4, 64], lengths=["24h"], jobs=100)
+    assert document["premise"] == found.premise
+    assert document["p"] == found.p
+    assert not found.fails
