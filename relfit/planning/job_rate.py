@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from relfit.arguments import durations, positive, whole
-from relfit.arrays import Seed
+from relfit.arrays import FloatArray, Seed
 from relfit.calibration import Parameters, draw_parameters
 from relfit.errors import ArgumentError
 from relfit.text import count, duration
 
-__all__ = ["JobRate", "rate_of_job", "repairs_in_words", "wait_for_repair"]
+__all__ = ["JobRate", "rate_of_job", "repairs_in_words", "until_all_are_up", "wait_for_repair"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +69,8 @@ class JobRate:
         return self.mtbf_of(sizes) * (sizes * node[..., None] + wide[..., None])
 
     def wait_of(self, sizes: Any) -> Any:
-        """Mean hours until all nodes of such jobs are up again after a failure, along a last axis.
-
-        Nodes go on failing while others are repaired: the busy period of a queue with any number of servers, whatever
-        the distribution of repairs (Takacs 1962).
-        """
-        mtbf, repair = self.mtbf_of(sizes), self.repair_of(sizes)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(repair > 0.0, mtbf * np.expm1(repair / mtbf), 0.0)
+        """Mean hours until all nodes of such jobs are up again after a failure, along a last axis."""
+        return until_all_are_up(self.mtbf_of(sizes), self.repair_of(sizes))
 
     @property
     def mtbf(self) -> Any:
@@ -154,6 +148,27 @@ def rate_of_job(
     like = f"every {duration(float(mtbf))}{' each' if size > 1 else ''}"
     found = JobRate(float(mtbf), own, 0.0, 0.0, size, basis, drawn=drawn, like=like)
     return replace(found, waits=wait_for_repair(repair, wait=float(found.wait))[1])
+
+
+def until_all_are_up(mtbf: Any, repair: Any) -> FloatArray:
+    """Mean hours from a failure until all nodes of a job are up again.
+
+    Nodes go on failing while others are repaired: the busy period of a queue with any number of servers, whatever the
+    distribution of repairs (Takacs 1962).
+
+    Parameters
+    ----------
+    mtbf, repair : array_like
+        Mean hours between failures of the job, and of a repair.
+
+    Examples
+    --------
+    >>> until_all_are_up([20.0, 2.0], 2.0).round(2).tolist()
+    [2.1, 3.44]
+    """
+    between, hours = np.asarray(mtbf, dtype=np.float64), np.asarray(repair, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(hours > 0.0, between * np.expm1(hours / between), 0.0)
 
 
 def repairs_in_words(wait: float) -> str:

@@ -13,7 +13,7 @@ from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Gamma, Loglogistic, Lognormal, Weibull
 from relfit.jobs import Checkpoint, expected_time, time_to_failure
-from relfit.planning import plan_checkpoints
+from relfit.planning import plan_checkpoints, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
 from relfit.planning.checkpointing.two_level import Levels
@@ -498,3 +498,15 @@ def test_area_is_the_integral() -> None:
     life = time_to_failure(Weibull(0.6, 24.0), ages=[3.0, 50.0])
     numeric = integrate.quad(lambda x: float(life.sf(x)), 7.0, np.inf, limit=400)[0]
     assert float(life.area_from(7.0)) == pytest.approx(numeric, rel=1e-7)
+
+
+def test_every_plan_counts_what_fails_during_a_repair() -> None:
+    save, about = Checkpoint("5min", "10min"), {"nodes": 100, "repair": "5h"}
+    by_rate = plan_checkpoints("1000h", save, **about)
+    by_distribution = plan_checkpoints(Weibull(1.0, 1000.0), save, **about)
+    copies = plan_replication("1000h", save, **about)
+    assert by_rate.restart == pytest.approx(10.0 * np.expm1(0.5))
+    assert by_distribution.restart == pytest.approx(by_rate.restart)
+    assert by_distribution.waits == by_rate.waits == copies.waits
+    assert copies.costs["restart"] == pytest.approx(by_rate.restart)
+    assert copies.strategies["yield"][0] == pytest.approx(1.0 - by_rate.waste)

@@ -17,7 +17,7 @@ from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.checkpointing.two_level import Levels, TwoLevels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
-from relfit.planning.job_rate import rate_of_job, repairs_in_words, wait_for_repair
+from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import Plan, limits
 from relfit.text import count, duration, percent
 
@@ -27,7 +27,6 @@ _ROBUST_DRAWS = 1000
 _FEW_DRAWS = 300  # each is a search over two numbers
 _AGEING = "A node that failed is new, all others go on ageing: they are of all ages, as after many failures."
 _SAME_AGES = "Every restart meets nodes of the ages given."
-_WAITING = "Nothing fails while the job waits, restarts or is repaired, and all its nodes are up when it starts."
 _REPAIRING = "Nothing fails while the job restarts, and all its nodes are up when it starts."
 _NOISE = "Limits hold the uncertainty of the parameters alone, not that the future may differ from the log."
 
@@ -183,8 +182,8 @@ def plan_checkpoints(
     nodes : int, optional
         Of the job; see `rate_of_job`.
     repair : duration, optional
-        Mean time to repair that the job waits for after each failure, since it has no spares (and for what fails
-        meanwhile, where failures are exponential); 0 where spares take over at once. That of the parameters (by what
+        Mean time to repair that the job waits for after each failure, since it has no spares, and for what fails
+        meanwhile; 0 where spares take over at once. That of the parameters (by what
         failed) when left out, else 0.
     ages : array_like of durations, optional
         Of the nodes at every restart, for a distribution.
@@ -287,7 +286,7 @@ def _limited(value: str, ends: list[str]) -> str:
 
 def _assumptions(life: TimeToFailure | None, ages: Any, drawn: int) -> tuple[str, ...]:
     about = () if life is None else (_AGEING if ages is None else _SAME_AGES,)
-    return (*about, _REPAIRING if life is None else _WAITING, *((_NOISE,) if drawn else ()))
+    return (*about, _REPAIRING, *((_NOISE,) if drawn else ()))
 
 
 def _model(
@@ -307,21 +306,21 @@ def _model(
         if nodes is None and source.fleet.nodes:
             size = source.fleet.nodes
         name = next((name for name in ("mttr.node", "mttr.mean") if name in known), "")
-        wait, waits = wait_for_repair(repair, known.get(name), name)
-        drawn = []
+        life, drawn = life_of(fitted.distribution()), []
+        wait, waits = _wait(repair, life, known.get(name), name)
         if fitted.covariance is not None:
             several = draw_parameters(source, min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng).family("failure")
             drawn = [life_of(several[i]) for i in range(several.batch_shape[0])]
-        model = RenewalWaste(life_of(fitted.distribution()), drawn, plan, restart + wait)
+        model = RenewalWaste(life, drawn, plan, restart + wait)
         basis = f"{fitted.family} times to failure of the parameters"
         return model, basis, waits, _premise(size, basis, wait)
     if hasattr(source, "log_sf") or hasattr(source, "log_reliability"):
         if events is not None:
             raise ArgumentError("events goes with a mean time", remedy="leave it out")
-        wait, waits = wait_for_repair(repair)
         life = time_to_failure(source, 0.0 if ages is None else ages, size)
         if ages is None and hasattr(source, "log_sf") and not source.batch_shape:
             life = between_failures(source, size)
+        wait, waits = _wait(repair, life)
         basis = type(source).__name__
         return (
             RenewalWaste(life, (), plan, restart + wait),
@@ -333,6 +332,13 @@ def _model(
     draws = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
     model_of_rates = ExponentialWaste(float(rate.mtbf), draws[0], plan, restart + float(rate.wait), draws[1])
     return model_of_rates, rate.source, rate.waits, rate.premise
+
+
+def _wait(repair: Any, life: TimeToFailure, known: float | None = None, name: str = "") -> tuple[float, str]:
+    """Hours until all nodes of a job are up after a failure, and in a sentence."""
+    hours, _ = wait_for_repair(repair, known, name)
+    wait = float(until_all_are_up(life.mean(), hours))
+    return wait, wait_for_repair(repair, known, name, wait=wait)[1]
 
 
 def _premise(size: int, basis: str, wait: float) -> str:

@@ -121,7 +121,7 @@ def plan_replication(
     nodes : int, optional
         Of the job, copies included.
     repair : duration, optional
-        As in `plan_checkpoints`: what the job waits for when it is interrupted.
+        As in `plan_checkpoints`: what the job waits for when it is interrupted, with what fails meanwhile.
     most_replicas : int
         2, 3, ... up to so many copies are looked at.
     overhead : float
@@ -145,7 +145,7 @@ def plan_replication(
     if size < 2:
         raise ArgumentError("replication needs at least two nodes", remedy="give nodes")
     most = min(int(whole("most_replicas", most_replicas, 2)), size)
-    c, r, d = checkpoint.save, checkpoint.restore, float(durations("restart", restart)) + float(rate.repair)
+    c, r, d = checkpoint.save, checkpoint.restore, float(durations("restart", restart)) + float(rate.wait)
     if c <= 0.0:
         raise ArgumentError("save is 0 hours", remedy="give one above zero")
     slow = float(share("overhead", overhead, one=False))
@@ -158,7 +158,7 @@ def plan_replication(
         copies = Copies(mu, c, r, d, replicas, slow, wide)
         best = best_interval(rate.mtbf, c) if replicas == 1 else copies.best_interval(processes)
         if drawn is not None:
-            pause = d - float(rate.repair) + drawn.repair
+            pause = d - float(rate.wait) + drawn.wait
             of_draws.append(replace(copies, mtbf=drawn.node_mtbf, restart=pause, wide_rate=drawn.wide_rate))
             yields.append(of_draws[-1].useful(size))
         low, high = limits(yields[-1] if yields else None, level)
@@ -198,6 +198,6 @@ def plan_replication(
         level=level,
         n_draws=yields[0].size if yields else 0,
         waits=rate.waits,
-        assumptions=(_COPIES, "Nothing fails while the job waits or restarts."),
+        assumptions=(_COPIES, "Nothing fails while the job restarts; it waits as long with any number of nodes."),
         premise=rate.premise,
     )
