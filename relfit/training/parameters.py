@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from relfit.calibration import FittedFamily, Parameters
+from relfit.calibration.exports import airesim_values
 from relfit.calibration.parameter_values import Model, rejection
 from relfit.calibration.validation_errors import ParameterError
 from relfit.errors import ArgumentError
@@ -301,31 +302,13 @@ def training_parameters(
 
 def _of_calibrated(parameters: Parameters) -> dict[str, Any]:
     """What a log tells of a training cluster, by the keys of `TrainingParameters`."""
-    known = parameters.values()
-    mtbf = known.get("mtbf.node", known.get("mtbf.outage"))
-    if mtbf is None:
-        parameters.require("mtbf.node")
-    assert mtbf is not None
-    fraction, factor = known.get("bad_nodes.fraction"), known.get("bad_nodes.factor")
-    two_classes = fraction is not None and factor is not None and factor >= 1.0
-    share = fraction * (factor - 1.0) if two_classes and fraction is not None and factor is not None else 0.0
-    values: dict[str, Any] = {
-        "random_failure_rate": 1.0 / (60.0 * mtbf * (1.0 + share)),
-        "systematic_failure_fraction": fraction if two_classes else 0.0,
-    }
-    if two_classes and factor is not None:  # nodes of a log that are bad stay so
-        values |= {"systematic_failure_rate_multiplier": factor - 1.0}
-        values |= {"auto_repair_fail_prob": 1.0, "manual_repair_fail_prob": 1.0}
-    if parameters.failure is not None and parameters.failure.family != "exponential" and not two_classes:
+    known, values = parameters.values(), dict[str, Any](airesim_values(parameters))
+    del values["failure_distribution"]
+    alike = values["systematic_failure_fraction"] == 0.0
+    if parameters.failure is not None and parameters.failure.family != "exponential" and alike:
         values["failure"] = parameters.failure
-    quick, slow, quickly = (known.get(f"mttr.{name}") for name in ("quick", "slow", "share_quick"))
-    if quick is not None and slow is not None and quickly is not None and slow > quick:
-        values["auto_repair_time"], values["manual_repair_time"] = 60.0 * quick, 60.0 * (slow - quick)
-        values["prob_auto_to_manual"] = 1.0 - quickly
-    elif "mttr.mean" in known:
-        values["auto_repair_time"], values["prob_auto_to_manual"] = 60.0 * known["mttr.mean"], 0.0
-        if parameters.repair is not None:
-            values["auto_repair"] = parameters.repair
+    if "auto_repair_time" in values and "manual_repair_time" not in values and parameters.repair is not None:
+        values["auto_repair"] = parameters.repair
     for scope, name in (("rack", "rack"), ("system", "cluster")):
         if f"mtbf.{scope}" in known:
             values[f"{name}_failure_rate"] = 1.0 / (60.0 * known[f"mtbf.{scope}"])

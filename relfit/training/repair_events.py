@@ -38,6 +38,16 @@ def _queue(m: Memory, x: Reals, s: int, state: int) -> None:
 
 
 @compiled
+def _next_waiting(m: Memory, state: int, waiting: int, head: int) -> int:
+    """Take the server out that waits for a crew the longest; -1 for none."""
+    if m[at.HELD + state] == 0:
+        return -1
+    s = m[m[waiting] + m[head]]
+    m[head] = moves.wrapped(m[head] + 1, m[at.N_SERVERS])
+    return s
+
+
+@compiled
 def _begin_auto(m: Memory, x: Reals, s: int) -> None:
     m[at.AUTO_BUSY] += 1
     hazard = rs.exponential(m, rs.AUTO_TIME)
@@ -81,9 +91,8 @@ def auto_ends(m: Memory, x: Reals, s: int) -> None:
     j = m[s + at.HOME]
     m[j + at.AUTO_REPAIRS] += 1
     m[at.AUTO_BUSY] -= 1
-    if m[at.HELD + at.AUTO_QUEUE] > 0:
-        following = m[m[at.AUTO_WAITING] + m[at.AUTO_HEAD]]
-        m[at.AUTO_HEAD] = moves.wrapped(m[at.AUTO_HEAD] + 1, m[at.N_SERVERS])
+    following = _next_waiting(m, at.AUTO_QUEUE, at.AUTO_WAITING, at.AUTO_HEAD)
+    if following >= 0:
         _begin_auto(m, x, following)
     if rs.uniform(m, rs.ESCALATION) < x[at.TO_MANUAL]:
         if m[at.MANUAL_CREWS] > 0 and m[at.MANUAL_BUSY] >= m[at.MANUAL_CREWS]:
@@ -100,9 +109,8 @@ def manual_ends(m: Memory, x: Reals, s: int) -> None:
     j = m[s + at.HOME]
     m[j + at.MANUAL_REPAIRS] += 1
     m[at.MANUAL_BUSY] -= 1
-    if m[at.HELD + at.MANUAL_QUEUE] > 0:
-        following = m[m[at.MANUAL_WAITING] + m[at.MANUAL_HEAD]]
-        m[at.MANUAL_HEAD] = moves.wrapped(m[at.MANUAL_HEAD] + 1, m[at.N_SERVERS])
+    following = _next_waiting(m, at.MANUAL_QUEUE, at.MANUAL_WAITING, at.MANUAL_HEAD)
+    if following >= 0:
         _begin_manual(m, x, following)
     _repaired(m, x, s, rs.uniform(m, rs.OUTCOME) >= x[at.MANUAL_FAILS])
 

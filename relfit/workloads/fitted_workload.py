@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from relfit.arguments import whole
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.results import Result
-from relfit.tables import Source
 from relfit.text import count, number
+from relfit.workloads.generator import Generator, numbered
 from relfit.workloads.workload import Workload
 
 __all__ = ["FittedWorkload", "Quantiles", "fit_workload"]
@@ -59,8 +58,8 @@ class Quantiles:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedWorkload(Result):
-    """What a workload is made of, to draw others like it.
+class FittedWorkload(Generator, Result):
+    """What a workload is made of, to draw others like it; their time 0 is at the same hour of the week.
 
     Attributes
     ----------
@@ -100,29 +99,15 @@ class FittedWorkload(Result):
         """The groups of jobs."""
         return self.groups
 
-    def sample(self, n_jobs: int, rng: Any = 0) -> Workload:
-        """So many jobs like those of the fit, each drawn on its own.
-
-        Parameters
-        ----------
-        n_jobs : int
-        rng : int or numpy.random.Generator
-
-        Returns
-        -------
-        Workload
-            Time 0 is at the same hour of the week as the fit's.
-        """
-        size, random = int(whole("n_jobs", n_jobs)), np.random.default_rng(rng)
+    def _drawn(self, size: int, random: np.random.Generator) -> Workload:
         pick = random.choice(len(self.requests), size, p=self.requests["share"].to_numpy())
         requested = self.requests["requested"].to_numpy()[pick]
         used = self.used.draw(self.requests["group"].to_numpy()[pick], random)
         run = np.where(np.isinf(requested), used, used * np.where(np.isinf(requested), 1.0, requested))
         points = np.cumsum(self.gaps.draw(np.zeros(size, dtype=np.int64), random))
-        source = Source(format="generated", rows_read=size, rows_kept=size, notes=("drawn from a fitted workload",))
-        return Workload(
-            np.arange(1, size + 1), _time_of(points, self.rates), self.requests["nodes"].to_numpy()[pick], run,
-            requested, self.n_nodes, origin=self.origin, source=source,
+        return numbered(
+            _time_of(points, self.rates), self.requests["nodes"].to_numpy()[pick], run, requested, self.n_nodes,
+            "drawn from a fitted workload", origin=self.origin,
         )  # fmt: skip
 
 

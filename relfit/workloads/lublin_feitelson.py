@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -11,7 +10,7 @@ from scipy import special
 from relfit.arguments import whole
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.tables import Source
+from relfit.workloads.generator import Generator, numbered
 from relfit.workloads.job_sizes import JobSizes
 from relfit.workloads.workload import Workload
 
@@ -52,8 +51,8 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class LublinFeitelson:
-    """The workload model of Lublin and Feitelson; times in whole seconds, no walltimes.
+class LublinFeitelson(Generator):
+    """The workload model of Lublin and Feitelson; times in whole seconds, 0 is midnight, no walltimes.
 
     Parameters
     ----------
@@ -61,7 +60,8 @@ class LublinFeitelson:
         Nodes of the machine; with 128 the parameters are the published ones. For others the widest job and the middle
         of the two stages of sizes go with the machine's logarithm, as the authors say.
     kind : {"all", "batch", "interactive", "both"}
-        Parameters of jobs of one kind, of all jobs as one kind, or batch and interactive jobs together.
+        Parameters of jobs of one kind, of all jobs as one kind, or batch and interactive jobs together:
+        ``user`` is then 0 for interactive and 1 for batch jobs.
 
     References
     ----------
@@ -90,20 +90,7 @@ class LublinFeitelson:
         middle = max(high - part.stage, part.low)
         return JobSizes(self.n_nodes, part.serial, part.power_of_two, part.low, middle, high, part.first_stage)
 
-    def sample(self, n_jobs: int, rng: Any = 0) -> Workload:
-        """So many jobs; time 0 is midnight.
-
-        Parameters
-        ----------
-        n_jobs : int
-        rng : int or numpy.random.Generator
-
-        Returns
-        -------
-        Workload
-            With ``kind="both"``, ``user`` is 0 for interactive and 1 for batch jobs.
-        """
-        size, random = int(whole("n_jobs", n_jobs)), np.random.default_rng(rng)
+    def _drawn(self, size: int, random: np.random.Generator) -> Workload:
         kinds = ("interactive", "batch") if self.kind == "both" else (self.kind,)
         submit = np.concatenate([_submissions(_KINDS[kind], size, random) for kind in kinds])
         which = np.repeat(np.arange(len(kinds)), size)
@@ -114,10 +101,8 @@ class LublinFeitelson:
             of_kind = which == number
             nodes[of_kind] = self.sizes(kind).sample(int(of_kind.sum()), random)
             run[of_kind] = _run_times(_KINDS[kind], nodes[of_kind], random)
-        source = Source(format="generated", rows_read=size, rows_kept=size, notes=(f"Lublin-Feitelson, {self.kind}",))
         user = which if self.kind == "both" else None
-        none = np.full(size, np.inf)
-        return Workload(np.arange(1, size + 1), submit, nodes, run, none, self.n_nodes, user, source=source)
+        return numbered(submit, nodes, run, None, self.n_nodes, f"Lublin-Feitelson, {self.kind}", user=user)
 
 
 def _run_times(kind: _Kind, nodes: IntArray, rng: np.random.Generator) -> FloatArray:

@@ -9,8 +9,8 @@ import numpy as np
 
 from relfit.arguments import positive, share, whole
 from relfit.errors import ArgumentError
-from relfit.tables import Source
 from relfit.units import hours
+from relfit.workloads.generator import Generator, numbered
 from relfit.workloads.job_sizes import JobSizes
 from relfit.workloads.scaling import with_walltimes
 from relfit.workloads.workload import Workload
@@ -19,8 +19,8 @@ __all__ = ["TwoStage"]
 
 
 @dataclass(frozen=True)
-class TwoStage:
-    """Jobs of two-stage log-uniform sizes and two-stage hyperexponential run times, submitted at random.
+class TwoStage(Generator):
+    """Jobs of two-stage log-uniform sizes and two-stage hyperexponential run times, submitted at random from time 0.
 
     Parameters
     ----------
@@ -103,20 +103,7 @@ class TwoStage:
         usual = self.short_share * self.short + (1.0 - self.short_share) * self.long
         return 3600.0 * ((1.0 - self.longest_share) * usual + self.longest_share * self.longest)
 
-    def sample(self, n_jobs: int, rng: Any = 0) -> Workload:
-        """So many jobs.
-
-        Parameters
-        ----------
-        n_jobs : int
-        rng : int or numpy.random.Generator
-
-        Returns
-        -------
-        Workload
-            The first job at time 0.
-        """
-        size, random = int(whole("n_jobs", n_jobs)), np.random.default_rng(rng)
+    def _drawn(self, size: int, random: np.random.Generator) -> Workload:
         nodes = self.sizes.sample(size, random)
         stage = random.random(size)
         usual = np.where(random.random(size) < self.short_share, self.short, self.long)
@@ -126,6 +113,5 @@ class TwoStage:
         if self.load is not None:
             gap = self.sizes.mean * self.mean_run_time / (self.n_nodes * self.load)
             submit[1:] = np.cumsum(random.exponential(gap, size - 1))
-        source = Source(format="generated", rows_read=size, rows_kept=size, notes=("drawn from the two-stage model",))
-        jobs = Workload(np.arange(1, size + 1), submit, nodes, run, np.full(size, np.inf), self.n_nodes, source=source)
+        jobs = numbered(submit, nodes, run, None, self.n_nodes, "drawn from the two-stage model")
         return with_walltimes(jobs, self.walltime, random)
