@@ -1,15 +1,28 @@
-"""The bundled sample is read once; examples run in a folder of their own, so that they leave nothing behind."""
+"""The bundled sample is read once, costly questions about it are asked once; examples run in a folder of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
+from hashlib import sha256
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from relfit import FailureLog, datasets
+from relfit import FailureLog, datasets, independence, screening
+from relfit.calibration import _calibrate
+from relfit.fleet import _chosen_period, _forecast
+from relfit.independence import summary
+from relfit.reporting import report_data
+from relfit.screening import _change_points
+
+ASKED_OFTEN = {
+    "change_points": (screening, _change_points, _chosen_period, _forecast),
+    "dependence": (independence, summary, _calibrate, report_data),
+}
+"""Functions that take seconds, with the modules that call them by name."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,6 +36,44 @@ def _the_sample_is_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datasets, "load", copied)
+        yield
+
+
+def digest(log: FailureLog) -> bytes:
+    """What two logs share that hold the same."""
+    content = sha256(repr((log.window, len(log.events), *log.events.columns, *log.population.columns)).encode())
+    for table in (log.events, log.population):
+        content.update(pd.util.hash_pandas_object(table).to_numpy().tobytes())
+    return content.digest()
+
+
+def once(function: Any) -> Any:
+    """A question about a log whose answer is kept: the same log, options and seed get that of the first call."""
+    answers: dict[Any, Any] = {}
+
+    @wraps(function)
+    def known(log: Any, *arguments: Any, **options: Any) -> Any:
+        if not isinstance(log, FailureLog) or log.lifetimes is not None or not isinstance(options.get("rng", 0), int):
+            return function(log, *arguments, **options)
+        key = (digest(log), repr((arguments, {**(function.__kwdefaults__ or {}), **options})))
+        if key not in answers:
+            answers[key] = function(log, *arguments, **options)
+        return answers[key]
+
+    return known
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_log_is_asked_once() -> Iterator[None]:
+    """What commands, reports and pages ask of the same logs again and again is kept.
+
+    Tests that import these functions have them as they are; so have the functions' own examples.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name, homes in ASKED_OFTEN.items():
+            known = once(getattr(homes[0], name))
+            for home in homes:
+                patch.setattr(home, name, known)
         yield
 
 
