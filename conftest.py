@@ -6,23 +6,28 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, wraps
 from hashlib import sha256
+from inspect import signature
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from relfit import FailureLog, datasets, independence, screening
+from relfit import FailureLog, datasets, fleet, independence, screening
 from relfit.calibration import _calibrate
-from relfit.fleet import _chosen_period, _forecast
+from relfit.fleet import _chosen_period, _fleet_model, _forecast, _slurm
 from relfit.independence import summary
 from relfit.reporting import report_data
-from relfit.screening import _change_points
+from relfit.screening import _change_points, _outlier_nodes, _repair_kinds
 
 ASKED_OFTEN = {
-    "change_points": (screening, _change_points, _chosen_period, _forecast),
-    "dependence": (independence, summary, _calibrate, report_data),
+    "chosen_period": (_chosen_period, fleet, _fleet_model, _calibrate, report_data),
+    "change_points": (_change_points, screening, _forecast),
+    "dependence": (summary, independence, _calibrate, report_data),
+    "outlier_nodes": (_outlier_nodes, screening, _calibrate, _slurm),
+    "repair_kinds": (_repair_kinds, screening),
 }
-"""Functions that take seconds, with the modules that call them by name."""
+"""Functions that take seconds, with the modules that call them by name: first their own."""
+PLAIN = (str, int, float, tuple, list, type(None))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,12 +57,16 @@ def once(function: Any) -> Any:
     answers: dict[Any, Any] = {}
 
     @wraps(function)
-    def known(log: Any, *arguments: Any, **options: Any) -> Any:
-        if not isinstance(log, FailureLog) or log.lifetimes is not None or not isinstance(options.get("rng", 0), int):
-            return function(log, *arguments, **options)
-        key = (digest(log), repr((arguments, {**(function.__kwdefaults__ or {}), **options})))
+    def known(*arguments: Any, **options: Any) -> Any:
+        asked = signature(function).bind(*arguments, **options)
+        asked.apply_defaults()
+        log, *others = asked.arguments.values()
+        plain = all(isinstance(value, PLAIN) for value in others)
+        if not plain or not isinstance(log, FailureLog) or log.lifetimes is not None:
+            return function(*arguments, **options)
+        key = (digest(log), repr(others))
         if key not in answers:
-            answers[key] = function(log, *arguments, **options)
+            answers[key] = function(*arguments, **options)
         return answers[key]
 
     return known
