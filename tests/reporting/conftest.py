@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,12 @@ from tests.reporting.logs import FAST, HOSTILE, hostile_log
 
 @pytest.fixture(scope="session")
 def white_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of the whole sample, with the default families."""
-    return rf.report(rf.datasets.load("white"), tmp_path_factory.mktemp("white") / "white.html")
+    """The report of the whole sample, with the default families; written once, whichever process asks first."""
+    own = tmp_path_factory.getbasetemp()
+    path = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "white.html"
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return path if path.exists() else rf.report(rf.datasets.load("white"), path)
 
 
 @pytest.fixture(scope="session")
