@@ -140,7 +140,15 @@ class TrainingSimulation(Result):
             f"{mean['host_selection_count']:,.0f} host selections, {mean['preemption_count']:,.0f} preemptions, "
             f"{mean['job_stall_count']:,.1f} stalls, {mean['servers_retired']:,.1f} servers retired"
         )
-        return (self.headline, f"time: {spent}", f"a run has {events}")
+        return (self.headline, *self._each_job, f"time: {spent}", f"a run has {events}")
+
+    @property
+    def _each_job(self) -> tuple[str, ...]:
+        """Of several jobs, when each ends."""
+        if len(self.jobs) == 1:
+            return ()
+        hours = self.replications.groupby("job", sort=False)["total_training_time"].mean() / 60.0
+        return ("jobs: " + ", ".join(f"{name} takes {hours[name]:,.0f} h" for name in self.jobs),)
 
     def to_frame(self) -> pd.DataFrame:
         """As `outputs`."""

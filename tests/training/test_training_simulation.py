@@ -213,6 +213,7 @@ def test_the_first_of_several_jobs_comes_first() -> None:
     assert first < second
     assert result.of_job("b").loc["interruptions", "mean"] >= 0.0
     assert set(result.to_dict()["jobs"]) == {"a", "b"}
+    assert result.findings[1].startswith("jobs: a takes ")
 
 
 def test_shifts_of_manual_repairs_by_hand() -> None:
@@ -305,3 +306,10 @@ def test_a_cluster_that_empties_says_so_and_no_limit_is_negative() -> None:
 def test_a_time_that_is_none_asks_for_minutes() -> None:
     with pytest.raises(ArgumentError, match=r"job_length: '3 dys' is not a duration; give minutes as a number"):
         training_parameters(job_length="3 dys")
+    for key, wanted in (
+        ("job_size", "a whole number"),
+        ("diagnosis_probability", "a number"),
+        ("renew_on_restart", "true or false"),
+    ):
+        with pytest.raises(ArgumentError, match=f"{key}: this cannot be 'many'; it must be {wanted}"):
+            training_parameters({key: "many"})
