@@ -34,6 +34,8 @@ __all__ = ["Drive", "Saving", "drive"]
 
 _BUDGET = 20_000
 """Instants between two looks at the clock."""
+_SAVING_SHARE = 0.015
+"""Of real time that writing files at intervals of it may take: then the next one comes later than asked for."""
 _MOST_IDLE = 2_000_000
 """Failures in a row without a start, after which nothing is going to start any more."""
 
@@ -47,7 +49,7 @@ class Saving:
     path : str or Path
         Where it is written when it is stopped, and at intervals: then with a number before the ending.
     every : duration, optional
-        Real time between two files.
+        Real time between two files; longer where writing them would take more than 2 % of it.
     every_simulated : duration, optional
         Simulated time between two files.
     keep : int
@@ -133,9 +135,10 @@ def drive(run: Drive, saving: Saving | None = None, write: Any = None) -> bool:
                     _numbered(run, saving, write)
             now = time.perf_counter()
             if saving is not None and now >= next_real:
-                next_real = now + every
                 run.seconds, begun = run.seconds + now - begun, now
                 _numbered(run, saving, write)
+                written = time.perf_counter()
+                next_real = written + max(every, (written - now) / _SAVING_SHARE)
             if saving is not None and (stopped.is_set() or now >= limit):
                 run.seconds += now - begun
                 write(run, Path(saving.path))

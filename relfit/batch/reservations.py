@@ -82,7 +82,8 @@ def reservation_tables(reservations: Sequence[Reservation], n_nodes: int) -> tup
         start, end = (in_seconds(name, getattr(each, name)) for name in ("start", "end"))
         announced = -np.inf if each.announced is None else in_seconds("announced", each.announced)
         if not start < end or announced > start:
-            what = f"a reservation from {start:g} to {end:g} s, announced at {announced:g} s"
+            known = "" if each.announced is None else f", announced at {announced:g} s"
+            what = f"a reservation from {start:g} to {end:g} s{known}"
             raise ArgumentError(what, remedy="it must be announced before it starts, and end later")
         numbers = each.numbers(n_nodes)
         rows[i] = announced, start, end, numbers.size

@@ -10,12 +10,12 @@ from typing import Any
 
 __all__ = ["compile_notice"]
 
-_PATIENCE = 1.0  # seconds
+_PATIENCE = 3.0  # seconds; what is kept on disk is read in less
 
 
 @contextmanager
 def compile_notice(function: Any, how_long: str) -> Iterator[None]:
-    """Say that a simulator is being compiled where its compiled function is not there after a second.
+    """Say that a simulator is being compiled where its compiled function is not there after three seconds.
 
     Parameters
     ----------

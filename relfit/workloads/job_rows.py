@@ -68,7 +68,7 @@ class JobRows:
         strict : bool
             A rejected row is an error.
         ordered : bool
-            The format has jobs in the order of submission: one that is not is counted, or an error when `strict`.
+            The format has jobs in the order of submission: one that is not is an error when `strict`.
 
         Raises
         ------
@@ -81,9 +81,9 @@ class JobRows:
         first = float(self.submit[keep].min()) if self.dates else 0.0
         origin = pd.Timestamp(round(first * 1e9), tz="UTC") if self.dates else self.origin
         late = np.flatnonzero(np.diff(self.submit[keep]) < 0)
-        if late.size and ordered:
+        if late.size:
             one = np.flatnonzero(keep)[late[0] + 1]
-            if strict:
+            if strict and ordered:
                 raise ReadError(
                     f"job {self.job_id[one]} was submitted before the job ahead of it",
                     path=content.path,

@@ -18,6 +18,7 @@ from relfit.text import count, duration, number, percent
 
 __all__ = ["Workload"]
 
+_REASONS = 5
 _PER_JOB = ("job_id", "submit", "nodes", "run_time", "requested", "user", "priority", "node_class")
 
 
@@ -195,7 +196,12 @@ class Workload(Result):
     @property
     def findings(self) -> tuple[str, ...]:
         """The headline, what was rejected, and the notes of the source."""
-        lost = () if self.rejected.empty else (f"{count(len(self.rejected), 'row')} rejected.",)
+        lost: tuple[str, ...] = ()
+        if not self.rejected.empty:
+            kinds = self.rejected["reason"].value_counts()
+            reasons = [f"{reason} ({number:,})" for reason, number in kinds.head(_REASONS).items()]
+            reasons += [f"{len(kinds) - _REASONS} more reasons"] if len(kinds) > _REASONS else []
+            lost = (f"{count(len(self.rejected), 'row')} rejected: {'; '.join(reasons)}.",)
         return (self.headline, *lost, *self.source.notes)
 
     def to_frame(self) -> pd.DataFrame:

@@ -236,6 +236,21 @@ def test_files_at_intervals_of_simulated_time(tmp_path):
     same(whole, rf.resume_batch(files[0]))
 
 
+def test_files_at_intervals_of_real_time_take_a_small_share_of_it(tmp_path, monkeypatch):
+    jobs, given = busy_case()
+    clock, written = [0.0], []
+    monkeypatch.setattr(driver, "_BUDGET", 10)
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: clock.__setitem__(0, clock[0] + 0.01) or clock[0])
+    monkeypatch.setattr(
+        "relfit.batch._simulate_batch.write_simulation",
+        lambda *_: (written.append(clock[0]), clock.__setitem__(0, clock[0] + 0.5)),
+    )
+    rf.simulate_batch(jobs, saving=Saving(path=tmp_path / "state.npz", every="10ms"), **given)
+    assert len(written) >= 1
+    assert all(later - earlier > 0.5 / 0.02 for earlier, later in itertools.pairwise(written))
+    assert 0.5 * len(written) <= 0.02 * clock[0] + 0.5
+
+
 def test_a_file_of_another_version_is_an_error(tmp_path, monkeypatch):
     jobs, given = busy_case()
     path = tmp_path / "state.npz"
