@@ -80,9 +80,8 @@ def years(n_runs: int) -> None:
     """Years with failures of their own on two threads, and what 1,000 of them would take on two processors."""
     jobs, failures = case(130_000, 1490)
     took = spent(lambda: simulate_batches(jobs, n_runs=n_runs, failures=failures, rng=1), 1, time.process_time)[0]
-    print(
-        f"{n_runs} Monte-Carlo years {took:7.2f} s of processor time: 1,000 on two processors {500 * took / n_runs:.0f} s"
-    )
+    two = 500 * took / n_runs
+    print(f"{n_runs} Monte-Carlo years {took:7.2f} s of processor time: 1,000 on two processors {two:.0f} s")
 
 
 def files() -> None:
