@@ -163,10 +163,20 @@ class TrainingSweep(Result):
         return self.statistics
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write the statistics of each experiment to a CSV file of its own in a folder that exists."""
-        paths = []
+        """Write the statistics of each experiment to a CSV file of its own; the folder is made where there is none.
+
+        Raises
+        ------
+        ArgumentError
+            When the folder, or a file in it, cannot be written.
+        """
+        place, paths = Path(folder), []
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(f"cannot make the folder {place}: {error.strerror}", remedy="choose another") from error
         for experiment, table in self.statistics.groupby("experiment", sort=False):
-            path = Path(folder) / f"{re.sub(r'[^a-z0-9]+', '_', str(experiment).lower()).strip('_')}.csv"
+            path = place / f"{re.sub(r'[^a-z0-9]+', '_', str(experiment).lower()).strip('_')}.csv"
             with complete(path) as part:
                 table.drop(columns="experiment").to_csv(part, index=False)
             paths.append(path)

@@ -41,8 +41,10 @@ def test_a_sweep_is_simulations_with_the_same_random_numbers(tmp_path: Path) -> 
         assert alone.outputs.loc["total_training_time", "mean"] == mean
     assert sweep.of("warm standbys")["second_value"].tolist() == [44, 46, 44, 46]
     assert sweep.headline.startswith("Recovery moves the training time most")
-    assert [path.name for path in sweep.write(tmp_path)] == ["recovery.csv", "warm_standbys.csv"]
-    assert set(pd.read_csv(tmp_path / "recovery.csv")["value"]) == {10, 20, 30}
+    assert [path.name for path in sweep.write(tmp_path / "new")] == ["recovery.csv", "warm_standbys.csv"]
+    assert set(pd.read_csv(tmp_path / "new" / "recovery.csv")["value"]) == {10, 20, 30}
+    with pytest.raises(ArgumentError, match="cannot make the folder"):
+        sweep.write(tmp_path / "new" / "recovery.csv" / "below")
     for figure in (plotting.plot, plotting.training_tornado, plotting.two_way_map):
         assert figure(sweep).get_title(loc="left")
     with pytest.raises(ArgumentError, match="there is no total_training_time of 'x'"):
