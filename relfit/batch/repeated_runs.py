@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.arguments import share, whole
 from relfit.batch._simulate_batch import simulate_batch
@@ -45,7 +45,7 @@ class BatchRuns(Result):
         values = self.runs.to_numpy(dtype=np.float64)
         n = len(values)
         mean, sd = values.mean(axis=0), values.std(axis=0, ddof=1) if n > 1 else np.full(values.shape[1], np.nan)
-        half = stats.t.ppf(0.5 + 0.5 * self.level, max(n - 1, 1)) * sd / np.sqrt(n)
+        half = special.stdtrit(max(n - 1, 1), 0.5 + 0.5 * self.level) * sd / np.sqrt(n)
         table = {"mean": mean, "low": mean - half, "high": mean + half, "sd": sd}
         return pd.DataFrame(table, index=pd.Index(self.runs.columns, name="measure"))
 

@@ -11,15 +11,17 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import scipy.stats
-from scipy.stats.distributions import rv_frozen
+import scipy
 
 from relfit.calibration.schema import Parameters
 from relfit.errors import ArgumentError
 from relfit.families import family_named
 from relfit.writing import complete
+
+if TYPE_CHECKING:
+    from scipy.stats.distributions import rv_frozen
 
 __all__ = [
     "AIRESIM_KEYS",

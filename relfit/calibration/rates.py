@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.calibration.parameter_values import Duration
@@ -118,7 +118,7 @@ def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left:
         expected = counts[watched].sum() * share[watched] / share[watched].sum()
         statistic = float(((counts[watched] - expected) ** 2 / expected).sum())
         degrees = int(watched.sum()) - 1
-        p = float(stats.chi2.sf(statistic, degrees))
+        p = float(special.chdtrc(degrees, statistic))
         smallest = min(smallest, p * len(used))
         if p < _SIZE / len(used):
             found = max(found, statistic / degrees)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special, stats
+from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.calibration.parameter_values import Duration, Share
@@ -116,7 +116,7 @@ def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> 
     p = fit(seen, near[0], n_resamples=0)[near[0]].goodness(("ad",), n_resamples=0).p[0, 0]
     if not p >= _REJECTED:
         return None
-    wider = 2.0 * float(stats.norm.cdf(stats.t.ppf(0.5 + 0.5 * level, n - 1))) - 1.0
+    wider = 2.0 * float(special.ndtr(special.stdtrit(n - 1, 0.5 + 0.5 * level))) - 1.0
     found = pd.concat([fits[name].interval("mean", level=wider).to_frame() for name in near])
     value = float(found["estimate"].iloc[0])
     good = found[(found["status"] == "ok") & (found["low"] > 0.0) & np.isfinite(found["high"])]
@@ -159,7 +159,7 @@ def _hall(values: FloatArray, level: float) -> tuple[float, float]:
     if not spread > 0.0:
         return mean, mean
     skew = float(np.clip(((values - mean) ** 3).mean() / spread**3, 1e-6, None))
-    t = stats.t.ppf([0.5 + level / 2.0, 0.5 - level / 2.0], n - 1) / np.sqrt(n)
+    t = special.stdtrit(n - 1, [0.5 + level / 2.0, 0.5 - level / 2.0]) / np.sqrt(n)
     turned = 3.0 / skew * (np.cbrt(np.maximum(1.0 + skew * (t - skew / (6.0 * n)), 1e-9)) - 1.0)
     low, high = mean - spread * turned
     return max(float(low), 0.05 * mean), float(high)

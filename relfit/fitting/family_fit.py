@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from relfit.arguments import durations
 from relfit.arrays import FloatArray, Seed
@@ -154,7 +153,7 @@ class FamilyFit(FamilyEstimates, Result):
                 f"group {self.groups[position]!r} has no {self.name} fit",
                 remedy=f"its status is {self.status[position]}",
             )
-        drop = 0.5 * float(stats.chi2.ppf(level_checked(level), 2))
+        drop = float(-np.log1p(-level_checked(level)))  # half of chi-square's quantile, two degrees of freedom
         one = self.take([position])
         _, free, covariance = one.free()
         objective = LogLikelihood(self.family, one.lives)

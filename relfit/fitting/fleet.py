@@ -9,7 +9,7 @@ the root of the determinant of the covariance, keeps the covariance off the bord
 from __future__ import annotations
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from relfit.arrays import FloatArray
 from relfit.families import Family
@@ -113,7 +113,7 @@ def fit_fleet(
     k = mode.shape[1]
     marginal = _Marginal(family, lives, mode)
     start = np.concatenate([mean, np.log(deviation), np.zeros(k * (k - 1) // 2)])
-    found = optimize.minimize(marginal, start, jac=True, method="BFGS", options={"gtol": 1e-4, "maxiter": 200})
+    found = scipy.optimize.minimize(marginal, start, jac=True, method="BFGS", options={"gtol": 1e-4, "maxiter": 200})
     theta = np.asarray(found.x, dtype=np.float64)
     root, gain = _uncertainty(marginal, theta)
     mean, factor = marginal.normal(theta)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
@@ -141,7 +141,7 @@ def wald_limits(fit: FamilyEstimates, quantity: Quantity, level: float) -> tuple
                 for m in (moves, 2.0 * moves)
             )
             slope = ((8.0 * near - far) / (12.0 * step.T)).T
-            away = stats.norm.ppf(0.5 + level / 2) * np.sqrt(np.einsum("gi,gij,gj->g", slope, covariance, slope))
+            away = special.ndtri(0.5 + level / 2) * np.sqrt(np.einsum("gi,gij,gj->g", slope, covariance, slope))
             out[:, rows] = quantity.limits(*(quantity.of_free(fit.family, free) + sign * away for sign in (-1.0, 1.0)))
     return out[0], out[1]
 
@@ -149,7 +149,7 @@ def wald_limits(fit: FamilyEstimates, quantity: Quantity, level: float) -> tuple
 def _profile(fit: FamilyEstimates, quantity: Quantity, level: float) -> tuple[FloatArray, FloatArray]:
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows, free, covariance = fit.free()
-    drop = 0.5 * float(stats.chi2.ppf(level, 1))
+    drop = 0.5 * float(special.ndtri(0.5 + 0.5 * level)) ** 2
     ends = np.cumsum(fit.lives.sizes[rows]) // _LIVES_AT_ONCE
     for part in np.split(np.arange(rows.size), np.flatnonzero(np.diff(ends)) + 1) if rows.size else []:
         objective = LogLikelihood(fit.family, fit.lives.take(rows[part].tolist()))

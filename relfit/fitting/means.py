@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.fitting.intervals import level_checked
 from relfit.lifedata import LifeData
@@ -68,6 +68,6 @@ def _repairs(lives: LifeData, n: np.ndarray, share: float) -> tuple[np.ndarray, 
     enough = (n > 1) & (squares > 0)
     size = np.where(enough, n, 2)
     error = np.sqrt(squares / (size - 1) / size) / np.where(enough, mean, 1.0)
-    factor = np.exp(stats.t.ppf(share, size - 1) * error)
+    factor = np.exp(special.stdtrit(size - 1, share) * error)
     factor = np.where(enough, factor, np.nan)
     return mean, mean / factor, mean * factor, np.where(enough, "log-t", "none")

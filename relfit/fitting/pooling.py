@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.arrays import FloatArray, Seed
 from relfit.errors import ArgumentError
@@ -95,7 +95,7 @@ class PooledFit(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: own and pooled estimates, limits and shrinkage of each parameter, and the pooled mean."""
-        z = float(stats.norm.ppf(0.5 + self.level / 2))
+        z = float(special.ndtri(0.5 + self.level / 2))
         columns: dict[str, Any] = {"lives": self.lives.n_lives, "failures": self.lives.n_failures}
         slope = jacobian(self.family, self.free)
         variance = np.einsum("gij,gjk,glk->gil", slope, self.covariance, slope)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from relfit.arrays import FloatArray
 
@@ -47,7 +48,7 @@ def kolmogorov_p(statistic: npt.ArrayLike, size: npt.ArrayLike) -> FloatArray:
     far = valid & ((n * d * d > 3.0) | (d >= 0.5))
     p[far] = 2.0 * special.smirnov(n[far], np.minimum(d[far], 1.0))
     large = valid & ~far & (n > _EXACT_UP_TO)
-    p[large] = stats.kstwo.sf(d[large], n[large])
+    p[large] = scipy.stats.kstwo.sf(d[large], n[large])
     rest = np.flatnonzero(valid & ~far & ~large)
     cell = np.floor(n[rest] * d[rest]).astype(np.int64) + 1
     order = np.lexsort((cell, n[rest]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError, DataError
@@ -20,6 +20,7 @@ from relfit.independence.resampling import moved, resampled_p
 from relfit.independence.series import Failures
 from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN, verdict
 from relfit.numeric.false_discovery import adjusted_p
+from relfit.numeric.poisson import poisson_pmf, poisson_ppf, poisson_sf
 from relfit.results import Result
 from relfit.text import duration, percent
 from relfit.units import NANOSECONDS_PER_HOUR
@@ -244,13 +245,14 @@ def _one(at: FloatArray, hours: float, width: float, level: float) -> tuple[floa
     tails = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     if mean >= 1.0:
         free = bins - 1.0
-        low, high = stats.chi2.ppf(tails, free) / free
-        below, above = stats.chi2.cdf(index * free, free), stats.chi2.sf(index * free, free)
+        low, high = 2.0 * special.gammaincinv(0.5 * free, tails) / free
+        below, above = special.chdtr(free, index * free), special.chdtrc(free, index * free)
     else:
         pairs = float(counts @ (counts - 1.0)) / 2.0
         expected = n * (n - 1.0) / 2.0 / bins
-        limits = stats.poisson.ppf(tails, expected)
+        limits = poisson_ppf(tails, expected)
         low, high = (n + 2.0 * limits - n * mean) / (mean * (bins - 1))
-        half = 0.5 * stats.poisson.pmf(pairs, expected)
-        below, above = stats.poisson.cdf(pairs, expected) - half, stats.poisson.sf(pairs, expected) + half
+        half = 0.5 * poisson_pmf(pairs, expected)
+        above = poisson_sf(pairs, expected) + half
+        below = 1.0 - above
     return bins, mean, index, float(low), float(high), float(min(2.0 * min(below, above), 1.0))

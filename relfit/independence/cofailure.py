@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
@@ -21,6 +20,7 @@ from relfit.numeric.compiled import njit
 from relfit.numeric.counting import counting_order
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.ordering import order_in_groups
+from relfit.numeric.poisson import poisson_pmf, poisson_sf
 from relfit.results import Result, key_columns
 from relfit.text import duration, number, p_value
 from relfit.units import NANOSECONDS_PER_HOUR, hours
@@ -340,7 +340,7 @@ def _table(
 
 def _mid_p(count: IntArray | int, mean: FloatArray | float) -> FloatArray:
     """Probability that a Poisson number of this mean exceeds `count`, and half that of equalling it."""
-    return np.asarray(stats.poisson.sf(count, mean) + 0.5 * stats.poisson.pmf(count, mean), dtype=np.float64)
+    return np.asarray(poisson_sf(count, mean) + 0.5 * poisson_pmf(count, mean), dtype=np.float64)
 
 
 def _pairs(failures: Failures, group: IntArray, most: int, window: int, width: float, n_pairs: int) -> pd.DataFrame:
@@ -357,7 +357,7 @@ def _pairs(failures: Failures, group: IntArray, most: int, window: int, width: f
     entered, left = failures.entered / NANOSECONDS_PER_HOUR, failures.left / NANOSECONDS_PER_HOUR
     chance = chance_within(entered[first], left[first], entered[second], left[second], width)
     expected = failures.sizes[first] * failures.sizes[second] * chance
-    p = stats.poisson.sf(together - 1, expected)
+    p = poisson_sf(together - 1, expected)
     order = np.argsort(p, kind="stable")
     # Benjamini and Hochberg's steps over all pairs of nodes: those that never failed together have p = 1
     scaled = np.minimum(p[order] * n_pairs / np.arange(1, p.size + 1), 1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.lifedata import LifeData
@@ -89,7 +89,7 @@ def _spearman(values: FloatArray, first: int) -> FloatArray:
     order = np.argsort(values, axis=1)
     ordered = np.take_along_axis(values, order, axis=1)
     if (ordered[:, 1:] == ordered[:, :-1]).any():
-        return _pearson(stats.rankdata(values, axis=1), first)
+        return _pearson(scipy.stats.rankdata(values, axis=1), first)
     ranks = np.empty_like(values)
     np.put_along_axis(ranks, order, np.arange(1.0, values.shape[1] + 1.0)[None], axis=1)
     return _pearson(ranks, first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.independence.series import Failures
@@ -48,7 +48,9 @@ def resampled_p(observed: float, drawn: FloatArray) -> float:
     if reached or not spread > 1e-9 * abs(observed):
         return share
     skew = float(np.clip(np.mean((away / spread) ** 3), 0.0, 2.0))
-    return min(share, max(float(stats.pearson3.sf(observed, skew, float(drawn.mean()), spread)), 1e-12))
+    far = (observed - float(drawn.mean())) / spread
+    size = 4.0 / max(skew, 1e-4) ** 2  # of the gamma distribution with this skewness (Pearson's third kind)
+    return min(share, max(float(special.gammaincc(size, size + far * np.sqrt(size))), 1e-12))
 
 
 def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:

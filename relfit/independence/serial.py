@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special, stats
+from scipy import special
 
 from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
@@ -187,7 +187,7 @@ class SerialTests(Result):
 
 def _chance(rejected: int, tested: int) -> float:
     """Probability of at least `rejected` rejections among independent tests."""
-    return float(stats.binom.sf(rejected - 1, tested, ALPHA))
+    return float(special.bdtrc(rejected - 1, tested, ALPHA))
 
 
 def serial_tests(series: LifeData, *, n_resamples: int = 9999, screen: float = 1.0, rng: Seed = 0) -> SerialTests:

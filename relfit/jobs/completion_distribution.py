@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
+import scipy
 
 from relfit.arrays import FloatArray, Seed
 from relfit.jobs._expected_time import Attempts, attempts, hazards_of
@@ -138,7 +138,7 @@ class RestartDistribution:
         source[whole : whole + early.size] -= failure * early
         tail = _renewal(source, kernel, whole)
         near, outer, alive = self._masses(self._hazards[0])
-        more = signal.fftconvolve(tail, near + outer)[:size]
+        more = scipy.signal.fftconvolve(tail, near + outer)[:size]
         more[: near.size] -= failure * near
         places = np.minimum(np.arange(size), self._cells)
         span = self._cells + whole
@@ -163,11 +163,11 @@ def _renewal(source: FloatArray, kernel: FloatArray, delay: int) -> FloatArray:
     """Solution of ``z[i] = source[i] + sum over j of kernel[j] z[i - delay - j]``."""
     if delay < kernel.size:
         feedback = np.concatenate([np.zeros(delay), kernel])
-        return np.asarray(signal.lfilter([1.0], np.append(1.0 - feedback[0], -feedback[1:]), source))
+        return np.asarray(scipy.signal.lfilter([1.0], np.append(1.0 - feedback[0], -feedback[1:]), source))
     value = source.copy()
     for a in range(delay, source.size, delay):  # what a block needs is known from those before
         b, low = min(a + delay, source.size), max(a - delay - kernel.size + 1, 0)
-        value[a:b] += signal.fftconvolve(value[low : b - delay], kernel)[a - delay - low : b - delay - low]
+        value[a:b] += scipy.signal.fftconvolve(value[low : b - delay], kernel)[a - delay - low : b - delay - low]
     return value
 
 

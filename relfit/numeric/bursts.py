@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, stats
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.numeric.poisson import poisson_sf
 
 __all__ = [
     "EXCESS", "FALSE_JOINS", "FEWEST", "LONGEST", "NODE_EXCESS", "Null", "Selection", "ends_of_classes", "in_nodes",
@@ -263,11 +263,18 @@ def _falling(observed: IntArray, expected: FloatArray) -> FloatArray:
     if not observed.size:
         return np.zeros(0)
     weight = np.maximum(np.nan_to_num(expected, posinf=1e300), 1e-9)
-    return np.asarray(optimize.isotonic_regression(observed / weight, weights=weight, increasing=False).x)
+    number, total = (np.concatenate([[0.0], np.cumsum(values)]) for values in (observed, weight))
+    first, last = np.arange(weight.size)[:, None], np.arange(weight.size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (number[1:] - number[:-1, None]) / (total[1:] - total[:-1, None])
+    # isotonic regression: of the means from `first` to `last` the largest of those that end later, then the least of
+    # those that begin earlier
+    largest = np.maximum.accumulate(np.where(first <= last, mean, -np.inf)[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(np.where(first <= last, largest, np.inf).min(axis=0), np.float64)
 
 
 def _by_chance(observed: IntArray, expected: FloatArray, excess: float) -> float:
     """Least Poisson probability of at least so many times up to the end of a class, adjusted for the number of ends."""
-    tails = np.asarray(stats.poisson.sf(np.cumsum(observed) - 1, excess * np.cumsum(expected)))
+    tails = np.asarray(poisson_sf(np.cumsum(observed) - 1, excess * np.cumsum(expected)))
     tails = tails[np.isfinite(tails)]
     return float(min(1.0, tails.min() * tails.size)) if tails.size else 1.0

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from relfit.errors import ArgumentError
 
@@ -40,9 +37,12 @@ def adjusted_p(p: npt.ArrayLike, method: str = "bh") -> npt.NDArray[np.float64]:
         raise ArgumentError("a p-value must lie between 0 and 1")
     out = np.full(values.shape, np.nan)
     if method in ("bh", "by"):
-        which: Literal["bh", "by"] = "bh" if method == "bh" else "by"
-        if known.any():
-            out[known] = stats.false_discovery_control(values[known], method=which)
+        given = values[known]
+        order, rank = np.argsort(given), np.arange(1, given.size + 1)
+        scaled = given[order] * given.size / rank * (1.0 if method == "bh" else np.sum(1.0 / rank))
+        adjusted = np.empty_like(given)
+        adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+        out[known] = adjusted
     elif method == "holm":
         given = values[known]
         order = np.argsort(given)

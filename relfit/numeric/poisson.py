@@ -1,4 +1,7 @@
-"""Exact limits of the mean of a Poisson count, and of the mean of exponential durations."""
+"""Poisson counts: probabilities, quantiles and exact limits of their mean, and of the mean of exponential durations.
+
+The functions of scipy.stats are the same; importing them takes longer than a log of ten thousand failures.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,44 @@ from scipy import special
 
 from relfit.arrays import FloatArray
 
-__all__ = ["exponential_mean_interval", "poisson_interval"]
+__all__ = ["exponential_mean_interval", "poisson_interval", "poisson_pmf", "poisson_ppf", "poisson_sf"]
+
+
+def poisson_pmf(count: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
+    """Probability of exactly `count`.
+
+    Examples
+    --------
+    >>> poisson_pmf([0, 2], 1.0).round(4).tolist()
+    [0.3679, 0.1839]
+    """
+    k, m = np.asarray(count, dtype=np.float64), np.asarray(mean, dtype=np.float64)
+    return np.asarray(np.exp(special.xlogy(k, m) - special.gammaln(k + 1.0) - m), np.float64)
+
+
+def poisson_sf(count: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
+    """Probability of more than `count`, 1 below zero.
+
+    Examples
+    --------
+    >>> poisson_sf([-1, 0, 2], 1.0).round(4).tolist()
+    [1.0, 0.6321, 0.0803]
+    """
+    k = np.floor(np.asarray(count, dtype=np.float64))
+    return np.asarray(np.where(k < 0.0, 1.0, special.gammainc(np.maximum(k, 0.0) + 1.0, mean)), np.float64)
+
+
+def poisson_ppf(share: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
+    """The least count that is not exceeded with probability `share`.
+
+    Examples
+    --------
+    >>> poisson_ppf([0.025, 0.975], 10.0).tolist()
+    [4.0, 17.0]
+    """
+    count = np.ceil(special.pdtrik(share, mean))
+    below = np.maximum(count - 1.0, 0.0)
+    return np.asarray(np.where(special.pdtr(below, mean) >= share, below, count), np.float64)
 
 
 def poisson_interval(counts: npt.ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:

@@ -1,8 +1,13 @@
-"""`plot`: the main figure of any result, found by its type. Figure modules register the types they draw."""
+"""`plot`: the main figure of any result, found by its type. Figure modules register the types they draw.
+
+They are imported when a type is asked for that none of those imported so far draws.
+"""
 
 from __future__ import annotations
 
 from functools import singledispatch
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from relfit.errors import ArgumentError
@@ -31,5 +36,11 @@ def plot(result: Any, ax: Axes | None = None, **options: Any) -> Axes:
     ArgumentError
         For what has no figure.
     """
+    package = import_module("relfit.plotting")
+    for module in iter_modules(package.__path__, "relfit.plotting."):
+        import_module(module.name)
+    found = plot.dispatch(type(result))
+    if found is not plot.dispatch(object):
+        return found(result, ax=ax, **options)
     drawn = sorted({kind.__name__ for kind in plot.registry if kind is not object})
     raise ArgumentError(f"{type(result).__name__} has no figure", remedy=f"relfit draws {', '.join(drawn)}")

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from relfit.errors import ArgumentError
 from relfit.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
+from relfit.numeric.poisson import poisson_ppf
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.plotting.event_figures import even_bars
@@ -155,7 +156,7 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
     if not known.any():
         return style.empty(ax, style.headline(result))
     k, size, d, p = (getattr(result, name)[known] for name in ("nodes", "sizes", "durbin_watson", "p"))
-    half = stats.norm.isf(alpha / 2.0) * 2.0 / np.sqrt(size)
+    half = -special.ndtri(alpha / 2.0) * 2.0 / np.sqrt(size)
     ax.fill_between(
         k, 2.0 - half, 2.0 + half, color=style.ORANGE, alpha=0.3, linewidth=0,
         label=f"{percent(1 - alpha)} of independent series",
@@ -187,7 +188,7 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
 def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
     """The range of Durbin-Watson of independent series of so many values, by a normal with their variance."""
     n = np.maximum(size, 3.0)
-    half = stats.norm.isf(alpha / 2.0) * 2.0 * np.sqrt((n - 2.0) / ((n - 1.0) * (n + 1.0)))
+    half = -special.ndtri(alpha / 2.0) * 2.0 * np.sqrt((n - 2.0) / ((n - 1.0) * (n + 1.0)))
     ax.fill_between(
         size, np.maximum(2.0 - half, 0.0), np.minimum(2.0 + half, 4.0), color=style.ORANGE, alpha=0.3,
         linewidth=0, label=f"{percent(1 - alpha)} by chance",
@@ -235,7 +236,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, group: Any =
     numerator = n**4 - (lags + 3.0) * n**3 + 3.0 * lags * n**2 + 2.0 * lags * (lags + 1.0) * n - 4.0 * lags**2
     variance = np.maximum(numerator, 0.0) / ((n + 1.0) * n**2 * (n - 1.0) ** 2)
     spread = np.sqrt((weight**2 * variance).sum(axis=0)) / total
-    half = stats.norm.isf(alpha / 2.0) * spread
+    half = -special.ndtri(alpha / 2.0) * spread
     edges = np.append(lags - 0.5, lags[-1] + 0.5)
     style.steps(
         ax, edges, centre, centre - half, centre + half, colour=style.ORANGE, linewidth=1.4,
@@ -253,7 +254,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, group: Any =
     ax.set_xticks(lags)
     first = f"{mean[0]:+.2f} at lag 1 where chance gives {centre[0]:+.2f}"
     # all lags together at alpha
-    clear = bool((np.abs(mean - centre) > stats.norm.isf(alpha / (2.0 * lags.size)) * spread).any())
+    clear = bool((np.abs(mean - centre) > -special.ndtri(alpha / (2.0 * lags.size)) * spread).any())
     if clear:
         message = f"{name} are autocorrelated: {first}; {int(out.sum())} of {lags.size} lags are beyond the range"
     else:
@@ -334,7 +335,7 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
     place = np.arange(len(rows))[::-1].astype(float)
     together, expected, shuffled = (np.array([row[i] for row in rows], dtype=float) for i in (1, 2, 3))
     tail = 0.5 - 0.5 * level
-    low, high = stats.poisson.ppf(tail, expected) / expected, stats.poisson.ppf(1.0 - tail, expected) / expected
+    low, high = poisson_ppf(tail, expected) / expected, poisson_ppf(1.0 - tail, expected) / expected
     ratio = together / expected
     ends = np.concatenate([ratio[ratio > 0.0] / 1.5, low[low > 0.0] / 1.2, [0.5]])
     floor = max(float(ends.min()), 0.05)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
+from relfit.numeric.poisson import poisson_pmf
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.plotting.node_figures import count_axes
@@ -93,8 +94,9 @@ def _counts(at: np.ndarray, mean: np.ndarray, excess: float, spread: float = 0.0
     over = np.maximum(excess * mean + spread * mean**2, 0.0)
     with np.errstate(all="ignore"):
         shape = mean**2 / over
-        wide = stats.nbinom.pmf(at, shape, shape / (shape + mean))
-    return np.asarray(np.where(over > 1e-6 * mean, wide, stats.poisson.pmf(at, mean)))
+        ways = special.gammaln(at + shape) - special.gammaln(at + 1.0) - special.gammaln(shape)
+        wide = np.exp(ways + shape * np.log(shape / (shape + mean)) + special.xlogy(at, mean / (shape + mean)))
+    return np.asarray(np.where(over > 1e-6 * mean, wide, poisson_pmf(at, mean)))
 
 
 def _kinds(hours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

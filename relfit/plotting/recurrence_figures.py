@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from relfit.nonparametric.curves import StepCurves
 from relfit.plotting import style
@@ -122,9 +122,9 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
     ax.grid(visible=False, axis="y")
     if len(result.groups) == 1:
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = result.direction[0] * stats.norm.isf(np.maximum(result.p[0], 1e-300) / 2.0)
+            z = result.direction[0] * -special.ndtri(np.maximum(result.p[0], 1e-300) / 2.0)
         z = np.where(made[0], z, np.nan)
-        edge = float(stats.norm.isf(alpha / 2.0))
+        edge = float(-special.ndtri(alpha / 2.0))
         ax.axvspan(-edge, edge, color=style.ORANGE, alpha=0.3, linewidth=0, label=f"{percent(1 - alpha)} by chance")
         ax.axvline(0.0, color=style.ORANGE, linewidth=1.4)
         out = np.abs(z) > edge

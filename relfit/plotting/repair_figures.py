@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from relfit.errors import ArgumentError
 from relfit.plotting import style
@@ -105,7 +104,7 @@ def _density(row: pd.Series, kind: str, at: np.ndarray) -> np.ndarray:
     """Density of the log of the repair time, per unit of the natural log."""
     median, sigma = float(row[f"median_{kind}"]), float(row[f"sigma_{kind}"])
     if np.isfinite(sigma):
-        return np.asarray(stats.norm.pdf(np.log(at / median) / sigma) / sigma)
+        return np.asarray(np.exp(-0.5 * (np.log(at / median) / sigma) ** 2) / (sigma * np.sqrt(2.0 * np.pi)))
     share = at / (median / np.log(2.0))
     return np.asarray(share * np.exp(-share))
 

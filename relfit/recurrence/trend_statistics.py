@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.numeric.batches import over_groups
@@ -103,7 +103,7 @@ def handbook(counted: CountedEvents, alone: BoolArray) -> _Outcome:
     ok = status == "ok"
     value[~ok] = np.nan
     freedom = 2.0 * np.maximum(counted.events, 1)
-    below, above = stats.chi2.cdf(value, freedom), stats.chi2.sf(value, freedom)
+    below, above = special.chdtr(freedom, value), special.chdtrc(freedom, value)
     direction = np.where(ok, np.where(below < above, 1, -1), 0).astype(np.int64)
     return value, np.minimum(2.0 * np.minimum(below, above), 1.0), direction, status
 

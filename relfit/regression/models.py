@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from relfit.arrays import BoolArray, FloatArray
 from relfit.errors import ArgumentError
@@ -190,14 +190,14 @@ def regression(
         formula=f"{left} ~ {right}",
         model=model,
         level=level,
-        table=_table(model, frame, columns, coefficients[:k], errors, stats.t(freedom), level),
+        table=_table(model, frame, columns, coefficients[:k], errors, scipy.stats.t(freedom), level),
         n_durations=len(frame),
         n_failures=int(failed.sum()),
         n_clusters=n_clusters,
         dropped=left_out,
         loglik=loglik,
         aic=2.0 * coefficients.size - 2.0 * loglik,
-        likelihood_ratio=Test(float(np.maximum(rise, 0.0)), k, float(stats.chi2.sf(np.maximum(rise, 0.0), k))),
+        likelihood_ratio=Test(float(np.maximum(rise, 0.0)), k, float(scipy.stats.chi2.sf(np.maximum(rise, 0.0), k))),
         wald=_wald(coefficients[:k], robust[:k, :k], n_clusters),
         converged=converged,
         notes=tuple(notes),
@@ -273,7 +273,7 @@ def _wald(coefficients: FloatArray, covariance: FloatArray, n_clusters: int | No
     if (n_clusters is not None and n_clusters <= k) or not np.isfinite(covariance).all():
         return Test(np.nan, k, np.nan)
     wald = float(coefficients @ np.linalg.lstsq(covariance, coefficients, rcond=None)[0])
-    p = stats.chi2.sf(wald, k) if n_clusters is None else stats.f.sf(wald / k, k, n_clusters - 1)
+    p = scipy.stats.chi2.sf(wald, k) if n_clusters is None else scipy.stats.f.sf(wald / k, k, n_clusters - 1)
     return Test(wald, k, float(p))
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from relfit import recurrence, screening
 from relfit.calibration import Parameters, calibrate
@@ -188,7 +188,7 @@ class ReportData:
             fits = model.renewals["node"]
             if fits.status[0] == "ok":
                 z = np.log(fits.shape[0, 1]) / np.sqrt(fits.covariance[0, 0, 0])
-                p["ageing"] = float(2.0 * stats.norm.sf(abs(z)))
+                p["ageing"] = float(2.0 * special.ndtr(-abs(z)))
         found = self._dependence.result
         if found is not None:
             p |= {part: getattr(found, part).p_overall for part in _PARTS if getattr(found, part) is not None}

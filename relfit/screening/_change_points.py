@@ -75,7 +75,7 @@ def change_points(
     level : float
         Level of the limits of rates and starts.
     n_resamples : int
-        Simulated logs behind the penalty, 99 or more.
+        Simulated logs behind the penalty, 99 or more; fewer are drawn where there is plainly no change.
     rng : int or numpy.random.Generator
 
     Returns
@@ -141,13 +141,14 @@ def change_points(
         renewals = Renewals.of(when, owner, entered, left, _MOST_DRAWN)
 
         def drawn(generator: np.random.Generator) -> IntArray:
-            return _counts(renewals.drawn(generator), edges, exposure)[0]
+            place = (renewals.drawn(generator) - edges[0]) * (count / (edges[-1] - edges[0]))
+            number = np.bincount(np.clip(place.astype(np.int64), 0, count - 1), minlength=count)
+            return np.where(exposure > 0.0, number, 0)
 
-        gains = null_gains(drawn, exposure, smallest, n_resamples, rng)
+        best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
+        gains, strongest = null_gains(drawn, exposure, smallest, best, n_resamples, rng)
         used = float(np.quantile(gains, 1.0 - alpha, method="higher"))
         cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
-        best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
-        strongest = float((1 + np.sum(gains >= best)) / (1 + gains.size))
     number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
     low, high = poisson_interval(number / dispersion, level)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from scipy import special
 
 from relfit.arguments import share, whole
 from relfit.arrays import FloatArray, IntArray
@@ -238,7 +238,7 @@ def _classes(
     with np.errstate(all="ignore"):
         ends: dict[str, list[FloatArray]] = {
             "fraction": [
-                np.asarray(stats.beta.ppf(t, number_bad + 0.5, models.nodes - number_bad + 0.5), np.float64)
+                np.asarray(special.betaincinv(number_bad + 0.5, models.nodes - number_bad + 0.5, t), np.float64)
                 for t in tails
             ],
             "ratio": _around(models.ratio, scatter / of_bad + scatter / (models.failures - of_bad), level),

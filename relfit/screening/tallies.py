@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.numeric.poisson import poisson_interval
+from relfit.numeric.poisson import poisson_interval, poisson_pmf
 from relfit.outages import watched_of
 from relfit.results import Result
 from relfit.text import count, percent
@@ -248,7 +247,7 @@ class NodeTally(Result):
             place = np.arange(means.size) * _CLASSES // means.size
             weight = np.bincount(place, nodes)
             means, nodes = np.bincount(place, nodes * means) / weight, weight
-        return np.asarray(nodes @ stats.poisson.pmf(np.arange(most + 1)[None, :], means[:, None]), dtype=np.float64)
+        return np.asarray(nodes @ poisson_pmf(np.arange(most + 1)[None, :], means[:, None]), dtype=np.float64)
 
     def to_frame(self) -> pd.DataFrame:
         """`table`."""

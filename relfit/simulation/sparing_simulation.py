@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.arguments import durations, positive, share, whole
 from relfit.arrays import FloatArray
@@ -222,7 +222,7 @@ class SparingSimulation(Result):
         """Shares of GPU hours: ``simulated`` with ``low`` and ``high``, ``closed_form``, its relative ``error``."""
         values = self.replications[list(SHARES)].to_numpy(dtype=np.float64)
         n, mean = values.shape[0], values.mean(axis=0)
-        half = stats.t.ppf(0.5 + 0.5 * self.level, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
+        half = special.stdtrit(n - 1, 0.5 + 0.5 * self.level) * values.std(axis=0, ddof=1) / np.sqrt(n)
         closed = np.array([float(self.closed_form.shares[name][0]) for name in SHARES])
         error = np.divide(closed - mean, mean, out=np.full(mean.shape, np.nan), where=mean > 0.0)
         return pd.DataFrame(

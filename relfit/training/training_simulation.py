@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.arguments import whole
 from relfit.arrays import FloatArray
@@ -182,7 +182,7 @@ def summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     n = values.shape[0]
     mean = values.mean(axis=0)
     sd = values.std(axis=0, ddof=1) if n > 1 else np.zeros(mean.shape)
-    half = stats.t.ppf(0.5 + 0.5 * level, n - 1) * sd / np.sqrt(n) if n > 1 else np.full(mean.shape, np.nan)
+    half = special.stdtrit(n - 1, 0.5 + 0.5 * level) * sd / np.sqrt(n) if n > 1 else np.full(mean.shape, np.nan)
     most = np.where(rows.columns.isin(_SHARES), 1.0, np.inf)
     table = {"mean": mean, "sd": sd, "low": np.maximum(mean - half, 0.0), "high": np.minimum(mean + half, most)}
     percentiles = np.percentile(values, _PERCENTILES, axis=0)
@@ -287,7 +287,7 @@ def _precise(runs: list[Run], level: float, accuracy: float) -> bool:
     times = np.array([run.ended.max() for run in runs])
     if times.size < 2:
         return False
-    half = float(stats.t.ppf(0.5 + 0.5 * level, times.size - 1) * times.std(ddof=1) / np.sqrt(times.size))
+    half = float(special.stdtrit(times.size - 1, 0.5 + 0.5 * level) * times.std(ddof=1) / np.sqrt(times.size))
     return half <= accuracy * float(times.mean())
 
 

@@ -214,7 +214,7 @@ def incidents() -> Values:
 
 def _changes(source: rf.FailureLog, penalty: float = PENALTY, **options: Any) -> Any:
     """Change points at a given penalty, not at the one that simulated logs ask for."""
-    with patch("relfit.screening._change_points.null_gains", lambda *_: np.array([penalty])):
+    with patch("relfit.screening._change_points.null_gains", lambda *_: (np.array([penalty]), np.nan)):
         return rf.change_points(source, **options)
 
 

@@ -62,7 +62,7 @@ def test_a_constant_rate_is_one_period() -> None:
     def poisson(rng: np.random.Generator) -> np.ndarray:
         return rng.multinomial(int(start.sum()), share)
 
-    penalty = np.quantile(null_gains(poisson, exposure, shortest, 1999, 1), 0.95, method="higher")
+    penalty = np.quantile(null_gains(poisson, exposure, shortest, np.inf, 1999, 1)[0], 0.95, method="higher")
     several = [
         segments(counts, exposure, penalty * excess(counts, exposure, shortest), shortest).size > 2
         for counts in rng.multinomial(total, exposure / exposure.sum(), 2000)

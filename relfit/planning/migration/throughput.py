@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+import scipy
 
 from relfit.arguments import cases, durations, share, whole
 from relfit.arrays import FloatArray
@@ -98,10 +98,10 @@ def spares_for_risk(nodes: Any, mtbf: Any, migration: Any, restart: Any, risk: A
         risk=share("risk", risk, zero=False, one=False),
     )  # fmt: skip
     away = (m + d) / (mu + m + d)
-    found = np.maximum(np.asarray(stats.binom.isf(eps, n, away), dtype=np.float64), 0.0)
+    found = np.maximum(np.asarray(scipy.stats.binom.isf(eps, n, away), dtype=np.float64), 0.0)
     for _ in range(60):  # the quantile function is off by one now and then
-        more = stats.binom.sf(found, n, away) > eps
-        less = (found > 0.0) & (stats.binom.sf(found - 1.0, n, away) <= eps)
+        more = scipy.stats.binom.sf(found, n, away) > eps
+        less = (found > 0.0) & (scipy.stats.binom.sf(found - 1.0, n, away) <= eps)
         if not (more.any() or less.any()):
             break
         found = found + more - (less & ~more)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from relfit.arguments import durations, whole
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.jobs.checkpoint import best_interval
+from relfit.numeric.poisson import poisson_pmf
 from relfit.planning.sparing.blocks import SharedRacks, blocking_probability, blocks_down, job_blocked
 
 __all__ = ["LOSSES", "Recovery", "losses"]
@@ -184,7 +185,7 @@ def reduced_size(
     back = rate * (recovery.detection + recovery.restart)  # units being brought back, on average
     joint = np.zeros_like(every)  # missing for either reason, up to the limit
     for u in range(limit // unit + 1):
-        joint[u * unit :] += stats.poisson.pmf(u, back) * every[: limit + 1 - u * unit]
+        joint[u * unit :] += poisson_pmf(u, back) * every[: limit + 1 - u * unit]
     running = joint.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         missing = np.where(running > 0.0, (m * joint).sum(axis=0) / running, 0.0)
