@@ -383,19 +383,14 @@ def _watched(
     entered_known = np.full(size, len(log.population) > 0 and bool(log.population["entered_known"].all()))
     left_known = np.full(size, window.end_known)
     if (members >= 0).any():
-        table = pd.DataFrame(
-            {
-                "entered": nanoseconds(people["entered"]),
-                "left": nanoseconds(people["left"]),
-                "entered_known": people["entered_known"].to_numpy(dtype=bool),
-                "left_known": people["left_known"].to_numpy(dtype=bool),
-            }
-        )
-        rules = {"entered": "min", "left": "max", "entered_known": "all", "left_known": "all"}
-        table = table[members >= 0].groupby(members[members >= 0]).agg(rules)
-        at = table.index.to_numpy()
-        for values, name in zip((entered, left, entered_known, left_known), rules, strict=True):
-            values[at] = table[name]
+        rows = np.flatnonzero(members >= 0)
+        rows = rows[np.argsort(members[rows], kind="stable")]
+        first = np.flatnonzero(np.diff(members[rows], prepend=-1))
+        at = members[rows[first]]
+        entered[at] = np.minimum.reduceat(nanoseconds(people["entered"])[rows], first)
+        left[at] = np.maximum.reduceat(nanoseconds(people["left"])[rows], first)
+        entered_known[at] = np.logical_and.reduceat(people["entered_known"].to_numpy(dtype=bool)[rows], first)
+        left_known[at] = np.logical_and.reduceat(people["left_known"].to_numpy(dtype=bool)[rows], first)
     return entered, left, entered_known, left_known
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 from scipy import special
 
 from relfit.arrays import BoolArray, FloatArray
@@ -176,7 +175,9 @@ def weibull_shape_of(square: FloatArray) -> FloatArray:
     wanted = np.log(np.log1p(square))
     # e = 1/shape; the left side is e**2 pi**2/6 for small e and 2 e log 2 for large
     x = np.maximum(0.5 * (wanted - np.log(np.pi**2 / 6.0)), wanted - np.log(2.0 * np.log(2.0)))
-    root = scipy.optimize.elementwise.find_root(_beyond, (x - 5.0, x + 5.0), args=(wanted,))
+    from scipy.optimize import elementwise  # slow to import
+
+    root = elementwise.find_root(_beyond, (x - 5.0, x + 5.0), args=(wanted,))
     return np.asarray(np.exp(-root.x))
 
 

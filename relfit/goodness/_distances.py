@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.numeric.batches import SortedLives, over_groups
@@ -26,6 +27,7 @@ STATISTICS = (*DISTANCES, "largest")
 """Columns of what `distances` gives: those of the tests, and the plain largest distance, without weights."""
 _CODES = {"exponential": 0, "weibull": 1, "gamma": 2, "lognormal": 3}
 _SMALLEST = 1e-300
+_FEW_GROUPS = 4  # for which the fitted distribution need not be compiled
 
 
 def distances(
@@ -55,6 +57,13 @@ def distances(
     """
     out = np.full((ordered.n_groups, len(STATISTICS)), np.nan)
 
+    if ordered.n_groups <= _FEW_GROUPS:
+        for group in np.flatnonzero(fitted).tolist():
+            begin, end = ordered.offsets[group : group + 2].tolist()
+            below, above = _fitted(family, parameters[group], ordered.durations[begin:end], ordered.log[begin:end])
+            _of_group(below, above, ordered.durations, ordered.observed, np.empty(0, np.int64), begin, end, out[group])
+        return out
+
     def work(first: int, last: int) -> None:
         _of_core(
             _CODES[family], parameters, fitted, ordered.durations, ordered.log, ordered.observed, ordered.offsets,
@@ -63,6 +72,21 @@ def distances(
 
     over_groups(ordered.offsets, work, workers)
     return out
+
+
+def _fitted(family: str, parameters: FloatArray, times: FloatArray, log: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Fitted distribution and survival functions at sorted durations."""
+    if family == "lognormal":
+        z = (log - parameters[0]) / parameters[1]
+        return np.asarray(special.ndtr(z)), np.asarray(special.ndtr(-z))
+    if family == "gamma":
+        at = times / parameters[1]
+        return np.asarray(special.gammainc(parameters[0], at)), np.asarray(special.gammaincc(parameters[0], at))
+    with np.errstate(over="ignore", under="ignore"):
+        hazard = (
+            parameters[0] * times if family == "exponential" else np.exp(parameters[0] * (log - np.log(parameters[1])))
+        )
+        return -np.expm1(-hazard), np.exp(-hazard)
 
 
 def distances_of_hazards(

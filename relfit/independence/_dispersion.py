@@ -246,13 +246,13 @@ def _one(at: FloatArray, hours: float, width: float, level: float) -> tuple[floa
     if mean >= 1.0:
         free = bins - 1.0
         low, high = 2.0 * special.gammaincinv(0.5 * free, tails) / free
-        below, above = special.chdtr(free, index * free), special.chdtrc(free, index * free)
+        below, above = float(special.chdtr(free, index * free)), float(special.chdtrc(free, index * free))
     else:
         pairs = float(counts @ (counts - 1.0)) / 2.0
         expected = n * (n - 1.0) / 2.0 / bins
         limits = poisson_ppf(tails, expected)
         low, high = (n + 2.0 * limits - n * mean) / (mean * (bins - 1))
         half = 0.5 * poisson_pmf(pairs, expected)
-        above = poisson_sf(pairs, expected) + half
+        above = float(poisson_sf(pairs, expected) + half)
         below = 1.0 - above
     return bins, mean, index, float(low), float(high), float(min(2.0 * min(below, above), 1.0))

@@ -34,8 +34,8 @@ def poisson_sf(count: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
     >>> poisson_sf([-1, 0, 2], 1.0).round(4).tolist()
     [1.0, 0.6321, 0.0803]
     """
-    k = np.floor(np.asarray(count, dtype=np.float64))
-    return np.asarray(np.where(k < 0.0, 1.0, special.gammainc(np.maximum(k, 0.0) + 1.0, mean)), np.float64)
+    k, m = np.floor(np.asarray(count, dtype=np.float64)), np.asarray(mean, dtype=np.float64)
+    return np.asarray(np.where(k < 0.0, 1.0, special.gammainc(np.maximum(k, 0.0) + 1.0, m)), np.float64)
 
 
 def poisson_ppf(share: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
@@ -46,9 +46,10 @@ def poisson_ppf(share: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
     >>> poisson_ppf([0.025, 0.975], 10.0).tolist()
     [4.0, 17.0]
     """
-    count = np.ceil(special.pdtrik(share, mean))
+    p, m = np.asarray(share, dtype=np.float64), np.asarray(mean, dtype=np.float64)
+    count = np.ceil(special.pdtrik(p, m))
     below = np.maximum(count - 1.0, 0.0)
-    return np.asarray(np.where(special.pdtr(below, mean) >= share, below, count), np.float64)
+    return np.asarray(np.where(special.pdtr(below, m) >= p, below, count), np.float64)
 
 
 def poisson_interval(counts: npt.ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
