@@ -31,7 +31,7 @@ def spread_table(family: Any) -> Callable[[FloatArray], tuple[FloatArray, FloatA
     """
     log_shapes: FloatArray = _LOG_SHAPES
     # moments over the quantiles at equal steps of the log odds, whose weights are the logistic density
-    x = np.linspace(-36.0, 36.0, 361)[:, None]
+    x = np.linspace(-36.0, 36.0, 121)[:, None]
     weight = np.exp(-np.abs(x)) / (1.0 + np.exp(-np.abs(x))) ** 2
     weight /= weight.sum()
     with np.errstate(all="ignore"):

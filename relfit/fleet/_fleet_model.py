@@ -17,7 +17,7 @@ from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import incident_members, placements
-from relfit.fleet.drawn_fleet import DrawnFleet, Job
+from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, Job
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.operating_time import SCOPES, Scope, scopes_of, standing_of
 from relfit.fleet.scope_rates import rates_of
@@ -284,7 +284,13 @@ class FleetModel(FleetParts, Result):
         name, level = self._checked(quantity, at, scope, size, nodes), self.level if level is None else level
         share("level", level, zero=False, one=False)
         code = self._system(system, nodes)
-        drawn = DrawnFleet.of(self, code, int(whole("n_draws", n_draws, least=19)), np.random.default_rng(rng))
+        key = (code, int(whole("n_draws", n_draws, least=19)), rng)
+        drawn = self._draws.get(key) if isinstance(rng, int) else None
+        if drawn is None:
+            drawn = DrawnFleet.of(self, *key[:2], np.random.default_rng(rng))
+            if isinstance(rng, int) and drawn.node.size <= KEPT:
+                self._draws.clear()  # the last one is asked for again, for jobs of other sizes
+                self._draws[key] = drawn
         centre = DrawnFleet.centre(self, code)
         job = None
         if size is not None or nodes is not None:
@@ -304,6 +310,10 @@ class FleetModel(FleetParts, Result):
             np.where(np.isfinite(estimate), "ok", "no_incident").astype(object),
             pd.Index([quantity]) if np.ndim(estimate) == 0 else pd.Index(np.ravel(point), name="at"),
         )  # fmt: skip
+
+    @cached_property
+    def _draws(self) -> dict[Any, DrawnFleet]:
+        return {}
 
     def _ask(self) -> None:
         if self.question is not None:

@@ -35,7 +35,7 @@ def forecast(
     log: FailureLog,
     horizons: Any = ("30d", "90d"),
     *,
-    period: str | tuple[Any, Any] | ChosenPeriod = "stable",
+    period: str | tuple[Any, Any] | ChosenPeriod | FleetModel = "stable",
     by: str = "cause",
     group: str | None = None,
     first: str = "known",
@@ -52,10 +52,10 @@ def forecast(
         With dated events. Of several systems each is forecast from a period of its own.
     horizons : duration, or sequence of these
         How far ahead, from the end of the log: hours, or text such as "30d".
-    period : {"stable", "all"}, tuple or ChosenPeriod
-        The part of the log whose rates are used, as for `relfit.fleet_model`. With "stable", rates of a period that is
-        not the last one (it ended before the log did, or all of the log is used since the start of the stable period is
-        not known well) are scaled to the rate after the last change point.
+    period : {"stable", "all"}, tuple, ChosenPeriod or FleetModel
+        The part of the log whose rates are used, as for `relfit.fleet_model`, or that model of a log of one system.
+        With "stable", rates of a period that is not the last one (it ended before the log did, or all of the log is
+        used since the start of the stable period is not known well) are scaled to the rate after the last change point.
     by : str
         Column of events that tells kinds of failures apart.
     group : str, optional
@@ -332,7 +332,8 @@ class _System:
         cls, log: FailureLog, name: str, horizons: list[float], period: Any, by: str, group: str | None,
         first: str, size: int, rng: np.random.Generator,
     ) -> _System:  # fmt: skip
-        model = fleet_model(log, period, group=group, first=first)
+        made = isinstance(period, FleetModel)
+        model = period if made else fleet_model(log, period, group=group, first=first)
         if not len(model.found.table):
             raise DataError(f"no failure in {duration(model.hours)} of the log", remedy="give another period")
         longest = max(horizons)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from relfit.fleet._placements import Placements
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.operating_time import SCOPES, Scope
 
-__all__ = ["DrawnFleet", "Job"]
+__all__ = ["KEPT", "DrawnFleet", "Job"]
 
 _CELLS = 20_000_000  # draws times nodes
+KEPT = 1_000_000  # of them that are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,11 @@ class DrawnFleet:
         shape[0] = own[:, code]
         return cls(code, rate, shape, node, False)
 
+    @cached_property
+    def _of_nodes(self) -> dict[float, FloatArray]:
+        """Cumulative hazards of the nodes, by hours: jobs of several sizes and placements have them in common."""
+        return {}
+
     def hazard(self, scope: str, x: float) -> FloatArray:
         """Cumulative hazard over `x` hours from a random instant of a place that is up, shape (draws,)."""
         i = SCOPES.index(scope)
@@ -74,7 +81,11 @@ class DrawnFleet:
 
     def survival(self, x: float, job: Job, model: FleetParts) -> FloatArray:
         """Probability that a job runs for `x` hours, shape (placements, draws)."""
-        node = _from_a_random_instant(x, self.node, self.shape[0][:, None])
+        node = self._of_nodes.get(x)
+        if node is None:
+            node = _from_a_random_instant(x, self.node, self.shape[0][:, None])
+            if node.size <= KEPT:
+                self._of_nodes[x] = node
         spent = job.where.sums(node) + np.multiply.outer(job.racks, self.hazard("rack", x))
         spent += np.multiply.outer(job.groups, self.hazard("group", x)) + self.hazard("system", x)
         return np.asarray(np.exp(-spent))

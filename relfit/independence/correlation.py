@@ -21,7 +21,7 @@ from relfit.arrays import FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.independence.pair_products import PreparedSeries, coefficients, prepare
 from relfit.independence.rank_nulls import null_of
-from relfit.independence.resampling import resampled_p
+from relfit.independence.resampling import PLAIN, resampled_p
 from relfit.independence.series import complete_series
 from relfit.independence.thresholds import ALPHA, CORRELATION_CLASSES, LEAST_IN_COMMON, verdict
 from relfit.lifedata import LifeData
@@ -34,6 +34,7 @@ __all__ = ["Correlations", "correlations"]
 
 _METHODS = ("spearman", "pearson", "kendall")
 _SLACK = 1e-9
+_FEWEST_TURNS = 50  # behind the scatter of r
 _SCATTER = 1.1  # of r relative to chance, below which nodes are taken as not autocorrelated
 
 
@@ -259,7 +260,7 @@ def correlations(
         are faster with a limit.
     n_resamples : int
         Random turns of every node's own TTFs behind `mean_r_p`, and behind what autocorrelated nodes add to the
-        scatter of r.
+        scatter of r; fewer are made where `mean_r_p` is plainly large.
     rng : int or numpy.random.Generator
         For the turns.
 
@@ -323,8 +324,13 @@ def _as_a_whole(
     for length, _, _, pairs in prepared.blocks():
         square[pairs] = length - 1.0
     drawn = np.empty((n_resamples, 2))
+    reached = 0
     for i in range(n_resamples):
         turned = coefficients(prepared.turned(rng), method)
         drawn[i] = np.nanmean(turned), np.nanmean(turned**2 * square)
+        reached += drawn[i, 0] >= mean - _SLACK
+        if reached >= PLAIN and i + 1 >= _FEWEST_TURNS:
+            break
+    drawn = drawn[: i + 1]
     scatter = float(drawn[:, 1].mean())
     return mean, resampled_p(mean - _SLACK, drawn[:, 0]), scatter if scatter > _SCATTER else 1.0

@@ -10,9 +10,10 @@ from relfit.independence.series import Failures
 from relfit.lifedata import LifeData
 from relfit.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["CALENDAR", "moved", "resampled_p", "shared_alpha", "steady_series"]
+__all__ = ["CALENDAR", "PLAIN", "moved", "resampled_p", "shared_alpha", "steady_series"]
 
 CALENDAR = 720.0  # hours: what changes more slowly is the rate over the calendar, what is faster is nodes together
+PLAIN = 25  # random logs that reach what was seen, from which a p-value is plainly large (Besag and Clifford 1991)
 _SHARE = 0.1  # of its time of observation, by which a node's failures move at most where the calendar is to stay
 _LEAST_IN_BIN = 50  # failures from which the rate of a time is told
 

@@ -243,7 +243,9 @@ class ReportData:
                 raise DataError("several systems; select one")
             if self.few:
                 raise DataError("too few failures")
-            return forecast(self.log, period=self.chosen, first=self.first, level=self.level)
+            if self.model.result is None:
+                raise DataError(self.model.problem)
+            return forecast(self.log, period=self.model.result, level=self.level)
 
         return _ask(work)
 

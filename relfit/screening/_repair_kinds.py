@@ -194,6 +194,19 @@ def _weights(repairs: LifeData) -> FloatArray:
     return np.ones(repairs.durations.size) if repairs.weights is None else repairs.weights.astype(np.float64)
 
 
+def _counted(repairs: LifeData) -> LifeData:
+    """The same with equal repairs of a group counted once, with a weight: many logs have times to the minute."""
+    code = repairs.group_codes()
+    order = np.lexsort((repairs.observed, repairs.durations, code))
+    keys = (code[order], repairs.durations[order], repairs.observed[order])
+    new = np.logical_or.reduce([np.diff(key, prepend=-1) != 0 for key in keys])
+    first = np.flatnonzero(new)
+    offsets = np.searchsorted(code[order][first], np.arange(repairs.n_groups + 1)).astype(np.int64)
+    weights = np.add.reduceat(_weights(repairs)[order], first).astype(np.int64) if first.size else None
+    kept = order[first]
+    return LifeData(repairs.durations[kept], repairs.observed[kept], offsets, repairs.groups, weights=weights)
+
+
 def _one_class(repairs: LifeData, ended: FloatArray) -> npt.NDArray[np.object_]:
     """Name, BIC and AIC of the family that describes each group best, by BIC; columns of shape (groups, 3)."""
     out = np.tile(np.array([None, np.inf, np.nan], dtype=object), (repairs.n_groups, 1))
@@ -306,6 +319,7 @@ def _fit(
     repairs: LifeData, model: str, level: float, bic_one: FloatArray, ended: FloatArray, index: IntArray
 ) -> pd.DataFrame:
     """Estimates of a mixture in each group, one row per group."""
+    repairs = _counted(repairs)
     mixture = _Mixture(repairs, model)
     k, half = mixture.k, (mixture.k - 1) // 2
     free, value = np.full((repairs.n_groups, k), np.nan), np.full(repairs.n_groups, -np.inf)

@@ -19,6 +19,8 @@ __all__ = ["equal_nodes_p"]
 
 _FAMILIES = ("weibull", "gamma", "lognormal")
 _ALIKE = 1.25  # failures in random logs relative to those seen
+_AT_ONCE = 40  # random logs
+_PLAIN = 25  # of them that scatter as much
 _MOST_LIVES = 20_000  # of the nodes that are looked at
 _MOST_DRAWN = 4_000_000  # times between failures in all random logs
 
@@ -59,24 +61,38 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
     ok: list[Any] = sorted((one for one in fits.results.values() if one.ok[0]), key=lambda one: -float(one.loglik[0]))
     time, failures = lives.total_time, lives.n_failures.astype(np.float64)
     times = int(np.clip(_MOST_DRAWN // max(int(failures.sum()), 1), 19, n_resamples))
-    several = max(1, min(times, 1_000_000 // time.size))
+    several = max(1, min(_AT_ONCE, times, 1_000_000 // time.size))
     nearest, p = np.inf, 1.0
     for one in ok:
         family: Any = one.distribution[0]
         hazards = spent_hazards(type(family), one.parameter_array, pooled)
         seen = _scatter(failures[None], np.bincount(node, hazards, lives.n_groups).astype(np.float64)[None])[0]
-        reached, drawn = 0, 0
-        for begin in range(0, times, several):
-            size = min(several, times - begin)
+        scatter, drawn, chance = np.zeros(0), 0, None
+        while scatter.size < times and chance is None:
+            size = min(several, times - scatter.size)
             counts, spent = _random_logs(family, np.tile(time, size), rng)
             drawn += int(counts.sum())
-            reached += int((_scatter(counts.reshape(size, -1), spent.reshape(size, -1)) >= seen).sum())
-        off = abs(np.log(max(drawn, 1) / times / failures.sum()))
+            scatter = np.append(scatter, _scatter(counts.reshape(size, -1), spent.reshape(size, -1)))
+            chance = _plain(seen, scatter, times)
+        off = abs(np.log(max(drawn, 1) / scatter.size / failures.sum()))
         if off < nearest:
-            nearest, p = off, (1.0 + reached) / (1.0 + times)
+            nearest = off
+            p = (1.0 + int(np.sum(scatter >= seen))) / (1.0 + times) if chance is None else chance
         if off < np.log(_ALIKE):
             break
     return p
+
+
+def _plain(seen: float, drawn: FloatArray, times: int) -> float | None:
+    """The p-value where some random logs make it plain: large (Besag and Clifford 1991), or as small as can be.
+
+    No log of equal nodes scatters ten standard deviations more than the mean of them in a case of ten thousand.
+    """
+    reached = int(np.sum(drawn >= seen))
+    if reached >= _PLAIN:
+        return reached / drawn.size
+    far = drawn.size >= _AT_ONCE and seen > drawn.mean() + 10.0 * drawn.std()
+    return 1.0 / (1.0 + times) if far and not reached else None
 
 
 def _scatter(counts: FloatArray, spent: FloatArray) -> FloatArray:
