@@ -87,7 +87,10 @@ def distributions(
     ax.set_ylim(0, 1.02)
     message = _fit_message(f"{name}, {measure}", drawn, position)
     y = "fraction failed" if _ttf(fits) else "fraction repaired"
-    return style.finish(ax, message, f"{measure} (hours)", y, legend, loc="upper left")
+    style.finish(ax, message, f"{measure} (hours)", y)
+    if legend:
+        style.legend_below(ax, 2)
+    return ax
 
 
 def probability_plot(fits: Fits, group: Any = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:

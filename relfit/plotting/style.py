@@ -35,6 +35,7 @@ __all__ = [
     "family_mark",
     "finish",
     "headline",
+    "legend_below",
     "look",
     "plain",
     "steps",
@@ -153,7 +154,16 @@ def decades(axis: Any, low: float, high: float) -> None:
         finer = MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)
         inside = [float(tick) for tick in finer if low <= tick <= high]
     step = -(-len(inside) // most) or 1
-    axis.set_major_locator(FixedLocator(inside[::step] or [low]))
+    inside = inside[::step]
+    if axis.axis_name == "x" and inside:  # a log axis crowds what is evenly spaced
+        inch = width / (math.log(high) - math.log(low))
+        kept = inside[:1]
+        for tick in inside[1:]:
+            room = 0.05 * (len(_written(kept[-1])) + len(_written(tick))) + 0.1
+            if inch * (math.log(tick) - math.log(kept[-1])) >= room:
+                kept.append(tick)
+        inside = kept
+    axis.set_major_locator(FixedLocator(inside or [low]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _written(value)))
     axis.set_minor_locator(NullLocator())
 
@@ -279,6 +289,17 @@ def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where
     if legend:
         ax.legend(facecolor="white", edgecolor="none", framealpha=0.8, **{"loc": "best", "handlelength": 2.2, **where})
     return ax
+
+
+def legend_below(ax: Axes, columns: int) -> None:
+    """A legend under the name of the horizontal axis, where it covers no line."""
+    from matplotlib.transforms import ScaledTranslation
+
+    under = ax.transAxes + ScaledTranslation(0.0, -0.5, ax.get_figure(root=True).dpi_scale_trans)
+    ax.legend(
+        loc="upper center", bbox_to_anchor=(0.42, 0.0), bbox_transform=under, ncols=columns, frameon=False,
+        handlelength=2.2, borderaxespad=0.0, columnspacing=1.2,
+    )  # fmt: skip
 
 
 def empty(ax: Axes, message: str) -> Axes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -114,3 +115,17 @@ def test_every_result_has_a_figure_or_is_a_table_alone() -> None:
 def test_what_has_no_figure_is_an_error_that_names_what_has() -> None:
     with pytest.raises(rf.ArgumentError, match=r"int has no figure.*CheckpointPlan"):
         rf.plot(3)
+
+
+def test_few_lives_are_drawn_with_room_for_numbers_and_names() -> None:
+    """Within a decade, numbers of a logarithmic axis do not touch, and the legend covers no line and is not cut."""
+    for times in ([158.0, 362.0, 450.0, 880.0, 1130.0, 1250.0], [21.0, 35.0, 44.0, 61.0, 80.0, 99.0]):
+        figure = Figure(figsize=(5.0, 3.2), layout="constrained")
+        ax = plotting.distributions(rf.fit([times]), ax=figure.add_subplot())
+        figure.draw_without_rendering()
+        labels = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(labels))
+        names = ax.get_legend().get_window_extent()
+        assert names.y1 < ax.get_window_extent().y0
+        assert names.x0 >= 0.0
+        assert names.x1 <= figure.bbox.x1
