@@ -295,7 +295,8 @@ def legend_below(ax: Axes, columns: int) -> None:
     """A legend under the name of the horizontal axis, where it covers no line."""
     from matplotlib.transforms import ScaledTranslation
 
-    under = ax.transAxes + ScaledTranslation(0.0, -0.5, ax.get_figure(root=True).dpi_scale_trans)
+    whole: Any = ax.get_figure(root=True)
+    under = ax.transAxes + ScaledTranslation(0.0, -0.5, whole.dpi_scale_trans)
     ax.legend(
         loc="upper center", bbox_to_anchor=(0.42, 0.0), bbox_transform=under, ncols=columns, frameon=False,
         handlelength=2.2, borderaxespad=0.0, columnspacing=1.2,
