@@ -96,7 +96,7 @@ def test_the_report_agrees_with_the_commands(white: Page, sample: rf.FailureLog)
     system = rf.system_from_log(sample)
     said = section(white, "jobs")
     assert f"All {system.n_nodes} nodes as they stood at the end run for {system.mttf():.3g} hours on average" in said
-    checked = rf.replay(period.log, model=lambda log: rf.fleet_model(log, "all"))
+    checked = rf.replay(period.log, 0.5, period="all")
     assert verdict(white, "jobs") == " ".join(checked.headline.split())
     assert verdict(white, "forecast") == rf.forecast(sample).headline
 
