@@ -17,8 +17,8 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 test: $(VENV)/.installed-all ## Install what the tests need and run them
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-check: $(VENV)/.installed-all ## Run the tests and the examples in README.md and docs/, as CI does
-	$(BIN)/python -m pytest -n auto --dist loadfile --doctest-glob='*.md' README.md docs tests relfit
+check: $(VENV)/.installed-all ## Run the tests, the examples in README.md and docs/ and the notebooks, as CI does
+	$(BIN)/python -m pytest -n auto --dist loadfile --doctest-glob='*.md' README.md docs notebooks tests relfit
 
 verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics
 	$(BIN)/python -m pytest -n auto --dist loadfile -m verify

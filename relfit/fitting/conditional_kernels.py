@@ -17,18 +17,10 @@ import numpy.typing as npt
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.lifedata import LifeData
+from relfit.numeric import special
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.numeric.newton import LARGEST_VARIANCE, Maximum
-from relfit.numeric.special import (
-    BLOCK,
-    log_gamma_sf,
-    log_normal_sf,
-    mean_log_minus_one,
-    normalised_log_gamma,
-    series_table,
-    shape_score,
-)
 
 __all__ = ["KINDS", "maximise_conditional", "suited"]
 
@@ -166,8 +158,8 @@ def _gamma_terms(
     Derivatives are in (log a, log mean) for the gamma, where s moves by (1, -1), and in (log shape, log scale) for the
     Weibull's integrated tail, where ``a = 1 / shape`` and s moves by (s, -shape).
     """
-    score, slope = shape_score(a)
-    series_table(a, table)
+    score, slope = special.shape_score(a)
+    special.series_table(a, table)
     log_gamma = math.lgamma(a)
     digamma = math.log(a) - score
     trigamma = 1.0 / a - slope
@@ -176,12 +168,12 @@ def _gamma_terms(
     while i < end:
         count = 0
         first = i
-        while i < end and count < BLOCK:
+        while i < end and count < special.BLOCK:
             logs[count] = stretch * times[i] + shift
             arguments[count] = math.exp(min(logs[count], 700.0))
             count += 1
             i += 1
-        log_gamma_sf(a, logs, arguments, count, log_gamma, score, slope, table, work, tails)
+        special.log_gamma_sf(a, logs, arguments, count, log_gamma, score, slope, table, work, tails)
         for j in range(count):
             x = arguments[j]
             h = tails[3, j]
@@ -220,8 +212,8 @@ def _gamma_terms(
 def _lognormal_tail(z: float, sd: float, c: float, out: np.ndarray) -> None:
     """Add the log of the integrated tail over the mean: of ``S(w) - exp(sd z - sd**2 / 2) S(z)``, ``w = z - sd``."""
     w = z - sd
-    log_w, hw = log_normal_sf(w)
-    log_z, _ = log_normal_sf(z)
+    log_w, hw = special.log_normal_sf(w)
+    log_z, _ = special.log_normal_sf(z)
     # everything below relative to S(w)
     r = math.exp(min(sd * z - 0.5 * sd * sd + log_z - log_w, 0.0))
     p = 1.0 - r
@@ -259,7 +251,7 @@ def _value(
             _add(out, -sf_weight[i], h, h * q, -b * h, h * (q * q + q), -b * h * (q + 1.0), b * b * h)
         if under_way > 0.0:
             a = 1.0 / b
-            score, slope = shape_score(1.0 + a)
+            score, slope = special.shape_score(1.0 + a)
             digamma = math.log1p(a) - score
             trigamma = 1.0 / (1.0 + a) - slope
             _add(out, -under_way, v + math.lgamma(1.0 + a), -a * digamma, 1.0, a * digamma + a * a * trigamma, 0.0, 0.0)
@@ -270,15 +262,15 @@ def _value(
     elif kind == _GAMMA:
         a = math.exp(u)
         if weight > 0.0:
-            score, slope = shape_score(a)
+            score, slope = special.shape_score(a)
             ratio = math.log(mean) - v
             rho = math.exp(min(ratio, 700.0))
-            excess = mean_log_minus_one(math.expm1(ratio)) if abs(ratio) < 1e-3 else rho - 1.0 - ratio
+            excess = special.mean_log_minus_one(math.expm1(ratio)) if abs(ratio) < 1e-3 else rho - 1.0 - ratio
             deviation = gap_sum + weight * excess
             first = a * (weight * score - deviation)
             cross = -a * weight * (1.0 - rho)
             _add(
-                out, 1.0, weight * normalised_log_gamma(a) - a * deviation - log_sum, first, cross,
+                out, 1.0, weight * special.normalised_log_gamma(a) - a * deviation - log_sum, first, cross,
                 first + a * a * weight * slope, cross, -a * weight * rho,
             )  # fmt: skip
         out[0] -= under_way * v
@@ -299,7 +291,7 @@ def _value(
         )  # fmt: skip
         for i in range(sf_begin, sf_end):
             z = (sf_log[i] - u) / sd
-            log_above, h = log_normal_sf(z)
+            log_above, h = special.log_normal_sf(z)
             bend = h * (h - z)
             _add(
                 out, sf_weight[i], log_above, h / sd, h * z, -bend / (sd * sd), -(z * bend + h) / sd,
@@ -373,7 +365,7 @@ def _climb_all(
     around: np.ndarray, free: np.ndarray, value: np.ndarray, gradient: np.ndarray, information: np.ndarray,
     found: np.ndarray, edge: np.ndarray,
 ) -> None:  # fmt: skip
-    table, work, tails = np.empty((_TABLE, 3)), np.empty((6, BLOCK)), np.empty((4, BLOCK))
+    table, work, tails = np.empty((_TABLE, 3)), np.empty((6, special.BLOCK)), np.empty((4, special.BLOCK))
     out, trial, point = np.empty(6), np.empty(6), np.empty(2)
     best, best_out = np.empty(2), np.empty(6)
     for group in range(first, last):

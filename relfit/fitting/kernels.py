@@ -12,20 +12,11 @@ import math
 import numpy as np
 
 from relfit.fitting.status import NOT_CONVERGED, OK
+from relfit.numeric import special
 from relfit.numeric.compiled import njit
-from relfit.numeric.special import (
-    BLOCK,
-    log_gamma_sf,
-    log_normal_sf,
-    mean_log_minus_one,
-    normalised_log_gamma,
-    series_table,
-    shape_score,
-)
 
 __all__ = ["fit_gamma", "fit_lognormal", "fit_weibull"]
 
-_LOG_TWO_PI = 1.8378770664093454
 _STEPS = 200
 
 
@@ -186,7 +177,7 @@ def fit_lognormal(
             covariance[group, 0, 0] = sd * sd / failures
             covariance[group, 1, 1] = sd * sd / (2.0 * failures)
             covariance[group, 0, 1] = covariance[group, 1, 0] = 0.0
-            loglik[group] = -failures * (0.5 * _LOG_TWO_PI + math.log(sd) + 0.5 + mean)
+            loglik[group] = -failures * (special.HALF_LOG_TWO_PI + math.log(sd) + 0.5 + mean)
             continue
         # unit of the search: the spread of failures and of the censored lives beyond their mean
         unit = math.sqrt(square / failures) + reach / (failures + censored)
@@ -208,7 +199,7 @@ def fit_lognormal(
                 if not observed[i] and durations[i] > 0.0:
                     y = (log[i] - mean) / unit
                     z = eta * y - theta
-                    log_above, hazard = log_normal_sf(z)
+                    log_above, hazard = special.log_normal_sf(z)
                     bend = hazard * (hazard - z)
                     trial += log_above
                     g_t += hazard
@@ -262,7 +253,7 @@ def fit_lognormal(
         covariance[group, 0, 0] = m_t * m_t * v_tt + 2.0 * m_t * m_e * v_te + m_e * m_e * v_ee
         covariance[group, 0, 1] = covariance[group, 1, 0] = s_e * (m_t * v_te + m_e * v_ee)
         covariance[group, 1, 1] = s_e * s_e * v_ee
-        loglik[group] = value - failures * (0.5 * _LOG_TWO_PI + math.log(unit) + mean)
+        loglik[group] = value - failures * (special.HALF_LOG_TWO_PI + math.log(unit) + mean)
 
 
 @njit(cache=True, nogil=True)
@@ -271,7 +262,7 @@ def _shape_from_gap(gap: float) -> float:
     # Minka's start, then Newton in log a on log of the score, which is close to linear
     a = (3.0 - gap + math.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
     for _ in range(60):
-        value, slope = shape_score(a)
+        value, slope = special.shape_score(a)
         step = -math.log(value / gap) * value / (slope * a)
         step = min(max(step, -3.0), 3.0)
         a *= math.exp(step)
@@ -287,20 +278,20 @@ def _gamma_derivatives(
 ) -> float:  # fmt: skip
     """Log-likelihood (less the constant ``-sum log t``) in (log shape, log mean), its gradient and Hessian in `out`."""
     a = math.exp(alpha)
-    score, slope = shape_score(a)
+    score, slope = special.shape_score(a)
     ratio = log_mean - m
     rho = math.exp(ratio)
     # rho - 1 - log(rho); a mean far beyond the failures makes rho tiny, so its logarithm is not taken again
-    excess = mean_log_minus_one(math.expm1(ratio)) if abs(ratio) < 1e-3 else rho - 1.0 - ratio
+    excess = special.mean_log_minus_one(math.expm1(ratio)) if abs(ratio) < 1e-3 else rho - 1.0 - ratio
     deviation = gap_sum + failures * excess
-    value = failures * normalised_log_gamma(a) - a * deviation
+    value = failures * special.normalised_log_gamma(a) - a * deviation
     g_a = a * (failures * score - deviation)
     g_m = -a * failures * (1.0 - rho)
     h_aa = g_a + a * a * failures * slope
     h_am = g_m
     h_mm = -a * failures * rho
     if failures < end - begin:
-        series_table(a, table)
+        special.series_table(a, table)
         log_gamma = math.lgamma(a)
         digamma = alpha - score
         shift = alpha - m
@@ -308,13 +299,13 @@ def _gamma_derivatives(
         i = begin
         while i < end:
             count = 0
-            while i < end and count < BLOCK:
+            while i < end and count < special.BLOCK:
                 if not observed[i] and log[i] > -np.inf:
                     logs[count] = log[i] + shift
                     arguments[count] = math.exp(logs[count])
                     count += 1
                 i += 1
-            log_gamma_sf(a, logs, arguments, count, log_gamma, score, slope, table, work, tails)
+            special.log_gamma_sf(a, logs, arguments, count, log_gamma, score, slope, table, work, tails)
             for j in range(count):
                 d1 = tails[1, j]
                 hazard = tails[3, j]
@@ -345,8 +336,8 @@ def fit_gamma(
     `start` holds Weibull shapes and scales, NaN where they are still to be found.
     """
     table = np.empty((48, 3))
-    work = np.empty((6, BLOCK))
-    tails = np.empty((4, BLOCK))
+    work = np.empty((6, special.BLOCK))
+    tails = np.empty((4, special.BLOCK))
     out = np.empty(5)
     for group in range(first, last):
         begin, end = offsets[group], offsets[group + 1]
@@ -360,12 +351,12 @@ def fit_gamma(
             if observed[i]:
                 delta = (durations[i] - mean) / mean
                 # far from the mean the logarithm at hand keeps the digits that 1 + delta loses
-                gap_sum += mean_log_minus_one(delta) if abs(delta) < 0.5 else delta - (log[i] - log_mean)
+                gap_sum += special.mean_log_minus_one(delta) if abs(delta) < 0.5 else delta - (log[i] - log_mean)
         if censored == 0:
             a = _shape_from_gap(gap_sum / failures)
             m = log_mean
-            _, slope = shape_score(a)
-            value = failures * normalised_log_gamma(a) - a * gap_sum
+            _, slope = special.shape_score(a)
+            value = failures * special.normalised_log_gamma(a) - a * gap_sum
             h_aa = a * a * failures * slope
             h_am = 0.0
             h_mm = -a * failures

@@ -15,6 +15,7 @@ from relfit.numeric.quadrature import gauss_legendre
 
 __all__ = [
     "BLOCK",
+    "HALF_LOG_TWO_PI",
     "gamma_cdf",
     "log_gamma_sf",
     "log_normal_sf",
@@ -25,7 +26,7 @@ __all__ = [
     "trigamma",
 ]
 
-_HALF_LOG_TWO_PI = 0.9189385332046727
+HALF_LOG_TWO_PI = 0.9189385332046727
 _SQRT_TWO_PI = 2.5066282746310002
 _SQRT_HALF = 0.7071067811865476
 _NODES, _WEIGHTS = gauss_legendre(40)
@@ -73,7 +74,7 @@ def normalised_log_gamma(a: float) -> float:
     w = 1.0 / a
     w2 = w * w
     remainder = w * (1 / 12 - w2 * (1 / 360 - w2 * (1 / 1260 - w2 * (1 / 1680 - w2 / 1188))))
-    return 0.5 * math.log(a) - _HALF_LOG_TWO_PI - remainder
+    return 0.5 * math.log(a) - HALF_LOG_TWO_PI - remainder
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

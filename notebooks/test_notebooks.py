@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted(Path(__file__).resolve().parent.glob("*.ipynb"))
 
 
 def test_there_are_notebooks() -> None:
