@@ -6,7 +6,7 @@ components, nodes and platforms.
 
 from __future__ import annotations
 
-import os
+import secrets
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,7 +24,9 @@ from relfit.units import nanoseconds
 __all__ = ["to_fta"]
 
 
-_BAD = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
+_CONTROLS = [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]  # of terminals and writing
+_BAD = dict.fromkeys(_CONTROLS, "_") | dict.fromkeys(map(ord, "\t\n\r"), " ")
+_WIDEST = 64  # letters to which columns are padded
 _NANOSECONDS = 1_000_000_000  # per second
 _PLACE = ("location", "rack", "frame", "cabinet", "row")
 
@@ -71,7 +73,7 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     if not len(people):
         raise DataError("this log knows no node, and a trace is one of nodes")
     tables = _tables(log)
-    part = target.with_name(f".relfit-{os.getpid()}.part")
+    part = target.with_name(f".relfit-{secrets.token_hex(8)}.part")
     try:
         part.mkdir()
         try:
@@ -91,7 +93,7 @@ def _text(header: str, columns: list[Iterable[Any]]) -> str:
     padded = []
     for column in columns:
         cells = [str(value) for value in column]
-        width = max(map(len, cells), default=0)
+        width = min(max(map(len, cells), default=0), _WIDEST)
         padded.append([cell.rjust(width) for cell in cells])
     return "\n".join([header, *map("\t".join, zip(*padded, strict=True))]) + "\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -304,3 +305,24 @@ def test_what_cannot_be_simulated() -> None:
     ]:
         with pytest.raises(ArgumentError, match=message):
             simulate_log(known, **options)  # type: ignore[arg-type]
+
+
+def test_hostile_names_in_a_trace(tmp_path):
+    """A very long name costs its own length, not that of every row; nothing steers a terminal."""
+    names = ["x" * 50_000, "\x1b[2J\x1b[31mred", "\u202egnp.exe", "a\tb", "../../etc/passwd", "=1+1"]
+    frame = pd.DataFrame({"node": names * 50, "start": pd.date_range("2024-01-01", periods=300, freq="h")})
+    frame["end"] = frame["start"] + pd.Timedelta("10min")
+    folder = to_fta(rf.read(frame), tmp_path / "trace")
+    rows = 2 * len(frame)
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 50_000 * (rows / len(names) + 10) + rows * 1000
+    text = "".join(file.read_text(encoding="utf-8") for file in folder.iterdir())
+    assert not any(sign in text for sign in ("\x1b", "\u202e"))
+    assert [file.name for file in tmp_path.iterdir()] == ["trace"]
+
+
+def test_two_writers_of_traces_at_once(tmp_path):
+    log = rf.datasets.load("white").between(since="2004-09-01")
+    with ThreadPoolExecutor(4) as pool:
+        written = list(pool.map(lambda i: to_fta(log, tmp_path / f"t{i}"), range(8)))
+    assert len({(place / "event_trace.tab").read_bytes() for place in written}) == 1
+    assert sorted(file.name for file in tmp_path.iterdir()) == [f"t{i}" for i in range(8)]
