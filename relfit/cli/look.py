@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,13 +13,15 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import Steps
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, RelfitError
 from relfit.text import count, duration
 
 __all__ = ["convert", "data", "fit", "info", "report"]
 
 _ROWS_ON_A_TERMINAL = 24
 _MOST_LISTED = 12
+_MOST_JOINED = 200_000  # failures that info joins to incidents
+_LONGEST = 60
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 
@@ -67,7 +70,8 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
     if log.source.funnel:
-        lines.append(f"funnel    {' > '.join(f'{number} {step}' for step, number in log.source.funnel)}")
+        steps = [*log.source.funnel, *_incidents(log)]
+        lines.append(f"funnel    {' > '.join(f'{number:,} {step}' for step, number in steps)}")
         lines += [f"          {rule}" for rule in log.source.rules[:_MOST_LISTED]]
     if about["selection"]:
         lines.append(f"selected  {'; '.join(about['selection'])} ({about['events_deselected']} events left out)")
@@ -80,6 +84,7 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         f"{about['nodes_without_failure']} without a failure)",
         f"events    {about['events']} ({about['events_without_node']} without a node)",
     ]
+    lines += _first_record(log)
     if about["lifetimes"] is not None:
         lines.append(f"lifetimes {about['lifetimes']} given whole")
     if about["causes"]:
@@ -99,6 +104,27 @@ def _summary(about: dict[str, Any]) -> str:
     rejected = about["rows_rejected"]
     rows = "every row was used" if not rejected else f"{rejected:,} of {about['rows_read']:,} rows were rejected"
     return f"{what} of {count(about['nodes'], 'node')}{span}; {rows}."
+
+
+def _incidents(log: rf.FailureLog) -> list[tuple[str, int]]:
+    """The last step of the funnel: failures that belong together joined."""
+    if not 0 < len(log) <= _MOST_JOINED:
+        return []
+    with suppress(RelfitError):
+        return [("incidents", len(rf.incidents(log).table))]
+    return []
+
+
+def _first_record(log: rf.FailureLog) -> list[str]:
+    """What the first record was taken for."""
+    if not len(log.events):
+        return []
+    first, missing = log.events.iloc[0], log.events.iloc[0].isna()
+    end = "not known" if missing["end"] else _moment(first["end"].isoformat())
+    node, cause = ("none" if missing[name] else repr(str(first[name])[:_LONGEST]) for name in ("node", "cause"))
+    end = "cut off" if first["end_cut"] else end
+    return [f"example   node {node}, start {_moment(first['start'].isoformat())}, end {end}, cause {cause} "
+            f"(line {first['line']})"]  # fmt: skip
 
 
 def _moment(stamp: str | None) -> str:

@@ -259,3 +259,13 @@ def test_records_without_a_node_are_what_the_option_says(tmp_path: Path, capsys:
     assert main(["info", str(path), "--nodeless", "rack"]) == 2
     assert "use system, node or ignore" in capsys.readouterr().err
     assert main(["info", "white", "--nodeless", "node"]) == 2
+
+
+def test_info_shows_what_a_record_was_taken_for_and_the_whole_funnel(tmp_path, capsys):
+    path = tmp_path / "messages"
+    xid = "kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+    path.write_text("".join(f"2024-01-{day:02d}T10:00:00Z n{day} {xid}\n" for day in (3, 9, 17, 28)))
+    assert main(["info", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "funnel    4 lines > 4 alerts > 4 that end a job > 4 failures > 4 incidents" in out
+    assert "example   node 'n3', start 2024-01-03 10:00, end not known, cause 'gpu" in out
