@@ -93,6 +93,13 @@ def test_a_rate_that_doubles_is_found_where_it_does() -> None:
     assert np.mean(covered) > 0.85
 
 
+def test_the_same_seed_gives_the_same_periods() -> None:
+    log = simulated(np.random.default_rng(16), np.repeat([0.5, 1.0], 200))
+    one, again = (change_points(log, of="records", n_resamples=99, rng=3) for _ in range(2))
+    assert one is not again  # conftest.py keeps the answers that commands get, not these
+    assert one.to_dict() == again.to_dict()
+
+
 def test_bathtub_is_named() -> None:
     rng = np.random.default_rng(9)
     found = change_points(
