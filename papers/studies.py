@@ -1,6 +1,6 @@
 """Simulate the papers' batch studies: ``python papers/studies.py [STUDY...] [--full] [--runs N]``.
 
-Studies are waits, width, twice, waste and moldable. Without ``--full`` there are a tenth of the papers' jobs.
+Studies are waits, pairs, width, twice, waste and moldable. Without ``--full`` there are a tenth of the papers' jobs.
 """
 
 from __future__ import annotations
@@ -40,6 +40,20 @@ def waits(full: bool, runs: int) -> None:
     print(sweep.repair_allowed(limit).round(1).to_string(index=False), "\n")
     print(f"time between failures needed for a mean wait of {limit:.2f} h, hours")
     print(sweep.mtbf_needed(limit).round(1).to_string(index=False))
+
+
+def pairs(full: bool, runs: int) -> None:
+    """The break-even pairs of Figure 8 alone: the cells that they need, with many runs."""
+    jobs = batch_waits.grizzly(2018, None if full else 13_000)
+    for sweep in batch_waits.pairs(jobs, runs):
+        better, worse = sweep.rates
+        cells = sweep.to_frame().drop(columns="relative")
+        cells = cells[(cells["rate"] == better) | (cells["repair"] == sweep.repairs[0])]
+        print(cells.round(4).to_string(index=False))
+        even = sweep.break_even(worse, better, sweep.repairs[0])
+        days = [round(float(value) / 24.0, 1) for value in (even.estimate, even.low, even.high)]
+        what = f"{better:g}X with repairs of so many days = {worse:g}X with 1 minute"
+        print(f"{what} (estimate and 95 % limits): {days}\n")
 
 
 def width(full: bool, runs: int) -> None:
@@ -94,7 +108,7 @@ def moldable(full: bool, runs: int) -> None:
 
 
 STUDIES: dict[str, Callable[[bool, int], None]] = {
-    study.__name__: study for study in (waits, width, twice, waste, moldable)
+    study.__name__: study for study in (waits, pairs, width, twice, waste, moldable)
 }
 
 

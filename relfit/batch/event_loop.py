@@ -194,15 +194,12 @@ def _instants(passes: Passes) -> Callable[[Engine, float], None]:
     return instant
 
 
-_on_first_nodes, _by_policy, _as_planned = (_instants(each) for each in (PASSES, PASSES_BY_POLICY, PLANNED_PASSES))
+def _loop(passes: Passes) -> Callable[[Engine, float, int], int]:
+    instant = _instants(passes)
 
-
-def _compiled(check_sum: int, how: int) -> Callable[[Engine, float, int], int]:
-    # numba keeps what it compiled for the values that a function closes over: other sources, another value; and it
-    # compiles no branch that these leave out
-    @njit(cache=True, nogil=True)
-    def run(e: Engine, pause: float, budget: int) -> int:
-        begun = cycles() if check_sum >= 0 else 0
+    @inner
+    def loop(e: Engine, pause: float, budget: int) -> int:
+        begun = cycles()
         code = SPENT
         for _ in range(budget):
             if e.state[0].n_left == 0:
@@ -225,19 +222,35 @@ def _compiled(check_sum: int, how: int) -> Callable[[Engine, float, int], int]:
                 break
             e.state[0].now = now
             e.state[0].n_events += 1
-            if how == ON_FIRST_NODES:
-                _on_first_nodes(e, now)
-            elif how == BY_POLICY:
-                _by_policy(e, now)
-            else:
-                _as_planned(e, now)
+            instant(e, now)
         e.state[0].cycles += cycles() - begun
         return code
 
-    return run
+    return loop
 
 
-_RUNS = [_compiled(sources(), how) for how in (ON_FIRST_NODES, BY_POLICY, AS_PLANNED)]
+_on_first_nodes, _by_policy, _as_planned = (_loop(each) for each in (PASSES, PASSES_BY_POLICY, PLANNED_PASSES))
+
+
+def _compiled(check_sum: int) -> tuple[Callable[[Engine, float, int], int], ...]:
+    # numba keeps what it compiled for the values that a function closes over: other sources, another value. Three
+    # functions have a file each: with one, processes that compile different ones at a time could mix them up.
+    @njit(cache=True, nogil=True)
+    def on_first_nodes(e: Engine, pause: float, budget: int) -> int:
+        return _on_first_nodes(e, pause, budget) if check_sum >= 0 else FINISHED
+
+    @njit(cache=True, nogil=True)
+    def by_policy(e: Engine, pause: float, budget: int) -> int:
+        return _by_policy(e, pause, budget) if check_sum >= 0 else FINISHED
+
+    @njit(cache=True, nogil=True)
+    def as_planned(e: Engine, pause: float, budget: int) -> int:
+        return _as_planned(e, pause, budget) if check_sum >= 0 else FINISHED
+
+    return on_first_nodes, by_policy, as_planned
+
+
+_RUNS = _compiled(sources())
 
 
 def _how(engine: Engine) -> int:

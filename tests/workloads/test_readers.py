@@ -333,3 +333,16 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
         read += 1
         assert jobs.source.rows_read == len(jobs) + len(jobs.rejected) + jobs.source.rows_deselected
     assert read > 20
+
+
+def test_findings_count_what_was_rejected_and_what_was_out_of_order(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "job_id,submit,nodes,walltime,run_time\n1,9,2,5,5\n2,5,9,5,5\n3,6,1,-3,5\n4,7,1,-2,5\n5,3,1,5,5\n6,8,0,5,5\n"
+    )
+    jobs = rf.read_workload(path, n_nodes=4)
+    assert jobs.job_id.tolist() == [5, 1]
+    text = "\n".join(jobs.findings)
+    assert "4 rows rejected: walltime below zero or not a number (2); " in text
+    assert "asks for 9 nodes of a machine of 4 (1)" in text
+    assert "1 job submitted before the job ahead of it, the first on line 6; sorted" in text
