@@ -139,7 +139,7 @@ def replays(replications: int) -> Iterator[str]:
             rng = np.random.default_rng(r)
             fleet = Weibull(np.full(100, shape), 900.0 * np.exp(0.3 * rng.standard_normal(100)))
             log = simulated_log(fleet, 2 * 8760.0, 8.0, rng)
-            found = rf.replay(log, sizes=[1, 8, 32], lengths=["12h", "48h"], jobs=500, rng=r)
+            found = rf.replay(log, 0.5, sizes=[1, 8, 32], lengths=["12h", "48h"], jobs=500, rng=r)
             row = []
             for family in ("weibull", "exponential"):
                 score, curve = found.scores.loc[family], found.calibration(family, 8)

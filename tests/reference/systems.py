@@ -373,7 +373,7 @@ def replayed_jobs() -> Values:
     for name, (sizes, lengths) in cases.items():
         nodes = log(name).population["node"].astype(str)
         model = rf.System(Exponential(np.full(len(nodes), 1 / 1000.0)), names=nodes)
-        replayed = rf.replay(log(name), sizes=sizes, lengths=lengths, jobs=500, model=model, rng=SEED)
+        replayed = rf.replay(log(name), 0.5, sizes=sizes, lengths=lengths, jobs=500, model=model, rng=SEED)
         table = replayed.cells
         values |= under(name, {f"{column}~": table[column].tolist() for column in ("jobs", "observed", "predicted")})
         curve = replayed.calibration()
