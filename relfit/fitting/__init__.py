@@ -8,15 +8,11 @@ from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.fit_findings import finding
 from relfit.fitting.fits import Fits
 from relfit.fitting.goodness_of_fit import Goodness
-from relfit.fitting.intervals import KINDS as INTERVAL_KINDS
 from relfit.fitting.means import mean_time
 from relfit.fitting.methods import bias_corrected_shape
 from relfit.fitting.pooling import PooledFit, pool
-from relfit.fitting.status import MEANING as STATUS_MEANING
 
 __all__ = [
-    "INTERVAL_KINDS",
-    "STATUS_MEANING",
     "CompetingFit",
     "FamilyFit",
     "Fits",
