@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -332,6 +333,11 @@ def report(
     opt.probability("--level", level)
     with Steps("reading", "writing the report") as steps:
         log = reading.read()
+        from relfit.fitting.kernels import fit_gamma
+        from relfit.numeric.compiled import kept
+
+        if sys.stderr.isatty() and not kept(fit_gamma):
+            print("relfit: compiling, once per installation: some ten seconds", file=sys.stderr)
         steps.next()
         path = rf.report(
             log, out, period=reading.span, first=reading.first, families=names, level=level, title=title,

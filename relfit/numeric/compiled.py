@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["njit"]
+__all__ = ["kept", "njit"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _said: list[str] = []
@@ -42,6 +43,12 @@ def njit(*, cache: bool = True, **options: Any) -> Callable[[Function], Function
         return dispatcher
 
     return decorate
+
+
+def kept(function: Any) -> bool:
+    """Whether an earlier run compiled this function and kept it."""
+    file = getattr(getattr(function, "_cache", None), "_cache_file", None)
+    return file is None or Path(str(getattr(file, "_index_path", "."))).exists()
 
 
 class _Forgiving:

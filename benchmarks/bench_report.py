@@ -1,0 +1,55 @@
+"""The report of the sample and of a log, in processor time, against importing what it cannot do without.
+
+The bound is ``import numpy, pandas, numba, matplotlib.figure`` and the reading of the log, in turn with the report, so
+that both meet the same machine. With ``--first`` the report is written as on the first run of an installation: compiled
+functions and fonts are not there yet.
+
+Run: python benchmarks/bench_report.py [LOG] [--repeats 5] [--first]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+_BOUND = (
+    "import sys, numpy, pandas, numba, matplotlib.figure, relfit as rf; "
+    "rf.datasets.load('white') if sys.argv[1] == 'white' else rf.read(sys.argv[1])"
+)
+
+
+def spent(command: list[str], folder: str | None) -> float:
+    """Processor seconds of a command and what it starts; caches of compiled functions and fonts in `folder`."""
+    places = {} if folder is None else {"NUMBA_CACHE_DIR": folder, "MPLCONFIGDIR": folder}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | places)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("log", nargs="?", default="white")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--first", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        page = str(Path(folder) / "report.html")
+        ours = [sys.executable, "-m", "relfit", "report", given.log, "--out", page]
+        theirs = [sys.executable, "-c", _BOUND, given.log]
+        pairs = []
+        for i in range(given.repeats):
+            cold = str(Path(folder) / str(i)) if given.first else None
+            pairs.append((spent(ours, cold), spent(theirs, None)))
+    ratio = sorted(a / b for a, b in pairs)[len(pairs) // 2]
+    report, bound = (min(times) for times in zip(*pairs, strict=True))
+    print(f"{given.log}: report {report:.1f} s, imports and reading {bound:.1f} s of processor time: ratio {ratio:.1f}")
+
+
+if __name__ == "__main__":
+    main()
