@@ -68,7 +68,7 @@ class FamilyEstimates:
     """Estimates of one family in every group of a batch; arrays have one entry per group.
 
     Parameters exist only where ``status`` is ``"ok"``; elsewhere they, and all that follows from them, are NaN.
-    `relfit.fitting.STATUS_MEANING` says what each status means.
+    `relfit.fitting.status.MEANING` says what each status means.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class FamilyEstimates:
 
     @cached_property
     def status(self) -> npt.NDArray[np.object_]:
-        """One word per group; ``relfit.fitting.STATUS_MEANING`` explains each."""
+        """One word per group; ``relfit.fitting.status.MEANING`` explains each."""
         return status.words(self.estimates.codes)
 
     @cached_property

@@ -86,7 +86,7 @@ class FamilyFit(FamilyEstimates, Result):
         at : float or duration, optional
             The probability of a quantile; the time of a reliability or a hazard, in hours or as text such as "24h".
         kind : {"profile", "wald", "bootstrap", "resample", "exact"}
-            `relfit.fitting.INTERVAL_KINDS` explains them. Below some twenty failures prefer ``profile``, which is
+            `relfit.fitting.intervals.KINDS` explains them. Below some twenty failures prefer ``profile``, which is
             asymptotic too: nominal 95 % limits of two parameters hold 92 to 94 % at ten lives, 89 to 91 % at five.
         level : float, optional
             Between 0 and 1; that of the fit when left out.
