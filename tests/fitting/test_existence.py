@@ -7,7 +7,7 @@ import pytest
 
 import relfit as rf
 from relfit.families import CORE, FAMILIES
-from relfit.fitting import STATUS_MEANING
+from relfit.fitting.status import MEANING as STATUS_MEANING
 from tests.fitting.reference import lives
 
 TWO_PARAMETERS = ("weibull", "gamma", "lognormal")

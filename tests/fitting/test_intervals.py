@@ -12,7 +12,7 @@ import pytest
 from scipy import optimize, stats
 
 import relfit as rf
-from relfit.fitting import INTERVAL_KINDS
+from relfit.fitting.intervals import KINDS as INTERVAL_KINDS
 from tests.fitting.all_kinds import log_likelihood
 
 TRUTH: dict[str, rf.families.Family] = {

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.fitting import STATUS_MEANING
+from relfit.fitting.status import MEANING as STATUS_MEANING
 from tests.fitting.all_kinds import FAMILIES, check_maximum, random_lives
 
 GROUPS = {"exponential": 6000, "weibull": 3000, "lognormal": 3000, "gamma": 800}
