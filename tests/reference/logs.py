@@ -215,7 +215,8 @@ def incidents() -> Values:
 def _changes(source: rf.FailureLog, penalty: float = PENALTY, **options: Any) -> Any:
     """Change points at a given penalty, not at the one that simulated logs ask for."""
     with patch("relfit.screening._change_points.null_gains", lambda *_: (np.array([penalty]), np.nan)):
-        return rf.change_points(source, **options)
+        ask = getattr(rf.change_points, "__wrapped__", rf.change_points)  # not what other tests keep, nor for them
+        return ask(source, **options)
 
 
 def _periods(changes: Any) -> Values:
