@@ -9,7 +9,7 @@ from zlib import crc32
 
 from numba import njit
 
-__all__ = ["inner", "making_arrays", "sources"]
+__all__ = ["inner", "inner_of", "making_arrays", "sources"]
 
 _jit: Any = njit  # whose type does not name all that it takes
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -21,6 +21,20 @@ def inner(function: Function) -> Function:
     It makes no arrays, so those that it works on are not counted as used, which would take a third of the time.
     """
     return _compiled(function, counted=False)
+
+
+def inner_of(way: str) -> Callable[[Function], Function]:
+    """`inner` for a part that is made anew for each way of starting jobs, which its name says then.
+
+    Compiled code is put together by names. Two parts of one name, kept on disk by two processes, would be taken for
+    each other by a third that loads both.
+    """
+
+    def named(function: Function) -> Function:
+        function.__name__ = function.__qualname__ = f"{function.__name__}_{way}"
+        return inner(function)
+
+    return named
 
 
 def making_arrays(function: Function) -> Function:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from relfit.batch.compiling import inner, sources
+from relfit.batch.compiling import inner, inner_of, sources
 from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import (
     AS_PLANNED,
@@ -161,10 +161,10 @@ def _strike(e: Engine, now: float) -> int:
     return killed
 
 
-def _instants(passes: Passes) -> Callable[[Engine, float], None]:
+def _instants(passes: Passes, way: str) -> Callable[[Engine, float], None]:
     full_pass, offer = passes
 
-    @inner
+    @inner_of(way)
     def instant(e: Engine, now: float) -> None:
         while e.state[0].n_running > 0 and e.heaps[0, 0].time <= now:
             finish(e, e.heaps[0, 0].item, now)
@@ -194,10 +194,10 @@ def _instants(passes: Passes) -> Callable[[Engine, float], None]:
     return instant
 
 
-def _loop(passes: Passes) -> Callable[[Engine, float, int], int]:
-    instant = _instants(passes)
+def _loop(passes: Passes, way: str) -> Callable[[Engine, float, int], int]:
+    instant = _instants(passes, way)
 
-    @inner
+    @inner_of(way)
     def loop(e: Engine, pause: float, budget: int) -> int:
         begun = cycles()
         code = SPENT
@@ -229,7 +229,9 @@ def _loop(passes: Passes) -> Callable[[Engine, float, int], int]:
     return loop
 
 
-_on_first_nodes, _by_policy, _as_planned = (_loop(each) for each in (PASSES, PASSES_BY_POLICY, PLANNED_PASSES))
+_on_first_nodes = _loop(PASSES, "on_first_nodes")
+_by_policy = _loop(PASSES_BY_POLICY, "by_policy")
+_as_planned = _loop(PLANNED_PASSES, "as_planned")
 
 
 def _compiled(check_sum: int) -> tuple[Callable[[Engine, float, int], int], ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relfit.batch.compiling import inner
+from relfit.batch.compiling import inner, inner_of
 from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import ALL, EASY, NO, RA_OPT, YES, Engine
 from relfit.batch.job_events import start, start_by_policy, start_moldable
@@ -35,14 +35,14 @@ def _find_shadow(e: Engine, job: int) -> None:
     e.state[0].extra = extra
 
 
-def _passes(start_job: Any, policies: bool) -> Passes:
-    @inner
+def _passes(start_job: Any, way: str, policies: bool) -> Passes:
+    @inner_of(way)
     def backfill(e: Engine, job: int, now: float) -> None:
         start_job(e, job, now, YES)
         if e.jobs[job].estimate > e.state[0].shadow:
             e.state[0].extra -= e.jobs[job].nodes
 
-    @inner
+    @inner_of(way)
     def go_through(e: Engine, now: float) -> None:
         e.state[0].stale = 0
         e.state[0].head = -1
@@ -71,14 +71,14 @@ def _passes(start_job: Any, policies: bool) -> Passes:
                 backfill(e, e.queue[place].job, now)
                 place += 1
 
-    @inner
+    @inner_of(way)
     def full_pass(e: Engine, now: float) -> None:
         begun = cycles()
         e.state[0].n_passes += 1
         go_through(e, now)
         e.state[0].decision_cycles += cycles() - begun
 
-    @inner
+    @inner_of(way)
     def offer(e: Engine, place: int, now: float) -> None:
         head = e.state[0].head
         if head < 0 or place < head:
@@ -96,6 +96,6 @@ def _passes(start_job: Any, policies: bool) -> Passes:
     return full_pass, offer
 
 
-PASSES = _passes(start, False)
+PASSES = _passes(start, "on_first_nodes", False)
 """Jobs get the first idle nodes."""
-PASSES_BY_POLICY = _passes(start_by_policy, True)
+PASSES_BY_POLICY = _passes(start_by_policy, "by_policy", True)
