@@ -24,7 +24,6 @@ __all__ = ["Known", "existence", "log_moments", "maximum_likelihood"]
 
 _ENOUGH = 10  # lives from which fewer failures than parameters give an estimate
 _GROUPS_AT_ONCE = 1 << 15
-_FEW_GROUPS = 4  # for which a search need not be compiled
 _DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
 _LEAST_FALL = 0.2  # of what a parabola falls there
 _CLIMBS = 3
@@ -204,8 +203,7 @@ def _search(family: type[Family], lives: LifeData, known: Known, workers: int | 
             part = rows[begin : min(begin + _GROUPS_AT_ONCE, last)]
             own = lives.take(part.tolist())
             starts = _starts(family, own, mean[part], spread[part])
-            compiled = rows.size > _FEW_GROUPS and family.name in conditional_kernels.KINDS
-            if compiled and conditional_kernels.suited(own):
+            if family.name in conditional_kernels.KINDS and conditional_kernels.suited(own):
                 best = _quick(family, own, starts)
             else:
                 best = _best(LogLikelihood(family, own), starts)
