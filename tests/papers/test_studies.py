@@ -57,4 +57,5 @@ def test_pairs_beside_print() -> None:
 
 def test_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert studies.main(["wait"]) == 2
-    assert "there is no study 'wait'; it is one of waits, pairs, width, twice, waste, moldable" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "there is no study 'wait'; it is one of waits, pairs, width, twice, waste, moldable" in said
