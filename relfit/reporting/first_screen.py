@@ -186,7 +186,7 @@ def _picture(m: ReportData) -> Figure | None:
             "Hours between the failures of one node, by system",
             plotting.means_by_group,
             table,
-            what="time between failures",
+            what="MTBF",
         )
     return draw_wide("rate", "Records over time", plotting.events_over_time, m.part)
 
