@@ -8,7 +8,6 @@ Run: python benchmarks/fuzz_reading.py [--seconds 60] [--seed 0] [--keep FOLDER]
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import tempfile
@@ -24,7 +23,7 @@ import relfit as rf
 from relfit.calibration.files import read_parameters, write_parameters
 from relfit.io import FORMATS
 from tests.io.made import good_files
-from tests.io.test_fuzzing import RAW
+from tests.io.test_fuzzing import RAW, checked
 
 _TOKENS = [
     b"\x00", b'"', b"\n", b"\r", b"\r\n", b",", b";", b"|", b"[", b"]", b"{", b"}", b"\\", b"9" * 30, b"3e2500000000",
@@ -61,16 +60,6 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
             token = chance.choice(_TOKENS)
             changed[at : at + len(token)] = token
     return bytes(changed)
-
-
-def checked(log: rf.FailureLog) -> None:
-    """What holds of every log that is read."""
-    assert log.source.rows_read == log.source.rows_kept + len(log.rejected)
-    assert log.events["start"].notna().all()
-    assert not (log.events["end"] < log.events["start"]).any()
-    assert not (log.population["left"] < log.population["entered"]).any()
-    json.dumps(log.info(), allow_nan=False)
-    log.rejections()
 
 
 def main() -> int:

@@ -58,15 +58,20 @@ def damaged(draw, names=tuple(RAW)):
     return name, bytes(data)
 
 
+def checked(log: rf.FailureLog) -> None:
+    """What holds of every log that is read."""
+    assert log.source.rows_read == log.source.rows_kept + len(log.rejected)
+    assert log.events["start"].notna().all()
+    assert not (log.events["end"] < log.events["start"]).any()
+    assert not (log.population["left"] < log.population["entered"]).any()
+    json.dumps(log.info(), allow_nan=False)
+    log.rejections()
+
+
 def read_quietly(path, **options) -> None:
     with contextlib.suppress(rf.RelfitError):
         log = rf.read(path, **options)
-        assert log.source.rows_read == log.source.rows_kept + len(log.rejected)
-        assert log.events["start"].notna().all()
-        assert not (log.events["end"] < log.events["start"]).any()
-        assert not (log.population["left"] < log.population["entered"]).any()
-        json.dumps(log.info(), allow_nan=False)
-        log.rejections()
+        checked(log)
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
