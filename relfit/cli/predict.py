@@ -21,7 +21,6 @@ __all__ = ["Drawn", "Fleet", "system", "validate"]
 
 _SHOWN = 16  # sizes in the table on a screen
 _FIGURES = ("reliability", "hazard", "mttf")
-_SIZES = (1, 4, 16)
 _LENGTHS = ("6h", "24h", "72h")
 _PLACEMENTS = ("packed", "spread", "random")
 
@@ -242,7 +241,7 @@ def validate(
         log = reading.read()
         steps.next()
         result = rf.replay(
-            log, _split(split), size or _fitting_sizes(log), length or list(_LENGTHS), jobs,
+            log, _split(split), size or None, length or list(_LENGTHS), jobs,
             placements=placement or _PLACEMENTS, period=reading.span, first=reading.first, level=level, rng=seed,
         )  # fmt: skip
         cells = result.cells
@@ -266,9 +265,3 @@ def _split(text: str) -> float | str:
     if text.strip().isdigit() and len(text.strip()) == 4:
         return f"{text.strip()}-01-01"
     raise ArgumentError(f"--split {text!r} is no share of the log", remedy="write a date, or a share such as 0.5")
-
-
-def _fitting_sizes(log: rf.FailureLog) -> list[int]:
-    """The usual sizes of jobs that the largest system has nodes for."""
-    most = int(log.population["system"].astype(str).value_counts().max()) if len(log.population) else 1
-    return [size for size in _SIZES if size <= most] or [1]

@@ -249,7 +249,8 @@ def _limits(m: ReportData) -> list[Point]:
                 break
     replayed = m.replay.result
     if replayed is not None and replayed.fails:
-        points.append(Point("The model of this period fails on jobs that it has not seen.", "jobs", "where"))
+        before = f"{replayed.split:%Y-%m-%d}"
+        points.append(Point(f"A model of the time before {before} fails on the jobs after it.", "jobs", "where"))
     if m.chosen.problem is not None and m.change_points.result is not None:
         points.append(Point(f"No one period is used: {m.chosen.problem}.", "steady", "periods"))
     source, events = m.log.source, m.part.events

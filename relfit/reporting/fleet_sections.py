@@ -264,8 +264,8 @@ def jobs(m: ReportData) -> Section | str:
         {"size": "nodes", "length_hours": "hours", "placement": "placement", "predicted": "predicted",
          "observed": "observed", "error_low": "error: low", "error_high": "high", "fails": "model fails"},
         percent=frozenset({"predicted", "observed", "error_low", "error_high"}),
-        note="The model knows the first half of the period only.",
+        note=found.premise,
     )  # fmt: skip
-    figure = draw("validation", "Jobs of the second half: predicted and counted", plotting.calibration, found)
+    figure = draw("validation", "Jobs of the last quarter: predicted and counted", plotting.calibration, found)
     return Section("jobs", "Jobs", found.headline, (now,), (figure,), (table,),
                    tuple(("How it was checked", text) for text in found.findings[1:]), (cells,))  # fmt: skip

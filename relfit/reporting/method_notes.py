@@ -27,8 +27,8 @@ _TERMS = {
     "Jobs": (
         "A job of that many nodes starts at a random instant on nodes that are up; whatever takes down one of them "
         "interrupts it. Nodes differ in rate (gamma frailty) and may age (Weibull); racks and the whole system "
-        "add their own incidents. The check makes the model of the first half of the period and counts jobs in the "
-        "second."
+        "add their own incidents. The check is that of relfit validate: it makes a model of what lies before the last "
+        "quarter of the log and counts jobs in that quarter."
     ),
     "Outlier nodes": (
         "Weibull renewals of equal nodes, of nodes whose rates differ by degrees, and of two classes of nodes are "

@@ -28,7 +28,7 @@ __all__ = ["Answer", "ReportData"]
 T = TypeVar("T")
 _PARTS = ("correlation", "cofailure", "place", "serial", "pooled", "dispersion", "cycles")
 _RANDOM_LOGS = 999  # behind the test of equal nodes: its p-value must be able to stand beside nine others
-_SIZES, _JOB_SIZES = (1, 4, 16), (64, 16, 4, 1)
+_JOB_SIZES = (64, 16, 4, 1)
 _FEW = 40  # failures
 _FEWEST_FITTED = 3
 
@@ -63,6 +63,8 @@ class ReportData:
         To fit.
     first : str
         The time before a first incident, as for `relfit.fleet_model`.
+    asked_period : str or tuple
+        The period that was asked for, of which `chosen` came.
     """
 
     log: FailureLog
@@ -70,6 +72,7 @@ class ReportData:
     level: float
     families: tuple[str, ...]
     first: str = "known"
+    asked_period: str | tuple[Any, Any] = "stable"
 
     @classmethod
     def of(
@@ -77,7 +80,7 @@ class ReportData:
         first: str = "known",
     ) -> ReportData:  # fmt: skip
         """The data of a report of this period."""
-        return cls(log, chosen_period(log, period), level, families, first)
+        return cls(log, chosen_period(log, period), level, families, first, period)
 
     @property
     def part(self) -> FailureLog:
@@ -222,15 +225,14 @@ class ReportData:
 
     @cached_property
     def replay(self) -> Answer[Replay]:
-        """The model of the first half of the period, held to the second, as `relfit validate` does."""
+        """The model of what lies before the log's last quarter, held to it: what `relfit validate` says."""
 
         def work() -> Replay:
             if self.several_systems:
                 raise DataError("several systems; select one")
             if self.few:
                 raise DataError("too few failures")
-            sizes = [size for size in _SIZES if size <= self.part.n_nodes]
-            return replay(self.part, 0.5, sizes, period="all", first=self.first, level=self.level)
+            return replay(self.log, period=self.asked_period, first=self.first, level=self.level)
 
         return _ask(work)
 

@@ -22,12 +22,13 @@ from relfit.validation.replay_results import Replay
 __all__ = ["replay"]
 
 _MOST_BLOCKS, _FEWEST_BLOCKS = 20, 4
+_SIZES = (1, 4, 16)
 
 
 def replay(
     log: FailureLog,
     split: Any = 0.75,
-    sizes: int | Sequence[int] = (1, 4, 16),
+    sizes: int | Sequence[int] | None = None,
     lengths: Any = ("6h", "24h", "72h"),
     jobs: int = 1000,
     *,
@@ -54,8 +55,8 @@ def replay(
     split : str, datetime or float
         The instant before which the model is made, or its share of the log (from `since` on); the last quarter is held
         out when left out.
-    sizes : int or sequence of int
-        Nodes of a job.
+    sizes : int or sequence of int, optional
+        Nodes of a job; 1, 4 and 16, as far as a system has as many, when left out.
     lengths : duration or sequence of durations
         Hours, or text such as ``"24h"``.
     jobs : int
@@ -100,9 +101,8 @@ def replay(
     >>> replay(steady, sizes=[1], lengths=["24h"], jobs=200, placements="packed").fails
     False
     """
-    sizes_of_jobs = np.unique(whole("sizes", sizes))
     lengths_of_jobs = np.unique(durations("lengths", lengths, zero=False))
-    if not (sizes_of_jobs.size and lengths_of_jobs.size):
+    if not lengths_of_jobs.size or (sizes is not None and not np.size(sizes)):
         raise ArgumentError("no jobs to replay", remedy="give at least one size and one length")
     how = [placements] if isinstance(placements, str) else list(dict.fromkeys(placements))
     _check(log, how, jobs, level)
@@ -123,6 +123,8 @@ def replay(
         raise ArgumentError(f"{number} blocks are too few", remedy="use ten or more")
     systems = Nodes.of(log)
     room = np.array([s.labels.size for s in systems])
+    usual = [size for size in _SIZES if size <= room.max(initial=1)]
+    sizes_of_jobs = np.unique(whole("sizes", usual if sizes is None else sizes))
     if sizes_of_jobs.max() > room.max():
         raise ArgumentError(
             f"a job of {sizes_of_jobs.max()} nodes on {room.max()} nodes",
