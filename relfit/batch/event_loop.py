@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from relfit.batch.compiling import inner, inner_of, sources
+from relfit.batch.compiling import inner, inner_of, seldom, sources
 from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import (
     AS_PLANNED,
@@ -70,7 +70,7 @@ def _next_instant(e: Engine) -> float:
     return float(now)
 
 
-@inner
+@seldom
 def _room(e: Engine, now: float) -> int:
     """Whether what can happen at one instant finds room: ``SPENT`` if so, else what has to grow."""
     arriving = 0
@@ -97,7 +97,7 @@ def _room(e: Engine, now: float) -> int:
     return SPENT
 
 
-@inner
+@seldom
 def _edges(e: Engine, now: float) -> None:
     """Reservations that come to be known, or are over."""
     for i in range(e.reservations.size):
@@ -107,7 +107,7 @@ def _edges(e: Engine, now: float) -> None:
             e.state[0].stale = 1
 
 
-@inner
+@seldom
 def _come_back(e: Engine, node: int, now: float) -> None:
     """A node is repaired; jobs that still no set of working nodes can hold may be rejected."""
     e.nodes[node].down = 0
@@ -132,7 +132,7 @@ def _come_back(e: Engine, node: int, now: float) -> None:
             remove(e, place)
 
 
-@inner
+@seldom
 def _strike(e: Engine, now: float) -> int:
     """Failures of this instant; those of nodes that are down already are ignored. Returns how many jobs are killed."""
     killed = 0

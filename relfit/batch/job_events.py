@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from relfit.batch.compiling import inner, making_arrays
+from relfit.batch.compiling import inner, making_arrays, seldom
 from relfit.batch.engine_state import (
     BY_HEAD,
     BY_TAIL,
@@ -136,7 +136,7 @@ def finish(e: Engine, job: int, now: float) -> None:
         write_line(e, LOG_END, now, 0.0, job, NONE, TIMED_OUT if late else SUCCEEDED)
 
 
-@inner
+@seldom
 def kill(e: Engine, job: int, now: float, node: int) -> None:
     """A failure of `node` ends a job; what its last complete checkpoint has is not lost."""
     _give_back(e, job)
@@ -166,7 +166,7 @@ def join(e: Engine, job: int, now: float) -> int:
     return insert(e, job)
 
 
-@inner
+@seldom
 def requeue(e: Engine, job: int, now: float) -> int:
     """Put a killed job back into the queue; returns its place."""
     if e.state[0].requeue == BY_HEAD:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from relfit.batch.bit_counts import lowest_bit, set_bits
-from relfit.batch.compiling import inner, making_arrays
+from relfit.batch.compiling import inner, making_arrays, seldom
 from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import CONSERVATIVE, FCFS, NO, YES, Engine
 from relfit.batch.job_events import start_on
@@ -24,7 +24,7 @@ _NO_SIZE, _TAKEN, _BACK, _FIRST = _typed(0), _typed(1), _typed(-1), _typed(1)
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 
 
-@inner
+@seldom
 def _ones(words: np.ndarray) -> int:
     """How many bits are set."""
     total = 0
@@ -33,7 +33,7 @@ def _ones(words: np.ndarray) -> int:
     return total
 
 
-@inner
+@seldom
 def _cut(times: np.ndarray, counts: np.ndarray, masks: np.ndarray, n: int, at: float) -> int:
     """Make a slice begin at a time after the first slice's; returns the number of slices."""
     if not at < math.inf or at <= times[0]:
@@ -59,7 +59,7 @@ def _cut(times: np.ndarray, counts: np.ndarray, masks: np.ndarray, n: int, at: f
     return n + 1
 
 
-@inner
+@seldom
 def _take(
     times: np.ndarray, counts: np.ndarray, masks: np.ndarray, n: int, begin: float, end: float, mask: np.ndarray,
     size: int, sign: int,
@@ -86,7 +86,7 @@ def _take(
     return n
 
 
-@inner
+@seldom
 def _fit(
     times: np.ndarray, counts: np.ndarray, masks: np.ndarray, n: int, nodes: int, length: float, last: int,
     mask: np.ndarray,
@@ -120,7 +120,7 @@ def _fit(
     return -1
 
 
-@inner
+@seldom
 def _job_mask(e: Engine, job: int, mask: np.ndarray) -> None:
     """Bits of the nodes that a running job has."""
     for k in range(mask.size):
@@ -201,7 +201,7 @@ def plan_pass(e: Engine, now: float) -> None:
     s.decision_cycles += cycles() - begun
 
 
-@inner
+@seldom
 def _profile(e: Engine, now: float, times: np.ndarray, counts: np.ndarray, masks: np.ndarray, mask: np.ndarray) -> int:
     """Slices from now on: all nodes that are up, less running jobs, reservations that are known, and plans."""
     times[0] = now

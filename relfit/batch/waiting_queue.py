@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relfit.batch.compiling import inner
+from relfit.batch.compiling import inner, seldom
 from relfit.batch.engine_state import NOTHING, Engine
 
 __all__ = ["insert", "next_narrow", "next_to_start", "remove"]
@@ -65,7 +65,7 @@ def _after(e: Engine, place: int, job: int, class_key: float, time_key: float) -
     return bool((there if there >= 0 else -1 - there) > job)
 
 
-@inner
+@seldom
 def _compact(e: Engine) -> None:
     """Move the jobs to the front; the caller has seen to it that a place is free then."""
     end, size = 0, e.queue.size
