@@ -132,7 +132,7 @@ def nodes(
         steps.next()
         best = rf.jobs.best_size(
             chosen, job, k_min=k_min, k_max=k_max, rule=rule, convention=convention, after_failure=after_failure,
-            level=drawn.interval, n_draws=drawn.draws, rng=drawn.seed,
+            level=None if chosen.no_limits else drawn.level, n_draws=drawn.draws, rng=drawn.seed,
         )  # fmt: skip
         done = best.completion()
         share = None if limit is None else float(done.finish_probability(limit))
@@ -149,7 +149,14 @@ def nodes(
             document["deadline"] = {"hours": limit, "probability": share}
         output.print_json(document)
         return
-    lines = [*([] if period is None else [period.headline]), best.headline, done.headline, repr(chosen), *chosen.notes]
+    lines = [
+        *([] if period is None else [period.headline]),
+        best.headline,
+        done.headline,
+        repr(chosen),
+        *chosen.notes,
+        *drawn.notes(chosen),
+    ]
     if limit is not None and share is not None:
         lines.append(f"It is done within {limit:g} h with probability {share:.3g}.")
     lines += ["", "Around the best", *output.table(_near(best, table))]

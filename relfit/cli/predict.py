@@ -100,15 +100,17 @@ class Fleet:
 class Drawn:
     """Intervals from the uncertainty of the fits."""
 
-    interval: Annotated[float | None, opt.option("P", "Level of intervals from the uncertainty of the fits.")] = None
-    draws: Annotated[int, opt.option("N", "Draws of the parameters behind them.", min=1, max=100_000)] = 200
+    level: opt.Level = 0.95
+    draws: Annotated[int, opt.option("N", "Draws of the parameters behind them.", min=2, max=100_000)] = 200
     seed: opt.Seed = 0
 
     def check(self) -> None:
         """Reject a level that cannot be."""
-        if self.interval is not None:
-            opt.probability("--interval", self.interval)
-        opt.without_effect({"--draws": self.draws != 200}, "--interval", self.interval is not None)
+        opt.probability("--level", self.level)
+
+    def notes(self, system: rf.System) -> list[str]:
+        """What a reader has to know: why there are no intervals."""
+        return [f"No intervals: {system.no_limits}."] if system.no_limits else []
 
 
 # ----------------------------------------------------------------------- system
@@ -148,13 +150,14 @@ def system(
         sizes = chosen.by_size(times)
         whole = _whole(chosen, times, drawn)
         steps.next()
-        table = sizes.to_frame()
+        table = _with_limits(sizes, drawn)
         headline = _headline(chosen, whole)
+        notes = [*chosen.notes, *drawn.notes(chosen)]
         document = {
             "period": None if period is None else period.to_dict(),
             "system": {"nodes": chosen.n_nodes, "tolerance": chosen.tolerance, "description": repr(chosen)},
             "headline": headline,
-            "notes": chosen.notes,
+            "notes": notes,
             "whole": whole,
             "sizes": table,
             "nodes": chosen.to_frame(),
@@ -165,7 +168,7 @@ def system(
         output.print_json(document)
         return
     rows = _few(len(table))
-    lines = [*([] if period is None else [period.headline]), headline, repr(chosen), *chosen.notes, ""]
+    lines = [*([] if period is None else [period.headline]), headline, repr(chosen), *notes, ""]
     lines += ["All nodes together", *output.table(whole), ""]
     lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
     if len(rows) < len(table):
@@ -174,35 +177,53 @@ def system(
 
 
 def _whole(chosen: rf.System, times: list[float], drawn: Drawn) -> pd.DataFrame:
-    """Quantities of all nodes together, with intervals where they are asked for."""
+    """Quantities of all nodes together, with intervals where the parameters are uncertain."""
     import numpy as np
     import pandas as pd
 
-    rows: list[dict[str, Any]] = [{"quantity": "mttf", "at_hours": np.nan, "value": float(chosen.mttf())}]
-    for name in ("reliability", "hazard"):
-        values = np.ravel(getattr(chosen, name)(times))
-        rows += [{"quantity": name, "at_hours": x, "value": float(v)} for x, v in zip(times, values, strict=True)]
-    table = pd.DataFrame(rows)
-    if drawn.interval is not None:
-        how: dict[str, Any] = {"level": drawn.interval, "n_draws": drawn.draws, "rng": drawn.seed}
-        limits = [
-            chosen.interval("mttf", **how),
-            *(chosen.interval(n, times, **how) for n in ("reliability", "hazard")),
-        ]
-        table["low"] = np.concatenate([np.ravel(one.low) for one in limits])
-        table["high"] = np.concatenate([np.ravel(one.high) for one in limits])
+    asked = [("mttf", None), ("reliability", np.asarray(times)), ("hazard", np.asarray(times))]
+    parts = []
+    for quantity, at in asked:
+        if chosen.no_limits:
+            columns = {"value": np.ravel(getattr(chosen, quantity)(*(() if at is None else (at,))))}
+        else:
+            found = chosen.interval(quantity, at, drawn.level, n_draws=drawn.draws, rng=drawn.seed)
+            columns = {"value": found.estimate, "low": found.low, "high": found.high}
+        shown = {name: np.ravel(values) for name, values in columns.items()}
+        parts.append(pd.DataFrame({"quantity": quantity, "at_hours": np.nan if at is None else at, **shown}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _with_limits(sizes: rf.SystemsBySize, drawn: Drawn) -> pd.DataFrame:
+    """The table of all sizes, the reliabilities with their limits where the parameters are uncertain."""
+    import numpy as np
+
+    table = sizes.to_frame()
+    if sizes.system.no_limits:
+        return table
+    found = sizes.interval("reliability", drawn.level, n_draws=drawn.draws, rng=drawn.seed)
+    ends = {name: np.reshape(getattr(found, name), (len(sizes), -1)) for name in ("low", "high")}
+    for i, x in enumerate(np.ravel(sizes.horizon)):
+        column = f"reliability_{x:g}h"
+        for j, (name, values) in enumerate(ends.items(), start=1):
+            table.insert(int(table.columns.get_loc(column)) + j, f"{column}_{name}", values[:, i])
     return table
 
 
 def _headline(chosen: rf.System, whole: pd.DataFrame) -> str:
     import math
 
+    from relfit.text import interval
+
+    def said(row: Any) -> str:
+        value, *limits = (f"{row[name]:.3g}" for name in ("value", "low", "high") if name in whole)
+        return interval(value, *limits) if limits else value
+
     mean, first = whole.iloc[0], whole.iloc[1]
     spare = f" with {chosen.tolerance} to spare" if chosen.tolerance else ""
-    long = "without end on average" if math.isinf(mean["value"]) else f"for {mean['value']:.4g} hours on average"
+    long = "without end on average" if math.isinf(mean["value"]) else f"for {said(mean)} hours on average"
     return (
-        f"{chosen.n_nodes} nodes{spare} run {long}, and for {first['at_hours']:g} hours "
-        f"with probability {first['value']:.4g}."
+        f"{chosen.n_nodes} nodes{spare} run {long}, and for {first['at_hours']:g} hours with probability {said(first)}."
     )
 
 

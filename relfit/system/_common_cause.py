@@ -11,10 +11,25 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.families import Distribution
+from relfit.families import Distribution, Exponential, Family, Weibull
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array
 
 __all__ = ["CommonCause", "Racks", "common_cause", "racks_of"]
+
+
+def _with_factors(components: tuple[Component, ...], factors: FloatArray) -> tuple[Component, ...]:
+    """Exponential and Weibull lives whose hazards are multiplied by factors, one for each position."""
+    found = []
+    for component in components:
+        family, by = component.family, factors[component.positions]
+        if isinstance(family, Exponential):
+            changed: Family = Exponential.unchecked(family.rate * by)
+        elif isinstance(family, Weibull):
+            changed = Weibull.unchecked(family.shape, family.scale * by ** (-1.0 / family.shape))
+        else:
+            raise TypeError(f"hazards of {type(family).__name__} are not multiplied")
+        found.append(Component(changed, component.positions))
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +59,10 @@ class CommonCause:
         for i, table in self.hits.items():
             shares[i] = added(table, np.arange(count))
         return shares
+
+    def times(self, factors: FloatArray) -> CommonCause:
+        """The causes with their hazards multiplied, one factor each."""
+        return replace(self, components=_with_factors(self.components, factors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +97,10 @@ class Racks:
         turn = np.empty(count, np.int64)
         turn[order] = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return (turn == 0).astype(np.float64) if self.hits is None else added(self.hits, turn)
+
+    def times(self, factor: float) -> Racks:
+        """The racks with their hazards multiplied."""
+        return replace(self, components=_with_factors(self.components, np.full(self.ages.size, factor)))
 
     def take(self, nodes: IntArray) -> Racks:
         """Racks of some of the nodes; racks without any are left out."""

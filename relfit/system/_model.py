@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.errors import ArgumentError
 from relfit.numeric.quadrature import integrate_reliability
 from relfit.results import Interval, Result, json_ready
 from relfit.system import sampling, uncertainty
@@ -240,6 +241,15 @@ class System(Nodes, Quantities):
         wide = getattr(self.origin, "wide_factors", None)
         return uncertainty.DrawnParameters(sources, self.n_nodes, wide)
 
+    @cached_property
+    def no_limits(self) -> str:
+        """Why `interval` has no answer for this system; empty where it has one."""
+        try:
+            self._parameters()
+        except ArgumentError as error:
+            return error.what
+        return ""
+
     def drawn(self, n_draws: int = 199, rng: Any = 0) -> Iterator[System]:
         """The system with parameters as likely as the fits leave them, one draw after the other.
 
@@ -253,8 +263,12 @@ class System(Nodes, Quantities):
         ArgumentError
             For a system of given parameters, or fits without a covariance.
         """
-        for components in self._parameters().components(n_draws, rng):
-            yield self._replaced(components, self.ages)
+        for components, factors in self._parameters().each(n_draws, rng):
+            common, racks = self.common, self.racks
+            if factors is not None:
+                common = None if common is None else common.times(factors[0])
+                racks = None if racks is None else racks.times(factors[1])
+            yield self._replaced(components, self.ages, common=common, racks=racks)
 
     def drawn_values(self, quantity: str, at: Any = None, n_draws: int = 999, rng: Any = 0) -> FloatArray:
         """A quantity in every draw of the parameters, shape (n_draws,) and that of `at`; see `interval`."""

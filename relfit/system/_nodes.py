@@ -17,6 +17,7 @@ from relfit.families import Distribution, Family
 from relfit.results import json_ready
 from relfit.system._common_cause import CommonCause, Racks, common_cause, racks_of
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
+from relfit.text import count
 
 __all__ = ["Nodes"]
 
@@ -213,13 +214,13 @@ class Nodes:
     # ----------------------------------------------------------------- showing
 
     def __repr__(self) -> str:
-        count: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for component in self.components:
-            count[component.family.name] = count.get(component.family.name, 0) + len(component)
-        kinds = ", ".join(f"{number} {name}" for name, number in count.items())
+            sizes[component.family.name] = sizes.get(component.family.name, 0) + len(component)
+        kinds = ", ".join(f"{size} {name}" for name, size in sizes.items())
         more = f"; tolerates {self.tolerance}" if self.tolerance else ""
-        more += f"; {self.racks.ages.size} racks" if self.racks is not None else ""
-        more += f"; {self.common.ages.size} common causes" if self.common is not None else ""
+        for wide, what in ((self.racks, "rack"), (self.common, "common cause")):
+            more += f"; {count(wide.ages.size, what)}" if wide is not None else ""
         return f"System of {self.n_nodes} nodes ({kinds}), ages {self.ages.min():.4g} to {self.ages.max():.4g} h{more}"
 
     def _repr_html_(self) -> str:

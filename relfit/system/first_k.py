@@ -134,7 +134,7 @@ class FailureRule:
         """
         n_nodes = spent.shape[1]
         if self.tolerance:
-            log_alive, rate = self._counted(x, spent, rates, every)
+            log_alive, rate = self._counted(x, spent, rates, every, factors)
             more: tuple[FloatArray, FloatArray] = (np.zeros_like(log_alive), np.zeros_like(rate))
             self._add_others(x, *more, every, n_nodes, factors)
             return log_alive - more[0].cumsum(axis=1), rate + more[1].cumsum(axis=1)
@@ -168,8 +168,9 @@ class FailureRule:
                     out += hazards.sum(axis=1, keepdims=True)
 
     def _counted(
-        self, x: FloatArray, spent: FloatArray, rates: FloatArray | None, every: bool
-    ) -> tuple[FloatArray, FloatArray]:
+        self, x: FloatArray, spent: FloatArray, rates: FloatArray | None, every: bool,
+        factors: tuple[FloatArray, FloatArray] | None,
+    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
         size = spent.shape[1]
         rate = np.empty((0, size)) if rates is None else rates
         order, blocks = np.arange(size), np.array([0, size])
@@ -178,8 +179,11 @@ class FailureRule:
             order = np.argsort(self.racks.of_node, kind="stable")
             used, first = np.unique(self.racks.of_node[order], return_index=True)
             blocks = np.append(first, size)
+            by = 1.0 if factors is None else factors[1][:, None]
             rack_spent, rack_rate = (
-                node_hazards(self.racks.components, self.racks.ages, x, rates=wanted)[:, used]
+                np.ascontiguousarray(
+                    node_hazards(self.racks.components, self.racks.ages, x, rates=wanted)[:, used] * by
+                )
                 for wanted in (False, True)
             )
         out = np.empty((x.size, size if every else 1)), np.empty((x.size, size if every else 1))

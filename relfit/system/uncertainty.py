@@ -195,14 +195,15 @@ class DrawnParameters:
             drawn = [(source.family, source.draw(size, generator), source.positions) for source in self.sources]
             yield drawn, None if self.wide is None else self.wide(size, generator)
 
-    def components(self, n_draws: int, rng: Any) -> Iterator[tuple[Component, ...]]:
-        """The nodes of one draw after the other."""
-        for chunk, _ in self.chunks(n_draws, rng):
+    def each(self, n_draws: int, rng: Any) -> Iterator[tuple[tuple[Component, ...], tuple[FloatArray, float] | None]]:
+        """The nodes of one draw after the other, and the factors of the hazards of common causes and of racks."""
+        for chunk, wide in self.chunks(n_draws, rng):
             for i in range(chunk[0][1].shape[0]):
-                yield tuple(
+                nodes = tuple(
                     Component(family.unchecked(*np.moveaxis(values[i], -1, 0)), where)
                     for family, values, where in chunk
                 )
+                yield nodes, None if wide is None else (wide[0][i], float(wide[1][i]))
 
     def values(
         self, quantity: str, at: FloatArray | None, ages: FloatArray, rule: FailureRule, n_draws: int, rng: Any

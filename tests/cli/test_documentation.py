@@ -17,12 +17,16 @@ COMMANDS.remove("report white -o report.html")  # the report that `make report` 
 
 
 README = Path(__file__).resolve().parents[2] / "README.md"
-ANSWERS = re.findall(r"^\$ relfit (.+)\n(.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
+ANSWERS = re.findall(r"^((?:\$ relfit .+\n)+)(.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-@pytest.mark.parametrize(("command", "answer"), ANSWERS)
-def test_the_readme_shows_what_comes(command: str, answer: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(shlex.split(command)) == 0
+@pytest.mark.parametrize(("commands", "answer"), ANSWERS)
+def test_the_readme_shows_what_comes(
+    commands: str, answer: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in commands.splitlines():
+        capsys.readouterr()
+        assert main(shlex.split(command)[2:]) == 0
     assert answer in " ".join(capsys.readouterr().out.split())
 
 

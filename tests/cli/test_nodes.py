@@ -83,3 +83,24 @@ def test_a_file_of_fits_with_ages(tmp_path: Path, capsys: pytest.CaptureFixture[
     found = json.loads(capsys.readouterr().out)
     system = system_from_file(fits, None, 240.0, missing="drop")
     assert found["best"] == best_size(system, "2000h", Amdahl(0.999)).best
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "system white --k 4 --horizon 6h --horizon 24h",
+        "nodes white --work 50h --parallel-fraction 0.9 --k-max 4",
+    ],
+)
+def test_no_estimate_comes_without_its_interval(command, capsys) -> None:
+    assert main([*command.split(), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for row in found["draws"] if "draws" in found else found["whole"] + found["sizes"]:
+        ends = [name.removesuffix("low") for name in row if name.endswith("low")]
+        assert ends
+        assert all(row[f"{name}low"] <= row[f"{name}high"] for name in ends)
+
+
+def test_a_system_of_fits_that_say_no_error_says_so(capsys) -> None:
+    assert main(["system", "white", "--families", "weibull", "--k", "4"]) == 0
+    assert "No intervals: node " in " ".join(capsys.readouterr().out.split())

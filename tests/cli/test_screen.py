@@ -116,7 +116,6 @@ def test_every_help_has_an_example_that_is_a_command() -> None:
         (["incidents", "white", "--window", "10"], "--window 10 does not say its unit"),
         (["fit", "white", "--kind", "wald"], "--kind has no effect here: it goes with --interval"),
         (["fit", "white", "--first", "never", "--measure", "ttr"], "--first has no effect"),
-        (["system", "white", "--draws", "50"], "--draws has no effect"),
         (["plan", "migration", *PLAN, "--migration", "1min", "--lead", "1h"], "--lead has no"),
         (["plan", "checkpoint", *PLAN, "--sizes", "1,2", "--nodes", "3"], "--nodes does not go"),
         (["plan", "checkpoint", *PLAN, "--sizes", "a"], "--sizes 'a' is no list"),

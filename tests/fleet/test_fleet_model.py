@@ -107,6 +107,21 @@ def test_given_nodes_and_their_system_agree(sample):
     assert (limits.high - limits.low) / (as_job.high - as_job.low) == pytest.approx(1.0, abs=0.35)
 
 
+@pytest.mark.parametrize("options", [{}, {"tolerance": 2}, {"tolerance": 2, "rack_events": "job"}])
+def test_every_draw_holds_the_uncertainty_of_racks_and_of_the_whole_system(sample, options):
+    """What draws a system one by one (sizes, jobs) forgot it: one node had a tenth of the interval of its outages."""
+    system = sample.system(list(sample.system().names[:40]), **options)
+    singly = [float(one.reliability(24.0)) for one in system.drawn(9, rng=3)]
+    assert singly == pytest.approx(system.drawn_values("reliability", np.array(24.0), 9, rng=3), rel=1e-9)
+
+
+def test_limits_of_one_node_are_at_least_those_of_the_outages_it_shares(sample):
+    outages = sample.interval("mtbf", scope="system")
+    found = sample.system(list(sample.system().names[:3])).by_size("24h").interval()
+    widest = np.exp(-24.0 / np.array([outages.low, outages.high]))
+    assert found.high[0] - found.low[0] > 0.8 * float(np.ptp(widest))
+
+
 def steady(rng, nodes: int, mtbf: float, racks: int, rack_mtbf: float, system_mtbf: float, hours: float):
     """Poisson incidents of nodes, racks and the system, each with repairs of two hours."""
     rows = []
