@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,15 +18,36 @@ __all__ = ["JobRate", "rate_of_job", "repairs_in_words", "until_all_are_up", "wa
 
 
 @dataclass(frozen=True, eq=False)
-class JobRate:
-    """Failures and repairs of a job; numbers, or arrays over draws.
+class Scope:
+    """Failures of nodes, racks, groups of nodes or the whole system; numbers, or arrays over draws.
 
     Attributes
     ----------
-    node_mtbf, node_repair : float or ndarray
-        Mean hours between the failures of one node, with its share of those that hit a rack, and of their repair.
-    wide_rate, wide_repair : float or ndarray
-        Failures per hour that hit a whole system, however many of its nodes the job has, and hours of their repair.
+    rate, repair : float or ndarray
+        Failures per hour of one of them, and hours of a repair.
+    met : callable
+        How many of their failures, at this rate, a job of so many nodes meets.
+    wide : bool
+        Not of a node or a rack: neither predicted nor borne by a copy.
+    """
+
+    rate: Any
+    repair: Any
+    met: Callable[[FloatArray], FloatArray]
+    wide: bool = False
+
+    def of(self, sizes: Any) -> FloatArray:
+        """Failures per hour that strike jobs on so many nodes, along a last axis."""
+        return np.asarray(np.asarray(self.rate)[..., None] * self.met(np.asarray(sizes, dtype=np.float64)))
+
+
+@dataclass(frozen=True, eq=False)
+class JobRate:
+    """Failures and repairs of a job.
+
+    Attributes
+    ----------
+    scopes : tuple of Scope
     nodes : int
         Nodes of the job.
     source : str
@@ -38,10 +60,7 @@ class JobRate:
         Draws from the calibrated distribution; None where nothing is known of the uncertainty.
     """
 
-    node_mtbf: Any
-    node_repair: Any
-    wide_rate: Any
-    wide_repair: Any
+    scopes: tuple[Scope, ...]
     nodes: int
     source: str = ""
     waits: str = ""
@@ -58,15 +77,41 @@ class JobRate:
         """The nodes, and how they fail."""
         return f"{count(self.nodes, 'node')} that fail{'s' if self.nodes == 1 else ''} {self.like}"
 
+    def _total(self, sizes: Any, wide: bool | None = None, repair: bool = False) -> FloatArray:
+        """Failures per hour, or hours of repair per hour, of jobs on so many nodes, along a last axis."""
+        total = np.zeros(np.shape(sizes))
+        for scope in self.scopes:
+            if wide is None or scope.wide == wide:
+                total = total + scope.of(sizes) * (np.asarray(scope.repair)[..., None] if repair else 1.0)
+        return total
+
     def mtbf_of(self, sizes: Any) -> Any:
         """Mean hours between the failures of jobs on so many nodes, along a last axis."""
-        node, wide = np.asarray(self.node_mtbf)[..., None], np.asarray(self.wide_rate)[..., None]
-        return 1.0 / (sizes / node + wide)
+        return 1.0 / self._total(sizes)
+
+    def own_share(self, sizes: Any) -> Any:
+        """Share of the failures of such jobs that are of a node or a rack, along a last axis."""
+        return self._total(sizes, wide=False) / self._total(sizes)
 
     def repair_of(self, sizes: Any) -> Any:
         """Mean hours of a repair of what such jobs lose, along a last axis."""
-        node, wide = np.asarray(self.node_repair / self.node_mtbf), np.asarray(self.wide_rate * self.wide_repair)
-        return self.mtbf_of(sizes) * (sizes * node[..., None] + wide[..., None])
+        return self._total(sizes, repair=True) / self._total(sizes)
+
+    @property
+    def node_mtbf(self) -> Any:
+        """Mean hours between the failures of one node of the job, with its share of those that hit a rack."""
+        return self.nodes / self._total(np.array([self.nodes]), wide=False)[..., 0]
+
+    @property
+    def node_repair(self) -> Any:
+        """Mean hours of their repair."""
+        size = np.array([self.nodes])
+        return (self._total(size, wide=False, repair=True) / self._total(size, wide=False))[..., 0]
+
+    @property
+    def wide_rate(self) -> Any:
+        """Failures per hour of groups of nodes and of whole systems that strike the job."""
+        return self._total(np.array([self.nodes]), wide=True)[..., 0]
 
     def wait_of(self, sizes: Any) -> Any:
         """Mean hours until all nodes of such jobs are up again after a failure, along a last axis."""
@@ -142,11 +187,11 @@ def rate_of_job(
     if events is not None:
         count = float(positive("events", events))
         gamma = np.random.default_rng(rng).gamma(count + 0.5, size=int(whole("n_draws", n_draws, 2)))
-        drawn = JobRate(float(mtbf) * count / gamma, own, 0.0, 0.0, size)
+        drawn = JobRate((Scope(gamma / (float(mtbf) * count), own, _all),), size)
     basis = f"mean time between failures of a node {float(mtbf):g} h"
     basis += f", from {float(events):g} failures" if events is not None else ""
     like = f"every {duration(float(mtbf))}{' each' if size > 1 else ''}"
-    found = JobRate(float(mtbf), own, 0.0, 0.0, size, basis, drawn=drawn, like=like)
+    found = JobRate((Scope(1.0 / float(mtbf), own, _all),), size, basis, drawn=drawn, like=like)
     return replace(found, waits=wait_for_repair(repair, wait=float(found.wait))[1])
 
 
@@ -227,32 +272,23 @@ def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int
     scopes = [single, *(["rack"] if by_scope and "mtbf.rack" in values and per_rack else []), *wide]
     mttr = {name: next((key for key in (f"mttr.{name}", "mttr.mean") if key in values), None) for name in scopes}
     asked = None if repair is None else float(durations("repair", repair))
-    # how many of its racks an incident of each would hit the job in, per node; how likely a group's incident hits it
-    inside = min(size, per_rack)
-    exposed = {
-        "rack": max(1.0, size / per_rack) * _hit(fleet.rack_share, inside) / size if per_rack else 0.0,
-        "group": _hit(fleet.group_share, size),
+    met: dict[str, Callable[[FloatArray], FloatArray]] = {
+        "rack": lambda n: np.maximum(1.0, n / per_rack) * _hit(fleet.rack_share, np.minimum(n, per_rack)),
+        "group": lambda n: _hit(fleet.group_share, n),
+        "system": np.ones_like,
     }
 
-    def rates(of: Any) -> tuple[Any, Any, Any, Any]:
-        """Mean time and repair of a node, rate and repair of the wide failures."""
-        zero = 0.0 * of[f"mtbf.{single}"]
-        rate, spent = {"own": zero, "wide": zero}, {"own": zero, "wide": zero}
-        for name in scopes:
-            kind = "wide" if name in wide else "own"
-            one = exposed.get(name, 1.0) / of[f"mtbf.{name}"]
-            key = mttr[name]
-            rate[kind] = rate[kind] + one
-            spent[kind] = spent[kind] + one * (asked if asked is not None else 0.0 if key is None else of[key])
-        far = spent["wide"] / np.where(rate["wide"] > 0.0, rate["wide"], 1.0)
-        return 1.0 / rate["own"], spent["own"] / rate["own"], rate["wide"], far
+    def scoped(of: Any) -> tuple[Scope, ...]:
+        repairs = {name: asked if asked is not None else 0.0 if key is None else of[key] for name, key in mttr.items()}
+        return tuple(
+            Scope(1.0 / of[f"mtbf.{name}"], repairs[name], met.get(name, _all), name in wide) for name in scopes
+        )
 
     drawn = None
     used = [*(f"mtbf.{name}" for name in scopes), *(key for key in mttr.values() if key and asked is None)]
     if any(name not in parameters.unknown_uncertainty for name in used):
-        drawn = JobRate(*rates(draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)), size)
-    mean, own, rate, far = (float(value) for value in rates(values))
-    means = JobRate(mean, own, rate, far, size)
+        drawn = JobRate(scoped(draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)), size)
+    means = JobRate(scoped(values), size)
     keys = list(dict.fromkeys(key for key in mttr.values() if key))
     known = float(means.repair) if keys else None
     waits = wait_for_repair(repair, known, ", ".join(keys), wait=float(means.wait))[1]
@@ -263,6 +299,11 @@ def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int
     return replace(means, source=basis, waits=waits, drawn=drawn, like=like)
 
 
-def _hit(share: float | None, nodes: float) -> float:
+def _all(nodes: FloatArray) -> FloatArray:
+    """Every node fails on its own."""
+    return nodes
+
+
+def _hit(share: float | None, nodes: FloatArray) -> FloatArray:
     """Probability that an incident of a share of the nodes at a place hits a job that has some of them."""
-    return 1.0 if share is None else float(1.0 - (1.0 - share) ** nodes)
+    return np.ones_like(nodes) if share is None else 1.0 - (1.0 - share) ** nodes

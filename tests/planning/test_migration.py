@@ -13,7 +13,7 @@ from relfit.errors import ArgumentError
 from relfit.families import Exponential, Weibull
 from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
-from relfit.planning import MigrationPlan, Predictor, Scenario, plan_migration
+from relfit.planning import MigrationPlan, Predictor, Scenario, plan_checkpoints, plan_migration
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
 from relfit.planning.migration.prediction import (
     best_predicted_interval,
@@ -229,6 +229,29 @@ def test_failures_of_whole_systems_are_not_predicted() -> None:
     alone = 1 - float(best_waste(50.0, 1 / 6, 1 / 6))
     assert plan.migration_yield == pytest.approx(alone, rel=1e-4)
     assert plan.by_size["mtbf"].to_numpy() == pytest.approx(50.0, rel=1e-4)
+
+
+def test_a_job_of_each_size_fails_as_in_a_plan_of_its_own() -> None:
+    """Groups of two nodes of 512 hit a quarter of the jobs of 64, and were taken to hit a job of one as often."""
+    known = Parameters(
+        mtbf={"node": "15330h", "rack": "9000h", "group": "1505h", "system": "40000h"},
+        mttr={"node": "2h", "rack": "5h", "group": "4h", "system": "9h"},
+        fleet={"nodes": 512, "racks": 32, "rack_share": 0.3, "group_share": 0.00415},
+    )
+    plan = plan_migration(known, FIVE, "5min", nodes=64)
+    for row in plan.by_size.itertuples():
+        alone = plan_checkpoints(known, FIVE, nodes=int(row.nodes))
+        assert row.mtbf == pytest.approx(alone.mtbf, rel=1e-9)
+        assert row.checkpoint_yield == pytest.approx(1.0 - alone.waste, abs=1e-6)
+    one = 1 / 15330 + 0.3 / 9000 + 0.00415 / 1505 + 1 / 40000
+    assert plan.by_size["mtbf"].iloc[0] == pytest.approx(1 / one, rel=1e-9)
+
+
+def test_spares_count_before_it_is_said_from_which_recall_a_job_gains() -> None:
+    plan = plan_migration("15000h", FIVE, "5min", nodes=64)  # one spare of 64 idles 1.6 % of the machine
+    small = plan.by_size[plan.by_size["checkpoint_yield"] > 1 - 1 / 64]
+    assert len(small) > 3
+    assert small["break_even_recall"].isna().all()
 
 
 def test_without_a_stated_quality_the_plan_says_which_is_needed() -> None:

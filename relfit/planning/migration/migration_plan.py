@@ -38,7 +38,7 @@ __all__ = ["MigrationPlan", "plan_migration", "spares_for_alarms"]
 _NO_RECALL = 0.005  # a recall below it is as good as none
 _PRECISIONS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
 _TAKEN = (
-    "Failures of groups of nodes and of whole systems are never predicted, and strike every job.",
+    "Failures of groups of nodes and of whole systems are never predicted.",
     "Nothing fails while a job waits or restarts, and spares are up when they are needed, but for the risk given.",
 )
 
@@ -192,8 +192,8 @@ def plan_migration(
 ) -> MigrationPlan:
     """Compare checkpoints alone with migration on predictions, for a machine full of jobs.
 
-    Failures of groups of nodes and of whole systems are not predicted, and strike every job. Without a recall and a
-    precision the plan says how good the predictions must be.
+    Failures of groups of nodes and of whole systems are not predicted. Without a recall and a precision the plan says
+    how good the predictions must be.
 
     Parameters
     ----------
@@ -270,11 +270,12 @@ def plan_migration(
             gains = machine.gain(rate.drawn, predictor)
     spare_limits, gain_limits = limits(spares_drawn, level, whole=True), limits(gains, level)
     gap = machine.gap(rate)
+    precise = 1.0 if stated[1] is None else stated[1]
+    idle = float(machine.spare_nodes(rate, Predictor(1.0, precise, lead))) if predictor is None else spare
     # a recall of the failures of nodes alone
     least = break_even_recall(
-        gap, c, r, machine.down(rate), m, 1.0 if stated[1] is None else stated[1], lead,
-        1.0 if np.isnan(spare) else 1.0 - spare / size,
-    ) / (gap * jobs.sizes / rate.node_mtbf)  # fmt: skip
+        gap, c, r, machine.down(rate), m, precise, lead, max(1.0 - idle / size, 0.0),
+    ) / rate.own_share(jobs.sizes)  # fmt: skip
     by_size = pd.DataFrame(
         {
             "nodes": jobs.sizes,
@@ -361,7 +362,7 @@ class _Machine:
     def moving(self, rate: JobRate, predictor: Predictor) -> tuple[FloatArray, FloatArray]:
         """Best hours between saves with migration, and the yield without the spares, by size."""
         gap = self.gap(rate)
-        own = self.jobs.sizes / np.asarray(rate.node_mtbf)[..., None] * gap  # share of the failures that is predicted
+        own = rate.own_share(self.jobs.sizes)
         some = Predictor(predictor.recall[..., None] * own, predictor.precision[..., None], predictor.lead)
         costs = self.save, self.restore, self.down(rate), self.migration
         every = best_predicted_interval(gap, *costs, some)
