@@ -5,6 +5,8 @@ Nothing heavy is imported here at the top: ``relfit --help`` must come at once.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -39,6 +41,7 @@ __all__ = ["app", "main"]
 # typer keeps the base of its usage errors to itself, but hands out a class that derives from it
 _USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
 _LONGEST_MESSAGE = 1000
+atexit.register(gc.freeze)  # what is there at the end goes with the process: looking for garbage takes half a second
 
 app = typer.Typer(
     name="relfit",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +25,7 @@ _MOST_LISTED = 12
 _MOST_JOINED = 200_000  # failures that info joins to incidents
 _LONGEST = 60
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
+_BESIDE = ("relfit.reporting", "matplotlib.figure", "matplotlib.backends.backend_svg")
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 
 Json = Annotated[bool, opt.flag("--json", "Print one JSON document and nothing else.")]
@@ -329,9 +331,13 @@ def report(
 ) -> None:
     """Write a report as one HTML file."""
     output.check_destination(out, endings=(".html", ".htm"))
-    names = opt.family_names(families)
     opt.probability("--level", level)
-    with Steps("reading", "writing the report") as steps:
+    from relfit.second_process import SecondProcess
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    beside = SecondProcess(*_BESIDE) if cores > 1 else nullcontext()
+    with beside as second, Steps("reading", "writing the report") as steps:
+        names = opt.family_names(families)
         log = reading.read()
         from relfit.fitting.kernels import fit_gamma
         from relfit.numeric.compiled import kept
@@ -341,7 +347,7 @@ def report(
         steps.next()
         path = rf.report(
             log, out, period=reading.span, first=reading.first, families=names, level=level, title=title,
-            progress=steps.say,
+            progress=steps.say, second=second,
         )  # fmt: skip
     if json:
         output.print_json({"report": str(path), "log": log.info()})

@@ -138,6 +138,13 @@ def maximise_conditional(name: str, lives: LifeData, start: FloatArray, workers:
     return best
 
 
+@njit(cache=True, nogil=True)
+def _copy(values: np.ndarray, out: np.ndarray) -> None:
+    """A slice in its place takes numba three seconds more to compile: it can broadcast, and say why it cannot."""
+    for i in range(out.size):
+        out[i] = values[i]
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def _add(out: np.ndarray, c: float, v: float, g0: float, g1: float, h00: float, h01: float, h11: float) -> None:
     out[0] += c * v
@@ -239,9 +246,10 @@ def _value(
     """Log-likelihood of a group at free coordinates (u, v); `out` takes it, its gradient and its Hessian."""
     weight, under_way, mean, log_sum, square_sum, gap_sum = ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]
     out[:] = 0.0
+    weibull = kind == _WEIBULL  # a value: for each literal `_gamma_terms` would be compiled again
     if not abs(v if kind > _GAMMA else u) < _FAR:  # a shape or spread at which nothing could be told from a limit
         return -math.inf
-    if kind == _WEIBULL:
+    if weibull:
         b = math.exp(u)
         q = b * (log_sum - weight * v)
         _add(out, 1.0, weight * u + q - log_sum, weight + q, -b * weight, q, -b * weight, 0.0)
@@ -257,8 +265,9 @@ def _value(
             _add(out, -under_way, v + math.lgamma(1.0 + a), -a * digamma, 1.0, a * digamma + a * a * trigamma, 0.0, 0.0)
         if tail_begin < tail_end:
             _gamma_terms(
-                tail_log, tail_weight, tail_begin, tail_end, False, 1.0 / b, b, -b * v, True, table, work, tails, out
-            )
+                tail_log, tail_weight, tail_begin, tail_end, not weibull, 1.0 / b, b, -b * v, weibull, table, work,
+                tails, out,
+            )  # fmt: skip
     elif kind == _GAMMA:
         a = math.exp(u)
         if weight > 0.0:
@@ -276,11 +285,12 @@ def _value(
         out[0] -= under_way * v
         out[2] -= under_way
         if sf_begin < sf_end:
-            _gamma_terms(sf_log, sf_weight, sf_begin, sf_end, False, a, 1.0, u - v, False, table, work, tails, out)
+            _gamma_terms(sf_log, sf_weight, sf_begin, sf_end, weibull, a, 1.0, u - v, weibull, table, work, tails, out)
         if tail_begin < tail_end:
             _gamma_terms(
-                tail_log, tail_weight, tail_begin, tail_end, True, a, 1.0, u - v, False, table, work, tails, out
-            )
+                tail_log, tail_weight, tail_begin, tail_end, not weibull, a, 1.0, u - v, weibull, table, work, tails,
+                out,
+            )  # fmt: skip
     else:
         sd = math.exp(v)
         first = (log_sum - weight * u) / sd
@@ -344,7 +354,7 @@ def _climb(
                 if moved >= value - 1e-13 * (1.0 + abs(value)):
                     point[0] += shrink * step0
                     point[1] += shrink * step1
-                    out[:] = trial
+                    _copy(trial, out)
                     value = moved
                     damping = 0.0 if damping <= trace else 0.1 * damping
                     break
@@ -371,7 +381,7 @@ def _climb_all(
     for group in range(first, last):
         sf_begin, sf_end = sf_offsets[group], sf_offsets[group + 1]
         tail_begin, tail_end = tail_offsets[group], tail_offsets[group + 1]
-        best[:] = free[group]
+        best[0], best[1] = free[group, 0], free[group, 1]
         settled = _climb(
             kind, best, ends[group], sf_log, sf_weight, sf_begin, sf_end, tail_log, tail_weight, tail_begin, tail_end,
             table, work, tails, best_out, trial,
@@ -410,9 +420,9 @@ def _climb_all(
             if not out[0] > best_out[0] + 1e-7 * (1.0 + abs(best_out[0])):
                 break
             settled = again
-            best[:] = point
-            best_out[:] = out
-        free[group] = best
+            _copy(point, best)
+            _copy(out, best_out)
+        free[group, 0], free[group, 1] = best[0], best[1]
         value[group] = best_out[0]
         gradient[group, 0], gradient[group, 1] = best_out[1], best_out[2]
         i00, i01, i11 = -best_out[3], -best_out[4], -best_out[5]

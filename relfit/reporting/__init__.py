@@ -6,7 +6,8 @@ fills the template and writes the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from relfit.arguments import share
 from relfit.failurelog import FailureLog
 from relfit.families import CORE, family_named
 from relfit.reporting import detail_sections, fleet_sections, lifetime_report
-from relfit.reporting.components import Section
+from relfit.reporting.components import FirstScreen, Section
+from relfit.reporting.drawing import drawn
 from relfit.reporting.first_screen import fleet_summary
 from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
 from relfit.reporting.report_data import ReportData
+from relfit.second_process import SecondProcess
 from relfit.text import count
 
 __all__ = ["report"]
@@ -42,6 +45,19 @@ def _silent(about: str, share: float) -> None:
     """Nobody watches."""
 
 
+def _parts(data: ReportData, say: Callable[[str, float], None]) -> Iterator[FirstScreen | Section | str]:
+    """The first screen and the sections; why there is none instead of those that the log cannot fill."""
+    if data.log.lifetimes is not None:
+        yield lifetime_report.lifetime_summary(data)
+        yield from lifetime_report.sections(data)
+        return
+    say("first screen", 0.0)
+    yield fleet_summary(data)
+    for i, (about, section) in enumerate(_SECTIONS.items(), start=1):
+        say(about, i / (len(_SECTIONS) + 1.0))
+        yield section(data)
+
+
 def report(
     log: FailureLog,
     path: str | Path,
@@ -52,6 +68,7 @@ def report(
     level: float = 0.95,
     title: str | None = None,
     progress: Callable[[str, float], None] | None = None,
+    second: SecondProcess | None = None,
 ) -> Path:
     """Write the report of a failure log: one self-contained HTML file, complete or absent.
 
@@ -73,6 +90,8 @@ def report(
         Head of the report.
     progress : callable, optional
         Called before each part of the page with what it is about, and the share of the parts that are done.
+    second : relfit.second_process.SecondProcess, optional
+        Draws the figures and answers some of the questions meanwhile; the page is the same.
 
     Returns
     -------
@@ -96,28 +115,26 @@ def report(
     share("level", level, zero=False, one=False)
     names = tuple(family_named(name).name for name in (families if families is not None else CORE))
     data = ReportData.of(log, period, level, names, first)
-    lives = log.lifetimes is not None
-    if lives:
-        summary, parts = lifetime_report.lifetime_summary(data), lifetime_report.sections(data)
-    else:
-        say = progress if progress is not None else _silent
-        say("first screen", 0.0)
-        summary, parts = fleet_summary(data), []
-        for i, (about, section) in enumerate(_SECTIONS.items(), start=1):
-            say(about, i / (len(_SECTIONS) + 1.0))
-            parts.append(section(data))
+    if second is not None:
+        data.answer_with(second)
+    parts, pictures = [], {}
+    for part in _parts(data, progress if progress is not None else _silent):
+        parts.append(part)
+        for figure in part.figures if isinstance(part, FirstScreen | Section) else ():
+            pictures[figure.key] = drawn(figure) if second is None else second.submit(drawn, figure)
     sections = [part for part in parts if isinstance(part, Section)]
     missing = [part for part in parts if isinstance(part, str) and part]
     systems, window = log.systems, log.window
     name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
     name = "Failure log" if name == "System system" else name  # of a log that names no system
     page = render(
-        title=title or f"{name}: {count(log.n_nodes, lifetime_report.noun(log) if lives else 'node')}",
+        title=title or f"{name}: {count(log.n_nodes, 'node' if log.lifetimes is None else lifetime_report.noun(log))}",
         subtitle=data.chosen.headline,
         until=f"{window.end.day} {window.end:%B %Y}" if window.end == window.end else "an unknown date",
-        first=summary,
+        first=parts[0],
         sections=[*sections, detail_sections.data(data), methods(data)],
         left_out=f"Left out, since this log has no answer: {'; '.join(missing)}." if missing else "",
         version=__version__,
+        pictures={key: one.result() if isinstance(one, Future) else one for key, one in pictures.items()},
     )
     return write_whole(Path(path), page)

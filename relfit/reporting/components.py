@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,20 +16,40 @@ import pandas as pd
 
 from relfit.text import number, percent
 
-__all__ = ["NOTHING", "Card", "Figure", "FirstScreen", "Point", "Section", "Table", "span"]
+__all__ = ["NOTHING", "Card", "Figure", "FirstScreen", "Picture", "Point", "Section", "Table", "span"]
 
 SHOWN_ROWS = 8
 NOTHING = "\N{EN DASH}"
 PACKED_FROM = 60_000  # characters; longer CSV texts are kept compressed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Figure:
-    """A picture as SVG text that is safe to put into a page, and what it shows; `narrow` is its form for a phone."""
+    """What to draw under a title of the page, in place of the figure's own: the verdict above says what it shows.
 
+    `key` is its name in the page; a `wide` one is as wide as the page, and is drawn again for a phone.
+    """
+
+    key: str
     title: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+    wide: bool = False
+
+    @classmethod
+    def of(
+        cls, key: str, title: str, function: Callable[..., Any], *arguments: Any, wide: bool = False, **options: Any
+    ) -> Figure:  # fmt: skip
+        """Of a function of `relfit.plotting` and what it takes."""
+        return cls(key, title, function, arguments, options, wide)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as SVG text that is safe to put into a page; `narrow` is its form for a phone."""
+
     svg: str
-    note: str = ""
     narrow: str = ""
 
 
@@ -141,7 +162,7 @@ class FirstScreen:
 
     sentence: str
     cards: tuple[Card, ...]
-    picture: Figure | None
+    figures: tuple[Figure, ...]
     advice: tuple[Point, ...]
     limits: tuple[Point, ...]
 

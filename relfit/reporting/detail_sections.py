@@ -10,7 +10,6 @@ import pandas as pd
 from relfit import plotting
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Figure, Section, Table
-from relfit.reporting.drawing import draw
 from relfit.reporting.first_screen import limits
 from relfit.reporting.report_data import ReportData
 from relfit.results import key_columns
@@ -26,7 +25,7 @@ def times(m: ReportData) -> Section | str:
         return f"distribution of times between interruptions ({m.interruptions.problem})"
     label = tested.fits.groups[0]
     name = f" of system {label}" if m.several_systems else ""
-    figure = draw("times", "Times between interruptions" + name, plotting.distributions, tested.fits)
+    figure = Figure.of("times", "Times between interruptions" + name, plotting.distributions, tested.fits)
     table = fit_table("fits-by-system", "Families fitted to the times between interruptions" + name, tested)
     return Section("times", "Times between", tested.headline, figures=(figure,),
                    details=(table,))  # fmt: skip
@@ -49,11 +48,11 @@ def repairs(m: ReportData) -> Section | str:
     sentences = [tested.headline]
     kinds = m.repair_kinds.result
     figures: tuple[Figure, ...] = ()
-    if kinds is not None and not m.several_systems:
+    if kinds is not None:
         best = kinds.best()
         if (best["status"] == "ok").any():
             sentences.append(kinds.headline)
-        figures = (draw("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
+        figures = (Figure.of("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
     table = fit_table("repair-fits", "Families fitted to the times to repair", tested)
     return Section("repairs", "Repairs", verdict, tuple(sentences), figures, details=(table,))
 
@@ -63,7 +62,7 @@ def availability(m: ReportData) -> Section | str:
     found, whole = m.availability_over_time.result, m.availability.result
     if found is None or whole is None:
         return f"availability ({m.availability_over_time.problem})"
-    figure = draw("availability", "Availability by month", plotting.availability_over_time, found)
+    figure = Figure.of("availability", "Availability by month", plotting.availability_over_time, found)
     frame = found.to_frame()
     days = {name: [f"{stamp:%Y-%m-%d}" for stamp in frame[name]] for name in ("from", "to")}
     keys = {str(name): str(name) for name in key_columns(found.groups).columns} if m.several_systems else {}

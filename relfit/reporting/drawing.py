@@ -6,13 +6,12 @@ import io
 import re
 import warnings
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
 from typing import Any
 
 from relfit.plotting import style
-from relfit.reporting.components import Figure
+from relfit.reporting.components import Figure, Picture
 
-__all__ = ["draw", "draw_wide"]
+__all__ = ["drawn"]
 
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -33,38 +32,23 @@ _COLOUR = re.compile("|".join(_INKS), re.IGNORECASE)
 _INKS_BY_LOWER = {colour.lower(): ink for colour, ink in _INKS.items()}
 
 
-def draw(
-    key: str,
-    title: str,
-    function: Callable[..., Any],
-    *arguments: Any,
-    size: tuple[float, float] = SIZE,
-    note: str = "",
-    **options: Any,
-) -> Figure:
-    """Draw one figure under a title of the page, in place of its own: the verdict above says what it shows."""
-    return Figure(title, _drawn(key, title, function, arguments, size, options), note)
+def drawn(figure: Figure) -> Picture:
+    """Draw a figure."""
+    if figure.wide:
+        return Picture(_svg_of(figure, figure.key, WIDE), _svg_of(figure, f"{figure.key}-narrow", SIZE))
+    return Picture(_svg_of(figure, figure.key, SIZE))
 
 
-def draw_wide(key: str, title: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Figure:
-    """Draw a figure as wide as the page, and again for a phone."""
-    wide = _drawn(key, title, function, arguments, WIDE, options)
-    return Figure(title, wide, narrow=_drawn(f"{key}-narrow", title, function, arguments, SIZE, options))
-
-
-def _drawn(
-    key: str, title: str, function: Callable[..., Any], arguments: tuple[Any, ...], size: tuple[float, float],
-    options: Any,
-) -> str:  # fmt: skip
+def _svg_of(figure: Figure, key: str, size: tuple[float, float]) -> str:
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
     with style.look(), mpl.rc_context(_PAGE_LOOK):
         canvas = Canvas(figsize=size, layout="constrained")
         ax = canvas.add_subplot()
-        function(*arguments, ax=ax, **options)
+        figure.function(*figure.arguments, ax=ax, **figure.options)
         ax.set_title("", loc="left")
-        return _svg(canvas, key, title)
+        return _svg(canvas, key, figure.title)
 
 
 def _svg(canvas: Any, key: str, title: str) -> str:

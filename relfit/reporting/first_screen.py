@@ -10,7 +10,6 @@ from relfit.calibration.parameter_values import Duration
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints
 from relfit.reporting.components import Card, Figure, FirstScreen, Point
-from relfit.reporting.drawing import draw_wide
 from relfit.reporting.report_data import ReportData
 from relfit.text import count, duration, number, percent
 
@@ -166,29 +165,24 @@ def _cards(m: ReportData) -> list[Card]:
     return cards
 
 
-def _picture(m: ReportData) -> Figure | None:
+def _picture(m: ReportData) -> tuple[Figure, ...]:
     points = m.change_points.result
     if not m.failures:
-        return None
+        return ()
     if points is not None and points.status == "ok":
         title = "Interruptions over time"
         title += "" if m.chosen.start_limits is None else "; every number above is from the shaded period"
         used = points.stable_period if m.chosen.name not in ("all", "given") else None
-        return draw_wide("rate", title, plotting.change_points, points, used=used)
+        return (Figure.of("rate", title, plotting.change_points, points, wide=True, used=used),)
     if m.several_systems:
         model = m.model.result
         if model is None:
-            return None
+            return ()
         names = {"incidents": "failures", "hours": "hours", "mtbf": "mean", "mtbf_low": "low", "mtbf_high": "high"}
         table = pd.DataFrame(model.scopes.xs("node", level="scope"))[list(names)].rename(columns=names)
-        return draw_wide(
-            "systems",
-            "Hours between the failures of one node, by system",
-            plotting.means_by_group,
-            table,
-            what="MTBF",
-        )
-    return draw_wide("rate", "Records over time", plotting.events_over_time, m.part)
+        title = "Hours between the failures of one node, by system"
+        return (Figure.of("systems", title, plotting.means_by_group, table, wide=True, what="MTBF"),)
+    return (Figure.of("rate", "Records over time", plotting.events_over_time, m.part, wide=True),)
 
 
 def _advice(m: ReportData) -> list[Point]:

@@ -9,7 +9,6 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.reporting.components import Figure, Section, Table, span
-from relfit.reporting.drawing import draw
 from relfit.reporting.report_data import ReportData
 from relfit.text import count, duration, percent
 from relfit.units import HOURS_PER_YEAR
@@ -155,7 +154,7 @@ def nodes(m: ReportData) -> Section | str:
     found = m.outlier_nodes.result
     if found is None:
         return f"outlier nodes ({m.outlier_nodes.problem})"
-    figure = draw("nodes", "Nodes by their number of failures", plotting.outlier_nodes, found)
+    figure = Figure.of("nodes", "Nodes by their number of failures", plotting.outlier_nodes, found)
     own = {"system": "system"} if m.several_systems else {}
     table = Table(
         "failures-by-node", "Nodes by excess of failures", found.nodes,
@@ -192,7 +191,7 @@ def ahead(m: ReportData) -> Section | str:
     found = m.forecast.result
     if found is None:
         return f"a forecast ({m.forecast.problem})"
-    figure = draw("forecast", "Failures counted, and expected", plotting.forecast, found)
+    figure = Figure.of("forecast", "Failures counted, and expected", plotting.forecast, found)
     table = Table(
         "forecast", "Expected, with prediction intervals", found.compact().reset_index(),
         note=f"Stock: parts that last for the longer time with probability {percent(found.service)}, one per failure.",
@@ -210,7 +209,7 @@ def independence(m: ReportData) -> Section | str:
     together = [part for part in (found.cofailure, found.place) if part is not None and part.expected > 0.0]
     if any(part.depends for part in together):
         figures.append(
-            draw(
+            Figure.of(
                 "together", "Failures of two nodes within an hour, against chance", plotting.failing_together, together
             )
         )
@@ -266,6 +265,6 @@ def jobs(m: ReportData) -> Section | str:
         percent=frozenset({"predicted", "observed", "error_low", "error_high"}),
         note=found.premise,
     )  # fmt: skip
-    figure = draw("validation", "Jobs of the last quarter: predicted and counted", plotting.calibration, found)
+    figure = Figure.of("validation", "Jobs of the last quarter: predicted and counted", plotting.calibration, found)
     return Section("jobs", "Jobs", found.headline, (now,), (figure,), (table,),
                    tuple(("How it was checked", text) for text in found.findings[1:]), (cells,))  # fmt: skip

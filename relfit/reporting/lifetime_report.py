@@ -10,9 +10,8 @@ from relfit.failurelog import FailureLog
 from relfit.nonparametric import kaplan_meier
 from relfit.numeric.poisson import poisson_interval
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.reporting.components import Card, FirstScreen, Point, Section, Table, span
+from relfit.reporting.components import Card, Figure, FirstScreen, Point, Section, Table, span
 from relfit.reporting.detail_sections import fit_table
-from relfit.reporting.drawing import draw, draw_wide
 from relfit.reporting.report_data import ReportData
 from relfit.text import count, duration, number, percent
 from relfit.units import HOURS_PER_YEAR
@@ -41,7 +40,7 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
             f"None of {count(total, what)} ended in {number(years)} {what}-years; with {100 * m.level:g} % confidence "
             f"fewer than {percent(least)} end in a year."
         )
-        return FirstScreen(text, (), None, (), tuple(_limits(m, "")))
+        return FirstScreen(text, (), (), (), tuple(_limits(m, "")))
     curve = kaplan_meier(lives, level=m.level)
     ages = _ages(lives.durations)
     text = f"{ended:,} of {count(total, what)} ended in {number(years)} {what}-years of service."
@@ -65,7 +64,8 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
              f"{100 * m.level:g} % interval {percent(low, 2)} to {percent(high, 2)} · {ended:,} in {number(years)} "
              f"{what}-years")
     )  # fmt: skip
-    picture = draw_wide("survival", f"{what}s still in service, by age (Kaplan-Meier)", plotting.step_curves, curve)
+    title = f"{what}s still in service, by age (Kaplan-Meier)"
+    picture = Figure.of("survival", title, plotting.step_curves, curve, wide=True)
     advice = []
     if len(yearly) > 1 and yearly["low"].iloc[-1] > yearly["high"].iloc[0]:
         times = yearly["share"].iloc[-1] / max(yearly["share"].iloc[0], 1e-9)
@@ -80,7 +80,7 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
             Point(f"Look at {name} {worst[name]}: {percent(worst['rate'])} end per year, in {name} {best[name]} "
                   f"{percent(best['rate'])}.", "places", "all")
         )  # fmt: skip
-    return FirstScreen(text, tuple(cards[:4]), picture, tuple(advice), tuple(_limits(m, what)))
+    return FirstScreen(text, tuple(cards[:4]), (picture,), tuple(advice), tuple(_limits(m, what)))
 
 
 def _limits(m: ReportData, what: str) -> list[Point]:
@@ -138,7 +138,7 @@ def sections(m: ReportData) -> list[Section | str]:
                           ]))  # fmt: skip
             parts.append(Section("places", f"Do places differ: by {name}", verdict, tables=(table,)))
         tested = CheckedFits.of(lives, m.families, m.level)
-        figure = draw("times", "Share of lives ended by age", plotting.distributions, tested.fits)
+        figure = Figure.of("times", "Share of lives ended by age", plotting.distributions, tested.fits)
         parts.append(Section("families", "Which distribution describes the lives", tested.headline, figures=(figure,),
                              tables=(fit_table("fits", "Families fitted to the lives", tested),)))  # fmt: skip
     parts.append("repairs, availability, jobs, periods, dependence (these are lives without repair)")

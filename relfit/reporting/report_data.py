@@ -21,6 +21,7 @@ from relfit.independence.thresholds import ALPHA
 from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
+from relfit.second_process import SecondProcess
 from relfit.validation import Replay, replay
 
 __all__ = ["Answer", "ReportData"]
@@ -31,6 +32,7 @@ _RANDOM_LOGS = 999  # behind the test of equal nodes: its p-value must be able t
 _JOB_SIZES = (64, 16, 4, 1)
 _FEW = 40  # failures
 _FEWEST_FITTED = 3
+_HERE, _ELSEWHERE = ("parameters", "replay", "forecast"), ("_dependence", "repairs", "outlier_nodes", "interruptions")
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,13 @@ class ReportData:
     ) -> ReportData:  # fmt: skip
         """The data of a report of this period."""
         return cls(log, chosen_period(log, period), level, families, first, period)
+
+    def answer_with(self, second: SecondProcess) -> None:
+        """Answer what takes longest in two processes at once."""
+        answers = {name: second.submit(getattr, replace(self), name) for name in _ELSEWHERE}
+        for name in _HERE:
+            getattr(self, name)
+        vars(self).update({name: answer.result() for name, answer in answers.items()})
 
     @property
     def part(self) -> FailureLog:
@@ -280,4 +289,6 @@ class ReportData:
     @cached_property
     def repair_kinds(self) -> Answer[RepairKinds]:
         """Whether the repairs of a system are of two kinds."""
+        if self.several_systems:
+            return Answer(None, "several systems; select one")
         return _ask(lambda: screening.repair_kinds(self.part, "system", level=self.level))

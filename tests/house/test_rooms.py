@@ -21,6 +21,7 @@ ORDER = (
     "text",
     "arguments",
     "writing",
+    "second_process",
     "numeric",
     "tables",
     "lifechecks",

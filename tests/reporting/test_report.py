@@ -17,6 +17,7 @@ import pytest
 
 import relfit as rf
 from relfit.reporting.components import csv_text
+from relfit.second_process import SecondProcess
 from tests.reporting.logs import FAST, HOSTILE, log_of
 
 
@@ -61,6 +62,12 @@ def page_of(log: rf.FailureLog, folder: Path, **options: Any) -> Page:
 @pytest.fixture(scope="module")
 def white_page(white_report: Path) -> Page:
     return Page(white_report.read_text(encoding="utf-8"))
+
+
+def test_two_processes_write_the_same_bytes(white_report: Path, tmp_path: Path) -> None:
+    with SecondProcess("relfit.reporting") as second:
+        path = rf.report(rf.datasets.load("white"), tmp_path / "white.html", second=second)
+    assert path.read_bytes() == white_report.read_bytes()
 
 
 def test_sections_are_all_there(white_page: Page) -> None:
