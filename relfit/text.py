@@ -85,7 +85,7 @@ def p_value(p: float, least: float = 0.001) -> str:
     >>> p_value(0.0341), p_value(0.00099), p_value(0.0), p_value(1.0), p_value(0.005, 0.005)
     ('p = 0.034', 'p < 0.001', 'p < 0.001', 'p = 1', 'p = 0.005')
     """
-    return f"p < {least:g}" if p < least else f"p = {p:.2g}"
+    return f"p < {least:.2g}" if p < least else f"p = {p:.2g}"
 
 
 def interval(value: str, low: str, high: str) -> str:

@@ -276,16 +276,18 @@ def _simulate(plan: Any, devices: Devices, file: PlanFile, years: float, draws: 
 def _show(plan: Any, shown: Shown, notes: tuple[str, ...], to: opt.Output) -> None:
     import numpy as np
 
+    from relfit.text import duration
+
     table = shown.tables["plan"]
     written = output.write_results(to, shown.tables, "plan", shown.pictures)
     if to.json:
         output.print_json({"findings": [*shown.findings, *notes], **shown.document})
         return
     failures = plan.failures
-    rack = "never" if np.isinf(failures.mtbf_rack) else f"every {float(failures.mtbf_rack):.6g} h"
+    rack = "never" if np.isinf(failures.mtbf_rack) else f"every {duration(float(failures.mtbf_rack))}"
     head = (
         f"Planned for {plan.cluster.total_gpus:,} GPUs: a tray fails every "
-        f"{float(failures.mtbf_tray):.6g} h, a rack {rack}, a repair takes {float(failures.mttr):.6g} h."
+        f"{duration(float(failures.mtbf_tray))}, a rack {rack}, a repair takes {duration(float(failures.mttr))}."
         + ("" if plan.cluster.shared_racks else " Blocks of one rack are taken to fail independently.")
     )
     empty = [name for name in _COLUMNS if name.endswith("_percent") and not table[name].abs().max() > 5e-4]

@@ -167,14 +167,28 @@ def _columns(frame: pd.DataFrame) -> list[_Column]:
         if i in gone:
             continue
         values = frame.iloc[:, i]
-        cells = [_cell(value) for value in values.tolist()]
+        cells = [(_p_cell if name == "p" or name.startswith("p_") else _cell)(value) for value in values.tolist()]
         number = values.dtype.kind in "iuf" and i not in merged
         if i in merged:
             ends = [[_cell(value) for value in frame.iloc[:, j].tolist()] for j in merged[i]]
             rows = zip(cells, *ends, strict=True)
-            cells = [v if low == "-" and high == "-" else f"{v} ({low}-{high})" for v, low, high in rows]
+            cells = [_with_limits(*row) for row in rows]
         columns.append(_Column(heading(name), cells, number, not number and i not in merged))
     return columns
+
+
+def _with_limits(value: str, low: str, high: str) -> str:
+    """A value and its limits; what is only known to lie above or below something says so."""
+    if low == "-" or high == "-":
+        least, most = (f"above {low}", f"below {high}")
+        only = "" if low == high else least if high == "-" else most
+        return f"{value} ({only})" if value != "-" and only else only or value
+    return f"{value} ({low}-{high})"
+
+
+def _p_cell(value: Any) -> str:
+    """A p-value; what is below 0.0001 is no more than that."""
+    return "<0.0001" if isinstance(value, float) and 0.0 <= value < 1e-4 else _cell(value)
 
 
 def _cell(value: Any) -> str:

@@ -95,4 +95,4 @@ class CheckedFits:
         return [self._shown(p).removeprefix("p = ").removeprefix("p ") for p in self.p.values()]
 
     def _shown(self, p: float) -> str:
-        return "not tested" if np.isnan(p) else f"p < {self.least:g}" if p <= self.least else p_value(p, self.least)
+        return "not tested" if np.isnan(p) else f"p < {self.least:.2g}" if p <= self.least else p_value(p, self.least)

@@ -238,3 +238,12 @@ def test_intervals_by_size_are_read_back_by_a_script(capsys, here) -> None:
         row = table.set_index("nodes").loc[size]
         assert row["checkpoint_every_seconds"] == pytest.approx(3600.0 * one["checkpoint_every"])
         assert row["lost"] == pytest.approx(one["waste"])
+
+
+def test_limits_of_one_side_and_small_p_values_are_said() -> None:
+    frame = pd.DataFrame(
+        {"value": [np.nan, 3.0, np.nan, 5.0], "low": [4028.0, 2.0, np.nan, np.nan],
+         "high": [np.nan, np.nan, np.nan, 6.0], "p": [3e-120, 0.0, 0.04, np.nan]}
+    )  # fmt: skip
+    rows = [" ".join(line.split()) for line in screen.table(frame)[2:]]
+    assert rows == ["above 4028 <0.0001", "3 (above 2) <0.0001", "- 0.04", "5 (below 6) -"]
