@@ -71,7 +71,7 @@ def test_options_alone_and_over_the_file(params: Path, capsys: pytest.CaptureFix
         == 0
     )
     said = capsys.readouterr().out
-    assert "every 5000 h" in said
+    assert "a tray fails every 208 days" in said
     assert "9 spare blocks of 64" in said
 
 
