@@ -1,8 +1,9 @@
 """Reading, against what else reads the same bytes in the same run.
 
 A Failure Trace Archive trace and a table against pandas, raw lines against ``grep -F``, daily rows of drives against
-pyarrow, all in processor time. Run: python benchmarks/bench_reading.py [--shared ../shared]; without the real trace
-one of the same size is made.
+pyarrow, all in processor time; the memory that a table needs, in a process of its own. Run: python
+benchmarks/bench_reading.py [--shared ../shared] [--memory], with ``--memory`` the last only; without the real trace one
+of the same size is made.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def made_days(drives: int = 30_000, days: int = 8, attributes: int = 60) -> list
     return files
 
 
-def made_table(rows: int = 500_000) -> bytes:
+def made_table(rows: int = 500_000) -> pd.DataFrame:
     """Outages with a node, two times, a cause and a rack."""
     rng = np.random.default_rng(0)
     start = np.datetime64("2020-01-01T00:00:00") + np.sort(rng.integers(0, 10**8, rows)).astype("timedelta64[s]")
@@ -90,7 +91,7 @@ def made_table(rows: int = 500_000) -> bytes:
                           "end": start + rng.integers(60, 10**5, rows).astype("timedelta64[s]"),
                           "cause": rng.choice(["disk", "memory", "cpu"], rows),
                           "rack": rng.integers(0, 500, rows)})  # fmt: skip
-    return frame.assign(node="n" + frame["node"].astype(str)).to_csv(index=False).encode()
+    return frame.assign(node="n" + frame["node"].astype(str))
 
 
 def processor() -> float:
@@ -134,7 +135,7 @@ def further(folder: Path) -> None:
          "pyarrow": lambda: [csv.read_csv(file, csv.ReadOptions(use_threads=False)) for file in days.iterdir()]},
         "1.5 times pyarrow",
     )  # fmt: skip
-    table.write_bytes(made_table())
+    made_table().to_csv(table, index=False)
     compared(
         "a table", table.stat().st_size,
         {"relfit.read": lambda: rf.read(table),
@@ -143,13 +144,50 @@ def further(folder: Path) -> None:
     )  # fmt: skip
 
 
+_HELD = """
+import sys, time
+from pathlib import Path
+import relfit as rf
+
+def most():
+    held = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(held[0].split()[1]) * 1024
+
+rf.read(sys.argv[1]).info()
+before, start = most(), time.process_time()
+log = rf.read(sys.argv[2])
+log.info()
+print(len(log), time.process_time() - start, before, most())
+"""
+
+
+def memory(folder: Path) -> None:
+    """Bytes for a row of a table while it is read and its `info` is made, above what a table of two rows needs."""
+    small, frame = folder / "small.csv", made_table(10_000_000)
+    made_table(2).to_csv(small, index=False)
+    print("memory and processor time of read() and info()")
+    for rows, ending in ((500_000, "csv"), (1_000_000, "csv"), (1_000_000, "parquet"), (10_000_000, "parquet")):
+        path, part = folder / f"table.{ending}", frame.iloc[:: len(frame) // rows]
+        part.to_csv(path, index=False) if ending == "csv" else part.to_parquet(path, index=False)
+        told = subprocess.run([sys.executable, "-c", _HELD, small, path], capture_output=True, check=True, text=True)
+        size, seconds, before, held = (float(word) for word in told.stdout.split())
+        print(f"  {size:11,.0f} rows of {ending:<8}{(held - before) / size:6.0f} B a row, {held / 1e9:.2f} GB in all, "
+              f"{seconds:.1f} s")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
+    parser.add_argument("--memory", action="store_true")
     options = parser.parse_args()
+    if options.memory:
+        with tempfile.TemporaryDirectory() as folder:
+            memory(Path(folder))
+        return
     real = options.shared / "data" / "grid5000-fta" / "event_trace.tab.xz"
     data = lzma.decompress(real.read_bytes()) if real.is_file() else made_trace()
     with tempfile.TemporaryDirectory() as folder:
+        memory(Path(folder))
         further(Path(folder))
         path = Path(folder, "event_trace.tab")
         path.write_bytes(data)

@@ -1,13 +1,17 @@
 """Mutated inputs over all readers, mappings, rules and parameter files.
 
 What is mutated is read to the end or refused with an error of relfit's: no traceback, no row lost, no input over its
-time.
-Run: python benchmarks/fuzz_reading.py [--seconds 60] [--seed 0] [--keep FOLDER]; a kept corpus holds what failed.
+time. Slow readers get fewer inputs than quick ones, and files lie in memory where the system has a place for that.
+With ``--guided`` atheris chooses the mutations by what they reach; it has to be installed.
+Run: python benchmarks/fuzz_reading.py [--seconds 60] [--seed 0] [--keep FOLDER] [--guided]; a kept corpus holds what
+failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import io
 import random
 import sys
 import tempfile
@@ -15,13 +19,18 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import pandas as pd
 
 import relfit as rf
 from relfit.calibration.files import read_parameters, write_parameters
 from relfit.io import FORMATS
+from relfit.io.table_mapping import TableMapping
 from tests.io.made import good_files
 from tests.io.test_fuzzing import RAW, checked
 
@@ -34,6 +43,13 @@ _TOKENS = [
 _RULES = (b'states = ["DOWN"]\nseverities = ["FATAL"]\nharmless = ["-"]\n[tags]\nK = "x"\n'
           b"[[rule]]\npattern = 'Xid (?P<node>\\S+)'\ncause = \"c\"\nends = \"job\"\n")  # fmt: skip
 _MAPPING = b'node = "a+b"\nstart = "start"\nend = "end"\ntime_format = "unix"\nday_first = true\nduration_unit = "h"\n'
+_PEOPLE = b"node,system,entered,left,rack\nn1,system,2023-01-01,2024-06-01,r1\nn2,,2023-02-01,,r2\nn3,,,2024-07-01,r2\n"
+_WORDS = ("node", "start", "end", "cause", "rack", "node+rack", "", "unix", "unix_ms", "%d.%m.%Y %H:%M", "%z", "true",
+          ",", ".", "hours", "weeks", "2024-01-01", "2023-12-31 23:00", "-5", "3", "Europe/Berlin", "Mars/Base",
+          "\x00", "NaN", True, False, 0, -1, 3, 1e300, float("nan"), None, [], {})  # fmt: skip
+_RULED = ("syslog", "slurmctld", "loghub", "sacct", "slurm_nodes", "blue_gene")
+_OFTEN = {"lanl": 1, "titan": 1, "parameters": 8, "relfit": 8, "prometheus": 8}
+"""Inputs of a kind where others have 4, by what one costs."""
 _SECONDS = 10.0  # of the processor, for a kilobyte
 
 
@@ -62,67 +78,145 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     return bytes(changed)
 
 
+def seeds_of(folder: Path) -> dict[str, bytes]:
+    """One small good input of every kind."""
+    seeds = {kind: text.encode() for kind, text in RAW.items()}
+    seeds |= {kind: path.read_bytes() for kind, path in good_files(folder).items()}
+    log = rf.read(folder / "table.txt")
+    seeds["relfit"] = rf.write(log, folder / "good.parquet").read_bytes()
+    seeds["json"] = b'[{"node":"a","start":"2024-01-01 10:00","end":"2024-01-01 11:00"},{"node":"b","start":7}]'
+    seeds["json lines"] = b'{"node":"a","start":"2024-01-01","duration":"2h"}\n{"node":"b","start":1704067200}\n'
+    seeds["states"] = b"time,node,state\n1704067200,a,UP\n1704070800,a,DOWN\n1704074400,a,UP\n1704074400,b,UP\n"
+    seeds["durations"] = b"node;hours;failed\na;1.5;yes\nb;3h 20min;no\nb;1-02:30:00;1\n"
+    seeds["dates"] = b"host\tbegan\tstart\nn1\t31.10.2021 02:30\t31/10/2021\nn2\tFri Mar  1 10:00:00 2024\t02/03/2021\n"
+    table = io.BytesIO()
+    pd.read_csv(folder / "table.txt", parse_dates=["start"]).to_parquet(table, compression=None)
+    seeds["parquet"] = table.getvalue()
+    fleet = rf.calibrate(rf.datasets.load("white").between(since="2004-01-01"))
+    seeds["parameters"] = write_parameters(fleet, folder / "params.toml").read_bytes()
+    return seeds | {"rules": _RULES, "mapping": _MAPPING, "people": _PEOPLE, "options": seeds["table"]}
+
+
+@dataclass
+class Trial:
+    """Inputs tried so far, and what became of them."""
+
+    folder: Path
+    seeds: dict[str, bytes]
+    keep: Path | None
+    found: Counter[str] = field(default_factory=Counter)
+    done: Counter[str] = field(default_factory=Counter)
+
+    def read(self, kind: str, data: bytes) -> None:
+        """Read an input as what it is, or may be; what is drawn depends on the input alone."""
+        chance = random.Random(data)
+        path, settings = self.folder / "mutated", self.folder / "settings.toml"
+        if kind == "parameters":
+            path.write_bytes(data)
+            read_parameters(path)
+        elif kind == "rules":
+            settings.write_bytes(data)
+            reader = chance.choice(_RULED)
+            path.write_bytes(self.seeds[reader])
+            checked(rf.read(path, reader, rules=settings))
+        elif kind == "mapping":
+            settings.write_bytes(data)
+            path.write_bytes(self.seeds["table"])
+            checked(rf.read(path, mapping=settings))
+        elif kind == "people":
+            path.write_bytes(self.seeds["table"])
+            (self.folder / "people.csv").write_bytes(data)
+            checked(rf.read(path, population=self.folder / "people.csv"))
+        elif kind == "options":
+            path.write_bytes(data)
+            names = chance.sample(sorted(TableMapping.model_fields), chance.randrange(1, 4))
+            options: dict[str, Any] = {name: chance.choice(_WORDS) for name in names}
+            checked(rf.read(path, **options))
+        else:
+            path.write_bytes(data)
+            forced = kind if kind in FORMATS and chance.random() < 0.5 else None
+            checked(rf.read(path, chance.choice(FORMATS) if chance.random() < 0.05 else forced))
+
+    def __call__(self, kind: str, data: bytes) -> None:
+        """Read an input, and count what became of it."""
+        begun = time.process_time()
+        self.done[kind] += 1
+        try:
+            self.read(kind, data)
+            self.done["read"] += 1
+        except rf.RelfitError:
+            self.done["refused"] += 1
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            where = next((frame for frame in reversed(frames) if "/relfit/" in frame.filename), frames[-1])
+            self._failed(kind, f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: "
+                               f"{str(error)[:100]}", data)  # fmt: skip
+        if time.process_time() - begun > _SECONDS:
+            self._failed(kind, f"took {time.process_time() - begun:.0f} s", data)
+
+    def _failed(self, kind: str, how: str, data: bytes) -> None:
+        self.found[f"{kind}: {how}"] += 1
+        if self.keep is not None and self.found[f"{kind}: {how}"] == 1:
+            self.keep.mkdir(parents=True, exist_ok=True)
+            (self.keep / f"{kind}-{len(self.found)}").write_bytes(data)
+            print(f"{kind}: {how}", flush=True)
+
+    def tell(self) -> None:
+        """Say how many inputs there were, and what failed."""
+        kinds = {kind: self.done[kind] for kind in self.seeds}
+        print(f"{sum(kinds.values()):,} inputs: {self.done['read']:,} read, {self.done['refused']:,} refused")
+        print(", ".join(f"{kind} {number:,}" for kind, number in kinds.items()))
+        for key, times in self.found.most_common():
+            print(f"{times:6d} {key}")
+
+
+def guided(trial: Trial, seconds: float, seed: int, corpus: Path) -> None:
+    """Inputs that atheris chooses: the first byte is the kind."""
+    atheris = importlib.import_module("atheris")
+    for name in sorted(name for name in sys.modules if name.startswith(("relfit.io", "relfit.parsing"))):
+        for value in list(vars(sys.modules[name]).values()):
+            if getattr(value, "__module__", None) == name and hasattr(value, "__code__"):
+                atheris.instrument_func(value)
+    kinds = list(trial.seeds)
+    corpus.mkdir(parents=True, exist_ok=True)
+    for i, data in enumerate(trial.seeds.values()):
+        (corpus / f"seed-{i}").write_bytes(bytes([i]) + data)
+
+    def one(data: bytes) -> None:
+        if data:
+            trial(kinds[data[0] % len(kinds)], data[1:])
+
+    arguments = [f"-max_total_time={seconds:.0f}", f"-seed={seed + 1}", "-timeout=60", "-rss_limit_mb=4096",
+                 "-max_len=16384", "-verbosity=0"]  # fmt: skip
+    atheris.Setup([sys.argv[0], *arguments, str(corpus)], one)
+    atheris.Fuzz()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--guided", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     chance = random.Random(options.seed)
-    found: Counter[str] = Counter()
-    done: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        seeds = {kind: text.encode() for kind, text in RAW.items()}
-        seeds |= {kind: path.read_bytes() for kind, path in good_files(folder).items()}
-        log = rf.read(folder / "table.txt")
-        seeds["relfit"] = rf.write(log, folder / "good.parquet").read_bytes()
-        seeds["json"] = b'[{"node":"a","start":"2024-01-01 10:00","end":"2024-01-01 11:00"},{"node":"b","start":7}]'
-        fleet = rf.calibrate(rf.datasets.load("white").between(since="2004-01-01"))
-        parameters = write_parameters(fleet, folder / "params.toml").read_bytes()
-        path, settings = folder / "mutated", folder / "settings.toml"
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        trial = Trial(Path(name), seeds_of(Path(name)), options.keep)
+        if options.guided:
+            import atexit
+
+            atexit.register(trial.tell)  # libFuzzer ends the process itself
+            guided(trial, options.seconds, options.seed, (options.keep or Path(name)) / "corpus")
+        kinds = list(trial.seeds)
+        weights = [_OFTEN.get(kind, 4) for kind in kinds]
         end = time.monotonic() + options.seconds
         while time.monotonic() < end:
-            kind = chance.choice([*seeds, "rules", "mapping", "parameters"])
-            begun = time.process_time()
-            data = mutated({"rules": _RULES, "mapping": _MAPPING, "parameters": parameters, **seeds}[kind], chance)
-            try:
-                if kind == "parameters":
-                    path.write_bytes(data)
-                    read_parameters(path)
-                elif kind == "rules":
-                    settings.write_bytes(data)
-                    reader = chance.choice(("syslog", "slurmctld", "loghub", "sacct", "slurm_nodes", "blue_gene"))
-                    path.write_bytes(seeds[reader])
-                    checked(rf.read(path, reader, rules=settings))
-                elif kind == "mapping":
-                    settings.write_bytes(data)
-                    path.write_bytes(seeds["table"])
-                    checked(rf.read(path, mapping=settings))
-                else:
-                    path.write_bytes(data)
-                    forced = kind if kind in FORMATS and chance.random() < 0.5 else None
-                    checked(rf.read(path, chance.choice(FORMATS) if chance.random() < 0.05 else forced))
-                done["read"] += 1
-            except rf.RelfitError:
-                done["refused"] += 1
-            except Exception as error:
-                frames = traceback.extract_tb(error.__traceback__)
-                where = next((frame for frame in reversed(frames) if "/relfit/" in frame.filename), frames[-1])
-                key = (
-                    f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}"
-                )
-                found[key] += 1
-                if options.keep is not None and found[key] == 1:
-                    options.keep.mkdir(parents=True, exist_ok=True)
-                    (options.keep / f"{kind}-{len(found)}").write_bytes(data)
-            if time.process_time() - begun > _SECONDS:
-                found[f"{kind}: took {time.process_time() - begun:.0f} s"] += 1
-    print(f"{sum(done.values()) + sum(found.values()):,} inputs: {done['read']:,} read, {done['refused']:,} refused")
-    for key, times in found.most_common():
-        print(f"{times:6d} {key}")
-    return bool(found)
+            kind = chance.choices(kinds, weights)[0]
+            trial(kind, mutated(trial.seeds[kind], chance))
+        trial.tell()
+    return bool(trial.found)
 
 
 if __name__ == "__main__":

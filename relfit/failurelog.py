@@ -16,7 +16,7 @@ from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
 from relfit.numeric.ordering import natural_key
 from relfit.outages import of_whole_system
-from relfit.tables import Source, Tables, Window, pairs
+from relfit.tables import Source, Tables, Window, first_of_pairs, pair_codes, pairs
 
 __all__ = ["FailureLog", "Source", "Window"]
 
@@ -33,8 +33,8 @@ class FailureLog(Tables):
     @property
     def systems(self) -> tuple[str, ...]:
         """Names of the systems, sorted (numbers by value)."""
-        names = pd.concat([frame["system"].dropna().astype(str) for frame in self.tables.values()])
-        return tuple(sorted(names.unique(), key=natural_key))
+        names = {str(name) for frame in self.tables.values() for name in frame["system"].dropna().unique()}
+        return tuple(sorted(names, key=natural_key))
 
     @property
     def n_nodes(self) -> int:
@@ -308,7 +308,7 @@ class FailureLog(Tables):
             "systems": list(self.systems),
             "nodes": len(population),
             "nodes_declared": int(population["declared"].sum()),
-            "nodes_without_failure": int((~pairs(population).isin(self._failedpairs())).sum()),
+            "nodes_without_failure": int((~pairs(population).isin(pairs(self._failed()))).sum()),
             "window": {
                 "start": _iso(self.window.start),
                 "end": _iso(self.window.end),
@@ -336,10 +336,11 @@ class FailureLog(Tables):
         table = pd.DataFrame({"rows": lines.size(), "first_line": lines.first()})
         return table.sort_values("rows", ascending=False, kind="stable")
 
-    def _failedpairs(self) -> pd.Index:
-        if self.lifetimes is not None:
-            return pairs(self.lifetimes[self.lifetimes["observed"].to_numpy(bool)])
-        return pairs(self.events)
+    def _failed(self) -> pd.DataFrame:
+        """One record of each node that failed."""
+        lives = self.lifetimes
+        records = self.events if lives is None else lives[lives["observed"].to_numpy(bool)]
+        return records.iloc[first_of_pairs(pair_codes(records))]
 
     to_dict = info
 

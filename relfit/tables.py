@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.arrays import IntArray
@@ -21,6 +22,7 @@ __all__ = [
     "Source",
     "Tables",
     "Window",
+    "first_of_pairs",
     "pair_codes",
     "pairs",
 ]
@@ -193,9 +195,33 @@ def pair_codes(frame: pd.DataFrame) -> IntArray:
     >>> pair_codes(pd.DataFrame({"system": ["a", "a", "b"], "node": ["1", "1", "1"]})).tolist()
     [0, 0, 1]
     """
-    (system, _), (node, kinds) = (pd.factorize(frame[name], use_na_sentinel=True) for name in ("system", "node"))
-    both = (system.astype(np.int64) + 1) * (len(kinds) + 1) + node + 1
-    return np.asarray(pd.factorize(both)[0], dtype=np.int64)
+    (system, _), (node, kinds) = (_coded(frame[name]) for name in ("system", "node"))
+    both = system.astype(np.int64)
+    both += 1
+    both *= kinds + 1
+    both += node
+    return np.asarray(pd.factorize(both, size_hint=kinds)[0], dtype=np.int64)
+
+
+def _coded(names: pd.Series) -> tuple[npt.NDArray[Any], int]:
+    """A number for each name, -1 where it is missing, and how many numbers there may be."""
+    if isinstance(names.dtype, pd.CategoricalDtype):
+        return names.cat.codes.to_numpy(), len(names.cat.categories)
+    codes, kinds = pd.factorize(names, use_na_sentinel=True)
+    return codes, len(kinds)
+
+
+def first_of_pairs(codes: IntArray) -> IntArray:
+    """The row in which each number of `pair_codes` comes first.
+
+    Examples
+    --------
+    >>> first_of_pairs(np.array([0, 0, 1, 0, 2])).tolist()
+    [0, 2, 4]
+    """
+    new = np.ones(codes.size, dtype=bool)
+    new[1:] = codes[1:] > np.maximum.accumulate(codes)[:-1]
+    return np.flatnonzero(new)
 
 
 def pairs(frame: pd.DataFrame) -> pd.MultiIndex:

@@ -145,5 +145,5 @@ def nanoseconds(times: pd.Series) -> npt.NDArray[np.int64]:
     >>> nanoseconds(pd.Series(pd.to_datetime(["1970-01-01 00:00:01"], utc=True))).tolist()
     [1000000000]
     """
-    stamps = times.dt.tz_convert("UTC").astype("datetime64[ns, UTC]")
+    stamps = times if times.dtype == "datetime64[ns, UTC]" else times.dt.tz_convert("UTC").astype("datetime64[ns, UTC]")
     return np.asarray(stamps.astype("int64"), dtype=np.int64)

@@ -12,8 +12,9 @@ import pandas as pd
 
 from relfit.parsing.numbers_in_text import as_numbers
 from relfit.parsing.opening import Content
+from relfit.parsing.rows import in_categories
 from relfit.parsing.times import UTC
-from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, Source, pair_codes, pairs
+from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS, Source, first_of_pairs, pair_codes, pairs
 from relfit.text import count
 
 if TYPE_CHECKING:
@@ -32,9 +33,13 @@ _PLAIN_NUMBER = r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?"
 def text_column(values: Any) -> pd.Series:
     """Text as a categorical of what is there; empty text is missing."""
     if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
-        return values.reset_index(drop=True).cat.remove_unused_categories()
-    series = pd.Series(values, dtype=object).reset_index(drop=True)
-    return series.where(series.notna() & (series != ""), None).astype("category")
+        codes, kinds = values.cat.codes.to_numpy(), values.cat.categories
+        used = np.bincount(codes[codes >= 0], minlength=len(kinds)) > 0
+        if used.all():
+            return _numbered(values)
+        return in_categories(np.append(np.cumsum(used) - 1, -1), codes, kinds[used])
+    found = pd.Categorical(pd.Series(values, dtype=object))
+    return pd.Series(found.remove_categories("") if "" in found.categories else found)
 
 
 def events_frame(
@@ -70,7 +75,7 @@ def events_frame(
         "end_cut": _flags(end_cut, size),
         "line": np.asarray(line, dtype=np.int64),
     }
-    return _frame(EVENT_COLUMNS, columns, attributes)
+    return _frame(EVENT_COLUMNS, columns, size, attributes)
 
 
 def population_frame(
@@ -94,7 +99,7 @@ def population_frame(
         "left_known": _flags(left_known, len(entered)),
         "declared": _flags(declared, len(entered)),
     }
-    return _frame(POPULATION_COLUMNS, columns, attributes)
+    return _frame(POPULATION_COLUMNS, columns, len(entered), attributes)
 
 
 def lifetimes_frame(
@@ -109,7 +114,7 @@ def lifetimes_frame(
         "observed": np.asarray(observed, dtype=bool),
         "line": np.asarray(line, dtype=np.int64),
     }
-    return _frame(LIFETIME_COLUMNS, columns, attributes)
+    return _frame(LIFETIME_COLUMNS, columns, len(np.asarray(line)), attributes)
 
 
 def open_outages(
@@ -180,13 +185,12 @@ def seen_population(
     there = events["node"].notna().to_numpy()
     named = events if there.all() else events[there]
     codes = pair_codes(named)
-    first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
-    first[codes[::-1]] = np.arange(codes.size)[::-1]
+    first = first_of_pairs(codes)
     nodes = named.iloc[first]
     attributes = {}
     for name in keep:
         values = pd.factorize(named[name])[0]
-        if values.size and bool((values == values[first[codes]]).all()):
+        if values.size and bool((values == values[first][codes]).all()):
             attributes[name] = nodes[name].reset_index(drop=True)
     size = len(nodes)
     return population_frame(
@@ -219,13 +223,25 @@ def attribute_column(values: Any) -> pd.Series:
     return text_column(series)
 
 
-def _frame(order: Sequence[str], columns: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> pd.DataFrame:
+def _frame(
+    order: Sequence[str], columns: Mapping[str, Any], size: int, attributes: Mapping[str, Any] | None
+) -> pd.DataFrame:
+    """The columns as they are, and no copy of them."""
     further = {name: attribute_column(values) for name, values in (attributes or {}).items()}
-    return pd.DataFrame({**columns, **further})[[*order, *further]]
+    every = {**{name: columns[name] for name in order}, **further}
+    return pd.DataFrame(every, index=pd.RangeIndex(size), copy=False)
 
 
 def _flags(values: npt.ArrayLike, size: int) -> npt.NDArray[np.bool_]:
-    return np.broadcast_to(np.asarray(values, dtype=bool), size)
+    flags = np.empty(size, dtype=bool)
+    flags[:] = values
+    return flags
+
+
+def _numbered(series: pd.Series) -> pd.Series:
+    """The series with its rows counted from 0; no copy where they are."""
+    counted = isinstance(series.index, pd.RangeIndex) and series.index.equals(pd.RangeIndex(len(series)))
+    return series if counted else series.reset_index(drop=True)
 
 
 def _nothing(size: int) -> pd.Series:
@@ -233,10 +249,10 @@ def _nothing(size: int) -> pd.Series:
 
 
 def _times(values: pd.Series) -> pd.Series:
-    series = pd.Series(values).reset_index(drop=True)
+    series = _numbered(pd.Series(values))
     if not isinstance(series.dtype, pd.DatetimeTZDtype):
         series = pd.to_datetime(series, utc=True)
-    return series.dt.tz_convert("UTC").astype(UTC)
+    return series if series.dtype == UTC else series.dt.tz_convert("UTC").astype(UTC)
 
 
 def _filled(scope: Any, default: pd.Series) -> pd.Series:

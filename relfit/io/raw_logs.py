@@ -118,7 +118,7 @@ class Found:
         order = np.argsort(self.start, kind="stable")
         ends = None
         if self.end is not None:
-            ends = since_1970(np.maximum(self.end, self.start)[order]).where(pd.Series(self.end[order] >= 0))
+            ends = since_1970(np.maximum(self.end, self.start)[order], self.end[order] >= 0)
 
         def ordered(values: Any) -> Any:
             return None if values is None else np.asarray(values, dtype=object)[order]

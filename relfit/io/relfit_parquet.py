@@ -117,7 +117,7 @@ def recognises(content: Content) -> bool:
     if not content.head.startswith(b"PAR1"):
         return False
     try:
-        return _MARK in (parquet.read_schema(pa.BufferReader(content.data)).metadata or {})
+        return _MARK in (parquet.read_schema(content.seekable()).metadata or {})
     except (pa.ArrowException, OSError):
         return False
 
@@ -170,7 +170,7 @@ def _keeps_the_rules(log: FailureLog) -> bool:
 
 
 def _restored(content: Content) -> FailureLog:
-    file = parquet.ParquetFile(pa.BufferReader(content.data), page_checksum_verification=True)
+    file = parquet.ParquetFile(content.seekable(), page_checksum_verification=True, pre_buffer=False)
     metadata: dict[bytes, bytes] = file.schema_arrow.metadata
     document = json.loads(metadata[_MARK])
     if document["version"] != _VERSION:
@@ -185,7 +185,7 @@ def _restored(content: Content) -> FailureLog:
     size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
     if size > (MAX_SIZE if content.max_size is None else content.max_size):
         raise ReadError("the log is larger than the limit", path=content.path, remedy="raise it with max_size=...")
-    table = parquet.read_table(pa.BufferReader(content.data), page_checksum_verification=True, use_threads=False)
+    table = file.read(use_threads=False)
     frames = {"events": table.to_pandas()} | {
         name: _from_stream(metadata[_MARK + b"." + name.encode()])
         for name in _TABLES

@@ -153,24 +153,18 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     _reject_repeated(columns, node, start)
     kept = rejections.settle(strict)
     attributes = columns.attributes(kept, besides=("observed", "censored", "state"))
-    cause, detail = columns.category("cause"), columns.category("detail")
-    every = bool(kept.all())
-    events = events_frame(
-        system=_kept(columns.category("system", mapping.system_name), kept, every),
-        node=_kept(node, kept, every),
-        start=_kept(start, kept, every),
-        end=_kept(end, kept, every),
-        cause=_kept(cause, kept, every),
-        detail=_kept(detail, kept, every),
-        scope=_kept(scope, kept, every),
-        line=rejections.lines[kept],
-        attributes=attributes,
-    )
-    return _log(columns, content, events, attributes, folder, events[["start", "end"]].max().max())
-
-
-def _kept(values: pd.Series, kept: Any, every: bool) -> pd.Series:
-    return values if every else values[kept]
+    values = {
+        "system": columns.category("system", mapping.system_name), "node": node, "start": start, "end": end,
+        "cause": columns.category("cause"), "detail": columns.category("detail"), "scope": scope,
+    }  # fmt: skip
+    taken = columns.taken
+    columns.table.forget()
+    content.forget()
+    if not kept.all():
+        values = {name: column[kept] for name, column in values.items()}
+    events = events_frame(**values, line=rejections.lines[kept], attributes=attributes)
+    latest = max(events[name].max() for name in ("start", "end") if events[name].notna().any())
+    return _log(columns, content, events, attributes, folder, latest, [taken])
 
 
 def _scopes(columns: Columns) -> pd.Series:
@@ -184,8 +178,11 @@ def _scopes(columns: Columns) -> pd.Series:
 
 def _reject_repeated(columns: Columns, node: pd.Series, start: pd.Series) -> None:
     """Reject rows that repeat an earlier one: such rows have one node and one time, so only those are compared."""
-    both = nanoseconds(start) * np.int64(1_000_003) + node.cat.codes.to_numpy()
-    columns.table.reject_duplicates(pd.Series(both).duplicated(keep=False).to_numpy() & start.notna().to_numpy())
+    both = nanoseconds(start) * np.int64(1_000_003)
+    both += node.cat.codes.to_numpy()
+    in_order = np.sort(both)
+    if (in_order[1:] == in_order[:-1]).any():
+        columns.table.reject_duplicates(pd.Series(both).duplicated(keep=False).to_numpy() & start.notna().to_numpy())
 
 
 def _transitions(columns: Columns, content: Content, strict: bool, folder: Path) -> FailureLog:
@@ -224,10 +221,11 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
         attributes=columns.attributes(kept),
     )  # fmt: skip
     said = [
+        columns.taken,
         f"{count(int(kept.sum()), 'row')} of states are {count(len(events), 'outage')}; "
-        f"{int(found.open.sum())} not over at the end, {count(found.repeated, 'row')} repeat what was known"
+        f"{int(found.open.sum())} not over at the end, {count(found.repeated, 'row')} repeat what was known",
     ]
-    return _log(columns, content, events, attributes, folder, last, everyone, said)
+    return _log(columns, content, events, attributes, folder, last, said, everyone)
 
 
 def _log(
@@ -237,17 +235,22 @@ def _log(
     attributes: dict[str, pd.Series],
     folder: Path,
     latest: pd.Timestamp,
+    said: list[str],
     seen: pd.DataFrame | None = None,
-    further: list[str] | None = None,
 ) -> FailureLog:
-    """The log of events, with its window and its population; `seen` are all records, where those say more."""
+    """The log of events, with its window and its population; `seen` are all records, where those say more.
+
+    The first of what is `said` is what the columns were taken for.
+    """
     rejections, mapping = columns.rejections, columns.mapping
     seen = events if seen is None else seen
     start_known, end_known = mapping.window_start is not None, mapping.window_end is not None
     first = instant(mapping.window_start, columns.zone) if start_known else seen["start"].min()
     last = instant(mapping.window_end, columns.zone) if end_known else latest
-    if start_known and end_known and not first < last:
-        raise ArgumentError(f"the window ends at {last} before it starts at {first}", remedy="exchange its two ends")
+    if last < first or (start_known and end_known and first == last):
+        raise ArgumentError(
+            f"the window ends at {last} before it starts at {first}", remedy="correct window_start or window_end"
+        )
     if last.year - first.year > _LONGEST_WINDOW:
         raise ReadError(
             f"the log lasts from {first:%Y-%m-%d} to {last:%Y-%m-%d}, longer than {_LONGEST_WINDOW} years",
@@ -262,10 +265,16 @@ def _log(
     if mapping.population is not None:
         population, window, order = _listed(columns, population, window, folder, content)
     outside = (events["start"] < window.start) | (events["start"] > window.end)
-    said, left_out = [columns.taken, *columns.table.notes, *([order] if order else []), *(further or [])], 0
-    left_out = int(outside.sum())
+    said = [said[0], *columns.table.notes, *([order] if order else []), *said[1:]]
     if len(population) == 1 and len(events) > 1 and mapping.node_name is None:
         said.append("all records are of one node; if they are not, name the column of the node (--column node=...)")
+    gone = (population["left"] < population["entered"]).to_numpy()
+    if gone.any():
+        outside |= pairs(events).isin(pairs(population[gone]))
+        population = population[~gone].reset_index(drop=True)
+        population = population.assign(**{name: text_column(population[name]) for name in ("system", "node")})
+        said.append(f"{count(int(gone.sum()), 'node')} of the list were not there within the window")
+    left_out = int(outside.sum())
     if left_out:
         said.append(f"{left_out} events lie outside the declared window and are left out of it")
         events = events[~outside].reset_index(drop=True)
@@ -318,7 +327,8 @@ def _listed(
     rejections.raise_first()
     all_entered, all_left = bool(entered.notna().all()), bool(left.notna().all())
     first = window.start if window.start_known or not all_entered else min(entered.min(), window.start)
-    last = window.end if window.end_known or not all_left else max(left.max(), window.end)
+    known = pd.concat([entered, left]) if all_left else entered
+    last = window.end if window.end_known else max([window.end, *known.dropna()])
     window = Window(first, last, window.start_known or all_entered, window.end_known or all_left)
     # failures before a declared window are not in the log, so a node installed earlier has an unknown age at its start
     watched_from = entered.fillna(first)

@@ -93,7 +93,7 @@ class Columns:
         if mapping.day_first is not None or mapping.time_format is not None or mapping.time_origin is not None:
             return Columns(self.table, self.names, mapping, self.zone, mapping.day_first)
         columns = [self.table.columns[self.names[field]] for field in _TIMES if field in self.names]
-        found, example = day_and_month([_text_only(column) for column in columns if _is_text(column)])
+        found, example = day_and_month([column for column in columns if _is_text(column)])
         found = found if settled is None else settled
         if example and found is None:
             raise ReadError(
@@ -230,10 +230,6 @@ def _attribute(column: pa.ChunkedArray, kept: npt.NDArray[np.bool_] | None) -> p
 def _is_text(column: pa.ChunkedArray) -> bool:
     kind = column.type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
-
-
-def _text_only(column: pa.ChunkedArray) -> Any:
-    return column.combine_chunks()
 
 
 def _state_column(table: TextTable, candidates: Sequence[str], taken: dict[str, str]) -> str | None:

@@ -64,6 +64,7 @@ def read(
     rejections.reject(~further & insert.isna().to_numpy(), "not a date and time", "insert")
     rejections.reject(~further & ~np.isfinite(seconds), "no duration", "duration")
     rejections.reject(~further & (seconds < 0), "a negative duration", "duration")
+    rejections.reject(~further & (remove < insert).to_numpy(), "removed before it was inserted", "remove")
     rejections.reject(~further & ~np.isin(table["out"], ("TRUE", "FALSE")), "neither TRUE nor FALSE", "out")
     rejections.reject(~np.isin(table["event"], ("", "DBE", "OTB")), "neither DBE nor OTB", "event")
     rejections.reject(further & (table["event"] == ""), "neither a stay nor an event", "event")

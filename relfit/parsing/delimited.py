@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from relfit.arrays import IntArray
+from relfit.arrays import BoolArray, IntArray
 from relfit.errors import ReadError
 from relfit.parsing.rows import Rejections, TextTable
 from relfit.parsing.text_content import Text
@@ -21,8 +21,10 @@ from relfit.parsing.text_content import Text
 __all__ = ["read_csv", "read_delimited"]
 
 _LONGEST = 1_000_000
+_BLOCK = 1 << 22
 _MOST_LINES = 1000  # of one row with line ends in quotes
 _SAMPLE = 20_000
+_TORN = "a quote that is not closed, or text behind a closing one"
 _FEW_KINDS = 0.3  # share of different texts in a column up to which each is kept once
 
 
@@ -60,34 +62,29 @@ def read_delimited(
     ends = _line_ends(text)
     quoted = quotes and b'"' in text.data
     apart, odd, removed = _odd_quotes(text, ends, delimiter) if quoted else ([], [], np.empty(0, dtype=np.int64))
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    blank = np.zeros(ends.size, dtype=bool)
-    short = np.flatnonzero(ends - starts <= 64)
-    if b"\n\n" in text.data or text.data[:1] == b"\n" or b" \n" in text.data or b"\t\n" in text.data:
-        blank[short] = [not text.data[starts[i] : ends[i]].strip() for i in short]
-        if delimiter == "\t":  # a line of tabs is a row of empty fields
-            blank[short] &= [b"\t" not in text.data[starts[i] : ends[i]] for i in short]
-    passed = blank.copy()
+
+    def line_at(i: int) -> bytes:
+        return text.data[ends[i - 1] + 1 if i else 0 : ends[i]]
+
+    passed = _blank(text, ends, delimiter)
     passed[removed] = True
-    lines = np.flatnonzero(~passed)
-    first = int(lines[0]) if lines.size else 0
+    first = int(passed.argmin())
     if header is None:
-        if not lines.size:
+        if passed[first]:
             raise ReadError("the file holds no table", path=text.path, remedy="check how it was written")
-        header = _names(text, text.data[starts[first] : ends[first]].decode(), delimiter, quotes)
-        lines = lines[1:]
-        begin = int(ends[first]) + 1
-    else:
-        begin = 0
-    if not lines.size and not apart and not odd:
+        header = _names(text, line_at(first).decode(), delimiter, quotes)
+        passed[first] = True
+    numbers = np.flatnonzero(~passed)
+    if not numbers.size and not apart and not odd:
         raise ReadError("there is a header but no row", path=text.path, line=1, remedy="check how the file was written")
-    body = text.data[begin:] if begin else text.data
-    if passed[first:].any():
-        keep = lines
-        body = b"".join(text.data[starts[i] : ends[i] + 1] for i in keep)
     wanted = [i for i, name in enumerate(header) if only is None or name in only] or [0]
-    table, ragged = _parsed(body, len(header), wanted, delimiter, quoted, text)
-    numbers = lines + 1
+    table, ragged = _parsed(_rows(text.data, ends, numbers), len(header), wanted, delimiter, quoted, text)
+    if table.num_rows + len(ragged) != numbers.size:  # Arrow joins lines where text stands behind a closing quote
+        torn = np.array([_is_torn(line_at(i).decode(), delimiter) for i in numbers.tolist()])
+        odd += [(line, _TORN) for line in (numbers[torn] + 1).tolist()]
+        numbers = numbers[~torn]
+        table, ragged = _parsed(_rows(text.data, ends, numbers), len(header), wanted, delimiter, quoted, text)
+    numbers += 1
     if ragged:
         bad = np.array([number for number, _ in ragged], dtype=np.int64)
         bad_lines = numbers[bad]
@@ -100,7 +97,7 @@ def read_delimited(
         table, numbers = _with_rows(table, numbers, [(line, [row[i] for i in wanted]) for line, row in apart])
 
     def text_of(line: int) -> str:
-        return text.data[starts[line - 1] : ends[line - 1]].decode()
+        return line_at(line - 1).decode()
 
     rejections = Rejections(text.path, numbers, lambda row: text_of(int(numbers[row])))
     for line, reason in odd:
@@ -109,11 +106,16 @@ def read_delimited(
     return TextTable(names, dict(zip(names, table.columns, strict=True)), rejections, numbers.size + len(odd))
 
 
-def _line_ends(text: Text) -> npt.NDArray[np.int64]:
+def _line_ends(text: Text) -> npt.NDArray[Any]:
     """Where each line ends."""
-    ends = np.flatnonzero(np.frombuffer(text.data, np.uint8) == 10)
+    small = np.int32 if len(text.data) < 2**31 else np.int64
+    signs = np.frombuffer(text.data, np.uint8)
+    parts = [
+        (np.flatnonzero(signs[at : at + _BLOCK] == 10) + at).astype(small) for at in range(0, len(text.data), _BLOCK)
+    ]
     if not text.data.endswith(b"\n"):
-        ends = np.append(ends, len(text.data))
+        parts.append(np.array([len(text.data)], small))
+    ends: npt.NDArray[Any] = np.concatenate(parts)
     long = np.flatnonzero(np.diff(ends, prepend=-1) > _LONGEST)
     if long.size:
         raise ReadError(
@@ -122,7 +124,33 @@ def _line_ends(text: Text) -> npt.NDArray[np.int64]:
             line=int(long[0]) + 1,
             remedy="check that this is a table",
         )
-    return ends.astype(np.int64)
+    return ends
+
+
+def _blank(text: Text, ends: npt.NDArray[Any], delimiter: str) -> BoolArray:
+    """Lines that hold nothing, or blanks."""
+    blank = np.zeros(ends.size, dtype=bool)
+    if b"\n\n" in text.data or text.data[:1] == b"\n" or b" \n" in text.data or b"\t\n" in text.data:
+        sizes = np.diff(ends, prepend=-1) - 1
+        blank[sizes == 0] = True
+        for i in np.flatnonzero((sizes > 0) & (sizes <= 64)).tolist():
+            line = text.data[ends[i] - sizes[i] : ends[i]]
+            # a line of tabs is a row of empty fields where those stand between them
+            blank[i] = not line.strip() and not (delimiter == "\t" and b"\t" in line)
+    return blank
+
+
+def _rows(data: bytes, ends: npt.NDArray[Any], kept: IntArray) -> pa.Buffer:
+    """The lines that are kept, and no copy where they follow each other."""
+    if not kept.size:
+        return pa.py_buffer(b"")
+    breaks = np.flatnonzero(np.diff(kept) != 1)
+    first, last = kept[np.append(0, breaks + 1)], kept[np.append(breaks, kept.size - 1)]
+    begins = np.where(first > 0, ends[first - 1] + 1, 0)
+    if first.size == 1:
+        begin = int(begins[0])
+        return pa.py_buffer(data).slice(begin, min(int(ends[last[0]]) + 1, len(data)) - begin)
+    return pa.py_buffer(b"".join(data[b : e + 1] for b, e in zip(begins.tolist(), ends[last].tolist(), strict=True)))
 
 
 def _names(text: Text, line: str, delimiter: str, quotes: bool) -> tuple[str, ...]:
@@ -142,7 +170,7 @@ def _names(text: Text, line: str, delimiter: str, quotes: bool) -> tuple[str, ..
 
 
 def _odd_quotes(
-    text: Text, ends: npt.NDArray[np.int64], delimiter: str
+    text: Text, ends: npt.NDArray[Any], delimiter: str
 ) -> tuple[list[tuple[int, list[str]]], list[tuple[int, str]], IntArray]:
     """Rows with line ends in quotes, lines with a quote that never closes, and the lines that are either."""
     data = text.data
@@ -168,7 +196,7 @@ def _odd_quotes(
             removed.append(np.arange(line, last + 1))
             i += 2
         else:
-            unclosed.append((line + 1, "a quote that is not closed, or text behind a closing one"))
+            unclosed.append((line + 1, _TORN))
             removed.append(np.array([line]))
             i += 1
     return rows, unclosed, np.concatenate(removed)
@@ -182,8 +210,15 @@ def _one_row(lines: str, delimiter: str, width: int) -> list[str] | None:
     return rows[0] if len(rows) == 1 and len(rows[0]) == width else None
 
 
+def _is_torn(line: str, delimiter: str) -> bool:
+    try:
+        return len(list(csv.reader([line], delimiter=delimiter, strict=True))) != 1
+    except csv.Error:
+        return True
+
+
 def _parsed(
-    body: bytes, width: int, wanted: list[int], delimiter: str, quoted: bool, text: Text
+    body: pa.Buffer, width: int, wanted: list[int], delimiter: str, quoted: bool, text: Text
 ) -> tuple[pa.Table, list[tuple[int, int]]]:
     """The columns as text, and the rows without the right number of fields: their index and how many they have."""
     names = [f"f{i}" for i in range(width)]
@@ -194,14 +229,14 @@ def _parsed(
         ragged.append((row.number - 1, row.actual_columns))
         return "skip"
 
-    if not body.strip(b"\n"):
+    if not body.size:
         return pa.table({name: pa.chunked_array([], pa.string()) for name in chosen}), []
     few = _few_kinds(body, names, chosen, delimiter, quoted)
     kinds = {name: pa.dictionary(pa.int32(), pa.string()) if name in few else pa.string() for name in chosen}
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(body),
-            read_options=arrow_csv.ReadOptions(column_names=names, block_size=1 << 24, use_threads=False),
+            read_options=arrow_csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=delimiter,
                 quote_char='"' if quoted else False,
@@ -221,10 +256,10 @@ def _parsed(
     return pa.table([_trimmed(column) for column in table.columns], names=chosen), ragged
 
 
-def _few_kinds(body: bytes, names: list[str], chosen: list[str], delimiter: str, quoted: bool) -> set[str]:
+def _few_kinds(body: pa.Buffer, names: list[str], chosen: list[str], delimiter: str, quoted: bool) -> set[str]:
     """Columns in which few texts come again and again, by the first rows."""
-    head = body[: _SAMPLE * 50]
-    head = head[: head.rfind(b"\n") + 1] or body[: body.find(b"\n") % (len(body) + 1)]
+    head = body.slice(0, min(body.size, _SAMPLE * 50)).to_pybytes()
+    head = head[: head.rfind(b"\n") + 1] or head
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(head),

@@ -80,14 +80,39 @@ class Content:
         """
         if self._data is None:
             limit = MAX_SIZE if self.max_size is None else self.max_size
-            kept, size = bytearray(), 0
+            kept = io.BytesIO()  # what it holds is handed over without a copy
             for block in self.blocks():
-                size += len(block)
-                if size > limit:
-                    raise self._too_large(size)
-                kept += block
-            self._data = bytes(kept)
+                kept.write(block)
+                if kept.tell() > limit:
+                    raise self._too_large(kept.tell())
+            self._data = kept.getvalue()
         return self._data
+
+    def seekable(self) -> Any:
+        """The content as a file of Arrow: where it lies as it is on disk, from there, and not from memory.
+
+        Raises
+        ------
+        ReadError
+            As for `data`.
+        """
+        if self._data is not None or self.compression is not None or self.member is not None:
+            return pa.BufferReader(self.data)
+        try:
+            file = pa.OSFile(str(self.place))
+            if not self._digest:
+                digest = hashlib.sha256()
+                while block := file.read(_BLOCK):
+                    digest.update(block)
+                self._digest = digest.hexdigest()
+                file.seek(0)
+        except OSError as error:
+            raise ReadError(f"this file cannot be read ({error})", path=self.path, remedy="try again") from None
+        return file
+
+    def forget(self) -> None:
+        """Let go of what was read."""
+        self._data = None if self._digest else self._data
 
     def blocks(self) -> Iterator[bytes]:
         """The content, a block after the other, in bounded memory.

@@ -5,7 +5,7 @@ Columns are Arrow arrays: text as the file has it, or typed where the source is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from relfit.arrays import BoolArray, IntArray
 from relfit.errors import ReadError
 from relfit.tables import REJECTED_COLUMNS
 
-__all__ = ["Rejections", "TextTable", "as_text_array", "category"]
+__all__ = ["Rejections", "TextTable", "as_text_array", "category", "in_categories"]
 
 _SHOWN = 200
 
@@ -45,14 +45,16 @@ class Rejections:
 
     def __post_init__(self) -> None:
         self._kept = np.ones(self.lines.size, dtype=bool)
-        self._found: list[tuple[IntArray, str, Any]] = []
+        self._found: list[tuple[IntArray, str, list[str]]] = []
+        self._closed: pd.DataFrame | None = None
 
     def reject(self, rows: npt.ArrayLike, reason: str | Callable[[int], str], column: str = "") -> None:
         """Reject the rows where `rows` is true, unless they are already; `reason` is a text or makes one of a row."""
         hit = np.flatnonzero(np.asarray(rows, dtype=bool) & self._kept)
         if hit.size:
             self._kept[hit] = False
-            self._found.append((hit, column, reason))
+            reasons = [reason] * hit.size if isinstance(reason, str) else [reason(row) for row in hit.tolist()]
+            self._found.append((hit, column, reasons))
 
     def reject_line(self, line: int, reason: str, text: str) -> None:
         """Reject a line that never became a row."""
@@ -73,22 +75,28 @@ class Rejections:
         part = Rejections(self.path, self.lines[keep], lambda row: self._text(int(places[row])), self.extra)
         number = np.full(self.lines.size, -1)
         number[places] = np.arange(places.size)
-        for rows, column, reason in self._found:
-            hit = number[rows][number[rows] >= 0]
-            told = reason if isinstance(reason, str) else (lambda row, tell=reason: tell(int(places[row])))
-            part._kept[hit] = False
-            part._found.append((hit, column, told))
+        for rows, column, reasons in self._found:
+            hit = number[rows] >= 0
+            part._kept[number[rows][hit]] = False
+            part._found.append((number[rows][hit], column, [reasons[i] for i in np.flatnonzero(hit)]))
         return part
 
     def _text(self, row: int) -> str:
         return self.text_of(row) if callable(self.text_of) else self.text_of[row]
 
+    def close(self) -> None:
+        """Keep the rejected rows as they are, and let go of what their texts come from."""
+        self._closed = self.frame()
+        self.text_of = ()
+
     def frame(self) -> pd.DataFrame:
         """The rejected rows, in the order of the file."""
+        if self._closed is not None:
+            return self._closed
         found = [
-            (int(self.lines[row]), column, reason if isinstance(reason, str) else reason(int(row)), self._text(row))
-            for rows, column, reason in self._found
-            for row in rows.tolist()
+            (int(self.lines[row]), column, reason, self._text(row))
+            for rows, column, reasons in self._found
+            for row, reason in zip(rows.tolist(), reasons, strict=True)
         ]
         found = sorted([*found, *self.extra], key=lambda item: item[0])
         table = pd.DataFrame(
@@ -144,7 +152,7 @@ class TextTable:
     """Columns by name, one entry per row, null where empty; rejections know the line of each."""
 
     header: tuple[str, ...]
-    columns: Mapping[str, pa.ChunkedArray]
+    columns: dict[str, pa.ChunkedArray]
     rejections: Rejections
     rows_read: int
     notes: tuple[str, ...] = ()
@@ -183,6 +191,11 @@ class TextTable:
     def _all(self) -> list[pa.ChunkedArray]:
         return list(self.columns.values())
 
+    def forget(self) -> None:
+        """Let go of the values, once all that is wanted of them is taken."""
+        self.rejections.close()
+        self.columns.clear()
+
 
 def as_text_array(values: pa.ChunkedArray) -> pa.Array:
     """A column as one array of text."""
@@ -206,11 +219,22 @@ def category(values: pa.ChunkedArray) -> pd.Series:
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if not pa.types.is_dictionary(array.type):
         array = pc.dictionary_encode(as_text_array(array))
-    codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
     texts = as_text_array(array.dictionary)
     texts = pc.utf8_trim_whitespace(texts).to_numpy(zero_copy_only=False)
     kinds = pd.Series(texts, dtype=object)
     places, known = pd.factorize(kinds.where(kinds.notna() & (kinds != ""), None), sort=True)
-    mapped = np.append(places, -1)[codes]
-    dtype: Any = pd.CategoricalDtype(pd.Index(known, dtype=object))
-    return pd.Series(pd.Categorical.from_codes(mapped, dtype=dtype))
+    return in_categories(np.append(places, -1), codes, pd.Index(known, dtype=object))
+
+
+def in_categories(places: IntArray, codes: npt.NDArray[Any], kinds: pd.Index) -> pd.Series:
+    """A categorical of `kinds` whose codes are ``places[codes]``, in no more bytes than they need.
+
+    Examples
+    --------
+    >>> in_categories(np.array([1, 0, -1]), np.array([0, 1, -1, 1]), pd.Index(["a", "b"])).tolist()
+    ['b', 'a', nan, 'a']
+    """
+    dtype: Any = pd.CategoricalDtype(kinds)
+    small = places.astype(np.min_scalar_type(-max(len(kinds), 1)))
+    return pd.Series(pd.Categorical.from_codes(small[codes], dtype=dtype, validate=False))

@@ -90,20 +90,20 @@ def parse_stamps(text: Any, day_first: bool = False) -> Stamps:
     >>> found.clock[:2].view("datetime64[ns]").astype("datetime64[s]").astype(str).tolist(), found.good.tolist()
     (['2017-01-01T00:00:00', '2017-01-02T00:00:00'], [True, True, False, False])
     """
-    array = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
-    if pa.types.is_dictionary(array.type):
-        each = parse_stamps(array.dictionary, day_first)
-        codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
-        found = Stamps(len(array))
-        named = np.flatnonzero(codes >= 0)
-        found.clock[named], found.good[named], found.absolute[named] = (
-            values[codes[named]] for values in (each.clock, each.good, each.absolute)
-        )
-        return found
-    found = Stamps(len(array))
-    for begin in range(0, len(array), _CHUNK):
-        part = array.slice(begin, _CHUNK)
-        found.fill(slice(begin, begin + len(part)), _quickly(part) or _by_parts(part, day_first))
+    found, begin = Stamps(len(text)), 0
+    for array in text.chunks if isinstance(text, pa.ChunkedArray) else [text]:
+        if pa.types.is_dictionary(array.type):
+            each = parse_stamps(array.dictionary, day_first)
+            codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
+            named = np.flatnonzero(codes >= 0)
+            for name in ("clock", "good", "absolute"):
+                getattr(found, name)[begin + named] = getattr(each, name)[codes[named]]
+            begin += len(array)
+            continue
+        for at in range(0, len(array), _CHUNK):
+            part = array.slice(at, _CHUNK)
+            found.fill(slice(begin, begin + len(part)), _quickly(part) or _by_parts(part, day_first))
+            begin += len(part)
     return found
 
 
@@ -216,8 +216,8 @@ def day_and_month(columns: list[Any]) -> tuple[bool | None, str]:
     """
     votes: npt.NDArray[np.int64] = np.zeros(2, dtype=np.int64)
     example, dotted, open_question = "", "", ""
-    for column in columns:
-        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    arrays = [part for c in columns for part in (c.chunks if isinstance(c, pa.ChunkedArray) else [c])]
+    for array in arrays:
         texts = array.dictionary if pa.types.is_dictionary(array.type) else array
         hit = pc.fill_null(pc.match_substring_regex(texts, pattern=_NUMERIC), False)
         if not pc.any(hit).as_py():

@@ -84,10 +84,9 @@ def _numbered(
 ) -> TextTable:
     if not lines.size:
         raise ReadError("there is a header but no row", path=path, line=1, remedy="check how the file was written")
-    values = list(columns.values())
 
     def text_of(row: int) -> str:
-        cells = (value[row].as_py() for value in values)
+        cells = (value[row].as_py() for value in columns.values())
         return ",".join("" if cell is None else str(cell)[:200] for cell in cells)
 
     return TextTable(tuple(columns), columns, Rejections(path, lines, text_of), read or lines.size, notes)
@@ -105,8 +104,7 @@ def _one_name_each(names: list[str], path: Path) -> None:
 
 def _parquet(content: Content) -> TextTable:
     try:
-        file = parquet.ParquetFile(pa.BufferReader(content.data), page_checksum_verification=True)
-        about = file.metadata
+        about = parquet.read_metadata(content.seekable())
         size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
         limit = MAX_SIZE if content.max_size is None else content.max_size
         if max(size, about.num_rows * _BYTES_A_ROW) > limit:
@@ -115,12 +113,13 @@ def _parquet(content: Content) -> TextTable:
                 path=content.path,
                 remedy="raise it with max_size=... (--max-size 32GB)",
             )
-        schema = file.schema_arrow
+        schema = about.schema.to_arrow_schema()
         _one_name_each(schema.names, content.path)
         texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-        table = parquet.read_table(
-            pa.BufferReader(content.data), read_dictionary=texts, page_checksum_verification=True, use_threads=False
+        file = parquet.ParquetFile(
+            content.seekable(), read_dictionary=texts, page_checksum_verification=True, pre_buffer=False
         )
+        table = file.read(use_threads=False)
         columns = {name: _plain(table[name]) for name in table.column_names}
     except ReadError:
         raise

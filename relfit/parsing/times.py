@@ -29,6 +29,7 @@ _SIZES = (1e11, 1e14, 1e17)  # numbers from here on are milliseconds, microsecon
 _FACTORS = (1.0, 1e-3, 1e-6, 1e-9)
 _EARLIEST, _LATEST = pd.Timestamp("1800-01-01"), pd.Timestamp("2250-01-01")  # well within what nanoseconds reach
 _LARGEST = 8.8e9  # seconds from 1970 to the latest
+_NOT_A_TIME = np.iinfo(np.int64).min
 _SMALLEST_EPOCH = 1e8  # seconds: smaller numbers are years, days, or times since a start
 _UNSAID = ["", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"]
 _NUMERIC = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?$"
@@ -100,8 +101,10 @@ def instants(
     ('2023-11-14T22:13:20+00:00', [False, True])
     """
     array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     kind = array.type
+    plain = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if isinstance(array, pa.ChunkedArray) and not plain:  # text stays in its parts: a copy of it is large
+        array = array.combine_chunks()
     there = pc.is_valid(array).to_numpy(zero_copy_only=False)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _typed(array, there, zone)
@@ -109,8 +112,8 @@ def instants(
         numbers = pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
         exact = array if pa.types.is_integer(kind) else None
         return _since(numbers, there, origin, unit) if origin is not None else _epochs(numbers, time_format, exact)
-    text = array if pa.types.is_dictionary(kind) else as_text_array(array)
-    empty = pc.equal(as_text_array(array), "")
+    text = array if plain or pa.types.is_dictionary(kind) else as_text_array(array)
+    empty = pc.equal(text if plain else as_text_array(array), "")
     there &= ~pc.fill_null(empty, False).to_numpy(zero_copy_only=False)
     if origin is not None:
         return _since(as_numbers(text), there, origin, unit)
@@ -134,38 +137,33 @@ def _typed(array: pa.Array, there: BoolArray, zone: str) -> tuple[pd.Series, Boo
     good = there & (values >= low) & (values < high)
     found = Stamps(len(array))
     found.good, found.absolute = good, good & aware
-    found.clock = np.where(good, values, 0) * 1000
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        exact = pc.fill_null(pc.cast(array, pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
-        found.clock = np.where(good, exact, 0)
+        values = pc.fill_null(pc.cast(array, pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
+    found.clock = np.where(good, values, 0)
+    if not (pa.types.is_timestamp(kind) and kind.unit == "ns"):
+        found.clock *= 1000
     return _in_utc(found, zone), there & ~good
 
 
 def _in_utc(found: Stamps, zone: str) -> pd.Series:
     """Clocks as instants; those without a zone are of `zone`."""
-    absolute = since_1970(found.clock)
-    local = found.good & ~found.absolute
-    if zone != "UTC" and local.any():
+    if zone != "UTC":
+        local = found.good & ~found.absolute
         clocks = pd.Series(found.clock[local].view("datetime64[ns]"))
-        nanoseconds = found.clock.copy()
-        nanoseconds[local] = localised(clocks, zone).astype("int64").to_numpy()
-        absolute = since_1970(nanoseconds)
-    return absolute if found.good.all() else absolute.where(pd.Series(found.good))
+        found.clock[local] = localised(clocks, zone).astype("int64").to_numpy()
+    return since_1970(found.clock, found.good)
 
 
 def _mostly_epochs(text: Any) -> bool:
     """Whether texts look like Unix times rather than years or days written without separators."""
     texts = text.dictionary if pa.types.is_dictionary(text.type) else text
-    filled = texts.filter(pc.fill_null(pc.not_equal(texts, ""), False))
-    if not len(filled):
+    filled = pc.sum(pc.not_equal(texts, "")).as_py() or 0
+    numeric = pc.match_substring_regex(texts, pattern=_NUMERIC)
+    if 2 * (pc.sum(numeric).as_py() or 0) <= filled:
         return False
-    numeric = pc.match_substring_regex(filled, pattern=_NUMERIC)
-    share = pc.mean(pc.cast(numeric, pa.float64())).as_py()
-    if share <= 0.5:
+    if pc.all(pc.match_substring_regex(texts.filter(numeric), pattern=_COMPACT)).as_py():
         return False
-    if pc.all(pc.match_substring_regex(filled.filter(numeric), pattern=_COMPACT)).as_py():
-        return False
-    return _middle(as_numbers(filled)) > _SMALLEST_EPOCH
+    return _middle(as_numbers(texts)) > _SMALLEST_EPOCH
 
 
 def _whole(text: Any) -> Any:
@@ -196,7 +194,7 @@ def _epochs(numbers: FloatArray, time_format: str | None, exact: Any = None) -> 
         floor = np.floor(np.where(usable, seconds, 0.0))
         nanoseconds = floor.astype(np.int64) * 1_000_000_000
         nanoseconds += np.round((np.where(usable, seconds, 0.0) - floor) * 1e6).astype(np.int64) * 1000
-    return since_1970(nanoseconds).where(pd.Series(usable)), there & ~usable
+    return since_1970(nanoseconds, usable), there & ~usable
 
 
 def _middle(numbers: FloatArray) -> float:
@@ -211,7 +209,7 @@ def _since(numbers: FloatArray, there: BoolArray, origin: pd.Timestamp, unit: st
     usable = np.isfinite(numbers) & (np.abs(nanoseconds + float(begin)) < _LARGEST * 1e9)
     # to the microsecond, or the sum of floats would show
     rounded = np.round(np.where(usable, nanoseconds, 0.0) / 1000.0).astype(np.int64) * 1000
-    return since_1970(rounded + begin).where(pd.Series(usable)), there & ~usable
+    return since_1970(rounded + begin, usable), there & ~usable
 
 
 def _by_format(text: Any, zone: str, time_format: str) -> pd.Series:
@@ -243,9 +241,11 @@ def localised(naive: pd.Series, zone: str, summer: bool | npt.NDArray[np.bool_] 
     return series.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward").dt.tz_convert("UTC").astype(UTC)
 
 
-def since_1970(nanoseconds: npt.NDArray[np.int64]) -> pd.Series:
-    """Nanoseconds since 1970 as instants in UTC."""
-    return pd.Series(nanoseconds.view("datetime64[ns]")).dt.tz_localize("UTC").astype(UTC)
+def since_1970(nanoseconds: IntArray, there: BoolArray | None = None) -> pd.Series:
+    """Nanoseconds since 1970 as instants in UTC; NaT where they are not `there`."""
+    if there is not None:
+        nanoseconds = np.where(there, nanoseconds, _NOT_A_TIME)
+    return pd.Series(pd.DatetimeIndex(nanoseconds, dtype=UTC, copy=False), copy=False)
 
 
 def clock_times(values: npt.NDArray[np.object_], time_format: str) -> pd.Series:

@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 import relfit as rf
 from relfit.parsing import opening
+from tests.io.made import fta, fta_row, titan
 
 
 def write(tmp_path, data: str | bytes, name: str = "log.csv"):
@@ -329,3 +330,49 @@ def test_a_json_array_and_a_frame_are_read_alike(tmp_path):
 def test_json_without_end(tmp_path, text):
     with pytest.raises(rf.RelfitError):
         rf.read(write(tmp_path, text))
+
+
+# ---------------------------------------------------------------- nobody leaves before coming
+
+
+def test_a_gpu_removed_before_it_was_inserted_is_refused(tmp_path):
+    good = "A1,c11-2c1s4n1,2014-01-01 10:00:00,2014-02-01 10:00:00,2678400,TRUE,"
+    bad = "B2,c0-0c0s0n0,2014-01-01 10:00:00,2009-08-01 20:07:33,176018853,FALSE,"
+    log = rf.read(write(tmp_path, titan(good, bad)))
+    assert log.rejected[["line", "column", "reason"]].to_numpy().tolist() == [
+        [3, "remove", "removed before it was inserted"]
+    ]
+    assert (log.population["left"] >= log.population["entered"]).all()
+
+
+@pytest.mark.parametrize("window", [{"window_end": "2023-12-31"}, {"window_start": "2025-01-01"}])
+def test_a_window_that_ends_before_the_first_record_is_refused(tmp_path, window):
+    path = write(tmp_path, "node,start\na,2024-01-01\nb,2024-01-02\n")
+    with pytest.raises(rf.ArgumentError, match="before it starts"):
+        rf.read(path, **window)
+
+
+def test_nodes_listed_outside_of_the_window(tmp_path):
+    path = write(tmp_path, "node,start\na,2024-01-01\na,2024-01-09\n")
+    people = write(tmp_path, "node,entered,left\na,2023-01-01,\nnew,2024-03-01,\nold,2022-01-01,2022-06-01\n", "people")
+    log = rf.read(path, population=people)
+    assert log.window.end == pd.Timestamp("2024-03-01", tz="UTC")  # who came later says that watching went on
+    assert log.n_nodes == 3
+    log = rf.read(path, population=people, window_start="2024-01-01", window_end="2024-02-01")
+    assert log.population["node"].tolist() == ["a"]
+    assert "2 nodes of the list were not there within the window" in log.source.notes
+    assert (log.population["left"] >= log.population["entered"]).all()
+
+
+def test_a_blank_line_before_a_header_of_another_kind(tmp_path):
+    rows = fta_row(0, 3, 0, 1_000_000_000, 1_000_003_600), fta_row(1, 3, 1, 1_000_003_600, 1_000_020_000)
+    log = rf.read(write(tmp_path, fta("   ", *rows)))
+    assert log.events["line"].tolist() == [3]
+
+
+def test_a_quote_that_is_not_closed_beside_another_in_a_field(tmp_path):
+    rows = 'n1,2024-01-01,x\nn"2,2024-01-02,"c\nn3,2024-01-03,d" e"x\nn4,2024-01-04,z\n'
+    log = rf.read(write(tmp_path, "node,start,note\n" + rows))
+    assert log.events["node"].tolist() == ["n1", "n3", "n4"]
+    assert log.rejected[["line", "text"]].to_numpy().tolist() == [[3, 'n"2,2024-01-02,"c']]
+    assert log.source.rows_read == 4
