@@ -7,7 +7,7 @@ for reservations. A plan that fixes nodes takes these out of its slices; one tha
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from relfit.batch.job_events import start_on
 __all__ = ["PLANNED_PASSES"]
 
 _typed: Any = np.int64  # so that a function that is called with some of them is compiled once
-_NO_SIZE, _TAKEN, _BACK, _FIRST = _typed(0), _typed(1), _typed(-1), _typed(1)
+_NO_SIZE, _TAKEN, _BACK = _typed(0), _typed(1), _typed(-1)
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 
 
@@ -33,80 +33,95 @@ def _ones(words: np.ndarray) -> int:
     return total
 
 
+class Slices(NamedTuple):
+    """Slices of time in their order, each up to the next; the first so many of each array are in use."""
+
+    times: np.ndarray
+    """When each begins."""
+    counts: np.ndarray
+    """Nodes that nothing is planned on."""
+    rows: np.ndarray
+    """Which row of `masks` each has."""
+    masks: np.ndarray
+    """Nodes that no running job, reservation or plan of particular nodes has."""
+    tops: np.ndarray
+    """The most of the counts up to each, as far as they are known."""
+
+
 @seldom
-def _cut(times: np.ndarray, counts: np.ndarray, masks: np.ndarray, n: int, at: float) -> int:
-    """Make a slice begin at a time after the first slice's; returns the number of slices."""
-    if not at < math.inf or at <= times[0]:
-        return n
-    low, high = 0, n
+def _index(t: Slices, n: int, at: float) -> int:
+    """The first slice that begins at a time or later."""
+    low, high = _NO_SIZE, n
     while low < high:
         middle = (low + high) >> 1
-        if times[middle] < at:
+        if t.times[middle] < at:
             low = middle + 1
         else:
             high = middle
-    if low < n and times[low] == at:
+    return low
+
+
+@seldom
+def _cut(t: Slices, n: int, at: float) -> int:
+    """Make a slice begin at a time after the first slice's; returns the number of slices."""
+    if not at < math.inf or at <= t.times[0]:
+        return n
+    low = _index(t, n, at)
+    if low < n and t.times[low] == at:
         return n
     for i in range(n, low, -1):
-        times[i] = times[i - 1]
-        counts[i] = counts[i - 1]
-        for k in range(masks.shape[1]):
-            masks[i, k] = masks[i - 1, k]
-    times[low] = at
-    counts[low] = counts[low - 1]
-    for k in range(masks.shape[1]):
-        masks[low, k] = masks[low - 1, k]
+        t.times[i] = t.times[i - 1]
+        t.counts[i] = t.counts[i - 1]
+        t.rows[i] = t.rows[i - 1]
+    t.times[low] = at
+    t.counts[low] = t.counts[low - 1]
+    t.rows[low] = n
+    for k in range(t.masks.shape[1]):
+        t.masks[n, k] = t.masks[t.rows[low - 1], k]
     return n + 1
 
 
 @seldom
-def _take(
-    times: np.ndarray, counts: np.ndarray, masks: np.ndarray, n: int, begin: float, end: float, mask: np.ndarray,
-    size: int, sign: int,
-) -> int:  # fmt: skip
+def _take(t: Slices, n: int, begin: float, end: float, mask: np.ndarray, size: int, sign: int) -> int:
     """Take nodes out of the slices of a stretch of time (sign 1), or give them back (-1).
 
     Where `size` is 0 the nodes of `mask`, else so many of any. Returns the number of slices.
     """
     end = max(end, np.nextafter(begin, math.inf))  # a job of no length has its nodes for an instant
-    n = _cut(times, counts, masks, n, begin)
-    n = _cut(times, counts, masks, n, end)
-    for i in range(n):
-        if times[i] >= end:
+    n = _cut(t, n, begin)
+    n = _cut(t, n, end)
+    for i in range(_index(t, n, begin), n):
+        if t.times[i] >= end:
             break
-        if times[i] < begin:
-            continue
         if size > 0:
-            counts[i] -= sign * size
+            t.counts[i] -= sign * size
             continue
-        before = _ones(masks[i])
+        row = t.masks[t.rows[i]]
+        before = _ones(row)
         for k in range(mask.size):
-            masks[i, k] = masks[i, k] & ~mask[k] if sign > 0 else masks[i, k] | mask[k]
-        counts[i] += _ones(masks[i]) - before
+            row[k] = row[k] & ~mask[k] if sign > 0 else row[k] | mask[k]
+        t.counts[i] += _ones(row) - before
     return n
 
 
 @seldom
-def _fit(
-    times: np.ndarray, counts: np.ndarray, masks: np.ndarray, n: int, nodes: int, length: float, last: int,
-    mask: np.ndarray,
-) -> int:  # fmt: skip
+def _fit(t: Slices, n: int, nodes: int, length: float, last: int, mask: np.ndarray) -> int:
     """The first slice, up to `last`, from which on `nodes` nodes are free for `length`; -1 if none. `mask`: which."""
-    for first in range(min(n, last + 1)):
-        if counts[first] < nodes:
+    first, last = _NO_SIZE, min(n - 1, last)
+    while first <= last:
+        at, end = first, t.times[first] + length
+        while t.counts[at] >= nodes and at + 1 < n and t.times[at + 1] < end:
+            at += 1
+        if t.counts[at] < nodes:
+            first = at + 1  # what begins between the two has that slice in it, too
             continue
         for k in range(mask.size):
-            mask[k] = masks[first, k]
-        at, end = first, times[first] + length
-        fits = True
-        while at + 1 < n and times[at + 1] < end:
-            at += 1
-            if counts[at] < nodes:
-                fits = False
-                break
+            mask[k] = t.masks[t.rows[first], k]
+        for i in range(first + 1, at + 1):
             for k in range(mask.size):
-                mask[k] &= masks[at, k]
-        if not fits or _ones(mask) < nodes:
+                mask[k] &= t.masks[t.rows[i], k]
+        if _ones(mask) < nodes:
+            first += 1
             continue
         left = nodes
         for k in range(mask.size):
@@ -118,6 +133,15 @@ def _fit(
             mask[k] = kept
         return first
     return -1
+
+
+@seldom
+def _most_before(t: Slices, n: int, known: int, at: float) -> tuple[int, int]:
+    """The most nodes that nothing is planned on in any slice before a time, and how far `tops` is known then."""
+    last = _index(t, n, at)
+    for i in range(known, last):
+        t.tops[i] = t.counts[i] if i == 0 else max(t.tops[i - 1], t.counts[i])
+    return (t.tops[last - 1] if last > 0 else _NO_SIZE), max(known, last)
 
 
 @seldom
@@ -163,11 +187,9 @@ def plan_pass(e: Engine, now: float) -> None:
         for place in range(end):
             if e.queue[place].job >= 0:
                 e.jobs[e.queue[place].job].planned = math.inf
-    most = 4 + s.n_running + 4 * s.n_waiting + 2 * e.reservations.size
-    times, counts = np.empty(most), np.empty(most, dtype=np.int64)
-    masks = np.empty((most, e.free.size), dtype=np.uint64)
     mask = np.zeros(e.free.size, dtype=np.uint64)
-    n = _profile(e, now, times, counts, masks, mask)
+    t, n, quiet = _profile(e, now, mask)
+    known = _NO_SIZE
     passed = NO  # whether a job that could be held is left waiting
     for place in range(end):
         job = e.queue[place].job
@@ -179,54 +201,110 @@ def plan_pass(e: Engine, now: float) -> None:
             if not s.stale:
                 passed = YES
                 continue
-            n = _take(times, counts, masks, n, old, old + length, e.masks[job], _NO_SIZE if fixed else nodes, _BACK)
+            if not fixed and now < old and quiet <= old:
+                most, known = _most_before(t, n, known, old)
+                if most < nodes:  # no earlier time, and from `old` on all nodes are there
+                    passed = YES
+                    continue
+            n = _take(t, n, old, old + length, e.masks[job], _NO_SIZE if fixed else nodes, _BACK)
+            known = min(known, _index(t, n, old))
         plans = conservative or passed == NO
-        first = _fit(times, counts, masks, n, nodes, length, n if plans else 0, mask)
+        first = _fit(t, n, nodes, length, n if plans else 0, mask)
         e.jobs[job].planned = math.inf
         if first == 0:
-            n = _take(times, counts, masks, n, now, now + length, mask, _NO_SIZE, _TAKEN)
+            n = _take(t, n, now, now + length, mask, _NO_SIZE, _TAKEN)
             start_on(e, job, now, passed, _listed(mask, nodes))
+            quiet, known = max(quiet, now + length), _NO_SIZE
             continue
         passed = YES
         if s.scheduler == FCFS:
             break
         if first > 0 and plans:
-            begin = times[first]
+            begin = t.times[first]
             e.jobs[job].planned = begin
             for k in range(mask.size):
                 e.masks[job, k] = mask[k]
-            n = _take(times, counts, masks, n, begin, begin + length, mask, _NO_SIZE if fixed else nodes, _TAKEN)
+            n = _take(t, n, begin, begin + length, mask, _NO_SIZE if fixed else nodes, _TAKEN)
+            known = min(known, first)
     s.stale = 0
     s.drop = 0
     s.decision_cycles += cycles() - begun
 
 
-@seldom
-def _profile(e: Engine, now: float, times: np.ndarray, counts: np.ndarray, masks: np.ndarray, mask: np.ndarray) -> int:
-    """Slices from now on: all nodes that are up, less running jobs, reservations that are known, and plans."""
+@making_arrays
+def _profile(e: Engine, now: float, mask: np.ndarray) -> tuple[Slices, int, float]:
+    """Slices from now on: all nodes that are up, less running jobs, reservations that are known, and plans.
+
+    Returns also how many there are, and from when on no node is running a job or reserved.
+    """
+    s = e.state[0]
+    most = 4 + s.n_running + 4 * s.n_waiting + 2 * e.reservations.size
+    times = np.empty(most)
+    n = _TAKEN
+    quiet = now
+    for i in range(s.n_running):
+        quiet = max(quiet, e.jobs[e.heaps[0, i].item].estimate)
+        n = _edge(times, n, now, max(e.jobs[e.heaps[0, i].item].estimate, np.nextafter(now, math.inf)))
+    for i in range(e.reservations.size):
+        if e.reservations[i].announced <= now < e.reservations[i].end:
+            quiet = max(quiet, e.reservations[i].end)
+            n = _edge(times, n, now, e.reservations[i].start)
+            n = _edge(times, n, now, e.reservations[i].end)
+    for place in range(s.queue_end):
+        job = e.queue[place].job
+        if job >= 0 and e.jobs[job].planned < math.inf:
+            begin = e.jobs[job].planned
+            n = _edge(times, n, now, begin)
+            n = _edge(times, n, now, max(begin + e.jobs[job].wall_left, np.nextafter(begin, math.inf)))
     times[0] = now
+    times[:n] = np.sort(times[:n])
+    n = _unique(times, n)
+    masks = np.empty((most, e.free.size), dtype=np.uint64)
+    t = Slices(times, np.empty(most, dtype=np.int64), np.arange(most), masks, np.empty(most, dtype=np.int64))
     for k in range(mask.size):
         masks[0, k] = e.free[k]
-    for i in range(e.state[0].n_running):
+    for i in range(s.n_running):
         _job_mask(e, e.heaps[0, i].item, mask)
         for k in range(mask.size):
             masks[0, k] |= mask[k]
-    counts[0] = _ones(masks[0])
-    n = _FIRST
-    for i in range(e.state[0].n_running):
+    t.counts[:n] = _ones(masks[0])
+    for i in range(1, n):
+        for k in range(mask.size):
+            masks[i, k] = masks[0, k]
+    for i in range(s.n_running):
         job = e.heaps[0, i].item
         _job_mask(e, job, mask)
-        n = _take(times, counts, masks, n, now, e.jobs[job].estimate, mask, _NO_SIZE, _TAKEN)
+        n = _take(t, n, now, e.jobs[job].estimate, mask, _NO_SIZE, _TAKEN)
     for i in range(e.reservations.size):
         if e.reservations[i].announced <= now < e.reservations[i].end:
             begin = max(now, e.reservations[i].start)
-            n = _take(times, counts, masks, n, begin, e.reservations[i].end, e.reserved[i], _NO_SIZE, _TAKEN)
-    for place in range(e.state[0].queue_end):
+            n = _take(t, n, begin, e.reservations[i].end, e.reserved[i], _NO_SIZE, _TAKEN)
+    for place in range(s.queue_end):
         job = e.queue[place].job
         if job >= 0 and e.jobs[job].planned < math.inf:
-            begin, size = e.jobs[job].planned, _NO_SIZE if e.state[0].fixed_nodes else e.jobs[job].nodes
-            n = _take(times, counts, masks, n, begin, begin + e.jobs[job].wall_left, e.masks[job], size, _TAKEN)
+            begin, size = e.jobs[job].planned, _NO_SIZE if s.fixed_nodes else e.jobs[job].nodes
+            n = _take(t, n, begin, begin + e.jobs[job].wall_left, e.masks[job], size, _TAKEN)
+    return t, n, quiet
+
+
+@seldom
+def _edge(times: np.ndarray, n: int, now: float, at: float) -> int:
+    """Note a time at which a slice begins; returns how many there are."""
+    if now < at < math.inf:
+        times[n] = at
+        return n + 1
     return n
+
+
+@seldom
+def _unique(times: np.ndarray, n: int) -> int:
+    """Leave each of some sorted times once; returns how many there are."""
+    kept = _TAKEN
+    for i in range(1, n):
+        if times[i] > times[kept - 1]:
+            times[kept] = times[i]
+            kept += 1
+    return kept
 
 
 @inner
