@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from relfit.arguments import durations, whole
 from relfit.batch import engine_state as es
-from relfit.batch.batch_driver import Drive, Saving, drive
-from relfit.batch.batch_results import STATUS, BatchRun
-from relfit.batch.cycle_counter import COUNTS
+from relfit.batch.batch_driver import Drive, Saving, Simulation
+from relfit.batch.batch_results import BatchRun
+from relfit.batch.failure_parts import whole_of
 from relfit.batch.failure_source import Failures, FailureStream, NodeFailures, group_numbers
 from relfit.batch.reliability import EstimatedReliability, known_parameters
 from relfit.batch.reservations import Reservation, reservation_tables
+from relfit.batch.run_results import go_on
 from relfit.batch.seconds import HOUR, in_seconds
-from relfit.batch.simulation_files import read_simulation, write_simulation
+from relfit.batch.simulation_files import read_simulation
 from relfit.errors import ArgumentError
+from relfit.families.distribution import Distribution
 from relfit.jobs import Amdahl, Checkpoint, Gustafson
 from relfit.workloads import Workload
 
@@ -142,6 +143,50 @@ def simulate_batch(
     >>> run.jobs["starting_time"].equals(simulate_batch(jobs, scheduler="fcfs").jobs["starting_time"])
     False
     """
+    given = {name: value for name, value in locals().items() if name != "saving"}
+    return go_on(Simulation([begin(**given)]), saving)
+
+
+def resume_batch(path: Any, saving: Saving | None = None) -> BatchRun:
+    """Go on with a simulation that wrote itself to a file; the result is that of a run without a stop.
+
+    Parameters
+    ----------
+    path : str or Path
+    saving : Saving, optional
+        When and where it saves itself again.
+
+    Raises
+    ------
+    ReadError
+        For a file of another version of the format, or one that is damaged.
+    """
+    return go_on(read_simulation(path), saving)
+
+
+def begin(
+    workload: Workload,
+    n_nodes: int | None,
+    *,
+    scheduler: str,
+    fixed_nodes: bool,
+    reservations: Sequence[Reservation],
+    failures: Failures | Sequence[Failures],
+    requeue: str,
+    offer_freed_first: bool,
+    reject_after_repairs: int | None,
+    walltimes: str,
+    allocation: str,
+    reliability: Any,
+    racks: Any,
+    speedup: Amdahl | Gustafson | None,
+    checkpoint: Checkpoint | None,
+    system_mtbf: Any,
+    until: Any,
+    keep: str,
+    rng: int | np.random.Generator | None,
+) -> Drive:
+    """A run before its first event; settings as of `simulate_batch`."""
     size = _nodes(workload, n_nodes)
     sources = [failures] if not isinstance(failures, Sequence) else list(failures)
     for name, value, known in (
@@ -186,41 +231,17 @@ def simulate_batch(
     run = Drive(engine, stream, start=begun)
     if allocation in _RELIABLE:
         _judge(run, reliability, sources, size)
-    if saving is not None:
-        run.next_save = begun + saving.seconds("every_simulated")
     settings = {
         "scheduler": scheduler, "fixed_nodes": fixed_nodes, "reservations": len(reservations), "requeue": requeue,
         "offer_freed_first": offer_freed_first,
         "reject_after_repairs": reject_after_repairs, "walltimes": walltimes, "allocation": allocation, "keep": keep,
-        "failures": [type(source).__name__ for source in sources], "checkpoints": checkpoint is not None,
+        "failures": [type(whole_of(source, size)[0]).__name__ for source in sources],
+        "checkpoints": checkpoint is not None,
     }  # fmt: skip
-    about = {"job_id": workload.job_id, "requested": workload.requested, "settings": settings, "sources": sources}
-    return _go_on(run, about, saving)
-
-
-def resume_batch(path: Any, saving: Saving | None = None) -> BatchRun:
-    """Go on with a simulation that wrote itself to a file; the result is that of a run without a stop.
-
-    Parameters
-    ----------
-    path : str or Path
-    saving : Saving, optional
-        When and where it saves itself again.
-
-    Raises
-    ------
-    ReadError
-        For a file of another version of the format, or one that is damaged.
-    """
-    run, about = read_simulation(path)
-    if saving is not None:
-        run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
-    return _go_on(run, about, saving)
-
-
-def _go_on(run: Drive, about: dict[str, Any], saving: Saving | None) -> BatchRun:
-    complete = drive(run, saving, lambda drive, path: write_simulation(drive, about, path))
-    return _result(run, about, complete)
+    run.about = {
+        "job_id": workload.job_id, "requested": workload.requested, "settings": settings, "sources": sources,
+    }  # fmt: skip
+    return run
 
 
 def _nodes(workload: Workload, n_nodes: int | None) -> int:
@@ -254,13 +275,13 @@ def _system_mtbf(given: Any, sources: Sequence[Failures], size: int) -> float | 
         return in_seconds("system_mtbf", given, zero=False)
     rate = 0.0
     for source in sources:
-        mtbf = getattr(source, "mtbf", None)
+        whole, n_whole, own = whole_of(source, size)
+        mtbf = getattr(whole, "mtbf", None)
         if mtbf is not None:
-            rate += 1.0 / (in_seconds("mtbf", mtbf))
-        elif isinstance(source, NodeFailures):
-            _, scale = 1.0, getattr(source.life, "mean", None)
-            mean = scale() if scale is not None else durations("life", source.life)
-            rate += float(np.sum(np.broadcast_to(1.0 / (HOUR * np.asarray(mean)), (size,))))
+            rate += size / n_whole / in_seconds("mtbf", mtbf)
+        elif isinstance(whole, NodeFailures):
+            mean = whole.life.mean() if isinstance(whole.life, Distribution) else durations("life", whole.life)
+            rate += float(np.sum(np.broadcast_to(1.0 / (HOUR * np.asarray(mean)), (n_whole,))[own]))
     return 1.0 / rate if rate else None
 
 
@@ -285,54 +306,14 @@ def _judge(run: Drive, reliability: Any, sources: Sequence[Failures], size: int)
         run.next_estimate = run.start + reliability.period
         nodes["shape"], nodes["scale"] = reliability.parameters(size, run.engine.log, run.start, run.start)
         return
-    known = reliability
+    known, n_whole, own = reliability, size, slice(0, size)
     if known is None:
-        known = next((source for source in sources if isinstance(source, NodeFailures)), None)
+        known, n_whole, own = next(
+            (found for found in (whole_of(source, size) for source in sources) if isinstance(found[0], NodeFailures)),
+            (None, size, own),
+        )
     if known is None:
         what = "how reliable the nodes are thought to be is not known"
         raise ArgumentError(what, remedy="give reliability, as EstimatedReliability()")
-    nodes["shape"], nodes["scale"] = known_parameters(known, size)
-
-
-def _result(run: Drive, about: dict[str, Any], complete: bool) -> BatchRun:
-    jobs, state = run.engine.jobs, run.engine.state[0]
-    status = np.ascontiguousarray(jobs["status"])
-    ended = (status == es.DONE) | (status == es.OVER_WALLTIME)
-    started = ended | (status == es.RUNNING)
-    columns = {
-        "job_id": about["job_id"],
-        "submission_time": jobs["submit"],
-        "starting_time": np.where(started, jobs["start"], np.nan),
-        "finish_time": np.where(ended, jobs["finish"], np.nan),
-        "success": status == es.DONE,
-        "nodes": jobs["nodes"],
-        "status": np.asarray(STATUS, dtype=object)[status],
-        "first_start": jobs["first_start"],
-        "kills": jobs["kills"],
-        "backfilled": jobs["backfilled"] != 0,
-        "waited": np.where(started, jobs["waited"], np.nan),
-        "run_time": jobs["work"],
-        "requested": about["requested"],
-        "waste": jobs["lost"],
-        "overhead": jobs["overhead"],
-        "killed_run_time": jobs["killed_run"],
-    }
-    # one array a column: pandas would copy them all once more into one of each type
-    table = pd.DataFrame({name: np.array(column) for name, column in columns.items()}, copy=False)
-    counts = {
-        "failures": int(state["n_outages"]), "ignored_failures": int(state["n_ignored"]),
-        "repairs": int(state["n_repairs"]), "kills": int(state["n_kills"]), "starts": int(state["n_starts"]),
-        "events": int(state["n_events"]), "passes": int(state["n_passes"]), "not_adjacent": int(state["n_apart"]),
-    }  # fmt: skip
-    share = state["decision_cycles"] / state["cycles"] if COUNTS and state["cycles"] > 0 else np.nan
-    notes = []
-    endless = int(np.isinf(jobs["walltime"]).sum())
-    if endless and about["settings"]["scheduler"] != "fcfs":
-        notes.append(f"{endless:,} jobs have no walltime: the scheduler takes them to run indefinitely.")
-    if counts["not_adjacent"]:
-        notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
-    log = run.engine.log[: int(state["n_log"])]
-    return BatchRun(
-        table, len(run.engine.nodes), about["settings"], counts, complete, float(state["now"]), run.seconds,
-        float(share * run.seconds), log, tuple(notes),
-    )  # fmt: skip
+    shape, scale = known_parameters(known, n_whole)
+    nodes["shape"], nodes["scale"] = shape[own], scale[own]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relfit.arguments import durations
+from relfit.arrays import IntArray
 from relfit.batch.engine_state import (
     FINISHED,
     LARGER_LOG,
@@ -30,7 +31,7 @@ from relfit.batch.reliability import EstimatedReliability
 from relfit.batch.seconds import in_seconds
 from relfit.errors import ArgumentError, DataError
 
-__all__ = ["Drive", "Saving", "drive"]
+__all__ = ["Drive", "Saving", "Simulation", "drive"]
 
 _BUDGET = 20_000
 """Instants between two looks at the clock."""
@@ -89,60 +90,87 @@ class Drive:
     next_save: float = np.inf
     seconds: float = 0.0
     """Real time so far."""
-    saved: list[Path] = field(default_factory=list)
     starts_seen: int = 0
     idle_failures: int = 0
+    about: dict[str, Any] = field(default_factory=dict)
+    """``job_id``, ``requested``, ``settings`` and ``sources`` of the run, for its result and its file."""
 
 
-def drive(run: Drive, saving: Saving | None = None, write: Any = None) -> bool:
+@dataclass
+class Simulation:
+    """What goes to one file: the machine under way, or each of its classes of nodes, one after another."""
+
+    parts: list[Drive]
+    classes: dict[str, int] | None = None
+    """Nodes of each class."""
+    rows: list[IntArray] = field(default_factory=list)
+    """Which jobs of the workload each class has."""
+    saved: list[Path] = field(default_factory=list)
+
+
+def drive(simulation: Simulation, saving: Saving | None = None, write: Any = None) -> bool:
     """Run to the end, or until it is stopped; whether it came to the end.
 
     Parameters
     ----------
-    run : Drive
+    simulation : Simulation
         Changed in place.
     saving : Saving, optional
     write : callable, optional
-        ``write(run, path)``, which writes a file to go on from.
+        ``write(simulation, path)``, which writes a file to go on from.
 
     Raises
     ------
     DataError
         When jobs wait for more nodes than are ever up at once, with no end.
     """
-    prepare(run.engine)
-    begun = time.perf_counter()
-    limit = np.inf if saving is None else begun + saving.seconds("time_limit")
+    for run in simulation.parts:
+        prepare(run.engine)
     every = np.inf if saving is None else saving.seconds("every")
-    next_real = begun + every
-    with _stopping(saving is not None) as stopped:
-        while True:
-            pause = min(run.next_estimate, run.next_save)
-            code = advance(run.engine, pause, _BUDGET)
-            if code == FINISHED:
-                run.seconds += time.perf_counter() - begun
-                return True
-            if code == MORE_FAILURES:
-                _more_failures(run)
-            elif code == LARGER_QUEUE:
-                run.engine = grown_queue(run.engine)
-            elif code == LARGER_LOG:
-                run.engine = grown_log(run.engine)
-            elif code == PAUSED:
-                _estimate(run, pause)
-                if pause >= run.next_save:
-                    run.next_save += saving.seconds("every_simulated") if saving is not None else np.inf
-                    _numbered(run, saving, write)
-            now = time.perf_counter()
-            if saving is not None and now >= next_real:
-                run.seconds, begun = run.seconds + now - begun, now
-                _numbered(run, saving, write)
-                written = time.perf_counter()
-                next_real = written + max(every, (written - now) / _SAVING_SHARE)
-            if saving is not None and (stopped.is_set() or now >= limit):
-                run.seconds += now - begun
-                write(run, Path(saving.path))
-                return False
+    clock = time.perf_counter()
+    times = _Times(clock + every, np.inf if saving is None else clock + saving.seconds("time_limit"))
+    with _stopping(saving is not None) as times.stopped:
+        return all(_drive_part(simulation, run, saving, write, times) for run in simulation.parts)
+
+
+@dataclass
+class _Times:
+    """When the next file is written at intervals of real time, and when the run stops."""
+
+    next_file: float
+    limit: float
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+
+def _drive_part(simulation: Simulation, run: Drive, saving: Saving | None, write: Any, times: _Times) -> bool:
+    begun = time.perf_counter()
+    while True:
+        pause = min(run.next_estimate, run.next_save)
+        code = advance(run.engine, pause, _BUDGET)
+        if code == FINISHED:
+            run.seconds += time.perf_counter() - begun
+            return True
+        if code == MORE_FAILURES:
+            _more_failures(run)
+        elif code == LARGER_QUEUE:
+            run.engine = grown_queue(run.engine)
+        elif code == LARGER_LOG:
+            run.engine = grown_log(run.engine)
+        elif code == PAUSED:
+            _estimate(run, pause)
+            if pause >= run.next_save:
+                run.next_save += saving.seconds("every_simulated") if saving is not None else np.inf
+                _numbered(simulation, saving, write)
+        now = time.perf_counter()
+        if saving is not None and now >= times.next_file:
+            run.seconds, begun = run.seconds + now - begun, now
+            _numbered(simulation, saving, write)
+            written = time.perf_counter()
+            times.next_file = written + max(saving.seconds("every"), (written - now) / _SAVING_SHARE)
+        if saving is not None and (times.stopped.is_set() or now >= times.limit):
+            run.seconds += now - begun
+            write(simulation, Path(saving.path))
+            return False
 
 
 def _more_failures(run: Drive) -> None:
@@ -173,17 +201,17 @@ def _estimate(run: Drive, now: float) -> None:
     engine.nodes["shape"], engine.nodes["scale"] = shape, scale
 
 
-def _numbered(run: Drive, saving: Saving | None, write: Any) -> None:
+def _numbered(simulation: Simulation, saving: Saving | None, write: Any) -> None:
     """Another numbered file; the oldest goes."""
     if saving is None:
         return
     path = Path(saving.path)
-    number = int(run.saved[-1].stem.rpartition("-")[2]) + 1 if run.saved else 1
+    number = int(simulation.saved[-1].stem.rpartition("-")[2]) + 1 if simulation.saved else 1
     place = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    run.saved.append(place)
-    gone = run.saved[: -saving.keep]
-    run.saved = run.saved[-saving.keep :]
-    write(run, place)
+    simulation.saved.append(place)
+    gone = simulation.saved[: -saving.keep]
+    simulation.saved = simulation.saved[-saving.keep :]
+    write(simulation, place)
     for old in gone:
         old.unlink(missing_ok=True)
 

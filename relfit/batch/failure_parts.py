@@ -10,7 +10,7 @@ import numpy as np
 from relfit.arrays import FloatArray
 from relfit.batch.engine_state import Table
 
-__all__ = ["PartOfFailures"]
+__all__ = ["PartOfFailures", "whole_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +46,13 @@ class PartOfFailures:
     def mean_repair(self) -> float:
         """Seconds."""
         return float(self.whole.mean_repair)
+
+
+def whole_of(source: Any, n_nodes: int) -> tuple[Any, int, slice]:
+    """What a source of failures of `n_nodes` nodes is part of, how many nodes that has, and which of them these are."""
+    if isinstance(source, PartOfFailures):
+        return source.whole, source.n_whole, slice(source.first, source.first + n_nodes)
+    return source, n_nodes, slice(0, n_nodes)
 
 
 class _Part:

@@ -7,19 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from relfit.arguments import whole
-from relfit.arrays import IntArray
-from relfit.batch._simulate_batch import simulate_batch
+from relfit.batch._simulate_batch import begin, simulate_batch
+from relfit.batch.batch_driver import Saving, Simulation
 from relfit.batch.batch_results import BatchRun
-from relfit.batch.engine_state import Table
 from relfit.batch.failure_parts import PartOfFailures
 from relfit.batch.failure_source import Failures
+from relfit.batch.run_results import go_on
 from relfit.errors import ArgumentError
 from relfit.workloads import Workload
 
 __all__ = ["simulate_classes"]
+
+_DEFAULTS = {name: value for name, value in (simulate_batch.__kwdefaults__ or {}).items() if name != "saving"}
 
 
 def simulate_classes(
@@ -28,6 +29,7 @@ def simulate_classes(
     *,
     failures: Failures | Sequence[Failures] = (),
     each: Mapping[str, Mapping[str, Any]] | None = None,
+    saving: Saving | None = None,
     rng: int | np.random.Generator | None = 0,
     **settings: Any,
 ) -> BatchRun:
@@ -48,6 +50,9 @@ def simulate_classes(
         Settings of single classes, such as ``{"gpu": {"failures": ...}}``; they go before `settings`, and their
         failures come on top of the machine's. Numbers of nodes in them (failures, reservations, racks) count within
         the class.
+    saving : Saving, optional
+        When and where the whole saves itself; `resume_batch` goes on. Classes are simulated one after another, each
+        from its first job on: intervals of simulated time are those of the class under way.
     rng : int or numpy.random.Generator
         Failures of the machine, and those of each class, have streams of their own.
     **settings
@@ -61,7 +66,7 @@ def simulate_classes(
     Raises
     ------
     ArgumentError
-        For jobs without a class or of one that has no nodes, settings of such a class, and `saving`.
+        For jobs without a class or of one that has no nodes, settings of such a class, and different `keep`.
 
     Examples
     --------
@@ -80,21 +85,21 @@ def simulate_classes(
     for what, names in (("a job is", workload.node_class.tolist()), ("settings are", list(own))):
         if strange := [name for name in names if name not in sizes]:
             raise ArgumentError(f"{what} of class {strange[0]!r}, which has no nodes", remedy=f"use {', '.join(sizes)}")
-    if "saving" in settings or any("saving" in some for some in own.values()):
-        raise ArgumentError("runs of several classes do not save themselves", remedy="simulate each class by itself")
+    if any("saving" in some for some in own.values()):
+        raise ArgumentError("a class saves itself", remedy="give one saving for all of them")
     if len(keeps) > 1:
         raise ArgumentError("the classes keep different things", remedy="give one keep for all of them")
     generator = np.random.default_rng(rng)
     machine = _whole(failures, sum(sizes.values()), workload, generator)
-    runs, rows, first = [], [], 0
+    parts, rows, first = [], [], 0
     for (name, size), stream in zip(sizes.items(), generator.spawn(len(sizes)), strict=True):
         rows.append(np.flatnonzero(workload.node_class == name))
-        given = {**settings, **own.get(name, {})}
-        more = given.pop("failures", ())
+        given = {**_DEFAULTS, **settings, **own.get(name, {})}
+        more = given.pop("failures")
         sources = [*(replace(part, first=first) for part in machine), *(more if isinstance(more, Sequence) else [more])]
-        runs.append(simulate_batch(workload.where(rows[-1]), size, failures=sources, rng=stream, **given))
+        parts.append(begin(workload.where(rows[-1]), size, **{**given, "failures": sources, "rng": stream}))
         first += size
-    return _joined(runs, rows, sizes)
+    return go_on(Simulation(parts, sizes, rows), saving)
 
 
 def _whole(
@@ -108,33 +113,3 @@ def _whole(
         PartOfFailures(whole=source, n_whole=n_nodes, first=0, seed=seed, since=begun)
         for source, seed in zip(sources, seeds, strict=True)
     ]
-
-
-def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -> BatchRun:
-    """One run of all nodes; its log in order of time, a start and its nodes together."""
-    named = list(zip(sizes, runs, strict=True))
-    jobs = pd.concat([run.jobs.assign(node_class=name) for name, run in named], ignore_index=True)
-    first = np.cumsum([0, *sizes.values()])
-    log = np.concatenate([_renumbered(*part) for part in zip(runs, rows, first, strict=False)])
-    per_class = {key: {name: run.settings[key] for name, run in named} for key in runs[0].settings if key != "keep"}
-    return BatchRun(
-        jobs.iloc[np.argsort(np.concatenate(rows))].reset_index(drop=True),
-        int(first[-1]),
-        {"classes": sizes, "keep": runs[0].settings["keep"], **per_class},
-        {key: sum(run.counts[key] for run in runs) for key in runs[0].counts},
-        all(run.complete for run in runs),
-        max(run.now for run in runs),
-        sum(run.elapsed_seconds for run in runs),
-        sum(run.decision_seconds for run in runs),
-        log[np.argsort(log["time"], kind="stable")],
-        tuple(f"{name}: {note}" for name, run in named for note in run.notes),
-    )
-
-
-def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
-    """The log of a class with the numbers that its jobs and nodes have in the whole."""
-    log = run.log.copy()
-    has_job, has_node = log["job"] >= 0, log["node"] >= 0
-    log["job"][has_job] = rows[log["job"][has_job]]
-    log["node"][has_node] += first
-    return log

@@ -10,7 +10,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from relfit.batch import engine_state as es
-from relfit.batch.batch_driver import Drive
+from relfit.batch.batch_driver import Drive, Simulation
+from relfit.batch.failure_parts import PartOfFailures
 from relfit.batch.failure_source import FailureStream, GroupFailures, NodeFailures, ReplayedFailures, SystemFailures
 from relfit.batch.reliability import EstimatedReliability
 from relfit.errors import ArgumentError, ReadError
@@ -20,11 +21,12 @@ from relfit.writing import complete
 
 __all__ = ["read_simulation", "write_simulation"]
 
-VERSION = 1
+VERSION = 2
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (SystemFailures, NodeFailures, GroupFailures)}
 _CLASSES: dict[str, Any] = {
     **_KINDS,
     "ReplayedFailures": ReplayedFailures,
+    "PartOfFailures": PartOfFailures,
     "EstimatedReliability": EstimatedReliability,
 }
 _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures")
@@ -59,7 +61,28 @@ def _restored(value: Any) -> Any:
     return value
 
 
-def write_simulation(run: Drive, about: dict[str, Any], path: str | Path) -> None:
+def _described(run: Drive) -> dict[str, Any]:
+    about = run.about
+    return {
+        "settings": about["settings"],
+        "sources": [_plain(source) for source in about["sources"]],
+        "reliability": None if run.reliability is None else _plain(run.reliability),
+        "stream": run.stream.state(),
+        **{name: getattr(run, name) for name in _SCALARS},
+    }
+
+
+def _tables(run: Drive) -> dict[str, Any]:
+    engine, ids = run.engine, np.asarray(run.about["job_id"])
+    return {
+        **engine._asdict(),
+        "log": engine.log[: int(engine.state["n_log"][0])],
+        "job_id": ids if ids.dtype.kind in "iu" else ids.astype(str),
+        "requested": np.asarray(run.about["requested"]),
+    }
+
+
+def write_simulation(simulation: Simulation, path: str | Path) -> None:
     """Write a simulation under way to one file.
 
     Raises
@@ -67,34 +90,20 @@ def write_simulation(run: Drive, about: dict[str, Any], path: str | Path) -> Non
     ArgumentError
         When it cannot be written there.
     """
-    engine, place = run.engine, Path(path)
-    used = int(engine.state["n_log"][0])
-    tables = {f"engine_{name}": table for name, table in engine._asdict().items()}
-    tables["engine_log"] = engine.log[:used]
-    ids = np.asarray(about["job_id"])
-    text = ids.dtype.kind not in "iu"
     description = {
         "relfit": "batch simulation",
         "version": VERSION,
-        "tables": {name: str(table.dtype.descr) for name, table in tables.items()},
-        "settings": about["settings"],
-        "sources": [_plain(source) for source in about["sources"]],
-        "reliability": None if run.reliability is None else _plain(run.reliability),
-        "stream": run.stream.state(),
-        "saved": [str(saved) for saved in run.saved],
-        **{name: getattr(run, name) for name in _SCALARS},
+        "parts": [_described(run) for run in simulation.parts],
+        "classes": simulation.classes,
+        "saved": [str(saved) for saved in simulation.saved],
     }
-    with complete(place) as part, part.open("wb") as file:
-        np.savez(
-            file,
-            description=np.frombuffer(json.dumps(description).encode(), dtype=np.uint8),
-            job_id=ids.astype(str) if text else ids,
-            requested=np.asarray(about["requested"]),
-            **tables,
-        )
+    tables = {f"{k}_{name}": table for k, run in enumerate(simulation.parts) for name, table in _tables(run).items()}
+    tables |= {f"{k}_rows": rows for k, rows in enumerate(simulation.rows)}
+    with complete(Path(path)) as part, part.open("wb") as file:
+        np.savez(file, description=np.frombuffer(json.dumps(description).encode(), dtype=np.uint8), **tables)
 
 
-def read_simulation(path: str | Path) -> tuple[Drive, dict[str, Any]]:
+def read_simulation(path: str | Path) -> Simulation:
     """A simulation under way from its file.
 
     Raises
@@ -110,25 +119,38 @@ def read_simulation(path: str | Path) -> tuple[Drive, dict[str, Any]]:
             if description["version"] != VERSION:
                 what = f"was written in version {description['version']} of the format, and this is version {VERSION}"
                 raise ReadError(what, path=path, remedy="go on with the relfit that wrote it")
-            tables = {name: file[f"engine_{name}"] for name in es.Engine._fields}
-            ids, requested = file["job_id"], file["requested"]
+            parts, classes = description["parts"], description["classes"]
+            names = (*es.Engine._fields, "job_id", "requested", *(("rows",) if classes else ()))
+            tables = [{name: file[f"{k}_{name}"] for name in names} for k in range(len(parts))]
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", path=path) from error
     except (BadZipFile, KeyError, ValueError, EOFError) as error:
         what = "is no simulation under way, or is damaged"
         raise ReadError(what, path=path, remedy="give a file that simulate_batch wrote") from error
     expected = es.new_engine(es.new_jobs(1), 1)
-    for name, table in tables.items():
-        if table.dtype != getattr(expected, name).dtype:
-            raise ReadError(f"its table {name} is of another version", path=path, remedy="simulate anew")
-    engine = es.Engine(**tables)
-    sources = [_restored(source) for source in description["sources"]]
-    stream = FailureStream(sources, len(engine.nodes), 0, description["start"])
-    stream.restore(description["stream"])
-    run = Drive(engine, stream, _restored(description["reliability"]))
+    for own in tables:
+        for name, table in expected._asdict().items():
+            if own[name].dtype != table.dtype:
+                raise ReadError(f"its table {name} is of another version", path=path, remedy="simulate anew")
+    return Simulation(
+        [_drive(*part) for part in zip(parts, tables, strict=True)],
+        classes,
+        [own["rows"] for own in tables if classes],
+        [Path(saved) for saved in description["saved"]],
+    )
+
+
+def _drive(part: dict[str, Any], tables: dict[str, Any]) -> Drive:
+    engine = es.Engine(**{name: tables[name] for name in es.Engine._fields})
+    sources = [_restored(source) for source in part["sources"]]
+    stream = FailureStream(sources, len(engine.nodes), 0, part["start"])
+    stream.restore(part["stream"])
+    run = Drive(engine, stream, _restored(part["reliability"]))
     for name in _SCALARS:
-        setattr(run, name, description[name])
-    run.saved = [Path(saved) for saved in description["saved"]]
+        setattr(run, name, part[name])
+    ids = tables["job_id"]
     job_id = ids if ids.dtype.kind in "iu" else ids.astype(object)
-    about = {"job_id": job_id, "requested": requested, "settings": description["settings"], "sources": sources}
-    return run, about
+    run.about = {
+        "job_id": job_id, "requested": tables["requested"], "settings": part["settings"], "sources": sources,
+    }  # fmt: skip
+    return run

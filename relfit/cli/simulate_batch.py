@@ -58,8 +58,6 @@ def batch(
         saving = given.pop("saving")
         if not isinstance(nodes, dict):
             given.pop("each", None)
-        elif saving is not None or resume is not None:
-            raise ArgumentError("classes of nodes do not save themselves", remedy="leave out [saving] and --resume")
         steps.next()
         if jobs is None:
             run = rf.resume_batch(resume, saving)
@@ -68,7 +66,7 @@ def batch(
             _show_runs(rf.batch.simulate_batches(jobs, nodes, n_runs=runs, **given), to)
             return
         elif isinstance(nodes, dict):
-            run = rf.batch.simulate_classes(jobs, nodes, **given)
+            run = rf.batch.simulate_classes(jobs, nodes, saving=saving, **given)
         else:
             run = rf.simulate_batch(jobs, nodes, saving=saving, **given)
     if jobs_out is not None:

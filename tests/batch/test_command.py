@@ -91,11 +91,33 @@ def test_classes_of_nodes(tmp_path, capsys):
     for more, message in (
         ("[cluster]\nnodes = 4\n", "beside classes"),
         ('[[classes]]\nname = "gpu"\nnodes = 1\n', "one name"),
-        ('[saving]\nfile = "state.npz"\n', "do not save"),
     ):
         place.write_text(CLASSES + more)
         assert main(["simulate", "batch", str(place)]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_classes_that_are_stopped_go_on(tmp_path, capsys):
+    n = 3000
+    rows = (f"{i},{20 * i},{1 + i % 2},90,{7 * i % 61 + 1},{'cpu' if i % 3 else 'gpu'}\n" for i in range(n))
+    (tmp_path / "classes.csv").write_text("job_id,submission_time,nodes,walltime,run_time,queue\n" + "".join(rows))
+    (tmp_path / "gpu.csv").write_text("time,node,repair_seconds\n12,1,300\n")
+    (tmp_path / "machine.csv").write_text("time,node,repair_seconds\n4,-1,300\n30000,-1,300\n")
+    place, whole, out = tmp_path / "cluster.toml", tmp_path / "whole.csv", tmp_path / "out.csv"
+    place.write_text(CLASSES)
+    assert main(["simulate", "batch", str(place), "--json", "--jobs-out", str(whole)]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    place.write_text(CLASSES + '[saving]\nfile = "state.npz"\nevery_simulated = "1h"\ntime_limit = "1us"\n')
+    assert main(["simulate", "batch", str(place), "--json"]) == 0
+    assert not json.loads(capsys.readouterr().out)["complete"]
+    place.write_text(CLASSES)
+    again = ["simulate", "batch", str(place), "--resume", str(tmp_path / "state.npz"), "--json", "--jobs-out", str(out)]
+    assert main(again) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert out.read_text() == whole.read_text()
+    for seconds in ("decision_seconds", "elapsed_seconds"):
+        assert document["summary"].pop(seconds, None) != expected["summary"].pop(seconds, None)
+    assert {**document, "workload": expected["workload"]} == expected
 
 
 @pytest.mark.parametrize(

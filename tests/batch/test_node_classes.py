@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.batch import GroupFailures, ReplayedFailures, Saving, SystemFailures, simulate_classes
+from relfit.batch import (
+    EstimatedReliability,
+    GroupFailures,
+    NodeFailures,
+    ReplayedFailures,
+    Saving,
+    SystemFailures,
+    simulate_classes,
+)
+from relfit.batch import batch_driver as driver
 from relfit.errors import ArgumentError
+from relfit.families import Weibull
+from relfit.jobs import Checkpoint
 from relfit.workloads import Workload, copies
 
 LENGTH = [10.0, 5.0, 10.0, 4.0, 3.0]
@@ -78,6 +94,106 @@ def test_failures_of_the_machine_strike_all_classes_at_one_instant():
     assert (both == 5).all()
 
 
+def mixed_case():
+    """Jobs of three classes; failures of nodes, of racks that lie in two classes, and outages of the whole system."""
+    rng, n = np.random.default_rng(6), 900
+    run_time = rng.exponential(2000.0, n)
+    names = rng.choice(["cpu", "gpu", "big"], n, p=[0.6, 0.3, 0.1])
+    jobs = Workload(
+        [f"j{i}" for i in range(n)], rng.exponential(150.0, n).cumsum(), rng.integers(1, 4, n), run_time,
+        1.5 * run_time, node_class=names,
+    )  # fmt: skip
+    machine = [
+        GroupFailures(life="200h", groups=6, repair="1h"), ReplayedFailures([2e4, 9e4], [-1, -1], [3e3, 600.0]),
+        NodeFailures(life=Weibull(0.7, 200.0), repair="5h"),
+    ]  # fmt: skip
+    own = {
+        "gpu": {"allocation": "rack", "racks": 4, "failures": SystemFailures(mtbf="4h", repair="2h")},
+        "cpu": {"allocation": "ras", "reliability": EstimatedReliability(every="3h")},
+        "big": {"scheduler": "conservative", "fixed_nodes": True},
+    }
+    return jobs, {"cpu": 17, "gpu": 8, "big": 5}, {"failures": machine, "each": own, "rng": 4, "keep": "nodes"}
+
+
+def same(a, b):
+    pd.testing.assert_frame_equal(a.jobs, b.jobs)
+    assert a.log.tobytes() == b.log.tobytes()
+    assert (a.counts, a.settings, a.now, a.notes) == (b.counts, b.settings, b.now, b.notes)
+
+
+def test_a_run_of_classes_that_was_stopped_again_and_again_is_the_same(tmp_path, monkeypatch):
+    jobs, nodes, given = mixed_case()
+    whole = simulate_classes(jobs, nodes, **given)
+    assert whole.counts["kills"] > 10
+    outage = whole.outages[whole.outages["time"] == 2e4]
+    assert len(outage) > 20  # of 30 nodes, less those down already
+    path = tmp_path / "state.npz"
+    monkeypatch.setattr(driver, "_BUDGET", 150)
+    saving = Saving(path=path, time_limit="1ms")
+    part, stopped = simulate_classes(jobs, nodes, saving=saving, **given), []
+    while not part.complete:
+        assert any("Stopped" in line for line in part.findings)
+        stopped.append(part.summary["unfinished"])
+        part = rf.resume_batch(path, saving)
+    assert len(stopped) > 5
+    assert all(later <= earlier for earlier, later in itertools.pairwise(stopped))
+    same(whole, part)
+
+
+def test_classes_write_files_at_intervals_of_simulated_and_of_real_time(tmp_path, monkeypatch):
+    jobs, nodes, given = mixed_case()
+    whole = simulate_classes(jobs, nodes, **given)
+    same(whole, simulate_classes(jobs, nodes, saving=Saving(path=tmp_path / "a.npz", every_simulated="6h"), **given))
+    files = sorted(tmp_path.iterdir(), key=lambda file: int(file.stem.split("-")[1]))
+    assert len(files) == 2
+    assert int(files[-1].stem.split("-")[1]) > 3 * 5  # three classes of some 37 hours each
+    for file in files:
+        same(whole, rf.resume_batch(file))
+    monkeypatch.setattr(driver, "_BUDGET", 50)
+    monkeypatch.setattr(driver, "_SAVING_SHARE", 1.0)
+    same(whole, simulate_classes(jobs, nodes, saving=Saving(path=tmp_path / "b.npz", every="1us", keep=3), **given))
+    files = list(tmp_path.glob("b-*.npz"))
+    assert len(files) == 3
+    same(whole, rf.resume_batch(files[0]))
+
+
+def test_a_signal_stops_all_classes(tmp_path, monkeypatch):
+    jobs, nodes, given = mixed_case()
+    whole, path = simulate_classes(jobs, nodes, **given), tmp_path / "state.npz"
+    monkeypatch.setattr(driver, "_BUDGET", 100)
+    calls, real = [], driver.advance
+
+    def signalled(*arguments):
+        calls.append(1)
+        if len(calls) == 12:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return real(*arguments)
+
+    monkeypatch.setattr(driver, "advance", signalled)
+    part = simulate_classes(jobs, nodes, saving=Saving(path=path), **given)
+    assert not part.complete
+    same(whole, rf.resume_batch(path))
+
+
+def test_what_is_known_of_the_machine_is_known_of_its_classes():
+    """True lives for allocation, and how often nodes fail for the interval of checkpoints."""
+    life = Weibull(np.ones(5), np.array([90.0, 80.0, 10.0, 20.0, 30.0]))
+    jobs = JOBS.with_columns({"nodes": [1, 1, 1, 1, 1]})
+    run = simulate_classes(jobs, NODES, failures=NodeFailures(life=life), allocation="ra", keep="nodes", until="1h")
+    first = run.attempts.set_index("job")["spans"]
+    assert (first[0], first[1]) == (((0, 1),), ((4, 1),))
+    assert run.settings["failures"] == {"cpu": ["NodeFailures"], "gpu": ["NodeFailures"]}
+    long = Workload([1, 2], [0.0, 0.0], [1, 2], [1e5, 1e5], node_class=["cpu", "gpu"])
+    told = {name: {"system_mtbf": f"{1000 / size}h"} for name, size in NODES.items()}
+    for failures in (SystemFailures(mtbf="200h"), NodeFailures(life="1000h")):
+        known, given = (
+            simulate_classes(long, NODES, failures=failures, each=each, checkpoint=Checkpoint(None, "72s"), rng=1)
+            for each in (None, told)
+        )
+        same(known, given)
+        assert known.jobs["overhead"].gt(0).all()
+
+
 def test_classes_come_from_a_table_and_stay_with_their_jobs(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text("job,submitted,nodes,run_time,partition\n7,30,1,60,gpu\n8,10,2,60,cpu\n9,20,0,60,cpu\n")
@@ -92,7 +208,7 @@ def test_bad_classes():
         (JOBS.with_columns({"node_class": None}), {}, "no node_class"),
         (JOBS.with_columns({"node_class": ["cpu"] * 4 + ["tpu"]}), {}, "a job is of class 'tpu'"),
         (JOBS, {"each": {"tpu": {}}}, "settings are of class 'tpu'"),
-        (JOBS, {"saving": Saving(path="state.npz")}, "do not save"),
+        (JOBS, {"each": {"cpu": {"saving": Saving(path="state.npz")}}}, "one saving"),
         (JOBS, {"each": {"cpu": {"keep": "nodes"}}}, "one keep"),
     ):
         with pytest.raises(ArgumentError, match=message):
