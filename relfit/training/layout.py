@@ -60,6 +60,7 @@ NOBODY = -1
     MANUAL_TABLE, RACKS, CHOICE, KEYS, TRACE, TRACE_ROOM,
 ) = range(71, 87)  # addresses of lists  # fmt: skip
 TO_START = 87  # address of the next job that begins
+AGE_TABLE = 98  # of the ages of servers that have long been running; 0 where all are new
 ASKED_EVENT = 99  # below zero: a corruption was found
 HELD = 88  # servers in each state
 STREAMS = 100  # of random numbers

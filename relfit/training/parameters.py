@@ -109,6 +109,9 @@ class TrainingParameters(Model):
     renew_on_restart: bool = Field(
         False, description="draw the lives of all servers anew at every restart, instead of letting servers age"
     )
+    ages: Literal["new", "steady"] = Field(
+        "new", description="of the servers at the start: all new, or as in a cluster that has long been running"
+    )
     bad_server_regeneration: bool = Field(False, description="whether good servers turn bad in the course of time")
     bad_server_regen_interval: SomeMinutes = Field(30 * DAY, description="how often a tenth of the fraction turns bad")
 
@@ -306,7 +309,7 @@ def _of_calibrated(parameters: Parameters) -> dict[str, Any]:
     del values["failure_distribution"]
     alike = values["systematic_failure_fraction"] == 0.0
     if parameters.failure is not None and parameters.failure.family != "exponential" and alike:
-        values["failure"] = parameters.failure
+        values["failure"], values["ages"] = parameters.failure, "steady"  # a log is of servers that run
     if "auto_repair_time" in values and "manual_repair_time" not in values and parameters.repair is not None:
         values["auto_repair"] = parameters.repair
     for scope, name in (("rack", "rack"), ("system", "cluster")):

@@ -15,7 +15,7 @@ from relfit.families.distribution import Distribution
 from relfit.families.lognormal import Lognormal
 from relfit.families.weibull import Weibull
 from relfit.numeric.compiling_notice import compile_notice
-from relfit.simulation.time_tables import time_table
+from relfit.simulation.time_tables import remaining_table, time_table
 from relfit.training import layout as at
 from relfit.training import rare_events as rare
 from relfit.training import training_events as loop
@@ -147,7 +147,10 @@ def setting_of(
     events = servers + whole[at.N_RACKS] + _EVENTS_BESIDE
     whole[at.HEAP_TIME], whole[at.HEAP_WHAT] = lists.add(events), lists.add(events)
     whole[at.RACKS] = lists.add(whole[at.N_RACKS])
+    life = _life_table(params)
+    aged = params.ages == "steady" and life is not None and not params.renew_on_restart
     whole[at.LIFE_TABLE], whole[at.AUTO_TABLE], whole[at.MANUAL_TABLE] = (lists.add(KNOTS) for _ in range(3))
+    whole[at.AGE_TABLE] = lists.add(KNOTS) if aged else 0
     places = [(lists.add(job.job_size), lists.add(job.warm_standbys)) for job in jobs]
     latest = lists.add(ring * servers)
     rows = _TRACE_ROWS + 8 * servers if trace else 0
@@ -156,13 +159,15 @@ def setting_of(
     memory = np.zeros(lists.end, np.int64)
     reals = at.reals(memory)
     for place, table, tabled in (
-        (whole[at.LIFE_TABLE], _life_table(params), at.LIVES),
+        (whole[at.LIFE_TABLE], life, at.LIVES),
         (whole[at.AUTO_TABLE], _repair_table("auto_repair", params.auto_repair), at.AUTO_TABLED),
         (whole[at.MANUAL_TABLE], _repair_table("manual_repair", params.manual_repair), at.MANUAL_TABLED),
     ):
         whole[tabled] = table is not None
         if table is not None:
             reals[place : place + KNOTS] = table
+    if aged and life is not None:
+        reals[whole[at.AGE_TABLE] : whole[at.AGE_TABLE] + KNOTS] = remaining_table(life)
     whole[at.RENEW] = params.renew_on_restart or not whole[at.LIVES]  # exponential lives have no age
     memory[list(whole)] = list(whole.values())
     reals[list(real)] = list(real.values())

@@ -24,8 +24,8 @@ OVER, TRACE_FULL, TOO_MANY_EVENTS, STUCK, TO_CHECK = range(4, 9)
 
 @compiled
 def start(memory: Memory, reals: Reals) -> None:
-    """Turn servers bad at random."""
-    m, n = address(memory), memory[at.N_SERVERS]
+    """Turn servers bad at random, and give those that have long been running their ages."""
+    m, x, n = address(memory), address(reals), memory[at.N_SERVERS]
     order = m[at.CHOICE]
     for i in range(n):
         m[order + i] = m[at.SERVERS] + i * at.SERVER
@@ -33,6 +33,13 @@ def start(memory: Memory, reals: Reals) -> None:
         place = i + rs.below(m, rs.SETUP, n - i)
         m[order + i], m[order + place] = m[order + place], m[order + i]
         m[m[order + i] + at.BAD] = 1
+    if m[at.AGE_TABLE] != 0:
+        for s in range(m[at.SERVERS], m[at.SERVERS_END], at.SERVER):
+            age = rs.tabled_time(x, m[at.AGE_TABLE], rs.exponential(m, rs.SETUP))
+            hazard = rs.tabled_hazard(x, m[at.LIFE_TABLE], age) + rs.exponential(m, rs.SETUP)
+            slower = 1.0 if m[s + at.BAD] == 0 else x[at.BAD_FACTOR]
+            x[s + at.AGE] = age / slower
+            x[s + at.LIFE] = max(rs.tabled_time(x, m[at.LIFE_TABLE], hazard) - age, 0.0) / slower
 
 
 @compiled

@@ -110,7 +110,11 @@ def test_calibrated_parameters(tmp_path: Path) -> None:
     assert (params.auto_repair_time, params.manual_repair_time, params.prob_auto_to_manual) == (120, 2880, 0.8)
     assert params.cluster_failure_rate == pytest.approx(1 / 60_000)
     assert params.systematic_failure_rate_multiplier == 3.0
-    assert params.job_size == 64
+    assert (params.job_size, params.ages) == (64, "new")  # two classes of exponential lives have no age
+    family = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 2000}}
+    write_parameters(Parameters(mtbf="2400h", failure=family), tmp_path / "params.toml")
+    assert rf.read_training(written(tmp_path, 'calibrated = "params.toml"')).ages == "steady"
+    assert rf.read_training(written(tmp_path, 'calibrated = "params.toml"\nages = "new"')).ages == "new"
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,23 @@ def test_weibull_lives_that_are_drawn_anew_are_the_least_of_many() -> None:
     close(runs["total_failures"], 2e4 * rate * size ** (1 / shape), z=5.0)
 
 
+@pytest.mark.parametrize(("family", "bad"), [("weibull", 0.0), ("lognormal", 0.0), ("weibull", 0.25)])
+def test_servers_that_have_long_been_running_fail_at_the_rate_of_a_log(family: str, bad: float) -> None:
+    """In steady operation the mean number of failures is time over mean life, whatever the family."""
+    rate, size = 1e-4, 40
+    params = {
+        **NO_REPAIRS, "retirement": Retirement(policy="never"), "random_failure_rate": rate, "job_size": size,
+        "working_pool_size": size, "spare_pool_size": 0, "failure_distribution": family, "weibull_shape": 0.6,
+        "lognormal_sigma": 1.5, "systematic_failure_fraction": bad, "job_length": 2000.0,
+        "auto_repair_fail_prob": 1.0, "manual_repair_fail_prob": 1.0,
+    }  # fmt: skip
+    steady = rf.simulate_training({**params, "ages": "steady"}, n_replications=1500, rng=6).replications
+    expected = 2000.0 * rate * size * (1.0 + 5.0 * bad)
+    close(steady["total_failures"], expected, z=4.5)
+    new = rf.simulate_training(params, n_replications=300, rng=6).replications
+    assert abs(new["total_failures"].mean() - expected) > 0.3 * expected
+
+
 def test_the_same_seed_gives_the_same_runs() -> None:
     one = rf.simulate_training(SMALL, n_replications=9, rng=7, workers=1)
     two = rf.simulate_training(SMALL, n_replications=9, rng=7, workers=3)
