@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = front(
         "batch_config": "BatchConfig read_batch_config",
         "batch_driver": "Saving",
         "batch_results": "JOB_COLUMNS BatchRun",
+        "calibrated_failures": "CalibratedFailures",
         "event_loop": "prepare",
         "failure_source": "GroupFailures NodeFailures ReplayedFailures SystemFailures read_failures",
         "node_classes": "simulate_classes",

@@ -11,6 +11,7 @@ from relfit.arguments import durations, whole
 from relfit.batch import engine_state as es
 from relfit.batch.batch_driver import Drive, Saving, Simulation
 from relfit.batch.batch_results import BatchRun
+from relfit.batch.calibrated_failures import CalibratedFailures
 from relfit.batch.failure_parts import whole_of
 from relfit.batch.failure_source import Failures, FailureStream, NodeFailures, group_numbers
 from relfit.batch.reliability import EstimatedReliability, known_parameters
@@ -78,8 +79,8 @@ def simulate_batch(
     reservations : sequence of Reservation
         Planned maintenance: no job is started that would be on the nodes then, by its walltime.
     failures : Failures or sequence of them
-        `SystemFailures`, `NodeFailures`, `GroupFailures`, `ReplayedFailures`. A failure of a node that is down is
-        ignored.
+        `SystemFailures`, `NodeFailures`, `GroupFailures`, `ReplayedFailures`, `CalibratedFailures`. A failure of a node
+        that is down is ignored.
     requeue : {"submit", "head", "tail"}
         Place of a killed job: by its first submission, at the head, or by the time it was killed.
     offer_freed_first : bool
@@ -279,6 +280,8 @@ def _system_mtbf(given: Any, sources: Sequence[Failures], size: int) -> float | 
         mtbf = getattr(whole, "mtbf", None)
         if mtbf is not None:
             rate += size / n_whole / in_seconds("mtbf", mtbf)
+        elif isinstance(whole, CalibratedFailures):
+            rate += size / (HOUR * whole.node_mtbf)
         elif isinstance(whole, NodeFailures):
             mean = whole.life.mean() if isinstance(whole.life, Distribution) else durations("life", whole.life)
             rate += float(np.sum(np.broadcast_to(1.0 / (HOUR * np.asarray(mean)), (n_whole,))[own]))

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relfit.batch.batch_driver import Saving
+from relfit.batch.calibrated_failures import CalibratedFailures
 from relfit.batch.failure_source import (
     Failures,
     GroupFailures,
@@ -20,6 +21,7 @@ from relfit.batch.failure_source import (
 )
 from relfit.batch.reliability import EstimatedReliability
 from relfit.batch.reservations import Reservation
+from relfit.calibration.files import read_parameters
 from relfit.errors import ArgumentError, ReadError
 from relfit.families import Weibull
 from relfit.io import read
@@ -70,7 +72,7 @@ class SchedulerTable(_Table):
 class FailureTable(_Table):
     """``[[failures]]``: one source of failures."""
 
-    kind: Literal["system", "nodes", "groups", "replay", "log"]
+    kind: Literal["system", "nodes", "groups", "replay", "log", "calibrated"]
     mtbf: Time | None = None
     shape: float = Field(1.0, gt=0)
     repair: Time = 0.0
@@ -255,9 +257,11 @@ def _class_settings(table: ClassTable) -> dict[str, Any]:
 
 
 def _source(table: FailureTable) -> Failures:
-    if table.kind in ("replay", "log"):
+    if table.kind in ("replay", "log", "calibrated"):
         if table.file is None:
             raise ArgumentError(f"failures of kind {table.kind} need a file", remedy='write file = "..."')
+        if table.kind == "calibrated":
+            return CalibratedFailures(parameters=read_parameters(table.file), nodes_per_rack=table.nodes_per_group)
         return read_failures(table.file) if table.kind == "replay" else ReplayedFailures.from_log(read(table.file))
     if table.mtbf is None:
         raise ArgumentError(f"failures of kind {table.kind} need an mtbf", remedy='write mtbf = "2000h"')

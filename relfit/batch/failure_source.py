@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -135,12 +135,15 @@ class GroupFailures(_Repaired):
         Of a group: mean, or distribution, of its times to failure.
     groups : array_like of int, shape (nodes,), or int, optional
         Group of each node, or how many nodes that follow each other make a group; all nodes are one when left out.
+    share : float, optional
+        Share of its nodes that each failure of a group strikes, two at least, drawn anew; all of them when left out.
     repair, fixed
         See above.
     """
 
     life: Any
     groups: Any = None
+    share: float | None = None
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Process:
         """One unit per group."""
@@ -229,7 +232,15 @@ class ReplayedFailures:
         return float(self.repair.mean()) if self.repair.size else 0.0
 
 
-Failures = SystemFailures | NodeFailures | GroupFailures | ReplayedFailures
+class Failures(Protocol):
+    """A source of failures."""
+
+    @property
+    def mean_repair(self) -> float:
+        """Seconds."""
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Any:
+        """What hands out the failures of so many nodes."""
 
 
 def read_failures(path: str | Path) -> ReplayedFailures:
@@ -349,7 +360,7 @@ class _Process:
             hazards = self.rng.standard_exponential(self.next.size if self.life.batch_shape else due.size)
             life = HOUR * np.asarray(self.life.inverse_cumulative_hazard(hazards))
             self.next[due] = time + (repair if self.waits else 0.0) + (life[due] if self.life.batch_shape else life)
-            struck = [self.members[i] for i in due]
+            struck = [self._struck(self.members[i]) for i in due]
             sizes = [len(nodes) for nodes in struck]
             times.append(np.repeat(time, sizes))
             nodes += struck
@@ -358,6 +369,12 @@ class _Process:
             return np.zeros(0, dtype=FAILURE)
         rows = _table(np.concatenate(times), np.concatenate(nodes), np.concatenate(repairs))
         return rows[np.argsort(rows["time"], kind="stable")]
+
+    def _struck(self, members: IntArray) -> IntArray:
+        share = getattr(self.kind, "share", None)
+        if share is None:
+            return members
+        return self.rng.choice(members, min(max(round(share * members.size), 2), members.size), replace=False)
 
     def _take_any(self, until: float) -> Table:
         """Failures of a stream without memory, each of any node."""

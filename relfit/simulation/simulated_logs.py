@@ -98,7 +98,7 @@ def simulate_log(
 def _times_to_failure(parameters: Parameters, rng: np.random.Generator, count: int) -> Callable[[IntArray], FloatArray]:
     """A function that draws one time to failure for each of some nodes."""
     known = parameters.values()
-    times = _relative_rates(parameters, rng, count)
+    times = relative_rates(parameters, rng, count)
     if parameters.failure is not None:
         family = parameters.failure.distribution()
         return lambda who: family.sample(who.size, rng) / times[who]
@@ -109,7 +109,7 @@ def _times_to_failure(parameters: Parameters, rng: np.random.Generator, count: i
     return lambda who: means[who] * rng.standard_exponential(who.size)
 
 
-def _relative_rates(parameters: Parameters, rng: np.random.Generator, count: int) -> FloatArray:
+def relative_rates(parameters: Parameters, rng: np.random.Generator, count: int) -> FloatArray:
     """Failure rate of each node relative to their mean: bad nodes, or a gamma frailty of known variance."""
     known, fitted = parameters.values(), parameters.failure
     share, factor = known.get("bad_nodes.fraction"), known.get("bad_nodes.factor")

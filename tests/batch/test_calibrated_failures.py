@@ -1,0 +1,73 @@
+"""Failures of calibrated parameters: what a log's owner would count comes out of the simulated machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from relfit.batch import CalibratedFailures, read_batch_config, simulate_batch
+from relfit.batch.failure_source import FailureStream
+from relfit.calibration import Parameters
+from relfit.calibration.files import write_parameters
+from relfit.workloads import Workload
+
+HOUR = 3600.0
+KNOWN = Parameters(
+    mtbf={"node": "2000h", "rack": "1000h", "group": "700h", "system": "300h"},
+    mttr={"mean": "2h", "rack": "5h", "system": "3h"},
+    failure={"family": "weibull", "parameters": {"shape": 0.7, "scale": 1580.0}, "spread": 0.5},
+    fleet={"nodes": 256, "racks": 16, "rack_share": 0.25, "group_share": 0.02},
+)
+
+
+def rows(known: Parameters, n_nodes: int, hours: float, seed: int) -> np.ndarray:
+    stream = FailureStream([CalibratedFailures(parameters=known)], n_nodes, seed)
+    found = [stream.take()]
+    while stream.until < hours * HOUR:
+        found.append(stream.take())
+    every = np.concatenate(found)
+    return every[every["time"] <= hours * HOUR]
+
+
+def test_every_scope_fails_as_often_as_the_log_counted() -> None:
+    hours, runs = 20_000.0, [rows(KNOWN, 256, 20_000.0, seed) for seed in range(3)]
+    sizes = [np.unique(np.unique(run["time"], return_counts=True)[1], return_counts=True) for run in runs]
+    counted = {
+        size: np.mean([dict(zip(*found, strict=True)).get(size, 0) for found in sizes]) for size in (1, 4, 5, 256)
+    }
+    assert counted[256] == pytest.approx(hours / 303, rel=0.2)  # and three hours of repair
+    assert counted[4] == pytest.approx(16 * hours / 1005, rel=0.15)  # a quarter of a rack of 16
+    assert counted[5] == pytest.approx(hours / 702, rel=0.5)  # a fiftieth of the fleet
+    assert counted[1] == pytest.approx(256 * hours / 2002, rel=0.1)
+    own = [np.bincount(run["node"][~np.isin(run["time"], np.unique(run["time"])[counts > 1])], minlength=256)
+           for run in runs for counts in [np.unique(run["time"], return_counts=True)[1]]]  # fmt: skip
+    assert np.mean([counts.var() / counts.mean() for counts in own]) > 2.0  # nodes differ
+
+
+def test_the_machine_of_a_log_is_interrupted_as_often_as_the_log(tmp_path: Path) -> None:
+    """Instants at which something fails, in the sample by hand and in the machine that its parameters make."""
+    log = rf.datasets.load("white").between("2003-01-01", "2004-10-01")
+    write_parameters(rf.calibrate(log, period="all"), tmp_path / "params.toml")
+    (tmp_path / "jobs.csv").write_text("job_id,submit,nodes,run_time\n1,0,512,3600000\n")
+    (tmp_path / "cluster.toml").write_text(
+        '[workload]\nfile = "jobs.csv"\n[[failures]]\nkind = "calibrated"\nfile = "params.toml"\n'
+    )
+    source = read_batch_config(tmp_path / "cluster.toml").settings()["failures"][0]
+    found, hours = rows(source.parameters, 512, 10_000.0, 2), 10_000.0
+    starts = log.events["start"].astype("int64").to_numpy()
+    assert np.unique(found["time"]).size / hours == pytest.approx(np.unique(starts).size / log.window.hours, rel=0.1)
+    per_node = len(log.events[log.events["node"].notna()])
+    whole = 512 * int(log.events["node"].isna().sum())
+    assert found.size / hours == pytest.approx((per_node + whole) / log.window.hours, rel=0.15)
+    run = simulate_batch(read_batch_config(tmp_path / "cluster.toml").read_jobs(), 512, failures=source, until="300h")
+    assert run.counts["failures"] / 300 == pytest.approx((per_node + whole) / log.window.hours, rel=0.5)
+    assert 0 < run.counts["kills"] < run.counts["failures"]
+
+
+def test_without_a_time_between_failures_it_says_so() -> None:
+    jobs = Workload([1], [0], [1], [10])
+    with pytest.raises(rf.RelfitError, match="no mean time between failures"):
+        simulate_batch(jobs, 4, failures=CalibratedFailures(parameters=Parameters(mttr="2h")))
