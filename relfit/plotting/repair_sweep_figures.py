@@ -29,7 +29,8 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
     Returns
     -------
     matplotlib.axes.Axes
-        Repair times in hours, logarithmic; bands are two standard errors.
+        Repair times in hours, logarithmic; bands are two standard errors (of the ratio, from runs with the same random
+        numbers).
     """
     from matplotlib.ticker import LogFormatter
 
@@ -37,8 +38,8 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
     values = result.relative if relative else result.mean
     error = np.zeros_like(values)
     if result.n_runs > 1:
-        error = 2.0 * result.waits.std(axis=0, ddof=1) / np.sqrt(result.n_runs)
-        error /= result.mean[:, :1] if relative else 1.0
+        each = (result.waits - values * result.waits[..., :1]) / result.mean[:, :1] if relative else result.waits
+        error = 2.0 * each.std(axis=0, ddof=1) / np.sqrt(result.n_runs)
     for rate, row, spread, colour in zip(result.rates, values, error, _colours(result.rates.size), strict=True):
         ax.plot(result.repairs, row, color=colour, linewidth=1.8, marker="o", markersize=3.0, label=f"{rate:g}X")
         ax.fill_between(result.repairs, row - spread, row + spread, color=colour, alpha=0.15, linewidth=0)
@@ -63,12 +64,14 @@ def repair_sweep_map(result: RepairSweep, ax: Axes | None = None) -> Axes:
     if min(result.mean.shape) < 2:
         return style.empty(ax, "a map needs two failure rates and two repair times")
     mean = np.maximum.accumulate(np.maximum.accumulate(result.mean, axis=1), axis=0)
-    mesh = ax.pcolormesh(result.repairs, result.rates, np.log10(mean), cmap="YlOrRd", shading="nearest")
-    levels = np.geomspace(mean.min(), mean.max(), 8)[1:-1]
-    lines = ax.contour(result.repairs, result.rates, mean, levels=levels, colors=style.INK, linewidths=0.9)
-    ax.clabel(lines, fmt=lambda hours: duration(hours), fontsize=8)
+    log = np.log10(mean)
+    mesh = ax.pcolormesh(result.repairs, result.rates, log, cmap="YlOrRd", shading="nearest")
+    levels = np.linspace(log.min(), log.max(), 8)[1:-1]
+    lines = ax.contour(result.repairs, result.rates, log, levels=levels, colors=style.INK, linewidths=0.9)
     bar = ax.figure.colorbar(mesh, ax=ax)
-    bar.set_label("log10 of the mean wait in hours")
+    bar.add_lines(lines)
+    bar.set_ticks(list(levels), labels=[duration(10.0**level) for level in levels])
+    bar.set_label("mean wait, at the lines")
     _repair_axis(ax, result)
     ax.set_yscale("log", base=2)
     ax.set_yticks(result.rates, [f"{rate:g}X" for rate in result.rates])

@@ -120,6 +120,29 @@ def test_cells_share_their_failures(jobs: rf.Workload) -> None:
     assert (longer["back"] - longer["time"]).to_numpy() == pytest.approx(2 * (base["back"] - base["time"]).to_numpy())
 
 
+def test_bands_of_ratios_are_those_of_ratios() -> None:
+    """A ratio to itself is 1, whatever runs scatter; one that is the same in every run has no band."""
+    scatter = np.random.default_rng(3).uniform(0.5, 2.0, (12, 3, 1))
+    ratios = np.broadcast_to([1.0, 1.2, 1.5, 2.0], (12, 3, 4)).copy()
+    ratios[:, 2, 3] += np.resize([0.1, -0.1], 12)
+    sweep = RepairSweep(300.0, RATES, REPAIRS, scatter * ratios)
+    ax = plotting.repair_sweep(sweep, Figure().add_subplot(), relative=True)
+    drawn = [band.get_paths()[0].vertices for band in ax.collections]
+    height = [[np.ptp(band[band[:, 0] == repair, 1]) for repair in REPAIRS] for band in drawn]
+    assert np.allclose(height[0], 0.0)
+    assert np.allclose(height[2][:3], 0.0)
+    assert 0.1 < height[2][3] < 0.4  # 4 * 0.1 / sqrt(12), more where runs weigh more
+
+
+def test_lines_of_the_map_are_named_on_its_scale() -> None:
+    ax = plotting.repair_sweep_map(linear(), Figure().add_subplot())
+    bar = ax.figure.axes[1]
+    named = [text.get_text() for text in bar.get_yticklabels()]
+    assert len(named) == 6
+    assert all("hours" in text for text in named)
+    assert not ax.texts  # none of them lies on another, or on the lines
+
+
 def test_bad_arguments(jobs: rf.Workload) -> None:
     for wrong in ({"rates": [2.0, 1.0]}, {"repairs": ["1h", "1h"]}, {"n_runs": 0}, {"rates": []}):
         with pytest.raises(rf.ArgumentError):

@@ -98,6 +98,26 @@ def test_a_job_goes_on_from_its_last_complete_checkpoint():
     assert best.jobs["finish_time"][0] == 1e5 + 72 * np.floor(1e5 / every)
 
 
+def test_measures_by_their_names():
+    """Job 1, of 2 nodes and 100 s, is killed at 40 s and runs again from 50 s; job 2, of 1 node and 300 s, is not."""
+    jobs = Workload([1, 2], [0.0, 0.0], [2, 1], [100.0, 300.0], [400.0, 400.0], 3)
+    run = rf.simulate_batch(jobs, failures=ReplayedFailures([40.0], [0], [10.0]))
+    table = run.by_class("width")
+    assert run.jobs["starting_time"].tolist() == [50.0, 0.0]
+    for width, total, share, act, mct in (
+        ("[2,4)", 40.0, 40.0, 150.0, 150.0 / (100 / 2)), ("[1,2)", 0.0, 0.0, 300.0, 1.0),
+        ("all", 40.0, 20.0, (150.0 + 300.0) / 2, 450.0 / (50.0 + 300.0)),
+    ):  # fmt: skip
+        row, n = table.loc[width], table.loc[width, "jobs"]
+        assert row[["total_waste", "%MWT", "ACT", "AWT"]].tolist() == pytest.approx([total, share, act, total / n])
+        assert row["MCT"] == pytest.approx(mct)
+        assert row["MWT"] == pytest.approx(total / {"[2,4)": 50.0, "[1,2)": 300.0, "all": 350.0}[width])
+    assert run.summary["waste_node_hours"] == pytest.approx(80.0 / 3600.0)
+    calm = rf.simulate_batch(jobs)
+    assert calm.relative_difference(run, "ACT") == pytest.approx(100.0 * (225.0 - 200.0) / 200.0)
+    assert calm.relative_difference(run, "MWT") == np.inf
+
+
 # ----------------------------------------------------------------- invariants
 
 
