@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import relfit as rf
 from relfit.batch import ReplayedFailures
@@ -113,3 +115,25 @@ def test_failures_without_a_running_job_are_failures_of_idle_nodes():
     assert run.counts["kills"] == 0
     assert run.jobs["starting_time"].tolist() == [0.0, 120.0]
     assert run.outages.to_dict("list") == {"time": [50.0], "node": [0], "back": [120.0]}
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), scheduler=st.sampled_from(["fcfs", "easy"]))
+def test_the_first_job_starts_when_it_fits_and_by_its_shadow_time(seed, scheduler):
+    """After every instant the job that waits first needs more nodes than idle; under EASY it starts by the time that
+    was seen when it came to be first, from the walltimes of what ran then."""
+    workload = random_workload(np.random.default_rng(seed))
+    jobs = rf.simulate_batch(workload, scheduler=scheduler).jobs
+    jobs = jobs[jobs["status"] != "too wide"].reset_index(drop=True)
+    submit, start, end = (jobs[name].to_numpy() for name in ("submission_time", "starting_time", "finish_time"))
+    nodes, estimate = jobs["nodes"].to_numpy(), start + jobs["requested"].to_numpy()
+    for now in np.unique(np.concatenate([submit, start, end])):
+        running = (start <= now) & (now < end)
+        waiting = np.flatnonzero((submit <= now) & (now < start))
+        if not waiting.size:
+            continue
+        first, idle = waiting[0], workload.n_nodes - nodes[running].sum()
+        assert nodes[first] > idle
+        freed = [idle + nodes[running & (estimate <= time)].sum() for time in np.unique(estimate[running])]
+        shadow = np.unique(estimate[running])[np.flatnonzero(np.array(freed) >= nodes[first])[0]]
+        assert start[first] <= shadow
