@@ -157,8 +157,7 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
     hours = float(np.maximum(model.by_scope["system"].hours, 0.0).sum())
     hours = hours if hours > 0.0 else span
     if hours > 0.0:
-        begun = model.found.table["start"]
-        incidents = ((begun - log.window.start) / pd.Timedelta(hours=1)).to_numpy() if len(begun) else np.zeros(0)
+        incidents = np.concatenate([model.by_scope[name].instants for name in SCOPES])
         along, p = excess_scatter(incidents, span, *_spans(log))
         node = model.rates["node"]  # most incidents are of one node, and the sum of nodes scatters as they do
         total = float(node.count.sum())

@@ -4,22 +4,52 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from relfit.writing import complete
 
-__all__ = ["render", "write_whole"]
+__all__ = ["isolated", "render", "write_whole"]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_MARKS = r"\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_LETTERS = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff"
+_TURNS = f"[{_MARKS}{_LETTERS}]"
+_TURNED = re.compile(rf"([^\s,;()]*{_TURNS}(?:[^\s,;()]*[^\s,;:.()])?)")
+"""A word that holds a mark of direction, or a letter that is written from right to left."""
+
+
+def isolated(value: Any) -> Any:
+    r"""What a page shows of a text: a name that is written from right to left turns nothing round but itself.
+
+    Control characters, which nobody would see, are written out.
+
+    Examples
+    --------
+    >>> isolated("node a\u202eb<c, d fails")
+    Markup('node <bdi>a\u202eb&lt;c</bdi>, d fails')
+    >>> isolated("n1\x07"), isolated(1.5)
+    ('n1\\x07', 1.5)
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    text = _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), value)
+    parts = [escape(part) for part in _TURNED.split(text)]
+    parts[1::2] = [Markup("<bdi>") + part + Markup("</bdi>") for part in parts[1::2]]
+    return text if len(parts) == 1 else Markup("").join(parts)
 
 
 def render(**content: Any) -> str:
-    """Fill the template; everything but the prepared SVG and CSV texts is escaped by Jinja2."""
+    """Fill the template; everything but the prepared SVG and CSV texts is escaped by Jinja2, and `isolated`."""
     environment = Environment(
         loader=PackageLoader("relfit.reporting"),
         autoescape=True,
+        finalize=isolated,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

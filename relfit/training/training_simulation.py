@@ -55,7 +55,7 @@ class TrainingSimulation(Result):
         ``total_save_time``, ``total_recovery_time``, ``total_host_selection_time``, ``total_wait_time`` (for preempted
         servers), ``total_stall_time`` and ``total_down_time``. ``etr`` is the effective training ratio, useful over
         total time, ``goodput`` useful server-minutes over those of both pools, ``avg_run`` the mean minutes of running
-        until a failure. The others count.
+        until a failure, NaN where none was. The others count.
     level : float
     seconds : float
         That it took.
@@ -176,18 +176,18 @@ class TrainingSimulation(Result):
 def summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     """Mean with its interval, standard deviation and percentiles of every column.
 
-    No output is negative and no share above one, so that limits end there.
+    No output is negative and no share above one, so that limits end there. Runs in which there is no such quantity, as
+    the time until a failure where none failed, are left out of it.
     """
-    values = rows.to_numpy(dtype=np.float64)
-    n = values.shape[0]
-    mean = values.mean(axis=0)
-    sd = values.std(axis=0, ddof=1) if n > 1 else np.zeros(mean.shape)
-    half = special.stdtrit(n - 1, 0.5 + 0.5 * level) * sd / np.sqrt(n) if n > 1 else np.full(mean.shape, np.nan)
+    values = rows.astype(np.float64)
+    n, mean = values.count().to_numpy(), values.mean().to_numpy()
+    sd = np.where(n > 1, values.std(ddof=1), mean - mean)
+    half = special.stdtrit(np.where(n > 1, n - 1.0, np.nan), 0.5 + 0.5 * level) * sd / np.sqrt(np.maximum(n, 1))
     most = np.where(rows.columns.isin(_SHARES), 1.0, np.inf)
     table = {"mean": mean, "sd": sd, "low": np.maximum(mean - half, 0.0), "high": np.minimum(mean + half, most)}
-    percentiles = np.percentile(values, _PERCENTILES, axis=0)
+    percentiles = values.quantile(np.array(_PERCENTILES) / 100.0).to_numpy()
     table |= {f"p{percentile}": row for percentile, row in zip(_PERCENTILES, percentiles, strict=True)}
-    table |= {"min": values.min(axis=0), "max": values.max(axis=0)}
+    table |= {"min": values.min().to_numpy(), "max": values.max().to_numpy()}
     return pd.DataFrame(table, index=pd.Index(rows.columns, name="output"))
 
 
@@ -306,8 +306,8 @@ def _table(params: TrainingParameters, runs: list[Run]) -> pd.DataFrame:
     sizes = np.tile([float(job.job_size) for job in jobs], len(runs))
     servers = float(params.working_pool_size + params.spare_pool_size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        etr = np.where(total > 0.0, times[:, TIMES.index("compute")] / total, 0.0)
-        average = np.where(n_stops > 0, run_time / n_stops, 0.0)
+        etr = np.where(total > 0.0, times[:, TIMES.index("compute")] / total, np.nan)
+        average = np.where(n_stops > 0, run_time / n_stops, np.nan)
     table: dict[str, Any] = {
         "replication": np.repeat(np.arange(len(runs)), len(jobs)),
         "job": names * len(runs),

@@ -18,6 +18,7 @@ import pytest
 import relfit as rf
 from relfit.reporting.components import csv_text
 from relfit.second_process import SecondProcess
+from relfit.text import duration
 from tests.reporting.logs import FAST, HOSTILE, log_of
 
 
@@ -125,6 +126,42 @@ def test_text_from_the_log_is_never_markup(hostile_report: Path) -> None:
     assert page.text.count("<script>alert(1)</script>") > 5
     assert "alert(1)" in page.table("failures-by-node")
     assert "'=cmd|" in page.table("failures-by-node")
+
+
+def test_names_from_right_to_left_turn_nothing_round_but_themselves(tmp_path: Path) -> None:
+    turned, marked, quiet = "\u202egnp.exe", "n\u200f7<b>", "bell\x07"
+    rows = [(turned, f"2020-02-{1 + i % 28:02d} {i % 24:02d}:00", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", marked)
+            for i in range(60)]  # fmt: skip
+    rows += [(f"n{i:02d}", f"2020-03-{1 + i % 28:02d}", f"2020-03-{1 + i % 28:02d} 05:00", quiet) for i in range(30)]
+    page = page_of(log_of(rows, system=turned), tmp_path, **FAST)
+    shown = re.sub(r"<(script|style|svg|title)\b.*?</\1>", "", page.source, flags=re.DOTALL)
+    shown = re.sub(r'aria-label="[^"]*"', "", shown)
+    assert shown.count(f"<bdi>{turned}</bdi>") >= 3
+    assert shown.count("<bdi>n\u200f7&lt;b&gt;</bdi>") >= 1
+    assert not re.search("[\u200f\u202e]", re.sub(r"<bdi>.*?</bdi>", "", shown))
+    assert f"System <bdi>{turned}</bdi>: 31 nodes" in shown
+    assert "\x07" not in shown
+    assert r"bell\x07" in shown
+
+
+def test_an_incident_of_a_node_that_is_down_is_counted_nowhere(words_only: None, tmp_path: Path) -> None:
+    rows = [(f"n{i % 20:02d}", f"2020-{1 + i % 12:02d}-{1 + i % 28:02d} {i % 24:02d}:00",
+             f"2020-{1 + i % 12:02d}-{1 + i % 28:02d} {i % 24:02d}:50", "x") for i in range(300)]  # fmt: skip
+    rows += [
+        ("n00", "2020-05-05", "2020-05-15", "x"),
+        *(("n00", f"2020-05-{d:02d} 03:30", None, "x") for d in range(7, 13)),
+    ]
+    log = log_of(rows)
+    model = rf.fleet_model(log)
+    number = int(sum(model.incidents_of(name).sum() for name in model.by_scope))
+    assert number < len(model.found.table)
+    found = rf.calibrate(log, model=model, parts=("mtbf",)).mtbf.any
+    assert found is not None
+    assert (found.events, found.value) == (number, model.hours / number)
+    page = page_of(log, tmp_path, **FAST)
+    every = duration(model.hours / number)
+    assert f"Something interrupts the machine every {every}" in page.text
+    assert f"Time between interruptions {every}" in page.text
 
 
 def test_formulas_are_defused_and_numbers_left_alone() -> None:

@@ -330,3 +330,16 @@ def test_a_time_that_is_none_asks_for_minutes() -> None:
     ):
         with pytest.raises(ArgumentError, match=f"{key}: this cannot be 'many'; it must be {wanted}"):
             training_parameters({key: "many"})
+
+
+def test_without_a_failure_there_is_no_time_until_one() -> None:
+    quiet = {**SMALL, "random_failure_rate": 1e-12, "systematic_failure_rate_multiplier": 0.0, "job_length": "1h"}
+    result = rf.simulate_training(quiet, n_replications=3, rng=1)
+    assert result.outputs.loc["total_failures", "max"] == 0.0
+    assert result.outputs.loc["avg_run"].isna().all()
+    assert result.to_dict()["outputs"]["avg_run"]["mean"] is None
+    some = rf.simulate_training({**quiet, "random_failure_rate": 2e-4}, n_replications=20, rng=1)
+    failed = some.replications["total_failures"] > 0
+    assert 0 < failed.sum() < 20
+    assert some.outputs.loc["avg_run", "mean"] == pytest.approx(some.replications["avg_run"][failed].mean())
+    assert some.outputs.loc["avg_run", "min"] > 0.0
