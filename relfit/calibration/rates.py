@@ -158,6 +158,9 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
     hours = hours if hours > 0.0 else span
     if hours > 0.0:
         incidents = np.concatenate([model.by_scope[name].instants for name in SCOPES])
+        begun = model.found.table["start"]
+        if not incidents.size and len(begun):  # of unknown places
+            incidents = ((begun - log.window.start) / pd.Timedelta(hours=1)).to_numpy()
         along, p = excess_scatter(incidents, span, *_spans(log))
         node = model.rates["node"]  # most incidents are of one node, and the sum of nodes scatters as they do
         total = float(node.count.sum())

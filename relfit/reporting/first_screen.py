@@ -147,7 +147,9 @@ def _cards(m: ReportData) -> list[Card]:
         text = percent(share, 1 if share < 0.99 else None)
         digits = len(text.partition(".")[2].partition(" ")[0])
         between = f"{percent(low, digits)} to {percent(high, digits)} · " if np.isfinite(low) else ""
-        cards.append(Card("Availability of a node", text, between + ", ".join(parts)))
+        unseen = m.model.result is not None and m.model.result.question is not None
+        of = "of the nodes that failed" if unseen else "of a node"
+        cards.append(Card(f"Availability {of}", text, between + ", ".join(parts)))
     own, back = mtbf.node, mttr.node
     if own is not None and own.value is not None and m.part.n_nodes > 1:
         repaired = "" if back is None or back.value is None else f" · back in {duration(back.value)}"
@@ -160,7 +162,8 @@ def _cards(m: ReportData) -> list[Card]:
         low, value, high = (float(x) for x in (found_job.low, found_job.estimate, found_job.high))
         cards.append(
             Card(f"{count(m.job_size, 'node')} for 24 h, uninterrupted", percent(value),
-                 f"{percent(low)} to {percent(high)} of start times, on consecutive nodes that are up")
+                 f"{percent(low)} to {percent(high)} of start times, "
+                 + ("on consecutive nodes that are up" if m.job_size > 1 else "while it is up"))
         )  # fmt: skip
     return cards
 

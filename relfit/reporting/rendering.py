@@ -17,6 +17,7 @@ from relfit.writing import complete
 __all__ = ["isolated", "render", "write_whole"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_UNIT = re.compile(r"(?<=\d) %")
 _MARKS = r"\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _LETTERS = r"\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff"
 _TURNS = f"[{_MARKS}{_LETTERS}]"
@@ -27,7 +28,7 @@ _TURNED = re.compile(rf"([^\s,;()]*{_TURNS}(?:[^\s,;()]*[^\s,;:.()])?)")
 def isolated(value: Any) -> Any:
     r"""What a page shows of a text: a name that is written from right to left turns nothing round but itself.
 
-    Control characters, which nobody would see, are written out.
+    Control characters, which nobody would see, are written out, and no line ends between a number and its percent sign.
 
     Examples
     --------
@@ -39,6 +40,7 @@ def isolated(value: Any) -> Any:
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     text = _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), value)
+    text = _UNIT.sub("\N{NO-BREAK SPACE}%", text)
     parts = [escape(part) for part in _TURNED.split(text)]
     parts[1::2] = [Markup("<bdi>") + part + Markup("</bdi>") for part in parts[1::2]]
     return text if len(parts) == 1 else Markup("").join(parts)

@@ -164,6 +164,18 @@ def test_an_incident_of_a_node_that_is_down_is_counted_nowhere(words_only: None,
     assert f"Time between interruptions {every}" in page.text
 
 
+def test_of_nodes_that_failed_only_nothing_is_said_of_one_node(words_only: None, tmp_path: Path) -> None:
+    starts = pd.date_range("2020-01-10", periods=6, freq="50D")
+    rows = pd.DataFrame(
+        {"node": ["a1", "a2", "a1", "a3", "a4", "a2"], "start": starts, "end": starts + pd.Timedelta("2h")}
+    )
+    rows.to_csv(tmp_path / "six.csv", index=False)
+    page = page_of(rf.read(tmp_path / "six.csv"), tmp_path, **FAST)
+    assert "nothing is said of one node" in page.text
+    assert "Availability of the nodes that failed" in page.text
+    assert "Availability of a node" not in page.text
+
+
 def test_formulas_are_defused_and_numbers_left_alone() -> None:
     frame = pd.DataFrame({"a": ["=1", "+1", "-1", "@x", "\tx", "ok"], "b": np.arange(6) - 3.5})
     lines = csv_text(frame).splitlines()
