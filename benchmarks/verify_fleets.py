@@ -57,8 +57,8 @@ def read(fleet: known.Fleet, rng: np.random.Generator, fixed: bool) -> Any:
         )
 
 
-def asked(model: Any) -> dict[str, Callable[[], Answer]]:
-    """How a model is asked for each quantity."""
+def asked(model: Any, log: Any) -> dict[str, Callable[[], Answer]]:
+    """How a model of a log is asked for each quantity."""
 
     def interval(*what: Any, **how: Any) -> Callable[[], Answer]:
         def ask() -> Answer:
@@ -75,7 +75,7 @@ def asked(model: Any) -> dict[str, Callable[[], Answer]]:
 
             if not plans:
                 cost = rf.jobs.Checkpoint(save="5min")
-                known = rf.calibrate(model.period.log, period="all", parts=("mtbf", "mttr"))
+                known = rf.calibrate(log, model=model, parts=("mtbf", "mttr"))
                 plans.append(rf.planning.plan_checkpoints(known, cost, "10min", level=LEVEL))
             return (float(getattr(plans[0], value)), *(float(end) for end in getattr(plans[0], limits)))  # type: ignore[return-value]
 
@@ -110,7 +110,7 @@ def one_log(job: tuple[str, int, str, bool]) -> tuple[float, dict[str, Answer | 
             model = getattr(importlib.import_module(module), function)(log, level=LEVEL, rng=seed)
         except Exception as error:
             return time.perf_counter() - begun, dict.fromkeys(SHORT, f"no model: {type(error).__name__}: {error}")
-        for quantity, ask in asked(model).items():
+        for quantity, ask in asked(model, log).items():
             try:
                 answers[quantity] = ask()
             except Exception as error:

@@ -151,7 +151,7 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
         count = float(found.count.sum())
         between = float((found.count * found.dispersion).sum() / count) if count else 1.0
         along, p = excess_scatter(scope.instants, span, *_spans(log)) if span > 0.0 else (1.0, 1.0)
-        rates[name] = duration_of_counts(int(count), float(found.hours.sum()), level, max(between, along, 1.0))
+        rates[name] = duration_of_counts(int(count), float(found.exposure.sum()), level, max(between, along, 1.0))
         if along > 1.0:
             checks.append(_clustered(f"incidents of scope {name}", f"dispersion.{name}", along, p))
     hours = float(np.maximum(model.by_scope["system"].hours, 0.0).sum())

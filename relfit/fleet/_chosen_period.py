@@ -10,6 +10,7 @@ import pandas as pd
 
 from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
+from relfit.fleet._new_nodes import explained_by_ages
 from relfit.screening import ChangePoints, Incidents, change_points, incidents
 
 __all__ = ["ChosenPeriod", "chosen_period"]
@@ -96,7 +97,8 @@ def chosen_period(
     log : FailureLog
     period : {"stable", "all"} or tuple
         ``(since, until)``. A log of several systems has no one stable period: all of it is used. So it is where the
-        limits of the stable period's start are further apart than half of its length.
+        limits of the stable period's start are further apart than half of its length, or where nodes were new and the
+        rates of the periods are those that their ages let expect.
     rng : int or numpy.random.Generator
 
     Raises
@@ -132,6 +134,9 @@ def chosen_period(
             f"the rate changed between {stable.start_low:%Y-%m-%d} and {stable.start_high:%Y-%m-%d}, but when is not "
             "known well"
         )
+        return ChosenPeriod(log, "all", points, why, joined)
+    if joined is not None and len(points) > 1 and explained_by_ages(log, points, joined):
+        why = "its nodes were new, and the rate changed as their ages let expect"
         return ChosenPeriod(log, "all", points, why, joined)
     part = log if len(points) == 1 else log.between(stable.start, stable.end)
     return ChosenPeriod(part, stable.name, points, joined=joined)

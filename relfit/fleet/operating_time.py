@@ -76,6 +76,8 @@ class Scope:
         Hours on the clock since its last incident, or since it was first watched.
     since_start : ndarray of bool, shape (places,)
         Whether it was never seen to have an incident, so that the age is a lower limit unless it was new.
+    start_age : ndarray, shape (places,)
+        The age when it was first watched; NaN where that is not known.
     repairs : LifeData
         How long incidents lasted, one group per system.
     incident_of : ndarray of int, shape (hits,)
@@ -93,6 +95,7 @@ class Scope:
     hours: FloatArray
     age: FloatArray
     since_start: BoolArray
+    start_age: FloatArray
     repairs: LifeData
     incident_of: IntArray
     node_of: IntArray
@@ -121,6 +124,8 @@ class Standing:
 
     Attributes
     ----------
+    nodes : pandas.Index
+        Labels, (system, node).
     age : ndarray
         Hours of operation since the node's own last failure, or since it was first watched.
     unseen : ndarray of bool
@@ -129,6 +134,7 @@ class Standing:
         Whether it was watched until then; and not down.
     """
 
+    nodes: pd.Index
     age: FloatArray
     unseen: BoolArray
     present: BoolArray
@@ -142,10 +148,10 @@ def standing_of(log: Tables, scope: Scope, watched: Outages, nodes: pd.Index) ->
     up = present.copy()
     going = watched.end_cut | (watched.end > log.window.end.as_unit("ns").value)
     up[watched.code[going]] = False
-    return Standing(scope.age[at], scope.since_start[at], present[at], up[at])
+    return Standing(nodes, scope.age[at], scope.since_start[at], present[at], up[at])
 
 
-def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, Scope]]:
+def scopes_of(log: Tables, found: Incidents, before: Standing | None = None) -> tuple[Places, dict[str, Scope]]:
     """Where incidents happen, and the times between incidents and repairs of each scope.
 
     Parameters
@@ -154,15 +160,18 @@ def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, Scope]]:
         With dated events.
     found : Incidents
         Of this log.
+    before : Standing, optional
+        How nodes stood when this log began, of what is known from before: a node of known age is watched from that age
+        on (left truncation), and is not one of unknown age in steady state.
     """
-    work = _Work(log, found)
+    work = _Work(log, found, before)
     return work.places, {name: work.node_scope() if name == "node" else work.wide_scope(name) for name in SCOPES}
 
 
 class _Work:
     """Instants in hours since the window opened; `down` is when whole systems were."""
 
-    def __init__(self, log: Tables, found: Incidents) -> None:
+    def __init__(self, log: Tables, found: Incidents, before: Standing | None) -> None:
         events, table = log.events, found.table
         outages = outages_of(log)
         self.places = places = _places(log, outages, found.group)
@@ -184,6 +193,11 @@ class _Work:
         (self.node, _), _ = group_codes([events, log.population], ["system", "node"])
         self.entered = self._in_hours(outages.entered)
         self.left = np.maximum(self._in_hours(outages.left), self.entered)
+        self.aged, self.known = np.zeros(len(places.nodes)), outages.entered_known.copy()
+        if before is not None:
+            at = before.nodes.get_indexer(places.nodes)
+            there = (at >= 0) & before.present[at] & (self.entered <= 0.0)
+            self.aged[there], self.known[there] = before.age[at[there]], ~before.unseen[at[there]]
         size = len(places.systems)
         self.system_entered, self.system_left = np.full(size, np.inf), np.zeros(size)
         np.minimum.at(self.system_entered, places.system, self.entered)
@@ -211,7 +225,7 @@ class _Work:
         spans = _spans(
             self.down.up(by_node, begun), self.down.up(by_node, ended), outages.code, own, failed,
             self.down.up(places.system, self.entered), self.down.up(places.system, self.left),
-            outages.entered_known, places.nodes,
+            self.aged, self.known, places.nodes,
         )  # fmt: skip
         mine = began & outages.end_known
         mine[mine] = timed_repairs((ended - begun)[mine], self.step)
@@ -252,7 +266,7 @@ class _Work:
             fresh &= ~self.down.inside(system[order], begun[order])
         spans = _spans(
             first, last, code, np.ones(code.size, np.bool_), fresh, clock(place_system, entered),
-            clock(place_system, left), np.zeros(len(labels), np.bool_), labels,
+            clock(place_system, left), np.zeros(len(labels)), np.zeros(len(labels), np.bool_), labels,
         )  # fmt: skip
         done = self.end_known[mine]
         done[done] = timed_repairs((ended - begun)[done], self.step)
@@ -317,11 +331,12 @@ class _Spans:
     hours: FloatArray
     age: FloatArray
     since_start: BoolArray
+    start_age: FloatArray
 
 
 def _spans(
     start: FloatArray, end: FloatArray, code: IntArray, own: BoolArray, failure: BoolArray, entered: FloatArray,
-    left: FloatArray, new: BoolArray, labels: pd.Index,
+    left: FloatArray, aged: FloatArray, known: BoolArray, labels: pd.Index,
 ) -> _Spans:  # fmt: skip
     """Times that the clocks of places ran between their own outages.
 
@@ -330,8 +345,8 @@ def _spans(
     start, end, code, own, failure : ndarray, shape (outages,)
         Sorted by place and time, not overlapping. `own` outages reset the clock, the others stop it; those that are
         `failure` end a time.
-    entered, left, new : ndarray, shape (places,)
-        `new` where the clock is known to have stood at zero then.
+    entered, left, aged, known : ndarray, shape (places,)
+        `aged` is where the clock stood at entry: there where `known`, else at least there.
     labels : pandas.Index
     """
     size = len(labels)
@@ -356,10 +371,13 @@ def _spans(
     went_on[last] = True
     kept = length > 0.0
     offsets = np.concatenate([[0], np.cumsum(np.bincount(of[kept], minlength=size))]).astype(np.int64)
-    stationary = begins & ~new[of]
-    lives = LifeData(length[kept], observed[kept], offsets, labels, "ttf", stationary=stationary[kept])
+    stationary, began = begins & ~known[of], np.where(begins, aged[of], 0.0)
+    entry = np.where(stationary, 0.0, began)
+    lives = LifeData(
+        (length + entry)[kept], observed[kept], offsets, labels, "ttf", stationary=stationary[kept], entry=entry[kept]
+    )
     age = np.zeros(size)
-    age[of[went_on[tail]]] = length[went_on[tail]]
+    age[of[went_on[tail]]] = (length + began)[went_on[tail]]
     unseen = np.zeros(size, np.bool_)
     unseen[of[went_on[tail]]] = stationary[went_on[tail]]
     return _Spans(
@@ -368,4 +386,5 @@ def _spans(
         np.bincount(place, up, size).astype(np.float64),
         age,
         unseen,
+        np.where(known, aged, np.nan),
     )

@@ -19,7 +19,7 @@ def test_limits_allow_for_the_scatter_between_nodes(shape: float) -> None:
         gaps = rng.weibull(shape, (60, 100)) * 800.0 / gamma(1.0 + 1.0 / shape)
         at = gaps.cumsum(axis=1) - rng.uniform(16_000.0, 17_000.0, (60, 1))
         rows = [{"node": f"n{i}", "start": t} for i, one in enumerate(at) for t in one[(one > 0.0) & (one < 8760.0)]]
-        log = make_log(rows, [{"node": f"n{i}"} for i in range(60)], window=(0.0, 8760.0))
+        log = make_log(rows, [{"node": f"n{i}", "entered_known": False} for i in range(60)], window=(0.0, 8760.0))
         found = rf.calibrate(log, parts=("mtbf",), window="0h").mtbf.node
         count = np.array([np.sum((one > 0.0) & (one < 8760.0)) for one in at])
         variance = ((count - count.mean()) ** 2).sum() * 60 / 59 / count.sum()  # by hand, relative to Poisson

@@ -1,0 +1,83 @@
+"""Nodes that were new when their log began: rates ahead are those of their renewals, not the mean of the past."""
+
+from __future__ import annotations
+
+from math import gamma
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+import relfit as rf
+from relfit.fleet import chosen_period
+from relfit.fleet.operating_time import scopes_of, standing_of
+from relfit.fleet.scope_rates import mean_residual_life
+from tests.factories import make_log
+
+NODES, MEAN, HOURS = 80, 1000.0, 4000.0
+
+
+def fleet(seed: int, shape: float, *, worse: float = 1.0) -> rf.FailureLog:
+    """Weibull renewals of new nodes, whose clocks run `worse` times as fast in the second half."""
+    rng = np.random.default_rng(seed)
+    at = np.cumsum(rng.weibull(shape, (NODES, 80)) * MEAN / gamma(1.0 + 1.0 / shape), axis=1)
+    at = np.minimum(at, HOURS / 2.0) + np.maximum(at - HOURS / 2.0, 0.0) / worse
+    rows = [{"node": f"n{i}", "start": t} for i, one in enumerate(at) for t in one[one < HOURS]]
+    return make_log(rows, [{"node": f"n{i}"} for i in range(NODES)], window=(0.0, HOURS))
+
+
+@pytest.mark.parametrize("shape", [0.6, 2.5])
+def test_the_mean_time_between_failures_is_that_of_the_long_run(shape: float) -> None:
+    plain, found, held = [], [], 0
+    for seed in range(16):
+        model = rf.fleet_model(fleet(seed, shape), "all", window="0h", level=0.9)
+        one = model.interval("mtbf", scope="node")
+        rates = model.rates["node"]
+        plain.append(float(rates.hours[0] / rates.count[0]))
+        found.append(float(one.estimate))
+        held += one.low <= MEAN <= one.high
+    assert abs(np.mean(plain) / MEAN - 1.0) > 0.08  # hours over failures, as versions before had it
+    assert np.mean(found) == pytest.approx(MEAN, rel=0.03)
+    assert held >= 12
+    params = rf.calibrate(fleet(0, shape), model=rf.fleet_model(fleet(0, shape), "all", window="0h"), parts=("mtbf",))
+    assert params.mtbf.node.value == pytest.approx(found[0])
+
+
+def test_a_change_that_ages_explain_is_no_period_of_its_own() -> None:
+    chosen = [chosen_period(fleet(seed, 0.5)) for seed in range(12)]
+    several = [one for one in chosen if one.points is not None and len(one.points) > 1]
+    assert len(several) >= 4  # the rate did change
+    alone = [one for one in several if one.name == "all" and "its nodes were new" in one.headline]
+    assert len(alone) >= len(several) - 1
+
+
+def test_a_change_that_ages_do_not_explain_is_one() -> None:
+    for seed in range(4):
+        one = chosen_period(fleet(seed, 0.7, worse=3.0))
+        assert one.points is not None
+        assert len(one.points) > 1
+        assert one.name != "all"
+
+
+def test_ages_from_before_a_period_can_be_taken_over() -> None:
+    log = fleet(1, 0.6)
+    since = log.window.start + (log.window.end - log.window.start) / 4
+    early, late = log.between(None, since), log.between(since, None)
+    places, scopes = scopes_of(early, rf.incidents(early, "0h"))
+    before = standing_of(early, scopes["node"], places.watched, places.nodes)
+    scope = scopes_of(late, rf.incidents(late, "0h"), before)[1]["node"]
+    whole = scopes_of(log, rf.incidents(log, "0h"))[1]["node"]
+    assert scope.lives.stationary is None  # of no node is the age unknown
+    assert scope.lives.entry is not None
+    # the same lives, of which the later part is seen
+    assert np.isin(scope.lives.durations.round(6), whole.lives.durations.round(6)).all()
+    assert scope.age == pytest.approx(whole.age)
+
+
+def test_what_is_left_of_a_life() -> None:
+    for shape, age in ((0.5, 3.0), (2.0, 1.5), (2.0, 40.0)):
+        scale = 1.0 / gamma(1.0 + 1.0 / shape)
+        spent = (age / scale) ** shape
+        exact = integrate.quad(lambda t, s, b, c: np.exp(c - (t / s) ** b), age, np.inf, (scale, shape, spent))[0]
+        found = mean_residual_life(np.array([age]), np.array([1.0]), shape)[0]
+        assert found == pytest.approx(exact, rel=2e-3 if age > 10 else 1e-8)
