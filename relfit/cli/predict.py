@@ -213,17 +213,18 @@ def _with_limits(sizes: rf.SystemsBySize, drawn: Drawn) -> pd.DataFrame:
 def _headline(chosen: rf.System, whole: pd.DataFrame) -> str:
     import math
 
-    from relfit.text import interval
+    from relfit.text import count, interval, number
 
     def said(row: Any) -> str:
-        value, *limits = (f"{row[name]:.3g}" for name in ("value", "low", "high") if name in whole)
+        value, *limits = (number(row[name]) for name in ("value", "low", "high") if name in whole)
         return interval(value, *limits) if limits else value
 
     mean, first = whole.iloc[0], whole.iloc[1]
     spare = f" with {chosen.tolerance} to spare" if chosen.tolerance else ""
     long = "without end on average" if math.isinf(mean["value"]) else f"for {said(mean)} hours on average"
     return (
-        f"{chosen.n_nodes} nodes{spare} run {long}, and for {first['at_hours']:g} hours with probability {said(first)}."
+        f"{count(chosen.n_nodes, 'node')}{spare} run{'' if chosen.n_nodes > 1 else 's'} {long}, and for "
+        f"{first['at_hours']:g} hours with probability {said(first)}."
     )
 
 

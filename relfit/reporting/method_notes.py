@@ -11,7 +11,7 @@ _TERMS = {
     "Period": (
         "Incidents in bins of a day are taken as a Poisson process whose rate is constant within a period. The "
         "segmentation is exact (optimal partitioning: Jackson et al. 2005), with a penalty that finds a change in "
-        "5 % of logs that have none. The most recent period with a sixth of the node-hours or more is used, unless its "
+        "1 % of logs that have none. The most recent period with a sixth of the node-hours or more is used, unless its "
         "start is known to no better than half of its length."
     ),
     "Interruptions": (

@@ -91,13 +91,18 @@ class RepairKinds(Result):
             return "No repair has a known end, so nothing can be said about quick and slow ones."
         two = rows[rows["status"] == "ok"]
         if not len(two):
+            if len(rows) == 1:
+                return "Repairs do not fall into quick and slow ones: one mean repair time describes them."
             return "No group of repairs falls into quick and slow ones: one mean repair time describes each."
         row = two.sort_values("repairs", ascending=False).iloc[0]
         quick, slow, split = (duration(float(row[name])) for name in ("mean_quick", "mean_slow", "split"))
-        return (
+        most = (
             f"In {len(two)} of {len(rows)} groups repairs are of two kinds; the group with most repairs is "
-            f"{', '.join(str(row[key]) for key in self.keys)}: {percent(row['share_quick'])} are quick ({quick} on "
-            f"average), the others take {slow}; a repair longer than {split} is more likely a slow one."
+            f"{', '.join(str(row[key]) for key in self.keys)}"
+        )
+        return (
+            f"{'Repairs are of two kinds' if len(rows) == 1 else most}: {percent(row['share_quick'])} are quick "
+            f"({quick} on average), the others take {slow}; a repair longer than {split} is more likely a slow one."
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -14,6 +14,7 @@ import pytest
 
 import relfit as rf
 from relfit.cli import output
+from relfit.cli.app import main
 from relfit.cli.progress import Steps
 from relfit.results import json_ready
 
@@ -108,3 +109,13 @@ def test_the_bar_says_how_far_a_long_step_is(monkeypatch: pytest.MonkeyPatch) ->
         assert steps._bar is not None
         task = steps._bar.tasks[0]
         assert (task.completed, task.total, task.description) == (1.5, 2, "nodes")
+
+
+def test_no_exponent_stands_in_a_headline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "few.csv"
+    rows = [f"n{i % 3},2020-0{i}-03 05:00,2020-0{i}-03 06:00" for i in range(1, 10)]
+    path.write_text("\n".join(["node,start,end", *rows]) + "\n", encoding="utf-8")
+    assert main(["system", str(path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "3 nodes run for 650 (390-1,25" in shown
+    assert "e+0" not in shown.partition("System of")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,8 @@ def test_on_paper_nothing_is_cut_and_text_can_be_read(browser: Browser, reports:
             .map((box) => box.getAttribute("aria-label"))"""
     )
     assert clipped == []
+    pages = re.findall(rb"/Type\s*/Page\b", page.pdf(format="Letter", prefer_css_page_size=True))
+    assert len(pages) <= 7  # the last line of the footer does not get a page to itself
     page.close()
 
 

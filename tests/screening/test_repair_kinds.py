@@ -119,3 +119,10 @@ def test_edges() -> None:
         repair_kinds(log, models=())
     with pytest.raises(ArgumentError):
         repair_kinds(log, level=2.0)
+
+
+def test_one_group_is_not_counted() -> None:
+    both = np.concatenate([Lognormal(-1.0, 0.5).sample(600, rng=1), Lognormal(3.0, 0.7).sample(200, rng=2)])
+    assert repair_kinds(rf.LifeData.from_array(both)).headline.startswith("Repairs are of two kinds: 75 % are quick")
+    one = Lognormal(1.0, 0.7).sample(300, rng=3)
+    assert repair_kinds(rf.LifeData.from_array(one)).headline.startswith("Repairs do not fall into quick and slow ones")
