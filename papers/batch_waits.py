@@ -16,17 +16,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from relfit.batch import REPAIRS, RepairSweep, SystemFailures, simulate_batch, sweep_repairs
 from relfit.workloads import TwoStage, Workload, scale_load, width_classes
 
 __all__ = [
+    "JOBS",
     "MTBF",
     "NODES",
+    "PRINTED",
     "break_even",
     "grizzly",
     "lost_per_failure",
-    "pairs",
+    "scatter_by_width",
     "twice_the_cluster",
     "waits",
     "waits_by_width",
@@ -37,7 +40,7 @@ MTBF = 24.0 * 20_000 / NODES
 """Hours between failures of the machine at 1X: a day on 20,000 nodes."""
 JOBS = {2018: 130_000, 2022: 190_000}
 _WALLTIME = 16.0 * 3600.0
-_PRINTED = ((2, 1, 13.0), (8, 4, 5.0))
+PRINTED = ((2, 1, 13.0), (8, 4, 5.0))
 """Break-even pairs: a rate with repairs of a minute, the rate and the days that cost the same."""
 
 
@@ -58,14 +61,17 @@ def grizzly(year: int = 2018, n_jobs: int | None = None, load: float = 0.95, rng
     return scale_load(jobs.with_columns({"requested": np.minimum(jobs.requested, _WALLTIME)}), load)
 
 
-def lost_per_failure(jobs: Workload) -> float:
-    """Node-hours that a failure of any node costs on average: what its job has run, half its length.
+def lost_per_failure(jobs: Workload, every: float | None = None) -> float:
+    """Node-hours that a failure of any node costs on average: what its job has run since it last saved.
 
-    A job of n nodes and length T is hit in proportion to n T and loses n T / 2 then.
+    A job of n nodes and length T is hit in proportion to n T. It loses n T / 2 then, or, where it saves every so many
+    hours, half of that or of what it runs after its last save.
     """
     length = np.minimum(jobs.run_time, jobs.requested) / 3600.0
-    work = jobs.nodes * length
-    return float(jobs.load() * (work**2).sum() / (2.0 * work.sum()))
+    step = length if every is None else np.minimum(length, every)
+    saves = np.floor(length / step)
+    squares = saves * step**2 + (length - saves * step) ** 2
+    return float(jobs.load() * (jobs.nodes**2 * squares).sum() / (2.0 * (jobs.nodes * length).sum()))
 
 
 def waits(
@@ -82,7 +88,7 @@ def break_even(sweep: RepairSweep, jobs: Workload) -> pd.DataFrame:
     is as long as a failure costs node-hours. By that rule every pair of rates that differ by 2 has one break-even.
     """
     rows = []
-    for worse, better, days in _PRINTED:
+    for worse, better, days in PRINTED:
         even = sweep.break_even(worse, better, "1min")
         rows.append(
             {
@@ -95,25 +101,6 @@ def break_even(sweep: RepairSweep, jobs: Workload) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows).set_index("pair")
-
-
-def pairs(
-    jobs: Workload, n_runs: int, repairs: Sequence[Any] = ("1min", "5D", "13D", "20D"), rng: int = 0
-) -> list[RepairSweep]:
-    """The cells that the printed break-even pairs need: one rate over all repairs, the other at the shortest one.
-
-    Returns
-    -------
-    list of RepairSweep
-        One per pair. The second rate's waits at longer repairs were not simulated; they stand as at the shortest.
-    """
-    found = []
-    for worse, better, _ in _PRINTED:
-        curve = waits(jobs, n_runs, repairs, rng, rates=[better], workers=1)
-        quick = waits(jobs, n_runs, repairs[:1], rng, rates=[worse], workers=1)
-        both = np.concatenate([curve.waits, np.repeat(quick.waits, len(repairs), axis=2)], axis=1)
-        found.append(RepairSweep(MTBF, np.array([better, worse], dtype=float), curve.repairs, both))
-    return found
 
 
 def waits_by_width(jobs: Workload) -> pd.DataFrame:
@@ -143,6 +130,24 @@ def waits_by_width(jobs: Workload) -> pd.DataFrame:
         frame["difference", measure] = 100.0 * (frame["modified", measure] / frame["original", measure] - 1.0)
     frame.attrs["seconds"] = times
     return frame
+
+
+def scatter_by_width(year: int, n_jobs: int, n_runs: int, level: float = 0.95) -> pd.DataFrame:
+    """How far the differences of `waits_by_width` depend on the workload that is drawn.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per class of widths, and ``all``: ``mean`` of the differences in percent over so many workloads, its
+        limits ``low`` and ``high`` (Student), ``least`` and ``most`` of single workloads.
+    """
+    workloads = (grizzly(year, n_jobs, rng=seed) for seed in range(1, n_runs + 1))
+    found = pd.DataFrame([waits_by_width(jobs)["difference", "wait"] for jobs in workloads])
+    found = found[[*found.columns.drop("all"), "all"]]
+    mean = found.mean()
+    half = special.stdtrit(n_runs - 1, 0.5 + 0.5 * level) * found.std() / np.sqrt(n_runs)
+    table = {"mean": mean, "low": mean - half, "high": mean + half, "least": found.min(), "most": found.max()}
+    return pd.DataFrame(table)
 
 
 def twice_the_cluster(

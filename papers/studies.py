@@ -1,6 +1,7 @@
 """Simulate the papers' batch studies: ``python papers/studies.py [STUDY...] [--full] [--runs N]``.
 
-Studies are waits, pairs, width, twice, waste and moldable. Without ``--full`` there are a tenth of the papers' jobs.
+Studies are waits, pairs, variants, width, twice, waste and moldable. Without ``--full`` there are a tenth of the
+papers' jobs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from papers import batch_allocation, batch_waits
+from papers import batch_allocation, batch_pairs, batch_waits
 from relfit.text import duration
 from relfit.workloads import shares
 
@@ -43,29 +44,41 @@ def waits(full: bool, runs: int) -> None:
 
 
 def pairs(full: bool, runs: int) -> None:
-    """The break-even pairs of Figure 8 alone: the cells that they need, with many runs."""
+    """The break-even pairs of Figure 7 alone: the cells that they need, with many runs."""
     jobs = batch_waits.grizzly(2018, None if full else 13_000)
-    for sweep in batch_waits.pairs(jobs, runs):
-        better, worse = sweep.rates
-        cells = sweep.to_frame().drop(columns="relative")
-        cells = cells[(cells["rate"] == better) | (cells["repair"] == sweep.repairs[0])]
-        print(cells.round(4).to_string(index=False))
-        even = sweep.break_even(worse, better, sweep.repairs[0])
-        days = [round(float(value) / 24.0, 1) for value in (even.estimate, even.low, even.high)]
-        what = f"{better:g}X with repairs of so many days = {worse:g}X with 1 minute"
-        print(f"{what} (estimate and 95 % limits): {days}\n")
+    for measure, sweeps in batch_pairs.pairs(jobs, runs).items():
+        print(f"waits {measure}")
+        for sweep in sweeps:
+            better, worse = sweep.rates
+            cells = sweep.to_frame().drop(columns="relative")
+            cells = cells[(cells["rate"] == better) | (cells["repair"] == sweep.repairs[0])]
+            print(cells.round(4).to_string(index=False))
+            even = sweep.break_even(worse, better, sweep.repairs[0])
+            days = [round(float(value) / 24.0, 1) for value in (even.estimate, even.low, even.high)]
+            what = f"{better:g}X with repairs of so many days = {worse:g}X with 1 minute"
+            print(f"{what} (estimate and 95 % limits): {days}\n")
+
+
+def variants(full: bool, runs: int) -> None:
+    """The break-even pairs where load, queue, checkpoints, jobs or what a wait is are others."""
+    for table in batch_pairs.variants(None if full else 13_000, runs):
+        print(table.round(2).to_string(index=False), "\n", flush=True)
 
 
 def width(full: bool, runs: int) -> None:
     """Figures 3, 4 and 6 and Table II: waits by width under the original and the modified EASY, time for decisions."""
     for year in (2018, 2022):
-        jobs = batch_waits.grizzly(year, None if full else batch_waits.JOBS[year] // 10)
+        n_jobs = batch_waits.JOBS[year] // (1 if full else 10)
+        jobs = batch_waits.grizzly(year, n_jobs)
         print(f"{year}: {jobs.headline}\nshares of jobs in percent (Figures 5 and 6)")
         print((100.0 * shares(jobs)).round(1).to_string(), "\n")
         table = batch_waits.waits_by_width(jobs)
         print("mean waits in hours by width, share of the backfilled jobs and difference in percent (Figures 3 and 4)")
         print(table.round(2).to_string())
         print(f"seconds (Table II): {table.attrs['seconds']}\n")
+        if runs > 2:
+            print(f"difference in percent over {runs} workloads, 95 % limits")
+            print(batch_waits.scatter_by_width(year, n_jobs, runs).round(1).to_string(), "\n")
 
 
 def twice(full: bool, runs: int) -> None:
@@ -108,7 +121,7 @@ def moldable(full: bool, runs: int) -> None:
 
 
 STUDIES: dict[str, Callable[[bool, int], None]] = {
-    study.__name__: study for study in (waits, pairs, width, twice, waste, moldable)
+    study.__name__: study for study in (waits, pairs, variants, width, twice, waste, moldable)
 }
 
 
@@ -117,7 +130,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("studies", nargs="*", metavar="STUDY", help=", ".join(STUDIES))
     parser.add_argument("--full", action="store_true", help="as many jobs as the papers have")
-    parser.add_argument("--runs", type=int, default=2, help="simulations of each cell of waits")
+    parser.add_argument("--runs", type=int, default=2, help="simulations of each cell of waits; workloads of width")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.studies if name not in STUDIES]
     if unknown:

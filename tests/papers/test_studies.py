@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers import batch_allocation, batch_waits, studies
+from papers import batch_allocation, batch_pairs, batch_waits, studies
 from relfit.batch import RepairSweep
 from relfit.workloads import Workload
 
@@ -22,6 +22,8 @@ def test_what_a_failure_costs_by_throwing_darts() -> None:
     hit = (ran < jobs.run_time[row] / 3600.0) & (where < nodes[row])
     lost = np.where(hit, nodes[row] * ran, 0.0)
     assert batch_waits.lost_per_failure(jobs) == pytest.approx(lost.mean(), rel=0.03)
+    since_saved = np.where(hit, nodes[row] * (ran % 0.7), 0.0)
+    assert batch_waits.lost_per_failure(jobs, every=0.7) == pytest.approx(since_saved.mean(), rel=0.03)
 
 
 def test_workloads_of_the_sizes_of_print() -> None:
@@ -55,7 +57,31 @@ def test_pairs_beside_print() -> None:
     assert isinstance(table, pd.DataFrame)
 
 
+def test_pairs_where_one_thing_is_changed() -> None:
+    table = batch_pairs.variant("checkpoints every hour", 400, 2)
+    assert table["wait of"].tolist() == [name for name in batch_pairs.MEASURES for _ in range(2)]
+    assert table["pair"].tolist() == ["1X = 2X", "4X = 8X"] * 3
+    assert (table["by_node_hours"] < 10.0).all()
+    jobs = batch_waits.grizzly(2018, 400)
+    sweeps = batch_pairs.pairs(jobs, 2, ["1min", "5D", "13D"])[batch_pairs.MEASURES[0]]
+    whole = batch_waits.waits(jobs, 2, ["1min", "5D", "13D"], rates=[1, 2])
+    assert np.array_equal(sweeps[0].waits[:, 0], whole.waits[:, 0])
+    assert np.array_equal(sweeps[0].waits[:, 1, 0], whole.waits[:, 1, 0])
+
+
+def test_differences_by_width_over_workloads() -> None:
+    table = batch_waits.scatter_by_width(2018, 500, 3)
+    single = [
+        batch_waits.waits_by_width(batch_waits.grizzly(2018, 500, rng=seed)).loc["all", ("difference", "wait")]
+        for seed in (1, 2, 3)
+    ]
+    row = table.loc["all"]
+    assert row[["least", "mean", "most"]].tolist() == pytest.approx([min(single), np.mean(single), max(single)])
+    half = 4.302653 * np.std(single, ddof=1) / np.sqrt(3)  # Student's quantile with 2 degrees of freedom
+    assert row[["low", "high"]].tolist() == pytest.approx([np.mean(single) - half, np.mean(single) + half])
+
+
 def test_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert studies.main(["wait"]) == 2
     said = capsys.readouterr().err
-    assert "there is no study 'wait'; it is one of waits, pairs, width, twice, waste, moldable" in said
+    assert "there is no study 'wait'; it is one of waits, pairs, variants, width, twice, waste, moldable" in said

@@ -1,0 +1,146 @@
+"""The break-even pairs of Figure 7 of the paper on repair time and reliability, and what decides where they are.
+
+Load, requeue order, checkpoints, widths and lengths of the jobs are not printed, nor how a wait is counted; here each
+is changed by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from papers.batch_waits import JOBS, MTBF, NODES, PRINTED, grizzly, lost_per_failure
+from relfit.arguments import durations
+from relfit.batch import BatchRun, RepairSweep, SystemFailures, simulate_batch
+from relfit.jobs import Checkpoint
+from relfit.workloads import LublinFeitelson, Workload, scale_load, with_walltimes
+
+__all__ = ["MEASURES", "VARIANTS", "pairs", "variant", "variants"]
+
+MEASURES = ("in the queue, all attempts", "to the first start", "to the last start, lost runs included")
+"""What a wait of a job that failures killed may be."""
+_REPAIRS = ("1min", "5D", "13D", "20D", "30D")
+_YEAR = 0.73
+"""Load at which 130,000 such jobs take the 11 months that the paper prints."""
+
+
+def _jobs(n_jobs: int | None, load: float = 0.95) -> Workload:
+    return grizzly(2018, n_jobs, load)
+
+
+def _lublin(n_jobs: int | None) -> Workload:
+    """Jobs of Lublin and Feitelson's model, in which wide ones run longer, 16 hours at most."""
+    jobs = LublinFeitelson(NODES, "batch").sample(n_jobs or JOBS[2018], 1)
+    jobs = jobs.with_columns({"run_time": np.minimum(jobs.run_time, 16 * 3600.0)})
+    return scale_load(with_walltimes(jobs, (1.0, 3.0), 1), 0.95)
+
+
+def _one_node(n_jobs: int | None) -> Workload:
+    """Jobs of the same lengths on one node each, at the same load."""
+    jobs = _jobs(n_jobs)
+    return scale_load(jobs.with_columns({"nodes": np.ones_like(jobs.nodes)}), 0.95)
+
+
+VARIANTS: dict[str, tuple[Callable[[int | None], Workload], dict[str, Any]]] = {
+    "as in the table": (_jobs, {}),
+    "load 0.73 (11 months)": (partial(_jobs, load=_YEAR), {}),
+    "load 1": (partial(_jobs, load=1.0), {}),
+    "a killed job at the tail": (_jobs, {"requeue": "tail"}),
+    "checkpoints every hour": (_jobs, {"checkpoint": Checkpoint("1h", "1min", "1min")}),
+    "checkpoints every 4 hours": (_jobs, {"checkpoint": Checkpoint("4h", "1min", "1min")}),
+    "jobs of one node": (_one_node, {}),
+    "Lublin and Feitelson's jobs": (_lublin, {}),
+}
+"""What is changed: the jobs (of so many), and settings of the simulation."""
+
+
+def _waits(run: BatchRun) -> list[float]:
+    jobs = run.jobs
+    first, last = (jobs[name] - jobs["submission_time"] for name in ("first_start", "starting_time"))
+    return [float(wait.mean()) / 3600.0 for wait in (jobs["waited"], first, last)]
+
+
+def pairs(
+    jobs: Workload, n_runs: int, repairs: Sequence[Any] = _REPAIRS, rng: int = 0, **options: Any
+) -> dict[str, list[RepairSweep]]:
+    """The cells that the printed pairs need: one rate over all repairs, the other at the shortest one.
+
+    Returns
+    -------
+    dict of list of RepairSweep
+        Per measure of `MEASURES`, one sweep per pair. The second rate's waits at longer repairs were not simulated;
+        they stand as at the shortest.
+    """
+    hours = durations("repairs", list(repairs))
+    seeds = np.random.SeedSequence(rng).generate_state(n_runs)
+    found: dict[str, list[RepairSweep]] = {name: [] for name in MEASURES}
+    for worse, better, _ in PRINTED:
+        cells = [(better, repair) for repair in hours] + [(worse, hours[0])]
+        sources = [SystemFailures(mtbf=MTBF / rate, repair=repair) for rate, repair in cells]
+        waits = np.array([
+            [_waits(simulate_batch(jobs, failures=source, rng=int(seed), **options)) for source in sources]
+            for seed in seeds
+        ])  # fmt: skip
+        curve, quick = waits[:, :-1], np.repeat(waits[:, -1:], hours.size, axis=1)
+        both = np.stack([curve, quick], axis=1)
+        for k, name in enumerate(MEASURES):
+            found[name].append(RepairSweep(MTBF, np.array([better, worse], dtype=float), hours, both[..., k]))
+    return found
+
+
+def variant(name: str, n_jobs: int | None, n_runs: int, rng: int = 0) -> pd.DataFrame:
+    """The pairs where one thing is changed, and what node-hours alone say.
+
+    Parameters
+    ----------
+    name : str
+        Of `VARIANTS`.
+    n_jobs : int, optional
+        As many as the paper has when left out.
+    n_runs : int
+    rng : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per measure of the wait and pair: ``wait``, the mean at the better rate with quick repairs in hours;
+        ``more`` and ``more_error``, by how many percent the worse rate's is above the better's with the printed
+        repairs, and its standard error; ``days``, ``low``, ``high``, the break-even with 95 % limits;
+        ``by_node_hours``, in days.
+    """
+    make, options = VARIANTS[name]
+    jobs = make(n_jobs)
+    saves = options.get("checkpoint")
+    rule = lost_per_failure(jobs, None if saves is None else saves.every) / 24.0
+    rows = []
+    for measure, sweeps in pairs(jobs, n_runs, rng=rng, **options).items():
+        for (worse, better, days), sweep in zip(PRINTED, sweeps, strict=True):
+            even = sweep.break_even(worse, better, sweep.repairs[0])
+            at = int(np.flatnonzero(np.isclose(sweep.repairs, 24.0 * days))[0])
+            printed, quick = sweep.waits[:, 0, at], sweep.waits[:, 1, 0]
+            more = 100.0 * (quick - printed) / printed.mean()
+            rows.append(
+                {
+                    "variant": name,
+                    "wait of": measure,
+                    "pair": f"{better}X = {worse}X",
+                    "wait": sweep.mean[0, 0],
+                    "more": more.mean(),
+                    "more_error": more.std(ddof=1) / np.sqrt(n_runs) if n_runs > 1 else np.nan,
+                    **{
+                        key: float(value) / 24.0
+                        for key, value in (("days", even.estimate), ("low", even.low), ("high", even.high))
+                    },
+                    "by_node_hours": rule,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def variants(n_jobs: int | None, n_runs: int) -> Iterator[pd.DataFrame]:
+    """All of them, one after another."""
+    return (variant(name, n_jobs, n_runs) for name in VARIANTS)
