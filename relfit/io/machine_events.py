@@ -1,4 +1,4 @@
-"""Machine events of Google's cluster traces: 2011 as CSV without a header, 2019 as JSON Lines.
+"""Machine events of Google's cluster traces: 2011 as CSV without a header, 2019 as JSON Lines or CSV with one.
 
 A machine that is removed is down until it is added again. Events at time 0 tell who was there when the trace began; an
 update changes what a machine can do, not whether it is up. Times are microseconds since ten minutes before the trace.
@@ -28,6 +28,7 @@ __all__ = ["NAME", "read", "recognises"]
 NAME = "machine_events"
 STREAMS = True
 _ROW = re.compile(r"^\d+,\d+,[012],[^,]*,[\d.]*,[\d.]*\s*$")
+_NAMES_2019 = ("time", "machine_id", "type")
 _KINDS_2019 = {1: "add", 2: "remove", 3: "update"}
 _KINDS_2011 = {0: "add", 1: "remove", 2: "update"}
 _ORIGIN = "1970-01-01"
@@ -38,8 +39,11 @@ def recognises(content: Content) -> bool:
     lines = [line for line in content.first_lines(4096)[:-1] if line.strip()][:5]
     if not lines:
         return False
+    if _places(lines[0]):
+        return True
     if lines[0].lstrip().startswith("{"):
-        return '"machine_id"' in lines[0] and '"type"' in lines[0] and '"time"' in lines[0]
+        # events of tasks have these too, with other kinds, and say of which collection they are
+        return all(f'"{name}"' in lines[0] for name in _NAMES_2019) and '"collection_id"' not in lines[0]
     return all(_ROW.match(line) for line in lines)
 
 
@@ -57,11 +61,12 @@ def read(
     detail: list[str] = []
     for content in contents:
         text = as_text(content)
+        places = _places(content.first_line())
         for number, line in enumerate(text.data.decode().split("\n"), 1):
-            if not line.strip():
+            if not line.strip() or (places and _places(line)):
                 continue
             records.read += 1
-            event = _of_2019(line) if line.lstrip().startswith("{") else _of_2011(line)
+            event = _of_2019(line) if line.lstrip().startswith("{") else _of_fields(line, places)
             if event is None:
                 records.refuse(content.path, number, "", "not a time, machine and kind of event", line)
                 continue
@@ -89,11 +94,20 @@ def read(
     return found.log(records, None, span, nodes.tolist(), strict, watched=(first, last))
 
 
-def _of_2011(line: str) -> tuple[float, str, str, str] | None:
-    fields = [field.strip() for field in line.split(",")]
-    if len(fields) < 3 or not fields[1]:
+def _places(line: str) -> tuple[int, ...]:
+    """Where time, machine and kind of event stand in a line of 2019, by the line that names its columns."""
+    names = [name.strip().strip('"') for name in line.split(",")]
+    named = set(_NAMES_2019) <= set(names) and "collection_id" not in names
+    return tuple(names.index(name) for name in _NAMES_2019) if named else ()
+
+
+def _of_fields(line: str, places: tuple[int, ...]) -> tuple[float, str, str, str] | None:
+    fields = [field.strip().strip('"') for field in line.split(",")]
+    time, name, kind = places or (0, 1, 2)
+    if len(fields) <= max(time, name, kind) or not fields[name]:
         return None
-    return _event(fields[0], fields[1], fields[2], _KINDS_2011, fields[3] if len(fields) > 3 else "")
+    detail = fields[3] if len(fields) > 3 and not places else ""
+    return _event(fields[time], fields[name], fields[kind], _KINDS_2019 if places else _KINDS_2011, detail)
 
 
 def _of_2019(line: str) -> tuple[float, str, str, str] | None:

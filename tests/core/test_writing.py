@@ -151,3 +151,12 @@ def test_without_a_folder_for_the_cache_functions_are_compiled(tmp_path):
     done = run(tmp_path, str(tmp_path / "file" / "cache"))
     assert done.stdout == "8\n"
     assert done.stderr.count("RuntimeWarning") <= 1
+
+
+def test_killed_and_crowded_writers_break_nothing_and_leave_nothing():
+    script = Path(__file__).parents[2] / "benchmarks" / "stress_writing.py"
+    command = [sys.executable, str(script), "--kills", "5", "--accesses", "200"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "'whole': 5" in done.stdout
+    assert done.stdout.endswith("left behind: nothing\n")

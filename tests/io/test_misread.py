@@ -376,3 +376,29 @@ def test_a_quote_that_is_not_closed_beside_another_in_a_field(tmp_path):
     assert log.events["node"].tolist() == ["n1", "n3", "n4"]
     assert log.rejected[["line", "text"]].to_numpy().tolist() == [[3, 'n"2,2024-01-02,"c']]
     assert log.source.rows_read == 4
+
+
+def test_machine_events_as_csv_with_a_header(tmp_path):
+    path = write(
+        tmp_path,
+        "time,type,machine_id,switch_id\n0,1,5,a\n600000000,2,5,a\n900000000,ADD,5,a\n950000000,3,5,a\n",
+    )
+    log = rf.read(path)
+    assert log.source.format == "machine_events"
+    assert [end - start for start, end in zip(log.events["start"], log.events["end"], strict=True)] == [
+        pd.Timedelta("5min")
+    ]
+    assert (log.source.rows_read, len(log.rejected)) == (4, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"time":"0","type":2,"collection_id":"7","machine_id":"5"}\n' * 2,
+     "time,type,collection_id,machine_id\n0,2,7,5\n600000000,3,7,5\n"],
+)  # fmt: skip
+def test_events_of_tasks_are_none_of_machines(tmp_path, text):
+    try:
+        found = rf.read(write(tmp_path, text)).source.format
+    except rf.ReadError:
+        found = "none"
+    assert found != "machine_events"
