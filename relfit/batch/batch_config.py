@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relfit.batch.batch_driver import Saving
 from relfit.batch.calibrated_failures import CalibratedFailures
+from relfit.batch.failure_lists import read_failures
 from relfit.batch.failure_source import (
     Failures,
     GroupFailures,
     NodeFailures,
     ReplayedFailures,
     SystemFailures,
-    read_failures,
 )
 from relfit.batch.reliability import EstimatedReliability
 from relfit.batch.reservations import Reservation

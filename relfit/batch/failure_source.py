@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +17,7 @@ from relfit.arguments import durations
 from relfit.arrays import FloatArray, IntArray
 from relfit.batch.engine_state import FAILURE, Table
 from relfit.batch.seconds import HOUR, in_seconds
-from relfit.errors import ArgumentError, ReadError
+from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.families import Exponential
 from relfit.families.distribution import Distribution
@@ -32,7 +31,6 @@ __all__ = [
     "NodeFailures",
     "ReplayedFailures",
     "SystemFailures",
-    "read_failures",
 ]
 
 _PER_STRETCH = 4096.0
@@ -243,35 +241,6 @@ class Failures(Protocol):
         """What hands out the failures of so many nodes."""
 
 
-def read_failures(path: str | Path) -> ReplayedFailures:
-    """A list of failures from a CSV file with the columns ``time``, ``node`` and ``repair_seconds``.
-
-    Raises
-    ------
-    ReadError
-        When a column is missing, or a value cannot be what it should.
-    """
-    try:
-        table = pd.read_csv(path, skipinitialspace=True)
-    except (OSError, ValueError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "is no CSV table"
-        raise ReadError(f"cannot be read: {why}", path=path, remedy="give time,node,repair_seconds") from error
-    for name in ("time", "node", "repair_seconds"):
-        if name not in table.columns:
-            raise ReadError(f"no column {name}", path=path, line=1, remedy="give time,node,repair_seconds")
-        values = pd.to_numeric(table[name], errors="coerce")
-        bad = np.flatnonzero(values.isna() | (values < 0) if name == "repair_seconds" else values.isna())
-        if name == "node":
-            bad = np.flatnonzero(values.isna() | (values != values.round()))
-        if bad.size:
-            text = table[name].iloc[bad[0]]
-            raise ReadError(f"{text!r} is no {name}", path=path, line=int(bad[0]) + 2, column=name)
-        table[name] = values
-    return ReplayedFailures(
-        table["time"].to_numpy(), table["node"].to_numpy().astype(np.int64), table["repair_seconds"].to_numpy()
-    )
-
-
 def group_numbers(groups: Any, n_nodes: int) -> IntArray:
     """Group of each node, from 0.
 
@@ -406,6 +375,8 @@ class FailureStream:
     rng : int or numpy.random.Generator
     start : float
         Second from which on failures are drawn.
+    begun : sequence of dict
+        ``state()["begun"]`` of the stream that this one goes on from: sources may draw what their nodes are like.
 
     Examples
     --------
@@ -416,10 +387,14 @@ class FailureStream:
     """
 
     def __init__(
-        self, sources: Sequence[Failures], n_nodes: int, rng: int | np.random.Generator | None, start: float = 0.0
-    ) -> None:
+        self, sources: Sequence[Failures], n_nodes: int, rng: int | np.random.Generator | None, start: float = 0.0,
+        begun: Sequence[dict[str, Any]] = (),
+    ) -> None:  # fmt: skip
         self.start = start
         generators = np.random.default_rng(rng).spawn(max(len(sources), 1))
+        for own, state in zip(generators, begun, strict=False):
+            own.bit_generator.state = state
+        self._begun = [own.bit_generator.state for own in generators]
         self._parts = [source.process(n_nodes, own, start) for source, own in zip(sources, generators, strict=False)]
         rate = sum(part.rate for part in self._parts)
         self.stretch = min(_PER_STRETCH / rate, _LONGEST) if rate > 0.0 else np.inf
@@ -438,7 +413,7 @@ class FailureStream:
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs, ready for JSON."""
-        return {"until": self.until, "parts": [part.state() for part in self._parts]}
+        return {"until": self.until, "begun": self._begun, "parts": [part.state() for part in self._parts]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where a stream of the same sources was."""

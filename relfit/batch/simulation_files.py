@@ -11,9 +11,11 @@ import numpy as np
 
 from relfit.batch import engine_state as es
 from relfit.batch.batch_driver import Drive, Simulation
+from relfit.batch.calibrated_failures import CalibratedFailures
 from relfit.batch.failure_parts import PartOfFailures
 from relfit.batch.failure_source import FailureStream, GroupFailures, NodeFailures, ReplayedFailures, SystemFailures
 from relfit.batch.reliability import EstimatedReliability
+from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, ReadError
 from relfit.families import family_named
 from relfit.families.base import Family
@@ -27,6 +29,7 @@ _CLASSES: dict[str, Any] = {
     **_KINDS,
     "ReplayedFailures": ReplayedFailures,
     "PartOfFailures": PartOfFailures,
+    "CalibratedFailures": CalibratedFailures,
     "EstimatedReliability": EstimatedReliability,
 }
 _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures")
@@ -36,6 +39,8 @@ def _plain(value: Any) -> Any:
     """A setting as JSON has it."""
     if isinstance(value, Family):
         return value.to_dict()
+    if isinstance(value, Parameters):
+        return {"calibrated": value.model_dump(mode="json")}
     if type(value).__name__ in _CLASSES:
         fields = [name for name in value.__dataclass_fields__ if name != "labels"]
         return {"class": type(value).__name__, "fields": {name: _plain(getattr(value, name)) for name in fields}}
@@ -56,6 +61,8 @@ def _restored(value: Any) -> Any:
     if isinstance(value, dict) and "family" in value:
         parameters = {k: np.asarray(v) for k, v in value.items() if k != "family"}
         return family_named(value["family"])(**parameters)
+    if isinstance(value, dict) and "calibrated" in value:
+        return Parameters.model_validate(value["calibrated"])
     if isinstance(value, dict) and "class" in value:
         return _CLASSES[value["class"]](**{name: _restored(item) for name, item in value["fields"].items()})
     return value
@@ -143,7 +150,7 @@ def read_simulation(path: str | Path) -> Simulation:
 def _drive(part: dict[str, Any], tables: dict[str, Any]) -> Drive:
     engine = es.Engine(**{name: tables[name] for name in es.Engine._fields})
     sources = [_restored(source) for source in part["sources"]]
-    stream = FailureStream(sources, len(engine.nodes), 0, part["start"])
+    stream = FailureStream(sources, len(engine.nodes), 0, part["start"], part["stream"]["begun"])
     stream.restore(part["stream"])
     run = Drive(engine, stream, _restored(part["reliability"]))
     for name in _SCALARS:

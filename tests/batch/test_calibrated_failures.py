@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.batch import CalibratedFailures, read_batch_config, simulate_batch
+from relfit.batch import CalibratedFailures, Saving, read_batch_config, simulate_batch, simulate_classes
 from relfit.batch.failure_source import FailureStream
 from relfit.calibration import Parameters
 from relfit.calibration.files import write_parameters
@@ -65,6 +65,25 @@ def test_the_machine_of_a_log_is_interrupted_as_often_as_the_log(tmp_path: Path)
     run = simulate_batch(read_batch_config(tmp_path / "cluster.toml").read_jobs(), 512, failures=source, until="5000h")
     assert run.counts["failures"] / 5000 == pytest.approx((per_node + whole) / log.window.hours, rel=0.2)
     assert 0 < run.counts["kills"] < run.counts["failures"]
+
+
+def test_a_run_with_calibrated_failures_goes_on_as_it_was(tmp_path: Path) -> None:
+    """Nodes that differ, drawn when the run began, are the same nodes when it goes on; in classes, too."""
+    n = 400
+    jobs = Workload(range(n), np.arange(n) * 3e4, np.full(n, 20), np.full(n, 5e4), node_class=["a", "b"] * (n // 2))
+    source = CalibratedFailures(parameters=KNOWN, nodes_per_rack=16)
+    path = tmp_path / "state.npz"
+    saving = Saving(path=path, every_simulated="500h", keep=1)
+    for simulate, nodes in ((simulate_batch, 256), (simulate_classes, {"a": 150, "b": 106})):
+        given = {"failures": source, "rng": 5, "keep": "nodes"}
+        whole = simulate(jobs, nodes, **given)
+        simulate(jobs, nodes, saving=saving, **given)
+        (file,) = tmp_path.glob("state-*.npz")
+        again = rf.resume_batch(file)
+        assert whole.counts["kills"] > 10
+        assert again.log.tobytes() == whole.log.tobytes()
+        assert again.jobs.equals(whole.jobs)
+        file.unlink()
 
 
 def test_without_a_time_between_failures_it_says_so() -> None:
