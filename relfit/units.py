@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -32,6 +33,7 @@ HOURS_PER_UNIT = {
     "days": 24.0,
     "weeks": 168.0,
 }
+_LONG = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 _SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -77,8 +79,8 @@ def hours(value: Any) -> float:
 
     Examples
     --------
-    >>> hours("90min"), hours(2), hours(pd.Timedelta(days=1))
-    (1.5, 2.0, 24.0)
+    >>> hours("90min"), hours(2), hours(pd.Timedelta(days=1)), hours("3000000h")
+    (1.5, 2.0, 24.0, 3000000.0)
     """
     plain = isinstance(value, (str, int, float, np.integer, np.floating))
     if plain and not isinstance(value, (bool, np.timedelta64)):  # to numpy a timedelta64 is an integer
@@ -92,10 +94,19 @@ def hours(value: Any) -> float:
         try:
             number = float(pd.Timedelta(value) / pd.Timedelta(hours=1))
         except ValueError:
-            number = np.nan
+            number = _long(str(value))
         if not np.isnan(number):  # what pandas reads as "not a time" is not a duration either
             return number
     raise ArgumentError(f"{value!r} is not a duration", remedy="give hours as a number, or a string such as '20h'")
+
+
+def _long(text: str) -> float:
+    """Hours of one number and its unit, such as an MTBF of more than the 292 years that pandas reaches; else NaN."""
+    parts = _LONG.fullmatch(text)
+    try:
+        return float(parts[1]) * unit_in_hours(parts[2]) if parts else np.nan
+    except ArgumentError:
+        return np.nan
 
 
 def instant(value: Any, timezone: str = "UTC") -> pd.Timestamp:

@@ -73,3 +73,10 @@ def test_impossible_dates_are_rejected(value: object) -> None:
 def test_unknown_zones_are_rejected(zone: str) -> None:
     with pytest.raises(rf.ArgumentError, match="unknown time zone"):
         instant("2003-04-01", zone)
+
+
+def test_durations_of_more_than_292_years():
+    assert hours("3000000h") == 3_000_000.0
+    assert hours("500000 days") == 12_000_000.0
+    with pytest.raises(rf.ArgumentError, match="is not a duration"):
+        hours("500000 days 3 parsecs")
