@@ -10,7 +10,7 @@ from relfit.batch import engine_state as es
 from relfit.batch.batch_driver import Drive, Saving, Simulation, drive
 from relfit.batch.batch_results import STATUS, BatchRun
 from relfit.batch.cycle_counter import COUNTS
-from relfit.batch.simulation_files import write_simulation
+from relfit.batch.simulation_files import described, write_simulation
 
 __all__ = ["go_on"]
 
@@ -18,6 +18,7 @@ __all__ = ["go_on"]
 def go_on(simulation: Simulation, saving: Saving | None) -> BatchRun:
     """Simulate to the end, or until it is stopped."""
     if saving is not None:
+        described(simulation)  # what cannot be written is an error now, not at the end of the time that it may take
         for run in simulation.parts:
             run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
     complete = drive(simulation, saving, write_simulation)

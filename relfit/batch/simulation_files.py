@@ -21,7 +21,7 @@ from relfit.families import family_named
 from relfit.families.base import Family
 from relfit.writing import complete
 
-__all__ = ["read_simulation", "write_simulation"]
+__all__ = ["described", "read_simulation", "write_simulation"]
 
 VERSION = 2
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (SystemFailures, NodeFailures, GroupFailures)}
@@ -68,7 +68,7 @@ def _restored(value: Any) -> Any:
     return value
 
 
-def _described(run: Drive) -> dict[str, Any]:
+def _part(run: Drive) -> dict[str, Any]:
     about = run.about
     return {
         "settings": about["settings"],
@@ -89,6 +89,23 @@ def _tables(run: Drive) -> dict[str, Any]:
     }
 
 
+def described(simulation: Simulation) -> dict[str, Any]:
+    """All but the tables, ready for JSON.
+
+    Raises
+    ------
+    ArgumentError
+        When a setting cannot be written.
+    """
+    return {
+        "relfit": "batch simulation",
+        "version": VERSION,
+        "parts": [_part(run) for run in simulation.parts],
+        "classes": simulation.classes,
+        "saved": [str(saved) for saved in simulation.saved],
+    }
+
+
 def write_simulation(simulation: Simulation, path: str | Path) -> None:
     """Write a simulation under way to one file.
 
@@ -97,13 +114,7 @@ def write_simulation(simulation: Simulation, path: str | Path) -> None:
     ArgumentError
         When it cannot be written there.
     """
-    description = {
-        "relfit": "batch simulation",
-        "version": VERSION,
-        "parts": [_described(run) for run in simulation.parts],
-        "classes": simulation.classes,
-        "saved": [str(saved) for saved in simulation.saved],
-    }
+    description = described(simulation)
     tables = {f"{k}_{name}": table for k, run in enumerate(simulation.parts) for name, table in _tables(run).items()}
     tables |= {f"{k}_rows": rows for k, rows in enumerate(simulation.rows)}
     with complete(Path(path)) as part, part.open("wb") as file:

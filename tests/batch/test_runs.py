@@ -271,6 +271,14 @@ def test_files_at_intervals_of_real_time_take_a_small_share_of_it(tmp_path, monk
     assert 0.5 * len(written) <= 0.02 * clock[0] + 0.5
 
 
+def test_what_cannot_be_written_is_an_error_before_the_run(tmp_path, monkeypatch):
+    jobs, _ = busy_case()
+    life = rf.families.CompetingRisks((Weibull(0.7, 200.0), Weibull(2.0, 900.0)))
+    monkeypatch.setattr(driver, "advance", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(ArgumentError, match="cannot be written to a file"):
+        rf.simulate_batch(jobs, failures=NodeFailures(life=life), saving=Saving(path=tmp_path / "state.npz"))
+
+
 def test_a_file_of_another_version_is_an_error(tmp_path, monkeypatch):
     jobs, given = busy_case()
     path = tmp_path / "state.npz"
