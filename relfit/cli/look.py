@@ -16,7 +16,7 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError, RelfitError
-from relfit.text import count, duration
+from relfit.text import count, duration, p_value
 
 __all__ = ["convert", "data", "fit", "info", "report"]
 
@@ -304,7 +304,8 @@ def _by_group(fits: rf.Fits) -> list[str]:
     own = dict.fromkeys(name for result in fits.results.values() for name in result.parameters)
     rows = shown[list(own)].to_dict("records")
     words = [", ".join(f"{name} {value:.3g}" for name, value in row.items() if value == value) for row in rows]
-    shown = shown.assign(parameters=words)
+    p = ["-" if value != value else p_value(value)[1:].replace(" ", "").removeprefix("=") for value in shown["ks_p"]]
+    shown = shown.assign(parameters=words, ks_p=p)
     status = [] if (table["status"] == "ok").all() else ["status"]
     lines = output.table(shown[[*keys, *status, "failures", "parameters", *_FIGURES]])
     if len(shown) < len(table):

@@ -111,6 +111,18 @@ def test_the_bar_says_how_far_a_long_step_is(monkeypatch: pytest.MonkeyPatch) ->
         assert (task.completed, task.total, task.description) == (1.5, 2, "nodes")
 
 
+def test_no_p_value_is_below_what_a_table_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    hours = np.cumsum(np.random.default_rng(1).lognormal(3.0, 2.5, 400))
+    starts = pd.Timestamp("2000-01-01") + pd.to_timedelta(hours, unit="h")
+    pd.DataFrame({"node": "a", "start": starts}).to_csv(tmp_path / "log.csv", index=False)
+    assert main(["fit", str(tmp_path / "log.csv"), "--per", "system", "--period", "all"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if " exponential " in line]
+    assert rows[-1][-1] == "<0.001"
+
+
 def test_no_exponent_stands_in_a_headline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "few.csv"
     rows = [f"n{i % 3},2020-0{i}-03 05:00,2020-0{i}-03 06:00" for i in range(1, 10)]
