@@ -198,9 +198,11 @@ def _outage(
     rates: dict[str, Duration],
     absent: dict[str, str],
 ) -> None:
-    """Outages of nodes whatever their scope: all records that name a node, and each node of what hit a whole system."""
+    """Outages of nodes whatever their scope: each node that an incident names, and each of what hit a whole system."""
     records, whole = outages_of(log, overlaps="keep"), nodeless_outages(log)
-    mine = records.failures
+    failed = np.flatnonzero(records.failures)
+    named = np.stack([found.incident[records.row[failed]], records.code[failed]])
+    mine = failed[np.unique(named, axis=1, return_index=True)[1]]  # a burst of records of one node is one outage
     if not node_hours > 0.0:
         absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
         return

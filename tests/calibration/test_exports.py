@@ -6,6 +6,7 @@ import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from relfit.calibration.exports import AIRESIM_KEYS, SCIPY_FAMILIES, batsim_valu
 from relfit.errors import ArgumentError, DataError
 from relfit.families import FAMILIES, family_named
 from relfit.simulation import simulate_log
+from relfit.training import read_training, simulate_training
 from tests.factories import make_log
 
 yaml = pytest.importorskip("yaml")
@@ -101,6 +103,17 @@ def test_airesim_gives_the_rate_of_a_fitted_family_back(tmp_path: Path) -> None:
     assert "weibull_shape" not in text
     assert "draws all lives anew at each restart" in text
     assert "Failures of scope system are left out" in text
+
+
+@pytest.mark.parametrize("bad", [{}, {"bad_nodes": {"fraction": 0.05, "factor": 5}}])
+def test_the_training_simulator_reads_the_file_and_gives_the_rate_back(tmp_path: Path, bad: dict[str, Any]) -> None:
+    known = Parameters(mtbf=4000.0, mttr={"quick": 2, "slow": 50, "share_quick": 0.2}, **bad)
+    sizes = {"job_size": 400, "working_pool_size": 480, "spare_pool_size": 20, "warm_standbys": 40}
+    path = to_airesim(known, tmp_path / "a.yaml", **sizes, job_length=100 * 1440, num_replications=20, seed=1)
+    runs = simulate_training(read_training(path), program_semantics=True).outputs.loc["total_failures", "mean"]
+    expected = 400 * 2400.0 / 4000.0
+    # bad servers are in repair more often than others: what replaces them fails less
+    assert runs == pytest.approx(expected, abs=3.0 * np.sqrt(expected / 20) + (0.03 * expected if bad else 0.0))
 
 
 def test_airesim_takes_further_parameters_of_its_own(tmp_path: Path) -> None:

@@ -26,3 +26,16 @@ def test_limits_allow_for_the_scatter_between_nodes(shape: float) -> None:
         assert found.dispersion >= 0.999 * variance
         held += found.low <= 800.0 <= found.high
     assert held >= 10  # of 12; by Poisson limits 75 %
+
+
+def test_a_burst_of_records_of_a_node_is_one_outage() -> None:
+    rng = np.random.default_rng(4)
+    rows = [
+        {"node": f"n{rng.integers(0, 20)}", "start": float(at), "count": int(rng.integers(20, 60))}
+        for at in np.sort(rng.uniform(0.0, 8760.0, 200))
+    ]
+    each = [{"node": row["node"], "start": row["start"] + i / 36000.0} for row in rows for i in range(row["count"])]
+    log = make_log(each, [{"node": f"n{i}", "entered_known": False} for i in range(20)], window=(0.0, 8760.0))
+    found = rf.calibrate(log, period="all", parts=("mtbf",)).mtbf
+    assert found.outage.events == found.node.events
+    assert found.outage.value == pytest.approx(20 * 8760.0 / 200.0, rel=0.02)
