@@ -171,7 +171,7 @@ class Trial:
 
 
 def guided(trial: Trial, seconds: float, seed: int, corpus: Path) -> None:
-    """Inputs that atheris chooses: the first byte is the kind."""
+    """Inputs that atheris chooses, and counts itself: the first byte is the kind; the process ends with it."""
     atheris = importlib.import_module("atheris")
     for name in sorted(name for name in sys.modules if name.startswith(("relfit.io", "relfit.parsing"))):
         for value in list(vars(sys.modules[name]).values()):
@@ -187,7 +187,7 @@ def guided(trial: Trial, seconds: float, seed: int, corpus: Path) -> None:
             trial(kinds[data[0] % len(kinds)], data[1:])
 
     arguments = [f"-max_total_time={seconds:.0f}", f"-seed={seed + 1}", "-timeout=60", "-rss_limit_mb=4096",
-                 "-max_len=16384", "-verbosity=0"]  # fmt: skip
+                 "-max_len=16384", "-verbosity=0", "-print_final_stats=1"]  # fmt: skip
     atheris.Setup([sys.argv[0], *arguments, str(corpus)], one)
     atheris.Fuzz()
 
@@ -205,9 +205,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         trial = Trial(Path(name), seeds_of(Path(name)), options.keep)
         if options.guided:
-            import atexit
-
-            atexit.register(trial.tell)  # libFuzzer ends the process itself
             guided(trial, options.seconds, options.seed, (options.keep or Path(name)) / "corpus")
         kinds = list(trial.seeds)
         weights = [_OFTEN.get(kind, 4) for kind in kinds]
