@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from relfit.fitting import family_comparison as comparison
 from relfit.fitting.fits import Fits
@@ -13,6 +14,7 @@ from relfit.text import count, number, p_value, percent
 __all__ = ["finding"]
 
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
+_FAR = 0.001  # a family rejected more often than this explains does not fit all groups
 _UNTESTED = {
     "not computed": " (a test takes random replicates, of so many durations only when asked for)",
     "right-truncated": " (for durations truncated on the right there is no test)",
@@ -87,17 +89,25 @@ def _of_many(fits: Fits, alpha: float) -> str:
         return f"None of {len(fits):,} groups has enough failures to compare families."
     first = best.value_counts()
     name = str(first.index[0])
-    rejected: Any = fits.rejected("ad", alpha).loc[name]
+    tests: Any = fits.rejected("ad", alpha)
+    rejected = tests.loc[name]
     text = (
         f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare families: "
         f"the {name} is the closest in {percent(first.iloc[0] / len(best))} of them"
     )
     tested = int(rejected["tested"])
     if tested:
-        text += (
-            f"; Anderson-Darling rejects it in {int(rejected['rejected']):,} of {tested:,} groups "
-            f"({rejected['expected']:.0f} by chance)"
-        )
+        said = f"{int(rejected['rejected']):,} of {tested:,} groups ({rejected['expected']:.0f} by chance)"
+        if stats.binom.sf(int(rejected["rejected"]) - 1, tested, alpha) >= _FAR:
+            return f"{text}; Anderson-Darling rejects it in {said}."
+        text += f", but Anderson-Darling rejects it in {said}: few failures favour few parameters"
+        others = tests[(tests["tested"] > 0) & (tests.index != name)]
+        if len(others):
+            least = others.loc[(others["rejected"] / others["tested"]).idxmin()]
+            text += (
+                f". The {least.name} is rejected in {int(least['rejected']):,} of {int(least['tested']):,} "
+                f"({least['expected']:.0f} by chance)"
+            )
     else:
         whys = [why for source, why in _UNTESTED.items() if (_source(fits[name]) == source).any()]
         text += "; it is untested" + whys[0] if whys else ""

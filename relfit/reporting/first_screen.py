@@ -203,7 +203,7 @@ def _advice(m: ReportData) -> list[Point]:
         if whole and value is not None and share > 0.5:
             points.append(
                 Point(f"Look at the whole-system outages first: {whole:,} in {duration(m.part.window.hours)}, one "
-                      f"every {duration(value)}.", "interruptions", "list")
+                      f"every {duration(value)} of operation.", "interruptions", "list")
             )  # fmt: skip
     nodes = m.outlier_nodes.result
     if nodes is not None and m.firm("alike") and len(nodes.outliers):

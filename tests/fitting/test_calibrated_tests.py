@@ -180,3 +180,14 @@ def test_no_p_value_near_five_percent_rests_on_the_first_replicates():
     p = found.p[:, 0]
     assert 0.035 < np.mean((p > 0.05) & (p <= 0.1)) < 0.065
     assert 0.035 < np.mean(p <= 0.05) < 0.065
+
+
+def test_the_simplest_family_does_not_win_where_tests_reject_it() -> None:
+    """Of eight failures each AICc prefers one parameter, whatever the shape; all groups together tell."""
+    families = ["exponential", "weibull"]
+    falling = rf.fit(rf.families.Weibull(0.75, 100.0).sample((400, 8), rng=3), families)
+    said = rf.fitting.finding(falling)
+    assert "the exponential is the closest in" in said
+    assert "few failures favour few parameters. The weibull is rejected in" in said
+    steady = rf.fit(rf.families.Exponential(0.01).sample((400, 8), rng=3), families)
+    assert "favour" not in rf.fitting.finding(steady)
