@@ -62,7 +62,7 @@ def system_from_log(
     >>> import relfit as rf
     >>> system = rf.system_from_log(rf.datasets.load("white"), at="2003-07-01", nodes=["n000", "n001"])
     >>> system
-    System of 2 nodes (2 weibull), ages 323.6 to 9798 h; 1 racks; 2 common causes
+    System of 2 nodes (2 weibull), ages 323.6 to 9798 h; 1 rack; 2 common causes
     >>> bool(system.interval("reliability", "1h", n_draws=199).low < system.reliability("1h"))
     True
     """

@@ -21,7 +21,7 @@ from relfit.reporting.drawing import drawn
 from relfit.reporting.first_screen import fleet_summary
 from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
-from relfit.reporting.report_data import ReportData
+from relfit.reporting.report_data import ReportData, validated
 from relfit.second_process import SecondProcess
 from relfit.text import count
 
@@ -114,9 +114,11 @@ def report(
     """
     share("level", level, zero=False, one=False)
     names = tuple(family_named(name).name for name in (families if families is not None else CORE))
+    # what needs no period of the whole log is asked while that is looked for
+    early = None if second is None else second.submit(validated, log, period, first, level)
     data = ReportData.of(log, period, level, names, first)
-    if second is not None:
-        data.answer_with(second)
+    if second is not None and early is not None:
+        data.answer_with(second, early)
     parts, pictures = [], {}
     for part in _parts(data, progress if progress is not None else _silent):
         parts.append(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -32,7 +33,8 @@ _RANDOM_LOGS = 999  # behind the test of equal nodes: its p-value must be able t
 _JOB_SIZES = (64, 16, 4, 1)
 _FEW = 40  # failures
 _FEWEST_FITTED = 3
-_HERE, _ELSEWHERE = ("parameters", "replay", "forecast"), ("_dependence", "repairs", "outlier_nodes", "interruptions")
+_HERE = ("parameters", "forecast", "_dependence")
+_ELSEWHERE = ("repairs", "outlier_nodes", "interruptions", "repair_kinds")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,17 @@ def _ask(work: Callable[[], T]) -> Answer[T]:
         return Answer(work())
     except RelfitError as error:
         return Answer(None, str(error).rstrip("."))
+
+
+def validated(log: FailureLog, period: str | tuple[Any, Any], first: str, level: float) -> Answer[Replay]:
+    """The model of what lies before the log's last quarter, held to it: what `relfit validate` says."""
+
+    def work() -> Replay:
+        if len(log.systems) > 1:
+            raise DataError("several systems; select one")
+        return replay(log, period=period, first=first, level=level)
+
+    return _ask(work)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +97,13 @@ class ReportData:
         """The data of a report of this period."""
         return cls(log, chosen_period(log, period), level, families, first, period)
 
-    def answer_with(self, second: SecondProcess) -> None:
-        """Answer what takes longest in two processes at once."""
+    def answer_with(self, second: SecondProcess, validated: Future[Answer[Replay]]) -> None:
+        """Answer what takes longest in two processes at once; the second one has been validating for a while."""
         answers = {name: second.submit(getattr, replace(self), name) for name in _ELSEWHERE}
         for name in _HERE:
             getattr(self, name)
+        if not self.few:
+            vars(self)["replay"] = validated.result()
         vars(self).update({name: answer.result() for name, answer in answers.items()})
 
     @property
@@ -235,15 +250,9 @@ class ReportData:
     @cached_property
     def replay(self) -> Answer[Replay]:
         """The model of what lies before the log's last quarter, held to it: what `relfit validate` says."""
-
-        def work() -> Replay:
-            if self.several_systems:
-                raise DataError("several systems; select one")
-            if self.few:
-                raise DataError("too few failures")
-            return replay(self.log, period=self.asked_period, first=self.first, level=self.level)
-
-        return _ask(work)
+        if self.few:
+            return Answer(None, "too few failures")
+        return validated(self.log, self.asked_period, self.first, self.level)
 
     @cached_property
     def forecast(self) -> Answer[Forecast]:
