@@ -28,8 +28,8 @@ _YEAR = 0.73
 """Load at which 130,000 such jobs take the 11 months that the paper prints."""
 
 
-def _jobs(n_jobs: int | None, load: float = 0.95) -> Workload:
-    return grizzly(2018, n_jobs, load)
+def _jobs(n_jobs: int | None, load: float = 0.95, rng: int = 1) -> Workload:
+    return grizzly(2018, n_jobs, load, rng)
 
 
 def _lublin(n_jobs: int | None) -> Workload:
@@ -54,6 +54,7 @@ VARIANTS: dict[str, tuple[Callable[[int | None], Workload], dict[str, Any]]] = {
     "checkpoints every 4 hours": (_jobs, {"checkpoint": Checkpoint("4h", "1min", "1min")}),
     "jobs of one node": (_one_node, {}),
     "Lublin and Feitelson's jobs": (_lublin, {}),
+    **{f"jobs drawn again ({rng})": (partial(_jobs, rng=rng), {}) for rng in range(2, 9)},
 }
 """What is changed: the jobs (of so many), and settings of the simulation."""
 
