@@ -47,6 +47,15 @@ def test_every_scope_fails_as_often_as_the_log_counted() -> None:
     assert np.mean([counts.var() / counts.mean() for counts in own]) > 2.0  # nodes differ
 
 
+def test_nodes_that_are_alike_fail_at_their_rate_to_a_percent() -> None:
+    """Renewals in steady state: one failure per mean life and mean repair, from the first hour on."""
+    life = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 1580.0}}  # 2 000 hours on average
+    known = Parameters(mtbf={"node": "2000h"}, mttr={"mean": "2h"}, failure=life)
+    long, short = rows(known, 1000, 150_000.0, 4), rows(known, 30_000, 500.0, 5)
+    assert long.size == pytest.approx(1000 * 150_000 / 2002, rel=0.015)
+    assert short.size == pytest.approx(30_000 * 500 / 2002, rel=0.05)
+
+
 def test_the_machine_of_a_log_is_interrupted_as_often_as_the_log(tmp_path: Path) -> None:
     """Instants at which something fails, in the sample by hand and in the machine that its parameters make."""
     log = rf.datasets.load("white").between("2003-01-01", "2004-10-01")
