@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ __all__ = ["LifeData"]
 _FLAGS = ("observed", "stationary")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class LifeData(Result):
     """Durations of many groups (nodes, systems, causes), kept flat with offsets; one duration is called a life.
 

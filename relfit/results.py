@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from html import escape
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +16,20 @@ from relfit.arrays import FloatArray
 __all__ = ["Interval", "Result", "json_ready", "key_columns", "records"]
 
 
+@dataclass_transform(eq_default=False, frozen_default=True)
 class Result:
     """Base of all results: frozen dataclasses that know their numbers, and nothing of files or figures.
 
-    A result states `headline` (the sentence that report, figure and command quote) and `to_frame`; the rest follows.
-    Declare one as ``@dataclass(frozen=True, eq=False, repr=False)``.
+    A class on this base is such a dataclass by that alone: it needs no decorator. It states its fields, `headline` (the
+    sentence that report, figure and command quote) and `to_frame`; the rest follows.
     """
 
     _not_in_json: ClassVar[tuple[str, ...]] = ()
     """Names of fields that are too large, or no data, for `to_dict`."""
+
+    def __init_subclass__(cls, *, kw_only: bool = False, **others: Any) -> None:
+        super().__init_subclass__(**others)
+        dataclass(frozen=True, eq=False, repr=False, kw_only=kw_only)(cls)
 
     @property
     def headline(self) -> str:
@@ -55,7 +60,6 @@ class Result:
         return sentences + table.to_html(max_rows=20, index=index, float_format="{:.4g}".format, escape=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Interval(Result):
     """One quantity with its limits; arrays of one shape.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -36,7 +35,6 @@ BOUND = 10.0
 """Seconds below which a run time counts as so much in a slowdown (Feitelson 2001)."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class BatchRun(Result):
     """A simulated batch system; times in seconds on the clock of the workload.
 

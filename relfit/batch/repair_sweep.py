@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
 
@@ -34,7 +33,6 @@ REPAIRS = (
 _DRAWS = 1000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class RepairSweep(Result):
     """Mean waits of the same jobs over failure rates and repair times; the same random failures in every cell.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +23,6 @@ __all__ = ["BatchRuns", "simulate_batches"]
 _THREADS = 2
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class BatchRuns(Result):
     """Runs that differ in their failures alone.
 

@@ -8,7 +8,6 @@ from these cover as they say even where events are few. Families are normal in t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ from relfit.results import Result, json_ready
 __all__ = ["Draws", "draw_parameters", "free_slope", "quantity_quantile"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Draws(Result, Mapping[str, FloatArray]):
     """Parameters drawn together; entry i of every array belongs to draw i.
 

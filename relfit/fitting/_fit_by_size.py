@@ -27,7 +27,6 @@ _SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 350)
 _ORDERS = ("given", "random")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SizeFits(Result):
     """Fits of the times to failure of k nodes, by k and order.
 

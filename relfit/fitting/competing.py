@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -19,7 +17,6 @@ __all__ = ["CompetingFit", "causes_in_series"]
 _NEVER = 690.0  # log hours of a cause that never struck: longer than any life
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CompetingFit(Result):
     """Causes of failure that compete in every group.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,6 @@ from relfit.results import Interval, Result, json_ready
 __all__ = ["FamilyFit"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class FamilyFit(FamilyEstimates, Result):
     """One family fitted to every group of a batch; see `FamilyEstimates` for what it holds.
 

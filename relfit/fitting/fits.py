@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from html import escape
 from typing import Any
@@ -26,7 +25,6 @@ from relfit.results import Result, json_ready, key_columns
 __all__ = ["Fits"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Fits(Result):
     """Several families fitted to the same groups.
 

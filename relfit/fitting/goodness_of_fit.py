@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,6 @@ _GO_ON = 0.1  # p-value after the first replicates up to which more are drawn
 _AUTO_SIZE = (10_000_000, 1_000_000, 20_000)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Goodness(Result):
     """Tests of one family in every group; arrays of shape (groups, tests).
 

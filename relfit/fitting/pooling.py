@@ -8,7 +8,6 @@ one in its place, is integrated over that distribution. Nodes with a failure or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from relfit.results import Result, json_ready
 __all__ = ["PooledFit", "pool"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PooledFit(Result):
     """Parameters of every group after pooling, with how far each was drawn towards the fleet.
 

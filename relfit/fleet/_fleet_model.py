@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -116,7 +116,6 @@ def fleet_model(
     return FleetModel(chosen, found, places, scopes, fits, rates, standing, level)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class FleetModel(FleetParts, Result):
     """Incidents of a fleet by scope, with their rates, ageing, repairs, and what they do to jobs.
 

@@ -149,7 +149,6 @@ def _horizons(horizons: Any) -> list[float]:
     return list(dict.fromkeys(found))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Forecast(Result):
     """Expected failures, repairs and parts, with prediction intervals.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +111,6 @@ def _reason(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9 .,:%/-]", "?", text)[:_LONGEST_REASON]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SlurmNodes(Result):
     """Nodes for Slurm.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +27,6 @@ _PERIODS = (("day", "daily", 24, 24), ("week", "weekly", 168, 7))  # name, adjec
 _LEAST = 10
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Cycles(Result):
     """The daily and the weekly cycle (in this order) of the instants at which something failed.
 

@@ -7,7 +7,6 @@ nodes that join or leave do not count as a change of rate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +31,6 @@ SCALES = (1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 504.0, 1461.0, 4383.0)
 _LEAST_BINS = 10
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Dispersion(Result):
     """Index of dispersion at each time scale, against a Poisson process.
 

@@ -5,7 +5,6 @@ Counted are pairs of failures on two nodes of one group (a system, a rack) at mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +35,6 @@ _CLASSES = 400  # times of observation told apart
 _FEWEST_EXPECTED = 3.0  # pairs together, below which finding none says nothing
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Cofailures(Result):
     """Pairs of failures of different nodes within a window.
 

@@ -9,7 +9,6 @@ Reliability-aware allocation, section 3.5: classes of Table 3.4, histogram of Fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -38,7 +37,6 @@ _FEWEST_TURNS = 50  # behind the scatter of r
 _SCATTER = 1.1  # of r relative to chance, below which nodes are taken as not autocorrelated
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Correlations(Result):
     """Coefficients of every pair of nodes with at least three common TTFs.
 

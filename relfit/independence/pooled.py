@@ -7,8 +7,6 @@ Reliability-aware allocation, Figure 3.5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -27,7 +25,6 @@ __all__ = ["PooledTests", "pooled_tests"]
 _WORK = 20_000_000  # times between failures over all k that the default choice of k stays below
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PooledTests(Result):
     """Durbin-Watson of the pooled times between failures of the first k nodes; NaN where `status` is not ``ok``.
 

@@ -10,7 +10,6 @@ Reliability-aware allocation, section 3.6, Figure 3.4; Figure 3.5 is in `relfit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,6 @@ _SLACK = 1e-10
 _TESTS = ("durbin_watson", "ljung_box", "runs")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SerialTests(Result):
     """Tests along time of every series; NaN where `status` is not ``ok``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -43,7 +43,6 @@ _PLACES = ("rack", "cabinet", "cage", "frame", "row")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Dependence(Result):
     """What a log says about independence of its failures; a part is None where `problems` says why.
 

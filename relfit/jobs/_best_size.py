@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -28,7 +28,6 @@ _ROUNDS = 5
 _SAME = 0.02  # change of the horizon's log below which the nodes are not sorted again
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class BestSize(Result):
     """Expected completion time of a job by number of nodes, and the best number.
 

@@ -102,7 +102,6 @@ def job_of(work: Any, speedup: Any, restart: Any, checkpoint: Checkpoint | None)
     return Job(work, speedup, restart, checkpoint)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CompletionTime(Result):
     """When a job on given nodes will be done.
 

@@ -29,7 +29,6 @@ _MOST_STEPS = 5000  # of expectation-maximisation
 _NO_MASS = 1e-7  # less mass than this is none
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TurnbullEstimate(Grouped):
     """Masses on the innermost intervals; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
 

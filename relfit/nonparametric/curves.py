@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +21,6 @@ __all__ = ["Grouped", "StepCurves", "times_per_group"]
 _SAME = 1e-12  # relative difference below which two probabilities count as equal
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Grouped(Result):
     """Base of results in flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``."""
 
@@ -46,7 +44,6 @@ class Grouped(Result):
         return pd.DataFrame({name: getattr(self, name) for name in names}, index=self.groups[self.codes()])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class StepCurves(Grouped):
     """Curves that step at the observed times; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
 

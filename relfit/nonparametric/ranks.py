@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -25,7 +24,6 @@ POSITIONS = ("median", "benard", "mean", "hazen", "kaplan-meier")
 _SHIFT = {"benard": 0.3, "mean": 0.0, "hazen": 0.5}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class PlottingPositions(Grouped):
     """One point per observed failure; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,8 +33,7 @@ _MATTERS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Plan(Result):
+class Plan(Result, kw_only=True):
     """Base of plans.
 
     A plan is a dataclass with fields of its own, a `headline`, and where there is more to say `remarks`. Its table is

@@ -5,7 +5,6 @@ Nelson 1988 and 2003, Lawless and Nadeau 1995; Meeker and Escobar 1998, chapter 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from relfit.text import number, percent
 __all__ = ["MeanCumulative", "mean_cumulative"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class MeanCumulative(StepCurves):
     """Mean number of failures per system by age, as `relfit.nonparametric.StepCurves` of these groups.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -24,7 +22,6 @@ AVAILABILITY_STATUS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Availability(Result):
     """Operational availability of every group; arrays of shape (groups,).
 
@@ -101,7 +98,6 @@ class Availability(Result):
         return key_columns(self.groups).assign(**{name: getattr(self, name) for name in names})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class AvailabilityOverTime(Result):
     """Operational availability of every group in calendar bins; arrays of shape (groups, bins).
 

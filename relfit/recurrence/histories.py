@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["EventHistories", "grouping", "histories_of_log", "label_text", "unit_of"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class EventHistories(Result):
     """Events of many repairable systems; history ``j`` owns ``times[offsets[j]:offsets[j + 1]]``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +24,6 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ProcessComparison(Result):
     """Several processes fitted to the same groups; arrays of shape (groups, models).
 

@@ -45,7 +45,6 @@ PROCESS_STATUS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ProcessFit(Result):
     """A process fitted to every group of copies; arrays have one row per group.
 

@@ -6,7 +6,6 @@ ask whether they come as those of any renewal process (Ascher and Feingold 1984;
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,6 @@ _SEEN, _CLEAR = 1.96, 4.0  # Laplace's statistic: counts that change, and that n
 _COLUMNS = ("statistic", "p", "p_adjusted", "direction", "status")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TrendTests(Result):
     """Trend tests of every group; arrays of shape (groups, tests).
 

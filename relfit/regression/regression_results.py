@@ -25,7 +25,6 @@ class Test:
     p: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Regression(Result):
     """A regression of durations on covariates.
 

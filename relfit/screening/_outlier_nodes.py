@@ -7,7 +7,7 @@ nodes in random logs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +35,6 @@ _LEAST_RATIO, _MOST_BAD = 2.0, 0.5  # what a class of bad nodes has at least, an
 _FEWEST_NODES = 3
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class OutlierNodes(Result):
     """Nodes against each other.
 

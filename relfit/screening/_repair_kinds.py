@@ -7,7 +7,6 @@ which a repair is as likely to be quick as slow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +40,6 @@ _FEWEST = 10  # repairs with a known end
 _FEWEST_OF_A_KIND = 3.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class RepairKinds(Result):
     """Quick and slow repairs of every group.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -16,7 +14,6 @@ from relfit.text import number
 __all__ = ["RenewalModels"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class RenewalModels(Result):
     """Weibull renewal models of the nodes of each group: equal, spread and of two classes.
 

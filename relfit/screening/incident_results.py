@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ __all__ = ["Incidents"]
 _LEAST_JOINED = 1.1  # records per incident from which the headline warns of counting records
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Incidents(Result):
     """The incidents of a log.
 

@@ -38,7 +38,6 @@ _ENOUGH = 50  # times above a window from which a rate is estimated
 _BUSY = 0.1  # share of the time that incidents may fill: beyond it, a rate is told from them no longer
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class IncidentWindow(Result):
     """The window of one level and what it rests on.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
@@ -18,7 +16,6 @@ LEAST_SHARE = 1.0 / 6.0  # of the exposure: a period that is long enough
 FEWEST = 10  # failures that a fit needs
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Period(Result):
     """A period with a constant failure rate.
 
@@ -79,7 +76,6 @@ class Period(Result):
         return pd.DataFrame([{name: getattr(self, name) for name in self.__dataclass_fields__}])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ChangePoints(Result):
     """The periods of a log, in the order of time.
 

@@ -6,7 +6,6 @@ other rules: there a record that begins while its node is already down belongs t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,7 +48,6 @@ _MOST_CAUSES = 6
 _CLASSES = 400  # of expected events that the histogram of equal nodes tells apart
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TimeTally(Result):
     """Events in bins of time.
 
@@ -155,7 +153,6 @@ def _causes(column: pd.Series) -> tuple[IntArray, tuple[str, ...]]:
     return text.map(place).fillna(len(kept)).to_numpy(dtype=np.int64), tuple(causes)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CauseTally(Result):
     """Events and hours of outage by cause; `table` is indexed by cause, most frequent first."""
 
@@ -210,7 +207,6 @@ def _hours(start: pd.Series, end: pd.Series) -> pd.Series:
     return (end - start).dt.total_seconds().astype(float) / 3600.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class NodeTally(Result):
     """Events of every node; `relfit.screening.outlier_nodes` says which stand out.
 
@@ -290,7 +286,6 @@ def _nodes(frame: pd.DataFrame) -> pd.MultiIndex:
     return pd.MultiIndex.from_arrays([frame["system"].astype(str), frame["node"].astype(str)], names=["system", "node"])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ClockTally(Result):
     """Events by hour of the day (24) and by day of the week (7, Monday first), and what an even spread would give."""
 

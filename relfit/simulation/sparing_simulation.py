@@ -189,7 +189,6 @@ class DeviceTimes:
         return all(isinstance(f, Exponential) for f in families) and len(kinds[0]) == 1 and self.rack_repair is None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SparingSimulation(Result):
     """What the simulated clusters did, beside the closed form.
 

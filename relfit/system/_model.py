@@ -329,7 +329,6 @@ class System(Nodes, Quantities):
         return _interval(quantity, level, point, estimate, drawn, parameters, labels, most)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SystemsBySize(Result):
     """Systems of the first k nodes, k = 1 ... K.
 

@@ -7,7 +7,6 @@ nodes' renewal processes, put in order (reliability-aware allocation, Figure 4.1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,7 +70,6 @@ def _times(
 # ------------------------------------------------------------------- sequences
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Sequences(Result):
     """Failures of a system in order of time, one sequence after the other.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ __all__ = ["TrainingDesigns", "cheapest_design", "smallest_pool"]
 _MOST_DESIGNS = 100_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TrainingDesigns(Result):
     """Designs that were simulated, and the one that is the answer.
 

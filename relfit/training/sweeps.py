@@ -84,7 +84,6 @@ class TwoWay(OneWay):
         return [{self.parameter: one, self.second: other} for one, other in pairs]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TrainingSweep(Result):
     """What simulations over the values of parameters gave.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -42,7 +41,6 @@ _WEIGHT = 1_000_000  # of a replication, for the threads
 _BATCH = 16  # replications that are added at a time until an interval is narrow enough
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TrainingSimulation(Result):
     """What simulated training jobs did.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,6 @@ def log_loss(predicted: npt.ArrayLike, happened: npt.ArrayLike) -> FloatArray:
     return -np.where(np.asarray(happened, dtype=np.bool_), np.log(p), np.log1p(-p))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CalibrationCurve(Result):
     """Shares that came true where about the same probability was predicted; arrays of shape (bins,).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,7 +22,6 @@ _JOBS_PER_BIN = 60
 _RESAMPLES = 999
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Replay(Result):
     """Jobs replayed over the held-out part of a log; `relfit.replay` makes it.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +24,6 @@ __all__ = ["SystemChiSquare", "chi_square"]
 _LEAST = 5.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SystemChiSquare(Result):
     """Observed and expected numbers of failures in intervals of the time to failure; arrays of shape (bins,).
 

@@ -57,7 +57,6 @@ class Quantiles:
         return result
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class FittedWorkload(Generator, Result):
     """What a workload is made of, to draw others like it; their time 0 is at the same hour of the week.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +26,6 @@ def _no_rows() -> pd.DataFrame:
     return pd.DataFrame(columns=list(REJECTED_COLUMNS))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Workload(Result):
     """Jobs of a batch system; times in seconds.
 

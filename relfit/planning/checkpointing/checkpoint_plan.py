@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,8 +31,7 @@ _REPAIRING = "Nothing fails while the job restarts, and all its nodes are up whe
 _NOISE = "Limits hold the uncertainty of the parameters alone, not that the future may differ from the log."
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class CheckpointPlan(Plan):
+class CheckpointPlan(Plan, kw_only=True):
     """How often to save; the fields of every `Plan`, and these.
 
     Attributes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from relfit.text import count, duration
 __all__ = ["CheckpointTable", "checkpoint_table"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CheckpointTable(Result):
     """Best checkpoint intervals by size of job.
 

@@ -28,7 +28,6 @@ __all__ = ["Levels", "TwoLevels"]
 _MOST_LOCAL = 2000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TwoLevels(Result):
     """The best work between saves and the best number of saves per global one; arrays are cases.
 

@@ -43,7 +43,6 @@ _TAKEN = (
 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class MigrationPlan(Plan):
     """Checkpoints alone against migration on predictions with checkpoints, on a machine full of jobs.
 

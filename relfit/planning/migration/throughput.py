@@ -176,7 +176,6 @@ def job_mix(
     return JobMix(size.astype(np.int64), part * total / float((size * part).sum()))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Throughputs(Result):
     """Nodes at work, of N, under each strategy; arrays are cases.
 

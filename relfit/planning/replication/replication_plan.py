@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +26,6 @@ _NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
 _COPIES = "A rack never takes both copies of a process, and failed copies find a node when they are restarted."
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ReplicationPlan(Plan):
     """Replication against checkpoints alone, at one number of nodes; `mtbf` is that of a node.
 

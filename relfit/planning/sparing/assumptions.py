@@ -56,7 +56,6 @@ class Assumption:
         return _CONSEQUENCES[self.name] if self.holds is False else ""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Assumptions(Result):
     """All of them.
 

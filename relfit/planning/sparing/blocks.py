@@ -244,7 +244,6 @@ def job_blocked(blocking: Any, zones: Any) -> FloatArray:
         return np.asarray(-np.expm1(np.asarray(zones) * np.log1p(-np.asarray(blocking, dtype=np.float64))))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SparesNeeded(Result):
     """Spare blocks per zone that keep the probability of blocking at or below a limit; arrays of one shape.
 

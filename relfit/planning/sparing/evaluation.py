@@ -6,7 +6,7 @@ corrections of its misprints: beta = 1 - (1 - P)^B, and a checkpoint efficiency 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ SHARES = ("useful", "spare_trays", "spare_blocks", "stranded", *LOSSES)
 _OF_CASES = ("spare_blocks", "checkpoint_every", "block_mtbf", "share_down", "failure_rate")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SparingEvaluation(Result):
     """Where GPU hours go; arrays of shape (strategies, *cases of `failures`).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ _BISECTIONS = 20
 _MEANS = ("mtbf_tray", "mtbf_rack", "mttr")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SparingMap(Result):
     """The best strategy at every point of a grid of MTBF and MTTR.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,7 +71,6 @@ def device_failures(
     return DeviceFailures(**means)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SparingPlan(Plan):
     """A plan, how certain it is, and the plan that is best over all draws; `mtbf` is that of a tray.
 
