@@ -149,17 +149,23 @@ def take_lowest(e: Engine, job: int, size: int) -> None:
 
 
 @making_arrays
-def idle_nodes(e: Engine) -> np.ndarray:
-    """Numbers of all idle nodes, in order."""
-    found = np.empty(e.state[0].n_free, dtype=np.int64)
+def nodes_in(mask: np.ndarray, size: int) -> np.ndarray:
+    """Numbers of the nodes whose bits are set in a mask, in order."""
+    found = np.empty(size, dtype=np.int64)
     n = 0
-    for word in range(e.free.size):
-        bits = e.free[word]
+    for word in range(mask.size):
+        bits = mask[word]
         while bits != _ZERO:
             found[n] = 64 * word + lowest_bit(bits)
             bits &= bits - _ONE
             n += 1
     return found
+
+
+@making_arrays
+def idle_nodes(e: Engine) -> np.ndarray:
+    """Numbers of all idle nodes, in order."""
+    return nodes_in(e.free, e.state[0].n_free)
 
 
 @making_arrays

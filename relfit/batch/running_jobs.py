@@ -11,41 +11,42 @@ __all__ = ["add_estimate", "drop_end", "drop_estimate", "pop_repair", "push_end"
 
 # columns of Engine.blocks: jobs in a block, their nodes; apart from both, which block stands at a position; the jobs
 _COUNT, _SUM, _AT, _JOBS = range(4)
+_ENDS, _REPAIRS = range(2)  # rows of Engine.heaps: running jobs, nodes under repair
 
 
 @inner
-def _place_end(e: Engine, at: int, job: int) -> None:
-    e.heaps[0, at].item = job
-    e.heaps[0, at].time = e.jobs[job].finish
-    e.jobs[job].heap = at
+def _place(e: Engine, heap: int, at: int, time: float, item: int) -> None:
+    e.heaps[heap, at].time = time
+    e.heaps[heap, at].item = item
+    if heap == _ENDS:
+        e.jobs[item].heap = at
 
 
 @inner
-def _sift(e: Engine, at: int, job: int) -> None:
-    """Find the place of a job that belongs at `at` or above or below it."""
-    time, size = e.jobs[job].finish, e.state[0].n_running
-    while at > 0 and e.heaps[0, (at - 1) >> 1].time > time:
-        _place_end(e, at, e.heaps[0, (at - 1) >> 1].item)
+def _sift(e: Engine, heap: int, at: int, size: int, time: float, item: int) -> None:
+    """Find the place of what belongs at `at`, above it, or below it among the first `size`."""
+    while at > 0 and e.heaps[heap, (at - 1) >> 1].time > time:
+        _place(e, heap, at, e.heaps[heap, (at - 1) >> 1].time, e.heaps[heap, (at - 1) >> 1].item)
         at = (at - 1) >> 1
     while True:
         child = 2 * at + 1
         if child >= size:
             break
-        if child + 1 < size and e.heaps[0, child + 1].time < e.heaps[0, child].time:
+        if child + 1 < size and e.heaps[heap, child + 1].time < e.heaps[heap, child].time:
             child += 1
-        if e.heaps[0, child].time >= time:
+        if e.heaps[heap, child].time >= time:
             break
-        _place_end(e, at, e.heaps[0, child].item)
+        _place(e, heap, at, e.heaps[heap, child].time, e.heaps[heap, child].item)
         at = child
-    _place_end(e, at, job)
+    _place(e, heap, at, time, item)
 
 
 @inner
 def push_end(e: Engine, job: int) -> None:
     """A job runs until its FINISH."""
+    size = e.state[0].n_running
     e.state[0].n_running += 1
-    e.heaps[0, e.state[0].n_running - 1].time = np.inf
-    _sift(e, e.state[0].n_running - 1, job)
+    _sift(e, _ENDS, size, size, e.jobs[job].finish, job)
 
 
 @inner
@@ -55,43 +56,24 @@ def drop_end(e: Engine, job: int) -> None:
     e.state[0].n_running -= 1
     last = e.state[0].n_running
     if at != last:
-        _sift(e, at, e.heaps[0, last].item)
+        _sift(e, _ENDS, at, last, e.heaps[_ENDS, last].time, e.heaps[_ENDS, last].item)
 
 
 @inner
 def push_repair(e: Engine, node: int, time: float) -> None:
     """A node comes back at `time`."""
-    at = e.state[0].n_repairing
+    size = e.state[0].n_repairing
     e.state[0].n_repairing += 1
-    while at > 0 and e.heaps[1, (at - 1) >> 1].time > time:
-        e.heaps[1, at].time = e.heaps[1, (at - 1) >> 1].time
-        e.heaps[1, at].item = e.heaps[1, (at - 1) >> 1].item
-        at = (at - 1) >> 1
-    e.heaps[1, at].time = time
-    e.heaps[1, at].item = node
+    _sift(e, _REPAIRS, size, size, time, node)
 
 
 @inner
 def pop_repair(e: Engine) -> int:
     """The node that comes back first."""
-    node = e.heaps[1, 0].item
+    node = e.heaps[_REPAIRS, 0].item
     e.state[0].n_repairing -= 1
-    size = e.state[0].n_repairing
-    time, moved = e.heaps[1, size].time, e.heaps[1, size].item
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and e.heaps[1, child + 1].time < e.heaps[1, child].time:
-            child += 1
-        if e.heaps[1, child].time >= time:
-            break
-        e.heaps[1, at].time = e.heaps[1, child].time
-        e.heaps[1, at].item = e.heaps[1, child].item
-        at = child
-    e.heaps[1, at].time = time
-    e.heaps[1, at].item = moved
+    last = e.state[0].n_repairing
+    _sift(e, _REPAIRS, 0, last, e.heaps[_REPAIRS, last].time, e.heaps[_REPAIRS, last].item)
     return int(node)
 
 

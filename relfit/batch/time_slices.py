@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from relfit.batch.bit_counts import lowest_bit, set_bits
+from relfit.batch.bit_counts import set_bits
 from relfit.batch.compiling import inner, making_arrays, seldom
 from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import CONSERVATIVE, FCFS, NO, YES, Engine
 from relfit.batch.job_events import start_on
+from relfit.batch.node_pool import nodes_in
 
 __all__ = ["PLANNED_PASSES"]
 
@@ -157,20 +158,6 @@ def _job_mask(e: Engine, job: int, mask: np.ndarray) -> None:
 
 
 @making_arrays
-def _listed(mask: np.ndarray, size: int) -> np.ndarray:
-    """Numbers of the nodes of a mask."""
-    nodes = np.empty(size, dtype=np.int64)
-    n = 0
-    for k in range(mask.size):
-        bits = mask[k]
-        while bits != _ZERO:
-            nodes[n] = 64 * k + lowest_bit(bits)
-            bits &= bits - _ONE
-            n += 1
-    return nodes
-
-
-@making_arrays
 def plan_pass(e: Engine, now: float) -> None:
     """Start what can start now without delaying what is planned, and plan what is to be planned.
 
@@ -213,7 +200,7 @@ def plan_pass(e: Engine, now: float) -> None:
         e.jobs[job].planned = math.inf
         if first == 0:
             n = _take(t, n, now, now + length, mask, _NO_SIZE, _TAKEN)
-            start_on(e, job, now, passed, _listed(mask, nodes))
+            start_on(e, job, now, passed, nodes_in(mask, nodes))
             quiet, known = max(quiet, now + length), _NO_SIZE
             continue
         passed = YES

@@ -59,7 +59,6 @@ def _set(heap: np.ndarray, place: np.ndarray, key: np.ndarray, item: int, value:
         place[heap[at]] = at
         at = parent
     heap[at] = item
-    place[item] = at
     _sift_down(heap, place, key, at)
 
 
