@@ -32,6 +32,14 @@ ASKED_OFTEN = {
 PLAIN = (str, int, float, tuple, list, type(None))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile`` the files of a room stay together; see `tests.scheduling`."""
+    from tests.scheduling import RoomByRoom
+
+    return RoomByRoom(config, log) if config.option.dist == "loadfile" else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _the_sample_is_read_once() -> Iterator[None]:
     """Each call of `relfit.datasets.load` gives a copy of what the first one read."""
