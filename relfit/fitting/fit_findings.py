@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from relfit.fitting import family_comparison as comparison
 from relfit.fitting.fits import Fits
@@ -98,7 +98,7 @@ def _of_many(fits: Fits, alpha: float) -> str:
     tested = int(rejected["tested"])
     if tested:
         said = f"{int(rejected['rejected']):,} of {tested:,} groups ({rejected['expected']:.0f} by chance)"
-        if stats.binom.sf(int(rejected["rejected"]) - 1, tested, alpha) >= _FAR:
+        if special.bdtrc(int(rejected["rejected"]) - 1, tested, alpha) >= _FAR:
             return f"{text}; Anderson-Darling rejects it in {said}."
         text += f", but Anderson-Darling rejects it in {said}: few failures favour few parameters"
         others = tests[(tests["tested"] > 0) & (tests.index != name)]

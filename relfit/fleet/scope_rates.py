@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.fleet.operating_time import Scope
+from relfit.numeric.solving import time_at_level
 from relfit.screening.frailty import RenewalModels
 
 __all__ = ["ScopeRates", "mean_residual_life", "rates_of", "relative_rates", "residual_hours"]
@@ -138,15 +139,14 @@ def residual_hours(ages: FloatArray, own: FloatArray, shape: float, mean: float)
 def _ahead(ages: FloatArray, own: FloatArray, shape: float, count: float, hours: float) -> FloatArray:
     """`residual_hours` at the mean that makes hours in steady state the mean times the count."""
 
-    def excess(log_mean: float) -> float:
-        mean = float(np.exp(log_mean))
-        return float(hours + residual_hours(ages, own, shape, mean).sum()) / mean - count
+    def log_share(_: object, mean: FloatArray) -> FloatArray:
+        more = np.array([residual_hours(ages, own, shape, each).sum() for each in mean.tolist()])
+        return np.asarray(np.log(mean / np.maximum(hours + more, 1e-300)))
 
-    low, high = np.log(hours / count / _WITHIN), np.log(hours / count * _WITHIN)
-    if not (ages.size and excess(low) > 0.0 > excess(high)):
+    usual, level, row = np.array([hours / count]), -np.log([count]), np.zeros(1, np.intp)
+    if not (ages.size and log_share(row, usual / _WITHIN)[0] < level[0] < log_share(row, usual * _WITHIN)[0]):
         return np.zeros(ages.shape[1])
-    mean = float(np.exp(optimize.brentq(excess, low, high, xtol=1e-7)))
-    return residual_hours(ages, own, shape, mean)
+    return residual_hours(ages, own, shape, float(time_at_level(log_share, level, usual)[0]))
 
 
 def mean_residual_life(age: FloatArray, mean: FloatArray, shape: float) -> FloatArray:

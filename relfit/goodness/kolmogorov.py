@@ -48,7 +48,8 @@ def kolmogorov_p(statistic: npt.ArrayLike, size: npt.ArrayLike) -> FloatArray:
     far = valid & ((n * d * d > 3.0) | (d >= 0.5))
     p[far] = 2.0 * special.smirnov(n[far], np.minimum(d[far], 1.0))
     large = valid & ~far & (n > _EXACT_UP_TO)
-    p[large] = scipy.stats.kstwo.sf(d[large], n[large])
+    if large.any():  # of these alone scipy.stats is imported
+        p[large] = scipy.stats.kstwo.sf(d[large], n[large])
     rest = np.flatnonzero(valid & ~far & ~large)
     cell = np.floor(n[rest] * d[rest]).astype(np.int64) + 1
     order = np.lexsort((cell, n[rest]))

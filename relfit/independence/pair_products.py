@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.lifedata import LifeData
@@ -88,10 +87,14 @@ def _spearman(values: FloatArray, first: int) -> FloatArray:
     """Pearson's coefficients of the ranks, equal values sharing their mean rank."""
     order = np.argsort(values, axis=1)
     ordered = np.take_along_axis(values, order, axis=1)
-    if (ordered[:, 1:] == ordered[:, :-1]).any():
-        return _pearson(scipy.stats.rankdata(values, axis=1), first)
+    tied = ordered[:, 1:] == ordered[:, :-1]
+    place = np.broadcast_to(np.arange(1.0, values.shape[1] + 1.0), values.shape)
+    if tied.any():
+        lowest, highest = place.copy(), place.copy()
+        lowest[:, 1:][tied] = highest[:, :-1][tied] = np.nan
+        place = 0.5 * (np.fmax.accumulate(lowest, axis=1) + np.fmin.accumulate(highest[:, ::-1], axis=1)[:, ::-1])
     ranks = np.empty_like(values)
-    np.put_along_axis(ranks, order, np.arange(1.0, values.shape[1] + 1.0)[None], axis=1)
+    np.put_along_axis(ranks, order, place, axis=1)
     return _pearson(ranks, first)
 
 

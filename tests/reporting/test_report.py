@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -296,3 +298,14 @@ def test_progress_is_told_section_by_section(tmp_path) -> None:
     assert len(told) > 8
     assert shares == sorted(shares)
     assert max(shares) < 1.0
+
+
+def test_a_report_imports_no_large_part_of_scipy(tmp_path: Path) -> None:
+    code = (
+        "import sys, relfit as rf; from pathlib import Path;"
+        "log = rf.datasets.load('white').between('2004-06-01', '2004-09-01');"
+        "rf.report(log, Path(sys.argv[1], 'report.html'), families=['exponential', 'weibull']);"
+        "print([m for m in ('stats', 'optimize', 'interpolate', 'integrate') if f'scipy.{m}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
