@@ -188,6 +188,7 @@ class _Work:
     log: FailureLog
     level: float
     part: FailureLog = field(init=False)
+    joined: Incidents | None = None
     period: Period | None = None
     mttr: Mttr = field(default_factory=Mttr)
     failure: FittedFamily | None = None
@@ -206,6 +207,8 @@ class _Work:
     def take_period(self, chosen: ChosenPeriod) -> None:
         """Take a part of the log."""
         log, name = chosen.log, chosen.name
+        if log is self.log:
+            self.joined = chosen.joined
         if chosen.problem is not None:
             self.absent["period"] = chosen.problem
         window = log.window
@@ -222,7 +225,10 @@ class _Work:
     def take_incidents(self, model: FleetModel | None, window: Any, group: str | None, first: str) -> None:
         """Incidents, outages by node, and one repair for each incident."""
         if model is None:
-            model = fleet_model(self.part, "all", window=window, group=group, first=first, level=self.level)
+            whole = ChosenPeriod(self.part, "all", joined=self.joined)
+            model = fleet_model(self.part, whole, window=window, group=group, first=first, level=self.level)
+            if window is None and group is None:
+                self.joined = model.found
         self.model = model
         self.incidents = self.model.found
         repairs = times_to_repair(self.part, rules=Rules(zeros="keep"))
@@ -291,8 +297,11 @@ class _Work:
 
     def _shape(self, ttf: LifeData) -> None:
         """Whether nodes fail at a constant rate, as most planners assume; unequal nodes are told apart from ageing."""
-        code, _ = pd.factorize(ttf.groups.get_level_values(0)) if ttf.groups.nlevels > 1 else (None, None)
-        found = renewal_models(ttf, code, level=self.level)
+        if self.model is not None and ttf is self.model.by_scope["node"].lives and self.model.level == self.level:
+            found = self.model.renewals["node"]
+        else:
+            code, _ = pd.factorize(ttf.groups.get_level_values(0)) if ttf.groups.nlevels > 1 else (None, None)
+            found = renewal_models(ttf, code, level=self.level)
         if (found.status == "ok").any():
             concern = bool((found.ageing != 0).any())
             self.checks.append(Check(name="failures.exponential", concern=concern, finding=found.headline))
@@ -304,7 +313,7 @@ class _Work:
         if len(self.part.systems) != 1:
             why = "the log has several systems; select one" if self.part.systems else "the log has no system"
         elif why is None:
-            row = outlier_nodes(self.part, level=self.level, rng=rng).classes.iloc[0]
+            row = outlier_nodes(self.part, of=self.joined, level=self.level, rng=rng).classes.iloc[0]
             p = float(row["p"])
             if row["status"] == "too_few":
                 why = "fewer than three nodes or ten failures"

@@ -60,7 +60,7 @@ def dependence(
             title = f"{question[:1].upper()}{question[1:]}"
             answer = Answer(key, title, headline, problem="" if part is not None else headline)
             if part is not None:
-                answer.document = part.to_dict()
+                answer.document = part.to_dict
                 _DETAILS[key](answer, part, alpha)
                 if part.depends is None:  # nothing to look at
                     answer.shown, answer.figures = {}, []
@@ -160,13 +160,13 @@ def trend(
     with Steps("reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
         log = reading.read()
         _check_column("--per", per, log, ("node", "system", "cause", "scope"))
-        answers = Answers()
+        answers, joined = Answers(), rf.incidents(log) if len(log.events) else None
         steps.next()
-        _change_points(answers, log, alpha, level, seed)
+        _change_points(answers, log, joined, alpha, level, seed)
         steps.next()
         _histories(answers, log, per, alpha, level)
         steps.next()
-        _outlier_nodes(answers, log, level, seed)
+        _outlier_nodes(answers, log, joined, level, seed)
         steps.next()
         _repair_kinds(answers, log, level)
         _availability(answers, log, level)
@@ -175,15 +175,17 @@ def trend(
         answers.show(repr(log), to, "trend_tests", "" if first.problem else first.text.split(". ")[0].rstrip(".") + ".")
 
 
-def _change_points(answers: Answers, log: rf.FailureLog, alpha: float, level: float, seed: int) -> None:
+def _change_points(
+    answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, alpha: float, level: float, seed: int
+) -> None:
     title = "Is the failure rate steady: periods, and the one that a fit should use"
     with answers.asking("periods", title) as answer:
-        result = rf.change_points(log, alpha=alpha, level=level, rng=seed)
+        result = rf.change_points(log, of="incidents" if joined is None else joined, alpha=alpha, level=level, rng=seed)
         answer.text = result.headline
         if len(log.systems) > 1:
             answer.text += f" The {len(log.systems)} systems were taken as one: --where system=NAME takes one."
         frame = result.to_frame()
-        answer.tables, answer.document = {"periods": frame}, result.to_dict()
+        answer.tables, answer.document = {"periods": frame}, result.to_dict
         short = frame.drop(columns=["start_low", "start_high", "per"])
         short[["rate", "low", "high"]] *= _HOURS_PER_YEAR
         for name in ("start", "end"):
@@ -199,6 +201,7 @@ def _histories(answers: Answers, log: rf.FailureLog, per: str, alpha: float, lev
     from relfit.recurrence import compare_processes, histories_of_log, mean_cumulative, trend_tests
 
     histories: Any = None
+    curve: Any = None
     with answers.asking("trend", "Does the rate rise or fall: tests of trend") as answer:
         histories = histories_of_log(log, per)
         pooled = trend_tests(histories, "all")
@@ -206,7 +209,7 @@ def _histories(answers: Answers, log: rf.FailureLog, per: str, alpha: float, lev
         answer.text = pooled.headline + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
         answer.shown = {"all together": _trend_rows(pooled)}
-        answer.document = {**each.to_dict(), "all": pooled.to_dict()}
+        answer.document = lambda: {**each.to_dict(), "all": pooled.to_dict()}
         answer.figures = [("trend_tests", partial(rf.plotting.trends, pooled, alpha=alpha))]
         if each is not pooled:
             answer.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_shares(each, alpha)
@@ -218,14 +221,15 @@ def _histories(answers: Answers, log: rf.FailureLog, per: str, alpha: float, lev
         answer.text = together.headline + (f" {single.headline}" if histories.n_histories > 1 else "")
         answer.tables = {"processes": single.to_frame(), "processes_of_all": together.to_frame()}
         answer.shown = {"all together": together.to_frame().drop(columns="group", errors="ignore")}
-        fits = {model: fit.to_frame() for model, fit in together.fits.items()}
-        answer.document = {**single.to_dict(), "all": together.to_dict(), "fits": fits}
-        curve = mean_cumulative(histories, "all", level=level)
-        answer.figures = [("processes", partial(rf.plot, together, observed=curve))]
+        answer.document = lambda: {
+            **single.to_dict(), "all": together.to_dict(),
+            "fits": {model: fit.to_frame() for model, fit in together.fits.items()},
+        }  # fmt: skip
+        answer.figures = [("processes", lambda **place: rf.plot(together, observed=curve, **place))]
     with answers.asking("mean_cumulative", "How many failures by age: the mean cumulative function") as answer:
         _need(histories, problem)
         curve = mean_cumulative(histories, "all", level=level)
-        answer.text, answer.document = curve.headline, curve.to_dict()
+        answer.text, answer.document = curve.headline, curve.to_dict
         answer.tables = {"mean_cumulative": curve.to_frame()}
         answer.figures = [("mean_cumulative", partial(rf.plotting.step_curves, curve))]
 
@@ -253,10 +257,12 @@ def _trend_shares(result: Any, alpha: float) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _outlier_nodes(answers: Answers, log: rf.FailureLog, level: float, seed: int) -> None:
+def _outlier_nodes(
+    answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, level: float, seed: int
+) -> None:
     with answers.asking("outlier_nodes", "Are there nodes with excess failures") as answer:
-        result = rf.outlier_nodes(log, level=level, rng=seed)
-        answer.text, answer.document = f"{result.headline} {result.models.headline}", result.to_dict()
+        result = rf.outlier_nodes(log, of=joined, level=level, rng=seed)
+        answer.text, answer.document = f"{result.headline} {result.models.headline}", result.to_dict
         answer.tables = {"outlier_nodes": result.nodes, "classes_of_nodes": result.classes}
         if result.nodes["events"].sum():
             classes = result.classes[[c for c in _CLASSES if c in result.classes]]
@@ -271,7 +277,7 @@ def _repair_kinds(answers: Answers, log: rf.FailureLog, level: float) -> None:
         result = rf.repair_kinds(log, level=level)
         if not result.table["repairs"].sum():
             raise DataError("no repair was observed to its end")
-        answer.text, answer.document = result.headline, result.to_dict()
+        answer.text, answer.document = result.headline, result.to_dict
         answer.tables = {"repair_kinds": result.table}
         best = result.best()
         best.loc[best["status"] == "no_split", ["share_quick", "mean_quick", "mean_slow"]] = float("nan")
@@ -297,7 +303,7 @@ def _availability(answers: Answers, log: rf.FailureLog, level: float) -> None:
         answer.tables = {"availability": frame, "availability_over_time": over.to_frame()}
         names = ["nodes", "failures", "mtbf", "mttr", "operational", "low", "high", "status"]
         answer.shown = {"availability": frame[[frame.columns[0], *names]]}
-        answer.document = {**whole.to_dict(), "over_time": over.to_dict()}
+        answer.document = lambda: {**whole.to_dict(), "over_time": over.to_dict()}
         answer.figures = [("availability", partial(rf.plot, over))]
 
 
@@ -340,13 +346,13 @@ def incidents(
         answers.all = [
             Answer(
                 "window", "How far apart records of one incident are", " ".join(result.findings[1:]),
-                tables={"times_between": window_of.table}, document=window_of.to_dict(), figures=[
+                tables={"times_between": window_of.table}, document=window_of.to_dict, figures=[
                     ("incident_window", partial(rf.plotting.incident_window, window_of)),
                     ("incidents_by_window", partial(rf.plotting.incidents_by_window, result)),
                 ],
             ),
             Answer(
-                "incidents", "What the records amount to", result.headline, document=result.to_dict(),
+                "incidents", "What the records amount to", result.headline, document=result.to_dict,
                 tables={"incidents": result.table, "rates": rates, "rates_by_system": result.rates("system"),
                         "causes": causes},
                 shown={"rates by scope (hours)": rates, "causes": causes},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,14 +159,14 @@ def write_document(document: dict[str, Any], path: Path) -> None:
 
 @dataclass
 class Answer:
-    """One question of a command: its answer in words, the tables behind it, its figures."""
+    """One question of a command: its answer in words, the tables behind it, its figures; `document` makes its JSON."""
 
     key: str
     title: str
     text: str = ""
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     shown: dict[str, pd.DataFrame] = field(default_factory=dict)
-    document: Any = None
+    document: Callable[[], Any] = lambda: None
     figures: list[Picture] = field(default_factory=list)
     problem: str = ""
 
@@ -198,7 +198,7 @@ class Answers:
                     "findings": [text for text in texts if text],
                     "problems": {answer.key: answer.problem for answer in self.all if answer.problem},
                     **document,
-                    **{answer.key: answer.document for answer in self.all},
+                    **{answer.key: answer.document() for answer in self.all},
                     "tables": tables,
                 }
             )

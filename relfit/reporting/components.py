@@ -16,11 +16,12 @@ import pandas as pd
 
 from relfit.text import number, percent
 
-__all__ = ["NOTHING", "Card", "Figure", "FirstScreen", "Picture", "Point", "Section", "Table", "span"]
+__all__ = ["MOST_ROWS", "NOTHING", "Card", "Figure", "FirstScreen", "Picture", "Point", "Section", "Table", "span"]
 
 SHOWN_ROWS = 8
 NOTHING = "\N{EN DASH}"
 PACKED_FROM = 60_000  # characters; longer CSV texts are kept compressed
+MOST_ROWS = 30_000  # of a table that the page keeps, so that it stays small
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of the page: the first rows are shown, all of them can be downloaded.
+    """A table of the page: the first rows are shown, all of them, or the first 30,000, can be downloaded.
 
     Parameters
     ----------
@@ -87,6 +88,8 @@ class Table:
         Columns that hold shares, shown in percent.
     page : pandas.DataFrame, optional
         What the page shows, row for row, where it is not the frame itself.
+    total : int, optional
+        Rows of the whole table, where `frame` has only the first of them.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Table:
     shown: int = SHOWN_ROWS
     percent: frozenset[str] = frozenset()
     page: pd.DataFrame | None = None
+    total: int | None = None
 
     @property
     def _page(self) -> pd.DataFrame:
@@ -122,13 +126,20 @@ class Table:
         """Whether rows are left out on the page."""
         return len(self.frame) > self.shown
 
+    @property
+    def extent(self) -> str:
+        """How many rows the page and its CSV have, where that is not all."""
+        total, stored = len(self.frame) if self.total is None else self.total, min(len(self.frame), MOST_ROWS)
+        kept = "all of them" if stored == total else f"the first {stored:,}"
+        return f"The first {min(self.shown, stored)} of {total:,} rows; the CSV has {kept}. " if self.cut else ""
+
     @cached_property
     def stored(self) -> tuple[str, str]:
         """How the whole table is kept in the page, ``"json"`` or ``"gzip"`` (in base 64), and the text itself.
 
         Neither can end the script element that it stands in.
         """
-        text = csv_text(self.frame)
+        text = csv_text(self.frame.head(MOST_ROWS))
         if len(text) >= PACKED_FROM:
             return "gzip", base64.b64encode(gzip.compress(("\ufeff" + text).encode(), 6, mtime=0)).decode()
         safe = json.dumps("\ufeff" + text)

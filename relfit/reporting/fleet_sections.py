@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
-from relfit.reporting.components import Figure, Section, Table, span
+from relfit.reporting.components import MOST_ROWS, Figure, Section, Table, span
 from relfit.reporting.report_data import ReportData
 from relfit.text import count, duration, percent
 from relfit.units import HOURS_PER_YEAR
@@ -77,13 +77,14 @@ def interruptions(m: ReportData) -> Section | str:
         page=scopes.assign(limits=[span(*pair) for pair in zip(scopes["mtbf_low"], scopes["mtbf_high"], strict=True)]),
         note=f"Hours of operation of one node, one rack or one system; limits: {100 * m.level:g} %.",
     )  # fmt: skip
-    largest = found.sort_values("lost" if known else "nodes", ascending=False, kind="stable", ignore_index=True)
+    order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
+    largest = found.iloc[order[:MOST_ROWS]].reset_index(drop=True)
     stamps = {name: largest[name].dt.strftime("%Y-%m-%d %H:%M") for name in ("start", "end")}
     shown = {"start": "start", "scope": "of a", "nodes": "nodes", "duration": "hours", "cause": "cause"}
     if m.several_systems:
         shown = {"system": "system", **shown}
     list_of = Table("incidents", "Interruptions that cost most", largest.assign(**stamps), shown,
-                    note="Records of one incident are joined.", shown=5)  # fmt: skip
+                    note="Records of one incident are joined.", shown=5, total=len(found))  # fmt: skip
     terms = [("Records joined to incidents", model.found.headline)]
     terms += [("Within which time", text) for text in model.found.findings[1:]]
     causes = _causes(m, found)

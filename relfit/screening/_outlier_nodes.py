@@ -22,6 +22,7 @@ from relfit.results import Result, json_ready
 from relfit.screening._incidents import incidents
 from relfit.screening.frailty import renewal_models
 from relfit.screening.frailty_results import RenewalModels, frailty_moment
+from relfit.screening.incident_results import Incidents
 from relfit.screening.tallies import by_node
 from relfit.text import count, number, percent
 
@@ -132,6 +133,7 @@ class OutlierNodes(Result):
 def outlier_nodes(
     log: FailureLog,
     *,
+    of: Incidents | None = None,
     alpha: float = 0.1,
     level: float = 0.95,
     n_resamples: int = 99,
@@ -148,6 +150,8 @@ def outlier_nodes(
     Parameters
     ----------
     log : FailureLog
+    of : Incidents, optional
+        Those of this log, where there are some already; else those of `relfit.screening.incidents`.
     alpha : float
         Largest share of the outlier nodes that is expected to be named falsely.
     level : float
@@ -175,7 +179,7 @@ def outlier_nodes(
     share("alpha", alpha, zero=False, one=False)
     share("level", level, zero=False, one=False)
     whole("n_resamples", n_resamples, least=0)
-    log = _own_failures(log)
+    log = _own_failures(log, of)
     tally = by_node(log)
     nodes = tally.table.set_index(["system", "node"])
     lives = log.ttf("node")
@@ -195,11 +199,11 @@ def outlier_nodes(
     return OutlierNodes(nodes, classes, models, alpha, level, tally.without_node)
 
 
-def _own_failures(log: FailureLog) -> FailureLog:
+def _own_failures(log: FailureLog, joined: Incidents | None) -> FailureLog:
     """The log without what hit several nodes: the outage of a rack says nothing of one of its nodes."""
     if not len(log.events):
         return log
-    found = incidents(log)
+    found = incidents(log) if joined is None else joined
     own = np.append(found.table["scope"].to_numpy() == "node", True)[found.incident]
     own |= log.events["node"].isna().to_numpy()
     return log if own.all() else replace(log, events=log.events[own].reset_index(drop=True))

@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.reporting.components import csv_text
+from relfit.reporting.components import Table, csv_text
 from relfit.second_process import SecondProcess
 from relfit.text import duration
 from tests.reporting.logs import FAST, HOSTILE, log_of
@@ -184,6 +185,18 @@ def test_formulas_are_defused_and_numbers_left_alone() -> None:
     assert [line.split(",")[0][:1] for line in lines[1:6]] == ["'"] * 5
     assert lines[1].endswith("-3.5")
     assert lines[6] == "ok,1.5"
+
+
+def test_a_page_keeps_the_first_rows_of_a_very_long_table_and_says_so() -> None:
+    table = Table("t", "T", pd.DataFrame({"row": np.arange(30_001)}))
+    kind, text = table.stored
+    assert kind == "gzip"
+    stored = pd.read_csv(io.BytesIO(gzip.decompress(base64.b64decode(text))))
+    assert stored["row"].tolist() == list(range(30_000))
+    assert table.extent == "The first 8 of 30,001 rows; the CSV has the first 30,000. "
+    assert replace(table, frame=table.frame.head(9)).extent == "The first 8 of 9 rows; the CSV has all of them. "
+    assert replace(table, frame=table.frame.head(9), total=10).extent.endswith("the CSV has the first 9. ")
+    assert replace(table, frame=table.frame.head(8)).extent == ""
 
 
 # ------------------------------------------------------------------- hard logs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import gamma
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import relfit as rf
@@ -118,3 +119,10 @@ def test_outages_of_racks_are_no_failures_of_their_nodes() -> None:
     assert found.classes.loc[0, "description"] == "equal"  # a class of 20 nodes that fail ten times as often
     assert not len(found.outliers)
     assert found.nodes["events"].sum() == pytest.approx(1200, rel=0.1)
+
+
+def test_incidents_that_are_there_already_are_not_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = rf.datasets.load("white")
+    found, joined = outlier_nodes(log, n_resamples=0), rf.incidents(log)
+    monkeypatch.setattr("relfit.screening._outlier_nodes.incidents", None)
+    pd.testing.assert_frame_equal(outlier_nodes(log, of=joined, n_resamples=0).nodes, found.nodes)

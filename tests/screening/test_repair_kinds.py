@@ -13,7 +13,7 @@ from relfit.families import Exponential, Family, Gamma, Lognormal, Weibull
 from relfit.fitting import fit
 from relfit.lifedata import LifeData
 from relfit.screening import repair_kinds
-from relfit.screening._repair_kinds import ONE_CLASS
+from relfit.screening._repair_kinds import ONE_CLASS, _collapsed
 from tests.factories import make_log
 
 
@@ -126,3 +126,18 @@ def test_one_group_is_not_counted() -> None:
     assert repair_kinds(rf.LifeData.from_array(both)).headline.startswith("Repairs are of two kinds: 75 % are quick")
     one = Lognormal(1.0, 0.7).sample(300, rng=3)
     assert repair_kinds(rf.LifeData.from_array(one)).headline.startswith("Repairs do not fall into quick and slow ones")
+
+
+@pytest.mark.parametrize("model", ["lognormal2", "hyperexponential2"])
+def test_very_many_repairs_in_classes_are_told_apart_as_one_by_one(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lives, _ = sample(model, 2, 15_000)
+    found = repair_kinds(lives, models=(model,)).table
+    assert _collapsed(lives).durations.size < 5_000
+    monkeypatch.setattr("relfit.screening._repair_kinds._ROWS", 30_000)
+    exact = repair_kinds(lives, models=(model,)).table
+    assert _collapsed(lives).durations.size == 30_000
+    assert found["status"].tolist() == exact["status"].tolist() == ["ok", "ok"]
+    for name in ("share_quick", "mean_quick", "mean_slow", "mean", "split"):
+        width = exact[f"{name}_high"] - exact[f"{name}_low"]
+        for end in ("", "_low", "_high"):
+            assert (np.abs(found[f"{name}{end}"] - exact[f"{name}{end}"]) < 2e-3 * width).all()
