@@ -33,7 +33,7 @@ HOURS_PER_UNIT = {
     "days": 24.0,
     "weeks": 168.0,
 }
-_LONG = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
+_LONG = re.compile(r"\s*(\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?)\s*([a-z]+)\s*")
 _SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -79,7 +79,7 @@ def hours(value: Any) -> float:
 
     Examples
     --------
-    >>> hours("90min"), hours(2), hours(pd.Timedelta(days=1)), hours("3000000h")
+    >>> hours("90min"), hours(2), hours(pd.Timedelta(days=1)), hours("3e6h")
     (1.5, 2.0, 24.0, 3000000.0)
     """
     plain = isinstance(value, (str, int, float, np.integer, np.floating))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from relfit.arrays import FloatArray
 from relfit.batch._simulate_batch import simulate_batch
 from relfit.batch.failure_source import SystemFailures
 from relfit.errors import ArgumentError
+from relfit.numeric.batches import in_threads
 from relfit.results import Interval, Result
 from relfit.text import count, duration, interval
 from relfit.workloads import Workload
@@ -236,14 +236,15 @@ def sweep_repairs(
     seeds = np.random.SeedSequence(rng).generate_state(runs)
     cells = list(product(range(runs), range(rate.size), range(repair.size)))
 
-    def wait(cell: tuple[int, int, int]) -> float:
+    waits = np.empty((runs, rate.size, repair.size))
+
+    def wait(cell: tuple[int, int, int]) -> None:
         run, i, j = cell
         failures = SystemFailures(mtbf=base / rate[i], repair=repair[j])
         result = simulate_batch(workload, n_nodes, failures=failures, rng=int(seeds[run]), **options)
-        return float(result.jobs["waited"].mean()) / 3600.0
+        waits[cell] = float(result.jobs["waited"].mean()) / 3600.0
 
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        waits = np.array(list(pool.map(wait, cells))).reshape(runs, rate.size, repair.size)
+    in_threads(wait, cells, workers or os.cpu_count() or 1)
     return RepairSweep(base, rate, repair, waits)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,7 @@ from scipy import special
 from relfit.arguments import share, whole
 from relfit.batch._simulate_batch import simulate_batch
 from relfit.batch.node_classes import simulate_classes
+from relfit.numeric.batches import in_threads
 from relfit.results import Result, json_ready
 from relfit.text import count, duration, interval, percent
 from relfit.workloads import Workload
@@ -106,13 +106,15 @@ def simulate_batches(
     share("level", level, zero=False, one=False)
     generators = np.random.default_rng(rng).spawn(n)
 
-    def one(own: np.random.Generator) -> dict[str, float]:
+    rows: list[dict[str, float]] = [{}] * n
+
+    def one(i: int) -> None:
+        own = generators[i]
         if isinstance(n_nodes, Mapping):
             run = simulate_classes(workload, n_nodes, rng=own, **settings)
         else:
             run = simulate_batch(workload, n_nodes, rng=own, **settings)
-        return {**run.summary, **{name: run.counts[name] for name in ("failures", "repairs", "kills")}}
+        rows[i] = {**run.summary, **{name: run.counts[name] for name in ("failures", "repairs", "kills")}}
 
-    with ThreadPoolExecutor(workers or _THREADS) as pool:
-        rows = list(pool.map(one, generators))
+    in_threads(one, range(n), workers or _THREADS)
     return BatchRuns(pd.DataFrame(rows), float(level))

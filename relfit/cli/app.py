@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import glob
 import os
 import sys
 from collections.abc import Sequence
@@ -137,13 +138,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         return _complain(f"{error.filename or 'cannot go on'}: {error.strerror or error}")
+    except MemoryError:
+        return _complain(
+            "there is not enough memory for this; take a part of the log (--where, --since) or ask for less"
+        )
     except (KeyboardInterrupt, typer.Abort):
         return 130
+    except Exception as error:
+        if _interrupted(error):
+            return 130
+        raise
     return code if isinstance(code, int) else 0
 
 
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: a compiler that it strikes may say something else."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
+
+
 def _read_by(arguments: Sequence[str]) -> list[Path]:
-    """Files that a command is given, but for those that it writes."""
+    """Files that a command is given, those of folders and patterns too, but for those that it writes."""
     written = ("-o", "--out", "--plot")
     read: list[Path] = []
     for before, text in zip(["", *arguments], arguments, strict=False):
@@ -151,7 +169,12 @@ def _read_by(arguments: Sequence[str]) -> list[Path]:
             continue
         for part in (text, text.partition("=")[2]):
             with suppress(OSError, ValueError):
-                read += [Path(part)] if part and Path(part).is_file() else []
+                if Path(part).is_dir():
+                    read += [file for file in Path(part).iterdir() if part and file.is_file()]
+                elif Path(part).is_file():
+                    read.append(Path(part))
+                elif any(sign in part for sign in "*?["):
+                    read += [Path(name) for name in glob.glob(part, recursive=True)]  # noqa: PTH207
     return read
 
 

@@ -24,6 +24,7 @@ _ROWS_ON_A_TERMINAL = 24
 _MOST_LISTED = 12
 _MOST_JOINED = 200_000  # failures that info joins to incidents
 _LONGEST = 60
+_MOST_RESAMPLES = 100_000
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
 _BESIDE = ("relfit.reporting", "matplotlib.figure", "matplotlib.backends.backend_svg")
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
@@ -176,6 +177,8 @@ class Fitting:
             return text
         if not text.isdigit() or 0 < int(text) < 19:
             raise ArgumentError(f"--resamples {self.resamples!r} is not known", remedy="give auto, 0, or 19 and more")
+        if len(text) > 6 or int(text) > _MOST_RESAMPLES:
+            raise ArgumentError(f"--resamples {text[:20]} are too many", remedy=f"give at most {_MOST_RESAMPLES}")
         return int(text)
 
     @property

@@ -171,11 +171,16 @@ class Reading:
             "nodeless",
             "observed",
             "population",
+            "unit",
             "rules",
+            "year",
             "ends",
+            "max_size",
         ):
             if getattr(self, option):
-                raise ArgumentError(f"--{option} does not go with a data set that is named, {self.log}")
+                raise ArgumentError(
+                    f"--{option.replace('_', '-')} does not go with a data set that is named, {self.log}"
+                )
         if fetched:
             return rf.datasets.fetch(self.log)
         return rf.datasets.load(self.log)

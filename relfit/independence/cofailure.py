@@ -191,6 +191,7 @@ def cofailures(
     inside = np.flatnonzero(group >= 0)
     nodes = every.take(inside[np.argsort(group[inside], kind="stable")])
     group = np.sort(group[inside])
+    width = min(width, every.span / NANOSECONDS_PER_HOUR)  # no two failures are further apart
     reached = round(width * NANOSECONDS_PER_HOUR)
     together, close = _count(nodes, nodes.times, group, len(labels), reached)
     expected = _expected_within(nodes, group, len(labels), width)

@@ -7,17 +7,21 @@ threads share the work.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Thread
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from relfit.numeric.compiled import njit
 
-__all__ = ["SortedLives", "over_groups", "sort_lives"]
+__all__ = ["SortedLives", "in_threads", "over_groups", "sort_lives"]
+
+T = TypeVar("T")
 
 _CHUNKS_PER_WORKER = 4
 _SMALL_BATCH = 20_000  # lives below which threads cost more than they save
@@ -36,17 +40,59 @@ def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None]
         Threads; as many as there are processors when left out.
     """
     groups = offsets.size - 1
-    threads = workers or _processors()
-    if threads <= 1 or groups < 2 or offsets[-1] < _SMALL_BATCH:
+    if groups < 2 or offsets[-1] < _SMALL_BATCH:
         if groups:
             work(0, groups)
         return
+    threads = workers or _processors()
     cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], threads * _CHUNKS_PER_WORKER + 1))
     cuts[0], cuts[-1] = 0, groups
-    edges = np.unique(cuts)
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, a, b) for a, b in pairwise(edges.tolist())]:
-            done.result()
+    in_threads(lambda piece: work(*piece), pairwise(np.unique(cuts).tolist()), threads)
+
+
+def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> None:
+    """Call `work` on every piece; Ctrl-C is heard at once, whatever compiled code is at.
+
+    After Ctrl-C or an error nothing more is begun, and nobody waits for what is going on: the threads go with the
+    process.
+
+    Parameters
+    ----------
+    work : callable
+    pieces : iterable
+    threads : int
+
+    Examples
+    --------
+    >>> done = []
+    >>> in_threads(done.append, range(3), 2)
+    >>> sorted(done)
+    [0, 1, 2]
+    """
+    left, failed = deque(pieces), list[BaseException]()
+
+    def go_on() -> None:
+        while True:
+            try:
+                piece = left.popleft()
+            except IndexError:
+                return
+            try:
+                work(piece)
+            except BaseException as error:
+                left.clear()
+                failed.append(error)
+
+    crew = [Thread(target=go_on, daemon=True) for _ in range(min(threads, len(left)))]
+    for thread in crew:
+        thread.start()
+    try:
+        for thread in crew:
+            thread.join()
+    finally:
+        left.clear()
+    if failed:
+        raise failed[0]
 
 
 def _processors() -> int:

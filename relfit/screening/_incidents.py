@@ -27,6 +27,7 @@ __all__ = ["incidents"]
 
 _NOT_A_PLACE = {"start", "end", "line", "duration", *POPULATION_COLUMNS} - {"system", "node"}
 _SYSTEM_SHARE = 0.5  # of its nodes, from which an incident is one of the system
+_LONGEST_WINDOW = 2_500_000.0  # hours; more than any log lasts
 _RACKS = ("rack", "frame", "cabinet", "chassis")
 
 
@@ -80,7 +81,7 @@ def incidents(
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError("this log holds lifetimes and has no events to join")
     width = None if window is None else hours(window)
-    if width is not None and not (np.isfinite(width) and width >= 0.0):
+    if width is not None and not 0.0 <= width < _LONGEST_WINDOW:
         raise ArgumentError(f"a window of {window!r} cannot be", remedy="give a duration of zero or more, as in '5min'")
     share("level", level, zero=False, one=False)
     group_name = group if group is not None else next((name for name in _RACKS if name in log.attributes), None)

@@ -21,6 +21,7 @@ __all__ = ["log_of_outages", "simulate_log"]
 
 
 _MOST = 20_000_000  # outages
+_MOST_NODES = 5_000_000
 
 
 def simulate_log(
@@ -73,11 +74,12 @@ def simulate_log(
     length = float(durations("span", span, zero=False))
     count = nodes if nodes is not None else parameters.fleet.nodes
     if count is None or count < 1:
-        raise ArgumentError("the number of nodes is not known", remedy="give nodes=")
+        raise ArgumentError("the number of nodes is not known", remedy="give nodes=...")
     shelves = racks if racks is not None else parameters.fleet.racks
+    begun = instant(start)
+    _check_size(parameters, count, shelves or 0, length, begun)
     generator = np.random.default_rng(rng)
     works, repair = _times_to_failure(parameters, generator, count), _times_to_repair(parameters, generator)
-    _check_size(parameters, count, length)
     who, begin, end = _own_failures(works, repair, count, length)
     rack = None if not shelves else np.arange(count) * shelves // count
     fleet, all_nodes = parameters.fleet, np.zeros(count, dtype=np.int64)
@@ -92,7 +94,7 @@ def simulate_log(
         struck = generator.integers(groups, size=number)
         who, begin, end = _shared_failures((who, begin, end), when, struck, repair(number), members, share, generator)
     system = parameters.name or "simulated"
-    return log_of_outages(system, (who, begin, end), rack, count, length, instant(start))
+    return log_of_outages(system, (who, begin, end), rack, count, length, begun)
 
 
 def _times_to_failure(parameters: Parameters, rng: np.random.Generator, count: int) -> Callable[[IntArray], FloatArray]:
@@ -136,16 +138,25 @@ def _times_to_repair(parameters: Parameters, rng: np.random.Generator) -> Callab
     return lambda count: known.get("mttr.mean", 0.0) * rng.standard_exponential(count)
 
 
-def _check_size(parameters: Parameters, count: int, length: float) -> None:
+def _check_size(parameters: Parameters, count: int, racks: int, length: float, begun: pd.Timestamp) -> None:
+    if max(count, racks) > _MOST_NODES:
+        raise ArgumentError(
+            f"{max(count, racks):,} nodes or racks are too many", remedy=f"give at most {_MOST_NODES:,}"
+        )
+    longest = (pd.Timestamp.max.tz_localize("UTC") - begun) / pd.Timedelta(hours=1)
+    if not length < longest:
+        raise ArgumentError(f"a span of {length:,.0f} hours reaches beyond the year 2262", remedy="take a shorter one")
     known = parameters.values()
     cycle = known.get("mtbf.node", np.inf)
     if parameters.failure is not None:
         cycle = float(parameters.failure.distribution().mean())
     cycle += known.get("mttr.mean", 0.0)
-    if not count * length <= _MOST * cycle:
-        raise ArgumentError(
-            f"{count * length / cycle:.3g} outages are too many", remedy="take a shorter span or fewer nodes"
-        )
+    often = count / cycle if cycle else np.inf
+    for groups, mean in ((racks, parameters.mtbf.rack), (1, parameters.mtbf.group), (1, parameters.mtbf.system)):
+        if mean is not None and mean.value:
+            often += groups / mean.value
+    if not length * often <= _MOST:
+        raise ArgumentError(f"{length * often:.3g} outages are too many", remedy="take a shorter span or fewer nodes")
 
 
 def _own_failures(

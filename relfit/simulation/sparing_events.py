@@ -206,8 +206,12 @@ def simulate(
         span = then - now
         if mode == _RUNNING:
             share = 1.0 - min((missing + unit * away) / job, 1.0)
+            if cycle == 0.0:  # saves that cost nothing are made all the time
+                account[_REDUCED] += (1.0 - share) * span
+                account[_USEFUL] += share * span
+                span = 0.0
             before = min(elapsed, period)
-            turns = math.floor((elapsed + span) / cycle) if cycle < np.inf else 0.0
+            turns = math.floor((elapsed + span) / cycle) if 0.0 < cycle < np.inf else 0.0
             left = elapsed + span - turns * cycle if turns > 0.0 else elapsed + span
             after = min(left, period)
             work = (turns * period if turns > 0.0 else 0.0) + after - before

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from relfit.cli import look
 from relfit.cli.app import main
+from relfit.numeric.batches import over_groups
 
 
 @pytest.mark.parametrize(
@@ -28,6 +34,85 @@ from relfit.cli.app import main
 def test_work_without_bound_is_refused(capsys, command):
     assert main(command) == 2
     assert "Input should be" in capsys.readouterr().err
+
+
+DEVICES = ["--mtbf", "20000h", "--mttr", "5h"]
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["fit", "white", "--resamples", "1000000000"], "at most 100000"),
+        (["plan", "sparing", *DEVICES, "--trays", "100000", "--racks", "100000"], "are too many"),
+        (["plan", "sparing", *DEVICES, "--trays", "16", "--racks", "128", "--loss-limit", "1000000"], "--loss-limit"),
+        (["calibrate", "p.toml", "--export", "fta=F", "--nodes", "10000000000000"], "at most 5,000,000"),
+        (
+            ["calibrate", "p.toml", "--export", "fta=F", "--nodes", "9", "--racks", "10000000000000"],
+            "at most 5,000,000",
+        ),
+        (["calibrate", "p.toml", "--export", "fta=F", "--nodes", "9", "--span", "1e9h"], "beyond the year 2262"),
+        (["calibrate", "often.toml", "--export", "fta=F", "--nodes", "9"], "outages are too many"),
+        (["incidents", "log.csv", "--window", "1e300h"], "cannot be"),
+        (["info", "white", "--year", "2000"], "--year does not go with"),
+        (["info", "white", "--max-size", "1GB"], "--max-size does not go with"),
+    ],
+)
+def test_work_of_hours_is_refused_with_what_to_do(log_file, capsys, command, says):
+    Path("p.toml").write_text('mtbf = "2000h"\nmttr = "5h"\n')
+    Path("often.toml").write_text('mttr = "5h"\n[mtbf]\nnode = "2000h"\nsystem = "1e-9h"\n')
+    assert main(command) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_window_longer_than_the_log_is_the_log(log_file, capsys):
+    assert main(["dependence", str(log_file), "--window", "1e9h"]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_plan_without_time_to_save_is_simulated(capsys):
+    assert main(["plan", "sparing", *DEVICES, "--trays", "4", "--racks", "8", "--simulate", "5", "--json"]) == 0
+    shares = {row["share"]: row for row in json.loads(capsys.readouterr().out)["simulation"]["shares"]}
+    assert shares["rework"]["simulated"] == 0.0
+    assert shares["useful"]["simulated"] == pytest.approx(shares["useful"]["closed_form"], rel=0.01)
+
+
+def test_ctrl_c_is_heard_while_threads_compute():
+    begun, ended = threading.Event(), []
+
+    def work(first, last):
+        begun.set()
+        threading.Event().wait(20.0)
+        ended.append((first, last))
+
+    def interrupt():
+        begun.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        over_groups(np.arange(9) * 1_000_000, work, 2)
+    assert ended == []
+
+
+def test_ctrl_c_while_a_function_is_compiled_ends_quietly(monkeypatch, capsys):
+    def compiled(*_):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("no compiled object yet")
+
+    monkeypatch.setattr(look.opt.Reading, "read", compiled)
+    assert main(["info", "white"]) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_too_little_memory_is_a_line(monkeypatch, capsys):
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(look.opt.Reading, "read", full)
+    assert main(["info", "white"]) == 2
+    assert "not enough memory" in capsys.readouterr().err
 
 
 def test_mappings_and_rules_nested_too_deep_or_with_long_numbers(tmp_path, capsys):

@@ -78,5 +78,6 @@ def test_unknown_zones_are_rejected(zone: str) -> None:
 def test_durations_of_more_than_292_years():
     assert hours("3000000h") == 3_000_000.0
     assert hours("500000 days") == 12_000_000.0
+    assert hours("1e9h") == 1e9
     with pytest.raises(rf.ArgumentError, match="is not a duration"):
         hours("500000 days 3 parsecs")

@@ -87,7 +87,8 @@ def test_what_is_read_is_not_written_over(tmp_path):
     "command",
     [["info", "{log}", "-o", "{log}"], ["info", "{log}", "--out={dir}/../d/log.csv"], ["incidents", "{log}", "-o{log}"],
      ["fit", "{log}", "--no-censor", "-o", "{log}"], ["incidents", "{dir}/incidents.csv", "-o", "{dir}"],
-     ["report", "{page}", "-o", "{page}"], ["info", "{log}", "--column", "population={nodes}", "-o", "{nodes}"]],
+     ["report", "{page}", "-o", "{page}"], ["info", "{log}", "--column", "population={nodes}", "-o", "{nodes}"],
+     ["info", "{dir}/l*.csv", "-o", "{log}"], ["info", "{dir}", "-o", "{log}"]],
 )  # fmt: skip
 def test_no_command_writes_over_its_input(tmp_path, capsys, command):
     folder = tmp_path / "d"

@@ -18,7 +18,7 @@ from relfit.errors import ArgumentError
 from relfit.planning.sparing.blocks import SharedRacks, block_mtbf, unavailability
 from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance, Strategies
 from relfit.planning.sparing.recovery import LOSSES, Recovery, losses
-from relfit.planning.sparing.spare_search import best_spare_blocks
+from relfit.planning.sparing.spare_search import best_spare_blocks, check_work
 from relfit.results import Result, json_ready
 from relfit.text import percent
 
@@ -245,6 +245,8 @@ def evaluate_sparing(
     unit, filled, misfits = placement_groups(cluster, strategies, blocks)
     for misfit in filter(None, misfits):
         raise ArgumentError(misfit)
+    cases = int(np.prod(failures.shape, dtype=np.int64))
+    check_work(blocks, strategies.spare_trays, cases, recovery.loss_limit, cluster.zones)
     lead = (-1,) + (1,) * len(failures.shape)
     size, idle = strategies.block_trays.reshape(lead), strategies.spare_trays.reshape(lead)
     mtbf = block_mtbf(size, idle, failures.mtbf_tray, failures.mtbf_rack, failures.mttr)

@@ -13,17 +13,21 @@ import math
 import numpy as np
 
 from relfit.arrays import FloatArray, IntArray
+from relfit.errors import ArgumentError
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.planning.sparing.blocks import SharedRacks
 from relfit.planning.sparing.recovery import Recovery, losses
 
-__all__ = ["best_spare_blocks"]
+__all__ = ["best_spare_blocks", "check_work"]
 
 
 _CHUNK = 1_000_000  # cases of an exhaustive search held at once
 _SURE = 1e-15  # probability of more blocks down that is as good as none
 _NOTHING = 1e-25
+_MOST_BLOCKS = 2e10  # of all cases
+_MOST_TRIES = 1e12  # numbers of spare and of missing blocks, of all cases
+_MOST_AT_ONCE = 5e7  # of one case
 
 
 def best_spare_blocks(
@@ -74,6 +78,24 @@ def best_spare_blocks(
         # each case is one "group" of the batch, weighted by the blocks that the search may have to look at
         over_groups(np.concatenate([[0], np.cumsum(counts)]), work, workers)
     return free.reshape(shape), placed.reshape(shape)
+
+
+def check_work(blocks: IntArray, spare_trays: IntArray, draws: int, limit: int, zones: int) -> None:
+    """Refuse what would take more than an hour, or more memory than there is.
+
+    Raises
+    ------
+    ArgumentError
+        With what to make smaller.
+    """
+    what = f"{blocks.size * draws:,} strategies and draws of up to {int(blocks.max()):,} blocks"
+    tries = float(zones) * draws * float(blocks.sum()) * (limit + 1.0) ** 2
+    if limit and (float(blocks.max()) * (limit + 1.0) > _MOST_AT_ONCE or tries > _MOST_TRIES):
+        raise ArgumentError(
+            f"{what} with up to {limit:,} missing are too much to try", remedy="give a smaller loss_limit=..."
+        )
+    if draws * max(float(blocks.sum()), float(blocks.size) * float(spare_trays.max())) > _MOST_BLOCKS:
+        raise ArgumentError(f"{what} are too many", remedy="give fewer strategies (block=...), or a smaller cluster")
 
 
 def _try_all(
