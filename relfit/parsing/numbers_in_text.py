@@ -12,7 +12,9 @@ from relfit.arrays import FloatArray
 
 __all__ = ["as_numbers"]
 
-_NUMBER = r"^[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?$"
+_LONGEST = 400  # digits before, or behind, the point
+_NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?$"
+_LONG_NUMBER = _NUMBER.replace(r"\d+", rf"\d{{1,{_LONGEST}}}").replace(r"\d*", rf"\d{{0,{_LONGEST}}}")
 
 
 def as_numbers(values: Any) -> FloatArray:
@@ -33,7 +35,9 @@ def as_numbers(values: Any) -> FloatArray:
     if pa.types.is_dictionary(text.type):
         each = as_numbers(text.dictionary)
         return np.append(each, np.nan)[pc.fill_null(text.indices, len(each)).to_numpy(zero_copy_only=False)]
-    good = pc.fill_null(pc.match_substring_regex(text, pattern=_NUMBER), False)
+    # a pattern that counts to so many is prepared anew for each column, which takes longer than to match most columns
+    short = (pc.max(pc.binary_length(text)).as_py() or 0) <= _LONGEST
+    good = pc.fill_null(pc.match_substring_regex(text, pattern=_NUMBER if short else _LONG_NUMBER), False)
     plain = pc.if_else(good, text, pa.scalar(None, text.type))
     numbers: FloatArray = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
     return np.where(np.isfinite(numbers), numbers, np.nan)

@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 import relfit as rf
 from relfit.parsing import opening
+from relfit.parsing.numbers_in_text import as_numbers
 from tests.io.made import fta, fta_row, titan
 
 
@@ -258,6 +259,14 @@ def test_refused_rows_are_found_again_by_their_line(tmp_path):
     log = rf.read(write(tmp_path, text))
     assert log.rejected[["line", "text"]].to_numpy().tolist() == [[5, "b,never"], [6, "c"]]
     assert log.events["line"].tolist() == [3, 8]
+
+
+def test_numbers_of_very_many_digits():
+    digits = "1" * 400
+    assert as_numbers([f"0.{digits}", f"0{digits[:300]}", "7", f"0.{digits}1", f"0{digits}"]).tolist() == pytest.approx(
+        [1 / 9, float(digits[:300]), 7.0, np.nan, np.nan], nan_ok=True
+    )
+    assert as_numbers([f"0.{digits[:-2]}", "7"]).tolist() == pytest.approx([1 / 9, 7.0])
 
 
 def test_wide_tables(tmp_path):
