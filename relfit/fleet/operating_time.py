@@ -19,7 +19,7 @@ from relfit.screening import Incidents
 from relfit.tables import Tables
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["SCOPES", "Places", "Scope", "Standing", "scopes_of", "standing_of"]
+__all__ = ["SCOPES", "Clocks", "Places", "Scope", "Standing", "clocks_of", "scopes_of", "standing_of"]
 
 SCOPES = ("node", "rack", "group", "system")
 
@@ -77,7 +77,7 @@ class Scope:
     since_start : ndarray of bool, shape (places,)
         Whether it was never seen to have an incident, so that the age is a lower limit unless it was new.
     start_age : ndarray, shape (places,)
-        The age when it was first watched; NaN where that is not known.
+        The age when it was first watched: zero where it was new, NaN where that is not known.
     repairs : LifeData
         How long incidents lasted, one group per system.
     incident_of : ndarray of int, shape (hits,)
@@ -151,7 +151,7 @@ def standing_of(log: Tables, scope: Scope, watched: Outages, nodes: pd.Index) ->
     return Standing(nodes, scope.age[at], scope.since_start[at], present[at], up[at])
 
 
-def scopes_of(log: Tables, found: Incidents, before: Standing | None = None) -> tuple[Places, dict[str, Scope]]:
+def scopes_of(log: Tables, found: Incidents) -> tuple[Places, dict[str, Scope]]:
     """Where incidents happen, and the times between incidents and repairs of each scope.
 
     Parameters
@@ -160,18 +160,51 @@ def scopes_of(log: Tables, found: Incidents, before: Standing | None = None) -> 
         With dated events.
     found : Incidents
         Of this log.
-    before : Standing, optional
-        How nodes stood when this log began, of what is known from before: a node of known age is watched from that age
-        on (left truncation), and is not one of unknown age in steady state.
     """
-    work = _Work(log, found, before)
+    work = _Work(log, found)
     return work.places, {name: work.node_scope() if name == "node" else work.wide_scope(name) for name in SCOPES}
+
+
+@dataclass(frozen=True, eq=False)
+class Clocks:
+    """How nodes stood just before some instants, arrays of shape (instants, nodes).
+
+    Attributes
+    ----------
+    hours : ndarray
+        That the clock of each node had run since it was first watched.
+    age : ndarray
+        Hours on the clock since its last own outage began, or since it was first watched.
+    known : ndarray of bool
+        Whether that is its age: it had an outage of its own, or was new.
+    count : ndarray of int
+        Failures so far, as in `Scope`.
+    """
+
+    hours: FloatArray
+    age: FloatArray
+    known: BoolArray
+    count: IntArray
+
+
+def clocks_of(log: Tables, found: Incidents, at: FloatArray) -> tuple[Scope, Clocks]:
+    """The scope of single nodes, and how nodes stood at some instants.
+
+    Parameters
+    ----------
+    log, found
+        As for `scopes_of`.
+    at : ndarray, shape (instants,)
+        Hours since the window opened.
+    """
+    work = _Work(log, found)
+    return work.node_scope(), work.clocks(at)
 
 
 class _Work:
     """Instants in hours since the window opened; `down` is when whole systems were."""
 
-    def __init__(self, log: Tables, found: Incidents, before: Standing | None) -> None:
+    def __init__(self, log: Tables, found: Incidents) -> None:
         events, table = log.events, found.table
         outages = outages_of(log)
         self.places = places = _places(log, outages, found.group)
@@ -193,11 +226,6 @@ class _Work:
         (self.node, _), _ = group_codes([events, log.population], ["system", "node"])
         self.entered = self._in_hours(outages.entered)
         self.left = np.maximum(self._in_hours(outages.left), self.entered)
-        self.aged, self.known = np.zeros(len(places.nodes)), outages.entered_known.copy()
-        if before is not None:
-            at = before.nodes.get_indexer(places.nodes)
-            there = (at >= 0) & before.present[at] & (self.entered <= 0.0)
-            self.aged[there], self.known[there] = before.age[at[there]], ~before.unseen[at[there]]
         size = len(places.systems)
         self.system_entered, self.system_left = np.full(size, np.inf), np.zeros(size)
         np.minimum.at(self.system_entered, places.system, self.entered)
@@ -208,24 +236,45 @@ class _Work:
         # outages of whole systems that name no node, those under way when observation began among them
         whole = (self.node < 0) & (events["scope"].astype(object) == "system").to_numpy()
         self.down = _SystemDown(_codes_in(places.systems, events["system"])[whole], begun[whole], ended[whole], size)
+        # outages of nodes; those from before observation are their own, for all we know
+        which = np.append(self.incident, -1)[outages.row]
+        self.own = np.where(which >= 0, np.append(self.scope, "node")[which] == "node", True)
+        self.begun, self.ended = self._in_hours(outages.start), self._in_hours(outages.end)
+        by_node = places.system[outages.code]
+        self.failed = self.own & outages.failures & ~self.down.inside(by_node, self.begun)
+        self.stopped, self.resumed = self.down.up(by_node, self.begun), self.down.up(by_node, self.ended)
 
     def _in_hours(self, instants: IntArray) -> FloatArray:
         return (np.asarray(instants) - self.origin) / NANOSECONDS_PER_HOUR
 
-    def node_scope(self) -> Scope:
+    def clocks(self, at: FloatArray) -> Clocks:
         places, outages = self.places, self.places.watched
-        which = np.append(self.incident, -1)[outages.row]
-        own = np.where(
-            which >= 0, np.append(self.scope, "node")[which] == "node", True
-        )  # before: its own, for all we know
-        begun, ended = self._in_hours(outages.start), self._in_hours(outages.end)
-        by_node = places.system[outages.code]
-        began = own & outages.failures
-        failed = began & ~self.down.inside(by_node, begun)
+        first, code, system = outages.offsets[:-1], outages.code, np.tile(places.system, (at.size, 1))
+        watched = np.clip(at[:, None], self.entered, self.left)
+        now = self.down.up(system.ravel(), watched.ravel()).reshape(system.shape)
+        entered = self.down.up(places.system, self.entered)
+        # outages that began before each instant: rows up to `until` of the node, whose instants rise
+        low = min(self.begun.min(initial=0.0), at.min())
+        width = max(self.begun.max(initial=0.0), at.max()) - low + 1.0
+        nodes = np.arange(len(places.nodes)) * width
+        until = np.searchsorted(code * width + (self.begun - low), nodes + (at[:, None] - low))
+        lost = np.append(0.0, np.cumsum(self.resumed - self.stopped))
+        ran = self.stopped - entered[code] - (lost[:-1] - lost[first][code])  # when each outage began
+        ahead = np.where(until > first, np.append(self.resumed, 0.0)[until - 1] - now, 0.0)
+        hours = np.maximum(now - entered - (lost[until] - lost[first] - np.maximum(ahead, 0.0)), 0.0)
+        last = np.append(np.maximum.accumulate(np.where(self.own, np.arange(code.size), -1)), -1)[until - 1]
+        seen = (until > first) & (last >= first)
+        failed = np.append(0, np.cumsum(self.failed))
+        age = np.maximum(hours - np.where(seen, np.append(ran, 0.0)[last], 0.0), 0.0)
+        return Clocks(hours, age, seen | outages.entered_known, failed[until] - failed[first])
+
+    def node_scope(self) -> Scope:
+        places, outages, begun, ended = self.places, self.places.watched, self.begun, self.ended
+        by_node, began = places.system[outages.code], self.own & outages.failures
         spans = _spans(
-            self.down.up(by_node, begun), self.down.up(by_node, ended), outages.code, own, failed,
+            self.stopped, self.resumed, outages.code, self.own, self.failed,
             self.down.up(places.system, self.entered), self.down.up(places.system, self.left),
-            self.aged, self.known, places.nodes,
+            outages.entered_known, places.nodes,
         )  # fmt: skip
         mine = began & outages.end_known
         mine[mine] = timed_repairs((ended - begun)[mine], self.step)
@@ -266,7 +315,7 @@ class _Work:
             fresh &= ~self.down.inside(system[order], begun[order])
         spans = _spans(
             first, last, code, np.ones(code.size, np.bool_), fresh, clock(place_system, entered),
-            clock(place_system, left), np.zeros(len(labels)), np.zeros(len(labels), np.bool_), labels,
+            clock(place_system, left), np.zeros(len(labels), np.bool_), labels,
         )  # fmt: skip
         done = self.end_known[mine]
         done[done] = timed_repairs((ended - begun)[done], self.step)
@@ -336,7 +385,7 @@ class _Spans:
 
 def _spans(
     start: FloatArray, end: FloatArray, code: IntArray, own: BoolArray, failure: BoolArray, entered: FloatArray,
-    left: FloatArray, aged: FloatArray, known: BoolArray, labels: pd.Index,
+    left: FloatArray, known: BoolArray, labels: pd.Index,
 ) -> _Spans:  # fmt: skip
     """Times that the clocks of places ran between their own outages.
 
@@ -345,8 +394,8 @@ def _spans(
     start, end, code, own, failure : ndarray, shape (outages,)
         Sorted by place and time, not overlapping. `own` outages reset the clock, the others stop it; those that are
         `failure` end a time.
-    entered, left, aged, known : ndarray, shape (places,)
-        `aged` is where the clock stood at entry: there where `known`, else at least there.
+    entered, left, known : ndarray, shape (places,)
+        `known` says whether the place was new when it was first watched.
     labels : pandas.Index
     """
     size = len(labels)
@@ -371,13 +420,10 @@ def _spans(
     went_on[last] = True
     kept = length > 0.0
     offsets = np.concatenate([[0], np.cumsum(np.bincount(of[kept], minlength=size))]).astype(np.int64)
-    stationary, began = begins & ~known[of], np.where(begins, aged[of], 0.0)
-    entry = np.where(stationary, 0.0, began)
-    lives = LifeData(
-        (length + entry)[kept], observed[kept], offsets, labels, "ttf", stationary=stationary[kept], entry=entry[kept]
-    )
+    stationary = begins & ~known[of]
+    lives = LifeData(length[kept], observed[kept], offsets, labels, "ttf", stationary=stationary[kept])
     age = np.zeros(size)
-    age[of[went_on[tail]]] = (length + began)[went_on[tail]]
+    age[of[went_on[tail]]] = length[went_on[tail]]
     unseen = np.zeros(size, np.bool_)
     unseen[of[went_on[tail]]] = stationary[went_on[tail]]
     return _Spans(
@@ -386,5 +432,5 @@ def _spans(
         np.bincount(place, up, size).astype(np.float64),
         age,
         unseen,
-        np.where(known, aged, np.nan),
+        np.where(known, 0.0, np.nan),
     )

@@ -10,8 +10,9 @@ from scipy import integrate
 
 import relfit as rf
 from relfit.fleet import chosen_period
-from relfit.fleet.operating_time import scopes_of, standing_of
+from relfit.fleet.operating_time import clocks_of, scopes_of
 from relfit.fleet.scope_rates import mean_residual_life
+from relfit.outages import outages_of
 from tests.factories import make_log
 
 NODES, MEAN, HOURS = 80, 1000.0, 4000.0
@@ -59,19 +60,21 @@ def test_a_change_that_ages_do_not_explain_is_one() -> None:
         assert one.name != "all"
 
 
-def test_ages_from_before_a_period_can_be_taken_over() -> None:
-    log = fleet(1, 0.6)
-    since = log.window.start + (log.window.end - log.window.start) / 4
-    early, late = log.between(None, since), log.between(since, None)
-    places, scopes = scopes_of(early, rf.incidents(early, "0h"))
-    before = standing_of(early, scopes["node"], places.watched, places.nodes)
-    scope = scopes_of(late, rf.incidents(late, "0h"), before)[1]["node"]
-    whole = scopes_of(log, rf.incidents(log, "0h"))[1]["node"]
-    assert scope.lives.stationary is None  # of no node is the age unknown
-    assert scope.lives.entry is not None
-    # the same lives, of which the later part is seen
-    assert np.isin(scope.lives.durations.round(6), whole.lives.durations.round(6)).all()
-    assert scope.age == pytest.approx(whole.age)
+@pytest.mark.parametrize("share", [0.2, 0.55, 0.8, 1.0])
+def test_clocks_stand_as_in_a_log_that_ends_then(share: float) -> None:
+    log = rf.datasets.load("white")
+    at = share * log.window.hours
+    until = log.window.start + share * (log.window.end - log.window.start)
+    part = log if share == 1.0 else log.between(None, until)
+    _, clocks = clocks_of(log, rf.incidents(log, "1h"), np.array([0.0, at + (share == 1.0)]))
+    places, scopes = scopes_of(part, rf.incidents(part, "1h"))
+    expected, order = scopes["node"], outages_of(log).groups.get_indexer(places.nodes)
+    assert not clocks.hours[0].any()
+    assert not clocks.count[0].any()
+    assert clocks.hours[1][order] == pytest.approx(expected.hours)
+    assert clocks.age[1][order] == pytest.approx(expected.age, abs=1e-6)
+    assert (clocks.known[1][order] == ~expected.since_start).all()
+    assert (clocks.count[1][order] == expected.count).all()
 
 
 def test_what_is_left_of_a_life() -> None:
