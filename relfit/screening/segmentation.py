@@ -24,7 +24,6 @@ _CALIBRATION_BINS = 300
 _LEAST_MONTHS = 12  # from whose differences the wandering of a rate is told
 _MANY = 20  # failures of a node, from which its longest time between failures is known
 _PLAIN = 25  # random logs that gain as much
-_BLOCK = 12  # bins
 _KEPT = 0.8  # of these differences, the smaller ones
 _MEAN_OF_KEPT = 0.4375  # mean of the smaller four fifths of a chi-square variate with one degree of freedom
 
@@ -226,30 +225,60 @@ class Renewals:
         longest = np.maximum.reduceat(gaps, first)
         gaps[last] = np.where(sizes >= _MANY, np.minimum(around, longest), around)
         gaps *= np.repeat(length / np.maximum(np.add.reduceat(gaps, first), 1.0), sizes)
-        short = np.min_scalar_type(present.size)  # of 16 bits a stable sort is a radix sort
-        return cls(gaps, np.repeat(np.arange(present.size), sizes).astype(short), begin, length)
+        return cls(gaps, np.repeat(np.arange(present.size), sizes), begin, length)
 
     def drawn(self, rng: np.random.Generator) -> IntArray:
         """Instants with each owner's times between failures in random order, from a random moment on."""
         order = rng.permutation(self.owner.size)
-        order = order[np.argsort(self.owner[order], kind="stable")]
         start = rng.random(self.length.size) * self.length
         before = np.cumsum(self.length.astype(np.float64)) - self.length
-        at = np.cumsum(self.gaps[order]) + (start - before)[self.owner]
-        length = self.length[self.owner]
-        at -= np.where(at >= length, length, 0)
-        return np.asarray(self.begin[self.owner] + np.clip(at, 0, length).astype(np.int64))
+        first = np.searchsorted(self.owner, np.arange(self.length.size))
+        return np.asarray(_renewed(order, self.owner, first, self.gaps, start - before, self.begin, self.length))
+
+
+@njit(cache=True, nogil=True)
+def _renewed(
+    order: np.ndarray,
+    owner: np.ndarray,
+    place: np.ndarray,
+    gaps: np.ndarray,
+    shift: np.ndarray,
+    begin: np.ndarray,
+    length: np.ndarray,
+) -> np.ndarray:
+    """Instants of failures with the times between them in another `order`, from `shift` on and once round.
+
+    `place` is where each owner's failures begin.
+    """
+    sorted_by_owner = np.empty_like(gaps)
+    for row in order:
+        sorted_by_owner[place[owner[row]]] = gaps[row]
+        place[owner[row]] += 1
+    at = np.empty(gaps.size, dtype=np.int64)
+    total = 0.0
+    for i in range(gaps.size):
+        total += sorted_by_owner[i]
+        of = owner[i]
+        since = total + shift[of]
+        if since >= length[of]:
+            since -= length[of]
+        at[i] = begin[of] + np.int64(min(max(since, 0.0), np.float64(length[of])))
+    return at
 
 
 @njit(cache=True, nogil=True)
 def _largest_gain(running: np.ndarray, time: np.ndarray, shortest: int) -> float:
     """The least penalty at which one or two changes are no gain.
 
-    Pairs of changes are looked for in pairs of blocks. No pair in two blocks gains more than changes at both ends of
-    each, and at the best place within it, would: most pairs of blocks are passed over.
+    As ``log x <= x - 1``, a part with n failures where m are due at the rate of the whole adds at most
+    ``n - m + (n - m)**2 / m`` to the log-likelihood: the logs of most pairs of changes need not be taken.
     """
     size = running.size - 1
-    whole = _value(running[size], time[size])
+    if not (running[size] > 0.0 and time[size] > 0.0):
+        return 0.0
+    whole, rate = _value(running[size], time[size]), running[size] / time[size]
+    due = rate * time
+    away = running - due
     head = np.empty(size + 1)
     tail = np.empty(size + 1)
     for i in range(size + 1):
@@ -258,26 +287,12 @@ def _largest_gain(running: np.ndarray, time: np.ndarray, shortest: int) -> float
     top = 0.0
     for i in range(shortest, size - shortest + 1):
         top = max(top, head[i] + tail[i] - whole)
-    blocks = (size + _BLOCK - 1) // _BLOCK
-    within = np.zeros(blocks)
-    for b in range(blocks):
-        low, high = b * _BLOCK, min((b + 1) * _BLOCK, size)
-        for i in range(low, high + 1):
-            split = _value(running[i] - running[low], time[i] - time[low])
-            within[b] = max(within[b], split + _value(running[high] - running[i], time[high] - time[i]))
-    for a in range(blocks):
-        start, end = a * _BLOCK, min((a + 1) * _BLOCK, size)
-        for b in range(a, blocks):
-            low, high = b * _BLOCK, min((b + 1) * _BLOCK, size)
-            between = _value(running[low] - running[end], time[low] - time[end]) if b > a else 0.0
-            if b > a and 0.5 * (head[start] + within[a] + between + within[b] + tail[high] - whole) <= top:
-                continue
-            for i in range(max(start, shortest), end + 1):
-                if b > a:
-                    between = _value(running[low] - running[i], time[low] - time[i])
-                    if 0.5 * (head[i] + between + within[b] + tail[high] - whole) <= top:
-                        continue
-                for j in range(max(low, i + shortest), min(high, size - shortest) + 1):
-                    gain = head[i] + tail[j] + _value(running[j] - running[i], time[j] - time[i]) - whole
-                    top = max(top, 0.5 * gain)
+    below = head - running * np.log(rate) - away
+    above = tail + running * np.log(rate) + away - whole
+    for i in range(shortest, size + 1):
+        for j in range(i + shortest, size - shortest + 1):
+            apart = away[j] - away[i]
+            if apart * apart > (2.0 * top - below[i] - above[j]) * (due[j] - due[i]):
+                gain = head[i] + tail[j] + _value(running[j] - running[i], time[j] - time[i]) - whole
+                top = max(top, 0.5 * gain)
     return top

@@ -13,7 +13,7 @@ import pytest
 import relfit as rf
 from relfit.errors import ArgumentError
 from relfit.screening import change_points, stable_period
-from relfit.screening.segmentation import excess, merged, null_gains, segments
+from relfit.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments
 from tests.factories import EPOCH, make_log
 
 
@@ -28,6 +28,40 @@ def best_value(counts: np.ndarray, exposure: np.ndarray, penalty: float, shortes
             value = number * np.log(number / (time[end] - time[start])) if number else 0.0
             best[end] = max(best[end], best[start] + value - penalty)
     return float(best[-1])
+
+
+@pytest.mark.parametrize(("shortest", "watched"), [(1, 1.0), (3, 1.0), (2, 0.4)])
+def test_the_gain_of_one_change_and_of_two_is_the_best_of_all(shortest: int, watched: float) -> None:
+    rng = np.random.default_rng(6)
+    for rate in (0.3, 2.0, [1.0] * 10 + [4.0] * 5 + [1.0] * 9):
+        time = np.where(rng.random(24) < watched, rng.uniform(0.5, 2.0, 24), 0.0)
+        time[0] = 1.0
+        number = rng.poisson(np.asarray(rate) * time).astype(float)
+        number[0] += 1.0
+
+        def value(*cuts: int, number: np.ndarray = number, time: np.ndarray = time) -> float:
+            n, t = np.add.reduceat(number, [0, *cuts]), np.add.reduceat(time, [0, *cuts])
+            return float((n * np.log(np.where(n > 0, n, 1.0) / np.where(n > 0, t, 1.0))).sum())
+
+        places = range(shortest, 24 - shortest + 1)
+        one = max(value(i) - value() for i in places)
+        two = max(value(i, j) - value() for i in places for j in places if j - i >= shortest)
+        assert gain_of(number, time, shortest) == pytest.approx(max(one, two / 2.0, 0.0))
+
+
+def test_random_logs_keep_the_times_between_failures_of_each_owner() -> None:
+    rng = np.random.default_rng(7)
+    owner = np.repeat([0, 2, 3], [30, 5, 12])
+    when = rng.integers(1000, 9000, owner.size)
+    renewals = Renewals.of(when, owner, np.full(4, 500), np.full(4, 10_000), 100)
+    at = renewals.drawn(rng)
+    for i, size in enumerate([30, 5, 12]):
+        mine = np.sort(at[renewals.owner == i])
+        gaps = np.diff(np.append(mine, mine[0] + 9500))
+        assert size == mine.size
+        assert np.sort(gaps) == pytest.approx(np.sort(renewals.gaps[renewals.owner == i]), abs=2.0)
+        assert (at >= 500).all()
+        assert (at <= 10_000).all()
 
 
 def test_segmentation_is_exact() -> None:
