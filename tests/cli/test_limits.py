@@ -81,12 +81,13 @@ def test_ctrl_c_is_heard_while_threads_compute():
 
     def work(first, last):
         begun.set()
-        threading.Event().wait(20.0)
+        threading.Event().wait(3.0)
         ended.append((first, last))
 
     def interrupt():
         begun.wait()
-        signal.raise_signal(signal.SIGINT)
+        threading.Event().wait(0.5)  # all threads have been started
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
