@@ -331,7 +331,7 @@ class FailureLog(Tables):
 
         What a reason quotes from its row gives way to ``...``, so that rows rejected alike are one kind.
         """
-        kinds = self.rejected["reason"].astype(str).str.replace(r"'[^']*'|\"[^\"]*\"|\d+", "...", regex=True)
+        kinds = self.rejected["reason"].astype(str).str.replace(r"'[^']*'|\"(?!,\")[^\"]*\"|\d+", "...", regex=True)
         lines = self.rejected["line"].groupby(kinds.rename("reason"), sort=False)
         table = pd.DataFrame({"rows": lines.size(), "first_line": lines.first()})
         return table.sort_values("rows", ascending=False, kind="stable")

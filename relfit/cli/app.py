@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,7 +37,7 @@ from relfit.cli.remedies import in_options
 from relfit.errors import RelfitError
 from relfit.writing import sparing
 
-__all__ = ["app", "main"]
+__all__ = ["app", "known_options", "main"]
 
 # typer keeps the base of its usage errors to itself, but hands out a class that derives from it
 _USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
@@ -186,7 +186,18 @@ def _advice(error: RelfitError) -> str:
     inside = trace is not None and Path(trace.tb_frame.f_code.co_filename).parent == Path(__file__).parent
     if inside or error.remedy is None:
         return text
-    return text.removesuffix(error.remedy) + in_options(error.remedy)
+    return text.removesuffix(error.remedy) + in_options(error.remedy, known_options())
+
+
+def known_options() -> set[str]:
+    """The options of all commands."""
+    found: set[str] = set()
+    left: list[Any] = [typer.main.get_command(app)]
+    while left:
+        command = left.pop()
+        found.update(name for parameter in command.params for name in parameter.opts)
+        left += getattr(command, "commands", {}).values()
+    return found
 
 
 def _usage(error: BaseException) -> str:

@@ -15,6 +15,7 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import Steps
+from relfit.cli.remedies import in_options
 from relfit.errors import ArgumentError, RelfitError
 from relfit.text import count, duration, p_value
 
@@ -69,7 +70,7 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     ]
     rejections = log.rejections()
     for reason, number, first in rejections.head(_MOST_LISTED).itertuples():
-        lines.append(f"          {number} rejected: {reason} (first in line {first})")
+        lines.append(f"          {number} rejected: {in_options(reason)} (first in line {first})")
     if len(rejections) > _MOST_LISTED:
         lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 __all__ = ["in_options"]
 
-_FIELDS = ("node", "start", "end", "duration", "system", "cause", "observed", "population", "node_name")
+_FIELDS = (  # of a table: set by --column
+    "node", "start", "end", "duration", "system", "cause", "detail", "scope", "observed", "censored", "state", "rack",
+    "system_name", "node_name", "time_format", "day_first", "decimal", "time_origin", "time_unit", "n_nodes",
+)  # fmt: skip
 _ASSIGNED = r"(?<![-\w])(?<!--column )(?<!--where )([a-z][a-z_]*)=('[^']*'|\"[^\"]*\"|\.\.\.|[A-Za-z0-9]\w*)?"
 _CALLS = (
+    (r"max_size=\.\.\. \(--max-size 32GB\)", "--max-size 32GB"),
+    (r" \(--column[^()]*\)", ""),
+    (r"window_start(=\.\.\.)? (and|or) window_end(=\.\.\.)?", "--observed FROM/TO"),
+    (r"\bduration_unit=", "unit="),
+    (r"longest_age=None", "a shorter --age"),
     (
         r"fit it and give the ages: rf\.system_from_fits\(.*\)$",
         "write its fits (relfit fit LOG --out fits.csv) and give them --age",
@@ -31,13 +40,15 @@ _CALLS = (
 )
 
 
-def in_options(text: str) -> str:
+def in_options(text: str, known: Collection[str] = ()) -> str:
     """Advice for somebody at a command line.
 
     Parameters
     ----------
     text : str
         What the error of a function advises.
+    known : collection of str
+        The options that there are; any, when empty. What no option says stays as it is, as the key of a file may.
 
     Examples
     --------
@@ -45,17 +56,23 @@ def in_options(text: str) -> str:
     'use --missing pool, or a family with one parameter'
     >>> in_options("name one with start=... or duration=...; there is a, b")
     'name one with --column start=NAME or --column duration=NAME; there is a, b'
+    >>> in_options("say it with day_first=true, or declare a window with window_start=... and window_end=...")
+    'say it with --column day_first=true, or declare a window with --observed FROM/TO'
+    >>> in_options("give a speedup and scheduler='fcfs'", known=["--seed"])
+    "give a speedup and scheduler='fcfs'"
     >>> in_options("fit them: rf.fit(log.ttf())")
     'fit them: relfit fit LOG'
     """
     for pattern, words in _CALLS:
         text = re.sub(pattern, words, text)
-    return re.sub(_ASSIGNED, _option, text)
+    return re.sub(_ASSIGNED, lambda found: _option(found, known), text)
 
 
-def _option(found: re.Match[str]) -> str:
+def _option(found: re.Match[str], known: Collection[str]) -> str:
     name, value = found.group(1), (found.group(2) or "...").strip("'\"")
     if name in _FIELDS:
         return f"--column {name}={'NAME' if value == '...' else value}"
     option = f"--{name.replace('_', '-')}"
+    if known and option not in known:
+        return found.group(0)
     return option if value in ("...", "None", "True", "False") else f"{option} {value}"

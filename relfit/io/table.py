@@ -103,7 +103,7 @@ def read(
                 path=content.path,
                 line=1,
                 remedy=(
-                    "name it with node=... (--column node=...; node=rack+slot for two), or give node_name=... if the "
+                    "name it with node=... (node=rack+slot for two), or give node_name=... if the "
                     f"log is of one node; there is {', '.join(table.header)[:300]}"
                 ),
             )
@@ -132,7 +132,7 @@ def _not_of_calm_days(columns: Columns) -> None:
             path=columns.rejections.path,
             line=1,
             remedy="take the rows that are, read daily snapshots of drives with format=backblaze, or switch the "
-            "column off with observed= (--column observed=)",
+            "column off with observed=''",
         )
 
 

@@ -17,9 +17,10 @@ from scipy.optimize import brentq
 import relfit
 import relfit as rf
 from relfit.cli import screen
-from relfit.cli.app import app, main
+from relfit.cli.app import app, known_options, main
 from relfit.cli.examples import EXAMPLES, SECTIONS
 from relfit.cli.remedies import in_options
+from relfit.io.table_mapping import TableMapping
 
 PLAN = ["--mtbf", "9h", "--save", "1min"]
 PACKAGE = Path(relfit.__file__).parent
@@ -151,11 +152,51 @@ def advice() -> set[str]:
 def test_advice_names_options_not_calls() -> None:
     texts = advice()
     assert len(texts) > 200
-    python = re.compile(
-        r"\brf\.|\blog\.|\w\(\.\.\.|\w\(\)|(?<!-)\b(?!node|start|end|duration|observed|system=NAME)[a-z_]+=(?=[\w'\".])"
-    )
+    python = re.compile(r"\brf\.|\blog\.|\w\(\.\.\.|\w\(\)|(?<!-)(?<!--column )(?<!--where )\b[a-z_]+=(?=[\w'\".])")
     left = {text for text in texts if python.search(in_options(text))}
     assert left == set()
+
+
+def test_every_option_that_advice_names_is_one() -> None:
+    known = known_options()
+    named = {text: re.findall(r"(?<![\w-])--[a-z][a-z-]*", in_options(text, known)) for text in advice()}
+    others = {"--name", "--steps"}  # of sacct
+    assert {text: names for text, names in named.items() if set(names) - known - others} == {}
+
+
+def test_every_setting_of_a_table_has_an_option() -> None:
+    known = known_options()
+    for name in TableMapping.model_fields:
+        said = in_options(f"give {name}=...", known)
+        assert (
+            f"--column {name}=" in said
+            or said.split()[1] in {"--timezone", "--unit", "--population", "give"}
+            or (name.startswith("window"))
+        )
+    assert in_options('with decimal="," it is a number') == "with --column decimal=, it is a number"
+    assert in_options("correct window_start or window_end", known) == "correct --observed FROM/TO"
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("a;1,5\nb;2,5\n", "with --column decimal=, it is a number"),
+        ("a;05/02/24\n", "need --column time_format=NAME"),
+        ("a;05/02/2024\n", "say it with --column day_first=true or --column day_first=false"),
+        ("a;2024-01-05 10:00 EST\n", "give --timezone"),
+        ("a;5\n", "with --column time_format=unix or --column time_origin=NAME only"),
+    ],
+)
+def test_settings_of_a_table_are_advised_as_options(here, capsys, rows, says) -> None:
+    column = "duration" if "," in rows else "start"
+    (here / "log.csv").write_text(f"node;{column}\n{rows}")
+    assert main(["info", "log.csv"]) == 2
+    assert says in capsys.readouterr().err
+    good = "a;1\n" if column == "duration" else "b;2024-01-01 00:00\nb;2024-01-02 00:00\nb;2024-01-03 00:00\n"
+    (here / "log.csv").write_text(f"node;{column}\n{rows}{good}")
+    if "first" not in says:  # which is of the file, not of a row
+        assert main(["info", "log.csv"]) == 0
+        assert " ".join(says.split()) in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_error_from_the_library_advises_in_options(capsys, log_file) -> None:

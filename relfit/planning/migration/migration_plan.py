@@ -271,6 +271,8 @@ def plan_migration(
     gap = machine.gap(rate)
     precise = 1.0 if stated[1] is None else stated[1]
     idle = float(machine.spare_nodes(rate, Predictor(1.0, precise, lead))) if predictor is None else spare
+    if idle >= size:
+        raise ArgumentError(f"{idle:.0f} spares of {size} nodes leave nothing to work with", remedy="look at spares")
     # a recall of the failures of nodes alone
     least = break_even_recall(
         gap, c, r, machine.down(rate), m, precise, lead, max(1.0 - idle / size, 0.0),
