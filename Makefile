@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 REPORT ?= report.html
 BIN := $(VENV)/bin
+# a process for each core: threads of the linear algebra beside them would only wait for each other
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help report test check verify lint docs notebooks bench papers studies size mutants wheel-check clean
@@ -15,13 +17,13 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 	@echo "The report is $(abspath $(REPORT))"
 
 test: $(VENV)/.installed-all ## Install what the tests need and run them
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(PYTEST)
 
 check: $(VENV)/.installed-all ## Run the tests, the examples in README.md and docs/ and the notebooks, as CI does
-	$(BIN)/python -m pytest -n auto --dist loadfile --doctest-glob='*.md' README.md docs notebooks tests relfit
+	$(PYTEST) --doctest-glob='*.md' README.md docs notebooks tests relfit
 
 verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics
-	$(BIN)/python -m pytest -n auto --dist loadfile -m verify
+	$(PYTEST) -m verify
 	$(BIN)/python benchmarks/run.py --verify
 
 lint: $(VENV)/.installed-all ## Check style, format and types
@@ -30,7 +32,7 @@ lint: $(VENV)/.installed-all ## Check style, format and types
 	$(BIN)/mypy
 
 docs: $(VENV)/.installed-all ## Run the examples in README.md and docs/
-	$(BIN)/python -m pytest -n auto --dist loadfile --doctest-glob='*.md' README.md docs
+	$(PYTEST) --doctest-glob='*.md' README.md docs
 
 notebooks: $(VENV)/.installed-all ## Execute the notebooks again and keep what they show
 	$(BIN)/python notebooks/execute.py

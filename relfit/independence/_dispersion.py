@@ -231,7 +231,7 @@ def _index(at: FloatArray, hours: float, width: float) -> tuple[int, float, floa
     place = np.minimum((inside / width).astype(np.int64), bins - 1)
     counts = np.diff(np.flatnonzero(np.diff(place, prepend=-1)), append=place.size).astype(np.float64)
     mean = n / bins
-    return bins, mean, float((counts @ counts - n * mean) / (mean * (bins - 1))), counts
+    return bins, mean, float(((counts**2).sum() - n * mean) / (mean * (bins - 1))), counts
 
 
 def _one(at: FloatArray, hours: float, width: float, level: float) -> tuple[float, ...]:
@@ -246,7 +246,7 @@ def _one(at: FloatArray, hours: float, width: float, level: float) -> tuple[floa
         low, high = 2.0 * special.gammaincinv(0.5 * free, tails) / free
         below, above = float(special.chdtr(free, index * free)), float(special.chdtrc(free, index * free))
     else:
-        pairs = float(counts @ (counts - 1.0)) / 2.0
+        pairs = float((counts * (counts - 1.0)).sum()) / 2.0
         expected = n * (n - 1.0) / 2.0 / bins
         limits = poisson_ppf(tails, expected)
         low, high = (n + 2.0 * limits - n * mean) / (mean * (bins - 1))
