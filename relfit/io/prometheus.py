@@ -1,12 +1,16 @@
 """Range exports of Prometheus: samples of ``up`` (1 or 0) by instance, as JSON of its API or as CSV.
 
+A CSV has a row a sample, or as Grafana writes it a row a time and a column a series.
+
 A node is down from the first sample that says 0 to the next that says 1. Where samples are missing it was not watched:
 nothing is known, and nothing counted; a note says how many such gaps there are.
 """
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,13 +21,14 @@ import pyarrow as pa
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ReadError
 from relfit.failurelog import FailureLog
+from relfit.io.clock_lines import in_order
 from relfit.io.raw_logs import Found, Records
-from relfit.io.up_and_down import outages_between
+from relfit.io.up_and_down import outages_between, states
 from relfit.parsing.numbers_in_text import as_numbers
 from relfit.parsing.opening import Content
 from relfit.parsing.rows import as_text_array
 from relfit.parsing.stamps import parse_stamps
-from relfit.parsing.table_rows import rows_of
+from relfit.parsing.table_rows import TextTable, rows_of
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone
 
@@ -33,16 +38,32 @@ NAME = "prometheus"
 STREAMS = True
 _GAP = 2.5  # usual steps between samples, above which some are missing
 _LARGEST = 8.8e9
+_TIMES = ("timestamp", "time")
+_LABELS = re.compile(r"""(?:[a-z_:]+)?\{.*\}""", re.IGNORECASE | re.DOTALL)
+_LABEL = re.compile(r"""\b(?:instance|node|nodename|hostname)="([^"]+)\"""")
+_ADDRESS = re.compile(r"[\w.-]+:\d{1,5}|\[[0-9a-f:.]+\]:\d{1,5}", re.IGNORECASE)
 
 
 def recognises(content: Content) -> bool:
-    """Whether this is a matrix of the API, or a CSV of time, instance and value."""
+    """Whether this is a matrix of the API, or a CSV of time and value by instance, metric or column.
+
+    The columns of a wide one are named by labels (``{instance="n1:9100", job="node"}``) or addresses (``n1:9100``).
+    """
     line = content.first_line().strip()
     if line.startswith("{"):
         head = "".join(content.first_lines(2048)).replace(" ", "")
         return '"resultType":"matrix"' in head
-    names = {name.strip().strip('"').lower() for name in line.split(",")}
-    return "instance" in names and "value" in names and bool({"timestamp", "time"} & names)
+    try:
+        header = [name.strip() for name in next(csv.reader([line]))]
+    except csv.Error:
+        return False
+    names = {name.lower() for name in header}
+    if not names & set(_TIMES):
+        return False
+    if "value" in names and names & {"instance", "metric"}:
+        return "instance" in names or any(_LABELS.search(text) for text in content.first_lines()[1:8])
+    series = [name for name in header if name.lower() not in _TIMES]
+    return bool(series) and all(_LABELS.fullmatch(name) or _ADDRESS.fullmatch(name) for name in series)
 
 
 def read(
@@ -108,21 +129,55 @@ def _api(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray,
 def _table(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray, IntArray]:
     table = rows_of(content)
     column = {name.lower(): name for name in table.header}
-    if not {"value", "instance"} <= set(column) or not {"timestamp", "time"} & set(column):
+    when = next((column[name] for name in _TIMES if name in column), None)
+    series = [name for name in table.header if name != when]
+    if when is None or not series:
         raise ReadError(
-            "this is no table of samples", path=content.path, remedy="it needs columns timestamp, instance and value"
-        )
-    stamp = table.columns[column["timestamp" if "timestamp" in column else "time"]]
-    numbers = as_numbers(table[column["timestamp" if "timestamp" in column else "time"]])
+            "this is no table of samples", path=content.path,
+            remedy="it needs columns time, instance and value, or time and one for each series",
+        )  # fmt: skip
+    seconds, line = _seconds(table, when, records.zone), table.rejections.lines
+    records.refuse_all_of(table.rejections.frame())
+    records.read += table.rows_read - line.size
+    by = next((column[name] for name in ("instance", "metric") if name in column and "value" in column), None)
+    if by is not None:
+        names = _instances(table[by])
+        return _checked(content, records, names, seconds, _values(table[column["value"]]), line)
+    cells = np.concatenate([table[name] for name in series])
+    there = np.flatnonzero(cells != "")  # nobody looked where there is nothing
+    names = np.repeat(_instances(np.array(series, dtype=object)), line.size)[there]
+    return _checked(
+        content, records, names, np.tile(seconds, len(series))[there], _values(cells[there]),
+        np.tile(line, len(series))[there],
+    )  # fmt: skip
+
+
+def _seconds(table: TextTable, when: str, zone: str) -> FloatArray:
+    """Since 1970: of numbers, which may be thousandths, and of stamps."""
+    stamp, numbers = table.columns[when], as_numbers(table[when])
     if pa.types.is_timestamp(stamp.type):
         stamp = pa.chunked_array([as_text_array(stamp)])
     found = parse_stamps(as_text_array(stamp))
-    seconds = np.where(np.isfinite(numbers), numbers, np.where(found.good, found.clock / 1e9, np.nan))
-    seconds = np.where(np.isfinite(numbers) & (np.abs(seconds) > 1e11), seconds / 1000.0, seconds)
-    value, names = as_numbers(table[column["value"]]), table[column["instance"]]
-    records.refuse_all_of(table.rejections.frame())
-    records.read += table.rows_read - table.rejections.lines.size
-    return _checked(content, records, names, seconds, value, table.rejections.lines)
+    clock, local = found.clock.copy(), found.good & ~found.absolute
+    clock[local] = in_order(clock[local], zone)
+    seconds = np.where(np.isfinite(numbers), numbers, np.where(found.good, clock / 1e9, np.nan))
+    return np.where(np.isfinite(numbers) & (np.abs(seconds) > 1e11), seconds / 1000.0, seconds)
+
+
+def _values(cells: Any) -> FloatArray:
+    """Numbers, or the words that Grafana may show for them."""
+    value = as_numbers(cells)
+    odd = np.flatnonzero(np.isnan(value))
+    if odd.size:
+        down, known = states(cells[odd])
+        value[odd] = np.where(known, np.where(down, 0.0, 1.0), np.nan)
+    return value
+
+
+def _instances(names: Any) -> Any:
+    """What the labels of a series say of its instance; a name without labels as it is."""
+    known = {name: found[1] if (found := _LABEL.search(name)) else name for name in dict.fromkeys(names.tolist())}
+    return np.array([known[name] for name in names.tolist()], dtype=object)
 
 
 def _checked(

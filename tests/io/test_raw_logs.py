@@ -473,7 +473,7 @@ def test_drives_by_the_day(tmp_path):
 # -------------------------------------------------------------------- Prometheus
 
 
-@pytest.mark.parametrize("kind", ["json", "csv"])
+@pytest.mark.parametrize("kind", ["json", "csv", "wide", "long"])
 def test_samples_of_up(tmp_path, kind):
     chance = random.Random(8)
     series, planted = {}, []
@@ -504,6 +504,22 @@ def test_samples_of_up(tmp_path, kind):
         result = [{"metric": {"__name__": "up", "instance": name}, "values": values} for name, values in series.items()]
         result[0]["values"].append([1_704_067_200, "NaN"])
         text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+    elif kind == "wide":
+        at = [dict(values) for values in series.values()]
+        heads = [f'"{{__name__=""up"", instance=""{name}"", job=""node""}}"' for name in series]
+        rows = [
+            ",".join(
+                [f"{dt.datetime.fromtimestamp(time, dt.UTC):%Y-%m-%d %H:%M:%S}", *(one.get(time, "") for one in at)]
+            )
+            for time in sorted(set().union(*at))
+        ]
+        text = "\n".join([",".join(['"Time"', *heads]), *rows, "2024-01-02 00:00:00,2" + "," * (len(at) - 1)]) + "\n"
+    elif kind == "long":
+        rows = [
+            f'{time}000,"up{{instance=""{name}"",job=""node""}}",{"up" if value == "1" else "DOWN"}'
+            for name, values in series.items() for time, value in values
+        ]  # fmt: skip
+        text = "\n".join(["Time,Metric,Value", *rows, "1704067200000,up{},maybe"]) + "\n"
     else:
         rows = [f"{time},{name},{value}" for name, values in series.items() for time, value in values]
         text = "\n".join(["timestamp,instance,value", *rows, "1704067200,n1:9100,2"]) + "\n"
@@ -512,6 +528,21 @@ def test_samples_of_up(tmp_path, kind):
     assert sorted(spans(log), key=str) == sorted(planted, key=str)
     adds_up(log, size + 1)
     assert any("1 gaps" in note for note in log.source.notes)
+
+
+def test_columns_that_a_legend_names_and_clocks_of_a_zone(tmp_path):
+    text = "Time,n1:9100,n2:9100\n" + "".join(
+        f"2024-07-01 {hour:02d}:00:00,1,{int(hour not in (3, 4))}\n" for hour in range(12)
+    )
+    log = rf.read(write(tmp_path, text), timezone="Europe/Berlin")
+    assert log.events[["node", "start", "end"]].astype(str).to_numpy().tolist() == [
+        ["n2:9100", "2024-07-01 01:00:00+00:00", "2024-07-01 03:00:00+00:00"]
+    ]
+    assert log.n_nodes == 2
+    words = write(tmp_path, text.replace(":9100", ""))
+    with pytest.raises(rf.ReadError, match="no column names the node"):
+        rf.read(words)
+    assert rf.read(words, "prometheus").events["node"].tolist() == ["n2"]
 
 
 # ---------------------------------------------------------------- machine events
