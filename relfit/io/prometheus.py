@@ -26,9 +26,9 @@ from relfit.io.raw_logs import Found, Records
 from relfit.io.up_and_down import outages_between, states
 from relfit.parsing.numbers_in_text import as_numbers
 from relfit.parsing.opening import Content
-from relfit.parsing.rows import as_text_array
+from relfit.parsing.rows import TextTable, as_text_array
 from relfit.parsing.stamps import parse_stamps
-from relfit.parsing.table_rows import TextTable, rows_of
+from relfit.parsing.table_rows import rows_of
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone
 

@@ -70,29 +70,34 @@ def read_delimited(
     passed[removed] = True
     first = int(passed.argmin())
     if header is None:
-        if passed[first]:
+        if apart and (passed[first] or apart[0][0] <= first):  # a name of several lines
+            header = _names(text, [" ".join(name.split()) for name in apart.pop(0)[1]])
+        elif passed[first]:
             raise ReadError("the file holds no table", path=text.path, remedy="check how it was written")
-        header = _names(text, line_at(first).decode(), delimiter, quotes)
-        passed[first] = True
+        else:
+            quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+            csv.field_size_limit(10 * _LONGEST)
+            header = _names(text, next(csv.reader([line_at(first).decode()], delimiter=delimiter, quoting=quoting)))
+            passed[first] = True
+    width = len(header)
+    odd += [(line, _ragged(len(row), width)) for line, row in apart if len(row) != width]
+    apart = [(line, row) for line, row in apart if len(row) == width]
     numbers = np.flatnonzero(~passed)
     if not numbers.size and not apart and not odd:
         raise ReadError("there is a header but no row", path=text.path, line=1, remedy="check how the file was written")
     wanted = [i for i, name in enumerate(header) if only is None or name in only] or [0]
-    table, ragged = _parsed(_rows(text.data, ends, numbers), len(header), wanted, delimiter, quoted, text)
+    table, ragged = _parsed(_rows(text.data, ends, numbers), width, wanted, delimiter, quoted, text)
     if table.num_rows + len(ragged) != numbers.size:  # Arrow joins lines where text stands behind a closing quote
         torn = np.array([_is_torn(line_at(i).decode(), delimiter) for i in numbers.tolist()])
         odd += [(line, _TORN) for line in (numbers[torn] + 1).tolist()]
         numbers = numbers[~torn]
-        table, ragged = _parsed(_rows(text.data, ends, numbers), len(header), wanted, delimiter, quoted, text)
+        table, ragged = _parsed(_rows(text.data, ends, numbers), width, wanted, delimiter, quoted, text)
     numbers += 1
     if ragged:
         bad = np.array([number for number, _ in ragged], dtype=np.int64)
         bad_lines = numbers[bad]
         numbers = np.delete(numbers, bad)
-        odd += [
-            (int(line), f"{fields} fields where the header has {len(header)}")
-            for line, (_, fields) in zip(bad_lines, ragged, strict=True)
-        ]
+        odd += [(int(line), _ragged(fields, width)) for line, (_, fields) in zip(bad_lines, ragged, strict=True)]
     if apart:
         table, numbers = _with_rows(table, numbers, [(line, [row[i] for i in wanted]) for line, row in apart])
 
@@ -104,6 +109,10 @@ def read_delimited(
         rejections.reject_line(line, reason, text_of(line))
     names = tuple(header[i] for i in wanted)
     return TextTable(names, dict(zip(names, table.columns, strict=True)), rejections, numbers.size + len(odd))
+
+
+def _ragged(fields: int, width: int) -> str:
+    return f"{fields} fields where the header has {width}"
 
 
 def _line_ends(text: Text) -> npt.NDArray[Any]:
@@ -153,10 +162,8 @@ def _rows(data: bytes, ends: npt.NDArray[Any], kept: IntArray) -> pa.Buffer:
     return pa.py_buffer(b"".join(data[b : e + 1] for b, e in zip(begins.tolist(), ends[last].tolist(), strict=True)))
 
 
-def _names(text: Text, line: str, delimiter: str, quotes: bool) -> tuple[str, ...]:
-    quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    csv.field_size_limit(10 * _LONGEST)
-    header = tuple(name.strip() for name in next(csv.reader([line], delimiter=delimiter, quoting=quoting)))
+def _names(text: Text, fields: Sequence[str]) -> tuple[str, ...]:
+    header = tuple(name.strip() for name in fields)
     repeated = pd.Series(header, dtype=object)
     repeated = repeated[repeated.duplicated() & (repeated != "")]
     if len(repeated):
@@ -184,7 +191,9 @@ def _odd_quotes(
         return rows, unclosed, np.empty(0, dtype=np.int64)
     starts = np.concatenate([[0], ends[:-1] + 1])
     first = next((i for i in range(ends.size) if data[starts[i] : ends[i]].strip()), 0)
-    width = len(next(csv.reader([data[starts[first] : ends[first]].decode()], delimiter=delimiter)))
+    width: int | None = None  # of the header, which may reach over several lines itself
+    if first != odd_lines[0]:
+        width = len(next(csv.reader([data[starts[first] : ends[first]].decode()], delimiter=delimiter)))
     i = 0
     while i < odd_lines.size:
         line, row = int(odd_lines[i]), None
@@ -192,6 +201,7 @@ def _odd_quotes(
             last = int(odd_lines[i + 1])
             row = _one_row(data[starts[line] : ends[last]].decode(), delimiter, width)
         if row is not None:
+            width = len(row)
             rows.append((line + 1, row))
             removed.append(np.arange(line, last + 1))
             i += 2
@@ -202,12 +212,12 @@ def _odd_quotes(
     return rows, unclosed, np.concatenate(removed)
 
 
-def _one_row(lines: str, delimiter: str, width: int) -> list[str] | None:
+def _one_row(lines: str, delimiter: str, width: int | None) -> list[str] | None:
     try:
         rows = list(csv.reader(lines.splitlines(keepends=True), delimiter=delimiter, strict=True))
     except csv.Error:
         return None
-    return rows[0] if len(rows) == 1 and len(rows[0]) == width else None
+    return rows[0] if len(rows) == 1 and width in (None, len(rows[0])) else None
 
 
 def _is_torn(line: str, delimiter: str) -> bool:

@@ -242,6 +242,22 @@ def test_typed_columns_stay_typed(tmp_path):
 # ----------------------------------------------------------------- rows and quotes
 
 
+@pytest.mark.parametrize(
+    ("text", "kept", "refused"),
+    [
+        ('node,"start\ntime"\na,2024-01-01\nb,2024-01-02\n', 2, 0),
+        ('node,"start\ntime"\na,2024-01-01\n"b\nc",2024-01-02\n"d\ne",2024-01-03,x\n', 2, 2),
+        ('no"de,start\nnode,start\na,2024-01-01\n"b\nc",2024-01-02,x\n', 1, 2),
+    ],
+)
+def test_a_header_of_several_lines(tmp_path, text, kept, refused):
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    log = rf.read(path, start="start time" if '"start' in text else "start")
+    assert (len(log), len(log.rejected)) == (kept, refused)
+    assert log.source.rows_read == log.source.rows_kept + refused
+
+
 def test_a_stray_quote_refuses_its_own_line(tmp_path):
     rows = [f"n{i},2024-01-01 00:00:{i % 60:02d}.{i:06d},x" for i in range(3000)]
     rows[1234] = 'n1234,2024-01-01,5" disk'
