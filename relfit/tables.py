@@ -160,7 +160,8 @@ class Tables:
             return None
         return (
             f"only nodes that failed are known ({seen:,}), and at least {unseen:,} more are likely, so nothing is said "
-            "of one node: how many are there? Give n_nodes=... or population=... (--column n_nodes=...)"
+            "of one node: how many are there? Give n_nodes=... or population=... (--column n_nodes=..., "
+            "--population FILE)"
         )
 
     def period(self, since: Any = None, until: Any = None) -> tuple[pd.Timestamp, pd.Timestamp]:

@@ -27,7 +27,8 @@ class CalibratedFailures:
     Nodes fail by ``failure``, else by ``mtbf.node``, at rates that differ where ``failure.spread`` or ``bad_nodes``
     says so (drawn anew for each run), and are of all ages when the simulation starts. Racks fail by ``mtbf.rack``,
     groups of nodes by ``mtbf.group`` and the system by ``mtbf.system``, as Poisson processes; the first two strike the
-    share ``fleet.rack_share`` of a rack, or ``fleet.group_share`` of all nodes.
+    share ``fleet.rack_share`` of a rack, or ``fleet.group_share`` of all nodes, which are down for
+    ``mttr.rack_node`` or ``mttr.group_node`` on average.
 
     Parameters
     ----------
@@ -81,7 +82,8 @@ class CalibratedFailures:
         def repair(scope: str) -> Any:
             if own is not None and (scope == "node" or f"mttr.{scope}" not in known):
                 return own.distribution()
-            return f"{known.get(f'mttr.{scope}', known.get('mttr.mean', 0.0))}h"
+            names = (f"mttr.{scope}_node", f"mttr.{scope}", "mttr.mean")  # each node is back when it is repaired
+            return f"{next((known[name] for name in names if name in known), 0.0)}h"
 
         sources: list[Any] = [NodeFailures(life=self._lives(n_nodes, rng), repair=repair("node"))]
         wide = (("rack", per_rack, fleet.rack_share), ("group", None, fleet.group_share), ("system", None, None))

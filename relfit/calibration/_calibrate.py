@@ -265,6 +265,10 @@ class _Work:
             self.checks += [] if check is None else [check]
             if self.incidents is not None and self.outages is not None and self.outage_incident is not None:
                 found |= repairs_by_scope(self.part, self.incidents, self.level)
+                for name, value in (("rack_node", self.incidents.group), ("group_node", "group")):
+                    of_scope = np.append(self.incidents.table["scope"].to_numpy() == value, False)[self.outage_incident]
+                    mine = np.where(of_scope, self.outage_incident, -1)
+                    found[name] = repair_of_an_outage(self.outages, mine, self.level, step=self.step)
                 found["outage"] = repair_of_an_outage(
                     self.outages, self.outage_incident, self.level, nodeless_outages(self.part), self.step
                 )

@@ -138,9 +138,9 @@ def draw_parameters(parameters: Parameters, n_draws: int = 1000, rng: int | np.r
     """
     count = int(whole("n_draws", n_draws))
     quantities = dict(parameters.quantities())
-    names = _NAMES + tuple(name for name in quantities if name not in _NAMES)
-    generator = np.random.default_rng(rng)
-    streams = dict(zip((*names, "failure", "repair", "parts"), generator.spawn(len(names) + 3), strict=True))
+    names = _NAMES + tuple(name for name in quantities if name not in _NAMES + _LATER)
+    names += ("failure", "repair", "parts", *_LATER)
+    streams = dict(zip(names, np.random.default_rng(rng).spawn(len(names)), strict=True))
     together = _together(parameters.mttr, count, streams["parts"])
     arrays: dict[str, FloatArray] = {}
     for name, quantity in quantities.items():
@@ -167,6 +167,7 @@ _NAMES = (
     "mttr.mean", "mttr.quick", "mttr.slow", "mttr.share_quick", "mttr.split",
     "bad_nodes.fraction", "bad_nodes.factor", "bad_nodes.good_mtbf",
 )  # fmt: skip
+_LATER = ("mttr.rack_node", "mttr.group_node")
 
 
 def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:

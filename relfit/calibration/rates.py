@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,8 @@ from relfit.arrays import FloatArray
 from relfit.calibration.parameter_values import Duration
 from relfit.calibration.schema import Check, Mtbf
 from relfit.failurelog import FailureLog
-from relfit.fleet import FleetModel
-from relfit.fleet.operating_time import SCOPES
+from relfit.fleet import FleetModel, hits_by_size
+from relfit.fleet.incident_scopes import SCOPES
 from relfit.lifedata import LifeData
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import outages_of, system_outages_of, watched_of
@@ -28,6 +29,7 @@ __all__ = ["Rates", "duration_of_counts", "excess_scatter", "rates_of_durations"
 _BINS = (8, 16, 32, 64)
 _LEAST = 3.0  # events in a bin, on average
 _SIZE = 0.01  # of the test for clustering
+_FEWEST_OF_GROUPS = 30  # incidents of several nodes, from which it is told how they hit jobs by size
 
 
 @dataclass
@@ -39,7 +41,7 @@ class Rates:
     checks: list[Check] = field(default_factory=list)
     incidents: Incidents | None = None
     racks: int | None = None
-    shares: dict[str, float] = field(default_factory=dict)
+    shares: dict[str, Any] = field(default_factory=dict)
 
 
 def duration_of_counts(events: int, exposure: float, level: float, dispersion: float = 1.0) -> Duration:
@@ -177,14 +179,16 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
     return Rates(Mtbf(**rates), absent, checks, model.found, len(model.places.racks) or None, _shares(model))
 
 
-def _shares(model: FleetModel) -> dict[str, float]:
-    """Share of its rack, or of the fleet, that an incident of several nodes hits, by the field of `Fleet`."""
-    found = {}
-    of = {"rack": model.places.rack_sizes.mean() if len(model.places.racks) else 0.0, "group": len(model.places.nodes)}
-    for name, size in of.items():
-        hit = model.nodes_hit(model.by_scope[name])
-        if hit.size and size > 0.0:
-            found[f"{name}_share"] = float(min(hit.mean() / size, 1.0))
+def _shares(model: FleetModel) -> dict[str, Any]:
+    """What share of its rack, or of the fleet, an incident of several nodes hits, by the field of `Fleet`."""
+    found: dict[str, Any] = {}
+    for name in ("rack", "group"):
+        scope, hit = model.by_scope[name], model.nodes_hit(model.by_scope[name])
+        if hit.size:
+            found[f"{name}_share"] = float(hit.sum() / np.maximum(scope.at_risk, hit).sum())
+    if found.get("group_share") and hit.size >= _FEWEST_OF_GROUPS and len(model.places.systems) == 1:
+        origin = model.period.log.window.start.as_unit("ns").value
+        found["group_hits"] = hits_by_size(model.places, model.by_scope["group"], origin)
     return found
 
 

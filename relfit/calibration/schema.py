@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 _SCOPE_NAMES = {"tray": "node", "server": "node"}
+Part = Annotated[float, Strict(), Field(gt=0.0, le=1.0)]
 _OF_A_DURATION = {"value", "unit", "low", "high", "events", "exposure"}  # a table with one of these is a duration
 
 
@@ -72,6 +73,8 @@ class Mttr(Model):
     rack: Duration | None = Field(None, description="of incidents of one rack, until the last node is back")
     group: Duration | None = Field(None, description="of incidents of several nodes elsewhere, until the last is back")
     system: Duration | None = Field(None, description="of incidents of a whole system, until the last node is back")
+    rack_node: Duration | None = Field(None, description="of one node that an incident of a rack hit")
+    group_node: Duration | None = Field(None, description="of one node that an incident of several nodes elsewhere hit")
     outage: Duration | None = Field(None, description="of one node, over all its outages, whole systems' included")
     quick: Duration | None = Field(None, description="mean of quick repairs, such as a reboot")
     slow: Duration | None = Field(None, description="mean of slow repairs, such as an exchange by hand")
@@ -201,11 +204,12 @@ class Fleet(Model):
     nodes: Count | None = Field(None, description="nodes")
     racks: Count | None = Field(None, description="racks")
     systems: Count | None = Field(None, description="systems")
-    rack_share: Annotated[float, Strict(), Field(gt=0.0, le=1.0)] | None = Field(
-        None, description="share of a rack's nodes that an incident of it hits; all when left out"
-    )
-    group_share: Annotated[float, Strict(), Field(gt=0.0, le=1.0)] | None = Field(
+    rack_share: Part | None = Field(None, description="share of a rack's nodes that an incident of it hits; or all")
+    group_share: Part | None = Field(
         None, description="share of all nodes that an incident of several nodes elsewhere hits; all when left out"
+    )
+    group_hits: list[tuple[Count, Number, Number]] | None = Field(
+        None, description="size of jobs on consecutive nodes, share of such incidents that hit one, share of time up"
     )
 
 

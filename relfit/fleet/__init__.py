@@ -3,7 +3,7 @@
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_model import FleetModel, fleet_model
 from relfit.fleet._forecast import Forecast, forecast
-from relfit.fleet._placements import hit_probability, placements
+from relfit.fleet._placements import hit_probability, hits_by_size, placements
 from relfit.fleet._slurm import SlurmNodes, slurm_nodes
 from relfit.fleet._system_from_log import system_from_log
 
@@ -16,6 +16,7 @@ __all__ = [
     "fleet_model",
     "forecast",
     "hit_probability",
+    "hits_by_size",
     "placements",
     "slurm_nodes",
     "system_from_log",

@@ -16,10 +16,11 @@ from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_system import ages_now, system_of
-from relfit.fleet._placements import incident_members, placements
+from relfit.fleet._placements import placements
 from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, Job
 from relfit.fleet.fleet_parts import FleetParts
-from relfit.fleet.operating_time import SCOPES, Scope, scopes_of, standing_of
+from relfit.fleet.incident_scopes import SCOPES, Scope
+from relfit.fleet.operating_time import scopes_of, standing_of
 from relfit.fleet.scope_rates import rates_of
 from relfit.results import Interval, Result
 from relfit.screening import Incidents, incidents
@@ -359,9 +360,8 @@ class FleetModel(FleetParts, Result):
             where = placements(self.places, mine, int(whole("size", size)), placement, rng)
         racks, table = self.by_scope["rack"], self.rack_hits
         rack = where.racks_hit(self.places, table) if racks.count.any() else np.zeros(where.members.shape[0])
-        wide = self.by_scope["group"]
-        members = incident_members(wide, self.places.system.size)[wide.system_of_incident == code]
-        return Job(where, rack, where.share_hit(members) if members.shape[0] else np.zeros(rack.size))
+        origin = self.period.log.window.start.as_unit("ns").value
+        return Job(where, rack, *where.hit_while_up(self.places.watched, self.by_scope["group"], code, origin))
 
     def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: Job | None, rng: Any) -> FloatArray:
         """A quantity in each draw, shape (draws,) and that of `at`."""
@@ -378,10 +378,10 @@ class FleetModel(FleetParts, Result):
         with np.errstate(divide="ignore", invalid="ignore"):
             if job is not None and quantity == "reliability":
                 flat = at.ravel()
-                out = np.stack([drawn.survival(float(x), job, self).mean(axis=0) for x in flat], axis=-1)
+                out = np.stack([job.mean(drawn.survival(float(x), job, self)) for x in flat], axis=-1)
                 return out.reshape(-1, *at.shape)
             if job is not None:
-                return 1.0 / drawn.job_rate(job, self).mean(axis=0)
+                return 1.0 / job.mean(drawn.job_rate(job, self))
             if quantity == "mtbf":
                 return 1.0 / drawn.rate[SCOPES.index(of)]
             if quantity == "mttr":

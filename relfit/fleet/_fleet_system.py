@@ -12,7 +12,6 @@ from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.families import Exponential, Family, Weibull
-from relfit.fleet._placements import hit_probability
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.system import System
 from relfit.system._common_cause import CommonCause, Racks
@@ -133,9 +132,7 @@ def _common(model: FleetParts, origin: _Origin) -> CommonCause | None:
             lives.append(Weibull.unchecked(shape, 1.0 / (rate * special.gamma(1.0 + 1.0 / shape))))
         else:
             lives.append(Exponential.unchecked(rate))
-            nodes = int((model.places.system == code).sum())
-            hit = model.nodes_hit(of_scope)[of_scope.system_of_incident == code]
-            hits[i] = hit_probability(hit, np.full(hit.size, nodes), nodes)
+            hits[i] = model.hit_table(scope, int((model.places.system == code).sum()), code)
         ages.append(float(of_scope.age[code]) if scope == "system" else 0.0)
         names.append(f"{scope} {model.places.systems[code]}" if origin.systems.size > 1 else scope)
     labels = pd.Index(names)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.fleet.operating_time import Places, Scope
+from relfit.fleet.incident_scopes import Places, Scope
+from relfit.outages import Outages
+from relfit.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["PLACEMENTS", "Placements", "hit_probability", "placements"]
+__all__ = ["PLACEMENTS", "Placements", "hit_probability", "hits_by_size", "placements"]
 
 PLACEMENTS = ("packed", "spread", "random")
-_MOST, _CELLS = 200, 4_000_000
+_MOST, _CELLS, _INSTANTS = 200, 4_000_000, 2000
+_BEFORE = 1_000_000  # nanoseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +50,37 @@ class Placements:
         counts.data = table[counts.data.astype(np.int64)]
         return np.asarray(counts.sum(axis=1), np.float64).ravel()
 
-    def share_hit(self, incidents: Any) -> FloatArray:
-        """Share of incidents, of shape (incidents, nodes), that hit a node of each placement; shape (placements,)."""
-        both = sparse.csr_array(self.members @ incidents.T)
-        return np.asarray(np.diff(both.indptr) / max(incidents.shape[0], 1), np.float64)
+    def up_at(self, watched: Outages, at: IntArray) -> BoolArray:
+        """Whether all nodes of each placement were watched and up just before instants, (placements, instants)."""
+        there = np.zeros((watched.n_groups, at.size + 1), np.int32)
+        everyone = np.arange(watched.n_groups)
+        left = np.maximum(watched.left, watched.entered)
+        for node, instant, change in (
+            (everyone, watched.entered, 1), (everyone, left, -1), (watched.code, watched.start, -1),
+            (watched.code, watched.end, 1),
+        ):  # fmt: skip
+            np.add.at(there, (node, np.searchsorted(at, instant, "right")), change)
+        up = np.cumsum(there[:, :-1], axis=1) > 0
+        return np.asarray(self.members @ up.astype(np.float32) >= self.nodes - 0.5)
+
+    def hit_while_up(self, watched: Outages, scope: Scope, system: int, origin: int) -> tuple[FloatArray, FloatArray]:
+        """Incidents of a scope that hit a job of each placement, of one in the system; and how often it is all up.
+
+        Both of shape (placements,), from as many incidents and instants as memory asks for. What hits nodes of a
+        placement while others of it are down interrupts no job; it counts only where all were never up together.
+        `origin` is where the window opened, in nanoseconds.
+        """
+        most = int(np.clip(_CELLS // max(watched.n_groups, self.members.nnz // 16, 1), 20, _INSTANTS))
+        often = self.up_at(watched, _evenly(watched, most)).mean(axis=1)
+        mine = np.flatnonzero(scope.system_of_incident == system)
+        order = mine[np.argsort(scope.instants[mine], kind="stable")]
+        chosen = order[np.linspace(0, order.size - 1, min(most, order.size)).astype(np.int64)]
+        hits = (self.members @ incident_members(scope, watched.n_groups)[chosen].T).toarray() > 0.0
+        begun = origin + (scope.instants[chosen] * NANOSECONDS_PER_HOUR).astype(np.int64)
+        both = hits & self.up_at(watched, begun - _BEFORE)
+        number = max(chosen.size, 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(often > 0.0, both.sum(axis=1) / number / often, hits.sum(axis=1) / number), often
 
 
 def placements(places: Places, candidates: IntArray, size: int, kind: str, rng: np.random.Generator) -> Placements:
@@ -103,6 +133,12 @@ def _of_rows(nodes: IntArray, n_nodes: int) -> Placements:
     return Placements(members, nodes.shape[1])
 
 
+def _evenly(watched: Outages, number: int) -> IntArray:
+    """Instants at even distances while nodes are watched, in nanoseconds."""
+    first, last = watched.entered.min(), watched.left.max()
+    return np.asarray(first + ((np.arange(number) + 0.5) * ((last - first) / number)).astype(np.int64))
+
+
 def hit_probability(hit: npt.ArrayLike, of: npt.ArrayLike, most: int) -> FloatArray:
     """Probability that an incident hits a job with n nodes at its place, n = 0 ... `most`, averaged over incidents.
 
@@ -132,6 +168,27 @@ def hit_probability(hit: npt.ArrayLike, of: npt.ArrayLike, most: int) -> FloatAr
     possible = use <= m - h
     missed = np.where(possible, np.exp(ways(np.where(possible, m - h, use), use) - ways(m, use)), 0.0)
     return np.asarray(often @ (1.0 - missed) / often.sum())
+
+
+def hits_by_size(places: Places, scope: Scope, origin: int) -> list[tuple[int, float, float]]:
+    """Jobs of 1, 2, 4, ... consecutive nodes of a system: size, share of a scope's incidents that hit one, time up.
+
+    Means over placements, by how often all nodes of each are up; the last is the share of the time in which they are,
+    of that in which they are watched, half an instant where they never were.
+    """
+    watched, rng = places.watched, np.random.default_rng(0)
+    most = watched.n_groups
+    always = replace(watched, **{name: getattr(watched, name)[:0] for name in ("code", "start", "end")})
+    found = []
+    for size in (*(2 ** np.arange(int(np.ceil(np.log2(most))))).tolist(), most):
+        where = placements(places, np.arange(most), size, "packed", rng)
+        hit, often = where.hit_while_up(watched, scope, 0, origin)
+        there = float(where.up_at(always, _evenly(watched, _INSTANTS)).mean())
+        if there > 0.0:
+            weights = often if often.any() else np.ones(often.size)
+            up = float(np.clip(often.mean() / there, 0.5 / _INSTANTS, 1.0))
+            found.append((int(size), float(min(weights @ hit / weights.sum(), 1.0)), up))
+    return found
 
 
 def incident_members(scope: Scope, n_nodes: int) -> Any:

@@ -12,7 +12,7 @@ from scipy import special
 from relfit.arrays import FloatArray
 from relfit.fleet._placements import Placements
 from relfit.fleet.fleet_parts import FleetParts
-from relfit.fleet.operating_time import SCOPES, Scope
+from relfit.fleet.incident_scopes import SCOPES
 
 __all__ = ["KEPT", "DrawnFleet", "Job"]
 
@@ -22,11 +22,20 @@ KEPT = 1_000_000  # of them that are kept
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Placements of a job, the number of racks, and the share of group incidents, that hit each of them."""
+    """Placements of a job, the number of racks, and the share of group incidents, that hit each of them.
+
+    ``often`` is how often all of their nodes are up: jobs begin there as often.
+    """
 
     where: Placements
     racks: FloatArray
     groups: FloatArray
+    often: FloatArray
+
+    def mean(self, values: FloatArray) -> FloatArray:
+        """Mean over the placements of values of shape (placements, draws), by how often jobs begin there."""
+        weights = self.often if self.often.any() else np.ones(self.often.size)
+        return np.asarray(weights @ values / weights.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +112,7 @@ class DrawnFleet:
     def down_quantile(self, p: float, model: FleetParts, rng: Any) -> FloatArray:
         """Number of nodes down at a random instant that is not exceeded with probability `p`, in each draw."""
         generator = np.random.default_rng(rng)
-        mean = [_mean_repair(model.by_scope[name], self.system) for name in SCOPES]
+        mean = [model.hours_down(name, self.system) for name in SCOPES[:3]]
         mine = np.flatnonzero(model.places.system == self.system)
         out = np.empty(self.rate.shape[1])
         racks = int((model.by_scope["rack"].system == self.system).sum())
@@ -120,11 +129,6 @@ class DrawnFleet:
                 number = number + np.bincount(np.repeat(np.arange(number.size), going), added, number.size)
             out[d] = np.quantile(np.minimum(number, mine.size), p, method="inverted_cdf")
         return out
-
-
-def _mean_repair(scope: Scope, system: int) -> float:
-    hours, ended = float(scope.repairs.total_time[system]), int(scope.repairs.n_failures[system])
-    return hours / ended if ended else 0.0
 
 
 def _from_a_random_instant(x: float, rate: FloatArray, shape: FloatArray) -> FloatArray:

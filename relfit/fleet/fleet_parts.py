@@ -13,10 +13,11 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._placements import hit_probability
-from relfit.fleet.operating_time import Places, Scope, Standing
+from relfit.fleet.incident_scopes import Places, Scope, Standing
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.screening import Incidents
 from relfit.screening.frailty import RenewalModels
+from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["FleetParts"]
 
@@ -71,18 +72,30 @@ class FleetParts:
         return np.bincount(scope.system_of_incident, minlength=len(self.places.systems)).astype(np.float64)
 
     def nodes_hit(self, scope: Scope) -> IntArray:
-        """Nodes that each incident hit, shape (incidents,)."""
+        """Nodes that each incident hit, shape (incidents,); all that were up where it names none."""
         hit = np.bincount(scope.incident_of, minlength=scope.system_of_incident.size)
-        whole = np.bincount(self.places.system, minlength=len(self.places.systems))
-        return np.where(hit > 0, hit, whole[scope.system_of_incident])
+        return np.where(hit > 0, hit, np.maximum(scope.at_risk, 1))
+
+    def hit_table(self, name: str, most: int, system: int | None = None) -> FloatArray:
+        """Probability that an incident of a scope hits a job with n of the nodes that were up, n = 0 ... `most`."""
+        scope = self.by_scope[name]
+        mine = slice(None) if system is None else scope.system_of_incident == system
+        hit = self.nodes_hit(scope)[mine]
+        return hit_probability(hit, np.maximum(scope.at_risk[mine], hit), most)
+
+    def hours_down(self, name: str, system: int) -> float:
+        """Mean hours that a node is down which an incident of a scope hit; 0 where no repair was seen to end."""
+        outages = self.places.watched
+        of = np.append(self.found.table["scope"].to_numpy(dtype=object) == self.label(name), False)
+        mine = of[np.append(self.found.incident, -1)[outages.row]] & outages.failures & outages.end_known
+        mine &= self.places.system[outages.code] == system
+        ended = int((mine & ~outages.end_cut).sum())
+        return float((outages.end - outages.start)[mine].sum()) / NANOSECONDS_PER_HOUR / ended if ended else 0.0
 
     @cached_property
     def rack_hits(self) -> FloatArray:
         """Probability that an incident of a rack hits a job with n of its nodes, n = 0, 1, ..."""
-        scope, sizes = self.by_scope["rack"], self.places.rack_sizes
-        first = np.unique(scope.incident_of, return_index=True)[1]
-        of = sizes[self.places.rack[scope.node_of[first]]]
-        return hit_probability(self.nodes_hit(scope), of, int(sizes.max(initial=0)))
+        return self.hit_table("rack", int(self.places.rack_sizes.max(initial=0)))
 
     @cached_property
     def node_multipliers(self) -> FloatArray:

@@ -18,7 +18,7 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.failurelog import FailureLog
 from relfit.fleet._fleet_model import FleetModel
 from relfit.fleet.drawn_fleet import DrawnFleet
-from relfit.fleet.operating_time import SCOPES
+from relfit.fleet.incident_scopes import SCOPES
 from relfit.outages import watched_of
 from relfit.screening import ChangePoints
 from relfit.screening.periods import FEWEST

@@ -1,8 +1,9 @@
 """From incidents to times between them on the clock that each scope runs on, with times to repair beside them.
 
 A node's clock runs while it and its system are up. An outage of its own sets it to zero; one that it shares (its rack,
-the system) stops it and does not reset it. A rack, and what hits several nodes elsewhere, run on the time that the
-system is up; the system on the time between its own outages.
+the system) stops it and does not reset it. A rack runs on the time that it and the system are up, the system on the
+time between its own outages. What hits several nodes elsewhere runs on all the time that the system is up: while some
+nodes are repaired, others can be hit.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.fleet.incident_scopes import SCOPES, Places, Scope, Standing
 from relfit.lifedata import LifeData
 from relfit.outages import Outages, clock_step, group_codes, node_values, outages_of, timed_repairs
 from relfit.screening import Incidents
@@ -20,87 +22,6 @@ from relfit.tables import Tables
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 __all__ = ["SCOPES", "Clocks", "Places", "Scope", "Standing", "clocks_of", "scopes_of", "standing_of"]
-
-SCOPES = ("node", "rack", "group", "system")
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Where incidents happen: nodes with the system and the rack of each, as numbers.
-
-    Attributes
-    ----------
-    nodes : pandas.Index, shape (nodes,)
-        Labels, (system, node).
-    system, rack : ndarray of int, shape (nodes,)
-        Rack -1 where none is known.
-    systems, racks : pandas.Index
-        Labels.
-    system_of_rack : ndarray of int, shape (racks,)
-    watched : Outages
-        When each node was watched, and its outages.
-    """
-
-    nodes: pd.Index
-    system: IntArray
-    rack: IntArray
-    systems: pd.Index
-    racks: pd.Index
-    system_of_rack: IntArray
-    watched: Outages
-
-    @property
-    def rack_sizes(self) -> IntArray:
-        """Nodes of each rack, shape (racks,)."""
-        return np.bincount(self.rack[self.rack >= 0], minlength=len(self.racks)).astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Scope:
-    """The incidents of one scope.
-
-    Attributes
-    ----------
-    name : str
-        ``node``, ``rack``, ``group`` or ``system``.
-    lives : LifeData
-        Times between incidents of each place in hours of its clock, one group per place (node, rack or system).
-    system : ndarray of int, shape (places,)
-        System of each place.
-    count : ndarray of int, shape (places,)
-        Incidents that began under observation while the place was up: what begins in an outage of the whole system
-        interrupts nobody, and cuts a time off. Those at the very end of the one before are counted and not in `lives`.
-    hours : ndarray, shape (places,)
-        Hours that each place's clock ran.
-    age : ndarray, shape (places,)
-        Hours on the clock since its last incident, or since it was first watched.
-    since_start : ndarray of bool, shape (places,)
-        Whether it was never seen to have an incident, so that the age is a lower limit unless it was new.
-    start_age : ndarray, shape (places,)
-        The age when it was first watched: zero where it was new, NaN where that is not known.
-    repairs : LifeData
-        How long incidents lasted, one group per system.
-    incident_of : ndarray of int, shape (hits,)
-        Incident of each node that was hit, numbered from 0 within the scope; not for scope ``node``.
-    node_of : ndarray of int, shape (hits,)
-    system_of_incident : ndarray of int, shape (incidents,)
-    instants : ndarray, shape (incidents,)
-        When they began, in hours since the window opened.
-    """
-
-    name: str
-    lives: LifeData
-    system: IntArray
-    count: IntArray
-    hours: FloatArray
-    age: FloatArray
-    since_start: BoolArray
-    start_age: FloatArray
-    repairs: LifeData
-    incident_of: IntArray
-    node_of: IntArray
-    system_of_incident: IntArray
-    instants: FloatArray
 
 
 def _places(log: Tables, watched: Outages, group: str | None) -> Places:
@@ -116,29 +37,6 @@ def _places(log: Tables, watched: Outages, group: str | None) -> Places:
     of_rack = np.zeros(len(racks), np.int64)
     of_rack[rack[rack >= 0]] = system[rack >= 0]
     return Places(watched.groups, system.astype(np.int64), rack, pd.Index(systems), racks, of_rack, watched)
-
-
-@dataclass(frozen=True, eq=False)
-class Standing:
-    """How nodes stood at the end of a log, arrays of shape (nodes,).
-
-    Attributes
-    ----------
-    nodes : pandas.Index
-        Labels, (system, node).
-    age : ndarray
-        Hours of operation since the node's own last failure, or since it was first watched.
-    unseen : ndarray of bool
-        Whether it was never seen to fail, nor to be new, so that the age is a lower limit.
-    present, up : ndarray of bool
-        Whether it was watched until then; and not down.
-    """
-
-    nodes: pd.Index
-    age: FloatArray
-    unseen: BoolArray
-    present: BoolArray
-    up: BoolArray
 
 
 def standing_of(log: Tables, scope: Scope, watched: Outages, nodes: pd.Index) -> Standing:
@@ -282,7 +180,7 @@ class _Work:
         none = np.zeros(0, np.int64)
         return Scope(
             name="node", **vars(spans), system=places.system, repairs=repairs, incident_of=none, node_of=none,
-            system_of_incident=by_node[began], instants=begun[began],
+            at_risk=none, system_of_incident=by_node[began], instants=begun[began],
         )  # fmt: skip
 
     def wide_scope(self, name: str) -> Scope:
@@ -309,7 +207,7 @@ class _Work:
         order = order[place[order] >= 0]
         code = place[order]
         first, last = clock(system[order], begun[order]), clock(system[order], ended[order])
-        last = np.maximum(pd.Series(last).groupby(code).cummax().to_numpy(dtype=np.float64), first)
+        last = first if name == "group" else _latest(last, code, first)
         fresh = np.append(True, (code[1:] != code[:-1]) | (first[1:] >= last[:-1]))[: code.size]
         if name != "system":
             fresh &= ~self.down.inside(system[order], begun[order])
@@ -322,8 +220,37 @@ class _Work:
         repairs = _repairs((ended - begun)[done], ~self.end_cut[mine][done], system[done], places.systems)
         return Scope(
             name=name, **vars(spans), system=place_system, repairs=repairs, incident_of=pairs[:, 0],
-            node_of=pairs[:, 1], system_of_incident=system, instants=begun,
+            node_of=pairs[:, 1], at_risk=self._at_risk(places.rack if name == "rack" else places.system, place, begun),
+            system_of_incident=system, instants=begun,
         )  # fmt: skip
+
+    def _at_risk(self, place_of_node: IntArray, place: IntArray, at: FloatArray) -> IntArray:
+        """Nodes of each place that were watched and not down already at each instant, shape (instants,)."""
+        outages = self.places.watched
+        of = outages.code
+        begun = np.clip(self._in_hours(outages.start), self.entered[of], self.left[of])
+        ended = np.clip(self._in_hours(outages.end), begun, self.left[of])
+        watched = _number_by(place_of_node, self.entered, place, at) - _number_by(place_of_node, self.left, place, at)
+        down = _number_by(place_of_node[of], begun, place, at, before=True)
+        return watched - down + _number_by(place_of_node[of], ended, place, at)
+
+
+def _number_by(
+    of_place: IntArray, of_at: FloatArray, place: IntArray, at: FloatArray, *, before: bool = False
+) -> IntArray:
+    """How many of the instants `of_at` lie at the same place and not after (or `before`) each instant `at`."""
+    if not at.size:
+        return np.zeros(0, np.int64)
+    least, most = min(of_at.min(initial=0.0), at.min()), max(of_at.max(initial=0.0), at.max())
+    width = most - least + 1.0  # places one after the other on one line
+    line = np.sort(of_place * width + (of_at - least))
+    until = np.searchsorted(line, place * width + (at - least), "left" if before else "right")
+    return (until - np.searchsorted(line, place * width)).astype(np.int64)
+
+
+def _latest(end: FloatArray, code: IntArray, start: FloatArray) -> FloatArray:
+    """The latest end so far of each place, not before the start."""
+    return np.maximum(pd.Series(end).groupby(code).cummax().to_numpy(dtype=np.float64), start)
 
 
 def _codes_in(labels: pd.Index, values: pd.Series) -> IntArray:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from relfit.arrays import FloatArray
-from relfit.fleet.operating_time import Scope
+from relfit.fleet.incident_scopes import Scope
 from relfit.numeric.solving import time_at_level
 from relfit.screening.frailty import RenewalModels
 

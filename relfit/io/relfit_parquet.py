@@ -118,7 +118,7 @@ def recognises(content: Content) -> bool:
         return False
     try:
         return _MARK in (parquet.read_schema(content.seekable()).metadata or {})
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeError):
         return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,21 +25,32 @@ class Scope:
     Attributes
     ----------
     rate, repair : float or ndarray
-        Failures per hour of one of them, and hours of a repair.
+        Failures per hour of one of them, and hours until all that one hit is repaired.
     met : callable
         How many of their failures, at this rate, a job of so many nodes meets.
     wide : bool
         Not of a node or a rack: neither predicted nor borne by a copy.
+    repair_of_one : float or ndarray
+        Hours until one node that a failure hit is repaired.
+    beyond_one : callable
+        How far, from 0 to 1, a job of so many nodes waits for all that was hit rather than for one node.
     """
 
     rate: Any
     repair: Any
     met: Callable[[FloatArray], FloatArray]
     wide: bool = False
+    repair_of_one: Any = 0.0
+    beyond_one: Callable[[FloatArray], FloatArray] = np.ones_like
 
     def of(self, sizes: Any) -> FloatArray:
         """Failures per hour that strike jobs on so many nodes, along a last axis."""
         return np.asarray(np.asarray(self.rate)[..., None] * self.met(np.asarray(sizes, dtype=np.float64)))
+
+    def repair_by(self, sizes: Any) -> FloatArray:
+        """Hours of a repair of what such jobs lose, along a last axis."""
+        one, part = np.asarray(self.repair_of_one)[..., None], self.beyond_one(np.asarray(sizes, dtype=np.float64))
+        return np.asarray(one + (np.asarray(self.repair)[..., None] - one) * part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +68,9 @@ class JobRate:
         In a sentence, whether the job waits for repairs.
     like : str
         How its nodes fail, after "that fail".
+    longer : callable or None
+        How many times a repair a job of so many nodes waits until all are up, where that was counted: without it,
+        failures come at random while others are repaired.
     drawn : JobRate or None
         Draws from the calibrated distribution; None where nothing is known of the uncertainty.
     """
@@ -66,6 +81,7 @@ class JobRate:
     waits: str = ""
     drawn: JobRate | None = None
     like: str = ""
+    longer: Callable[[FloatArray], FloatArray] | None = None
 
     @property
     def premise(self) -> str:
@@ -82,7 +98,7 @@ class JobRate:
         total = np.zeros(np.shape(sizes))
         for scope in self.scopes:
             if wide is None or scope.wide == wide:
-                total = total + scope.of(sizes) * (np.asarray(scope.repair)[..., None] if repair else 1.0)
+                total = total + scope.of(sizes) * (scope.repair_by(sizes) if repair else 1.0)
         return total
 
     def mtbf_of(self, sizes: Any) -> Any:
@@ -115,7 +131,9 @@ class JobRate:
 
     def wait_of(self, sizes: Any) -> Any:
         """Mean hours until all nodes of such jobs are up again after a failure, along a last axis."""
-        return until_all_are_up(self.mtbf_of(sizes), self.repair_of(sizes))
+        if self.longer is None:
+            return until_all_are_up(self.mtbf_of(sizes), self.repair_of(sizes))
+        return self.repair_of(sizes) * self.longer(np.asarray(sizes, dtype=np.float64))
 
     @property
     def mtbf(self) -> Any:
@@ -145,7 +163,9 @@ def rate_of_job(
     """Failures of a job, and the repairs that it waits for.
 
     Failures of a system hit any job of it. A job takes whole racks, one after the other; an incident of a rack, or of a
-    group of nodes, hits it as far as ``fleet.rack_share`` and ``fleet.group_share`` say (all of them when left out).
+    group of nodes, hits it as far as ``fleet.rack_share`` and ``fleet.group_share`` say (all of them when left out),
+    or, of a group, as ``fleet.group_hits`` has counted. It waits until those of its nodes that were hit are back: one
+    takes ``mttr.rack_node``, all that an incident hit ``mttr.rack``; between them by how many of them are the job's.
 
     Parameters
     ----------
@@ -274,21 +294,39 @@ def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int
     asked = None if repair is None else float(durations("repair", repair))
     met: dict[str, Callable[[FloatArray], FloatArray]] = {
         "rack": lambda n: np.maximum(1.0, n / per_rack) * _hit(fleet.rack_share, np.minimum(n, per_rack)),
-        "group": lambda n: _hit(fleet.group_share, n),
+        "group": lambda n: _hit(fleet.group_share, n) if fleet.group_hits is None else _counted(fleet.group_hits, n, 1),
         "system": np.ones_like,
     }
+    places = {"rack": (per_rack, fleet.rack_share), "group": (fleet.nodes, fleet.group_share)}
+
+    def beyond_one(name: str) -> Callable[[FloatArray], FloatArray]:
+        size, share = places[name]
+
+        def part(n: FloatArray) -> FloatArray:
+            inside = np.minimum(n, size)
+            of_those_hit = inside * share / met[name](inside)  # nodes of the job, on average
+            return np.asarray(np.clip((of_those_hit - 1.0) / max(size * share - 1.0, 1e-9), 0.0, 1.0))
+
+        return part
+
+    def scope_of(of: Any, name: str, key: str | None) -> Scope:
+        repair = asked if asked is not None else 0.0 if key is None else of[key]
+        found = Scope(1.0 / of[f"mtbf.{name}"], repair, met.get(name, _all), name in wide)
+        if asked is None and f"mttr.{name}_node" in of and key == f"mttr.{name}" and all(places[name]):
+            return replace(found, repair_of_one=of[f"mttr.{name}_node"], beyond_one=beyond_one(name))
+        return found
 
     def scoped(of: Any) -> tuple[Scope, ...]:
-        repairs = {name: asked if asked is not None else 0.0 if key is None else of[key] for name, key in mttr.items()}
-        return tuple(
-            Scope(1.0 / of[f"mtbf.{name}"], repairs[name], met.get(name, _all), name in wide) for name in scopes
-        )
+        return tuple(scope_of(of, name, key) for name, key in mttr.items())
 
+    means = JobRate(scoped(values), size)
+    if fleet.group_hits and asked is None and mttr.get("group"):
+        means = replace(means, longer=partial(_longer, means, fleet.group_hits))
     drawn = None
     used = [*(f"mtbf.{name}" for name in scopes), *(key for key in mttr.values() if key and asked is None)]
     if any(name not in parameters.unknown_uncertainty for name in used):
-        drawn = JobRate(scoped(draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)), size)
-    means = JobRate(scoped(values), size)
+        draws = draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)
+        drawn = JobRate(scoped(draws), size, longer=means.longer)
     keys = list(dict.fromkeys(key for key in mttr.values() if key))
     known = float(means.repair) if keys else None
     waits = wait_for_repair(repair, known, ", ".join(keys), wait=float(means.wait))[1]
@@ -302,6 +340,18 @@ def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int
 def _all(nodes: FloatArray) -> FloatArray:
     """Every node fails on its own."""
     return nodes
+
+
+def _counted(hits: list[tuple[int, float, float]], nodes: FloatArray, column: int) -> FloatArray:
+    """Share for jobs of some nodes, between sizes for which it was counted on log scales."""
+    known = np.array([(row[0], row[column]) for row in hits if row[column] > 0.0])
+    return np.asarray(np.exp(np.interp(np.log(nodes), *np.log(known).T)))
+
+
+def _longer(means: JobRate, hits: list[tuple[int, float, float]], nodes: FloatArray) -> FloatArray:
+    """Hours until all nodes of a job are up, by the share of the time in which they were, over those of a repair."""
+    up = _counted(hits, nodes, 2)
+    return np.asarray(means.mtbf_of(nodes) * (1.0 - up) / up / means.repair_of(nodes))
 
 
 def _hit(share: float | None, nodes: FloatArray) -> FloatArray:

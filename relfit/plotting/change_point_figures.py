@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["change_points"]
 
-_MOST_BINS = 90
+_MOST_BINS, _MOST_MARKS = 90, 3
 _UNITS = (("day", 24.0), ("week", 168.0), ("month", 730.5), ("year", HOURS_PER_YEAR))
 
 
@@ -42,6 +42,8 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
     ax.stairs(observed, days, color=style.GREY, linewidth=1.2, baseline=None)
     rates = scale * np.array([period.rate for period in cut.periods])
     top = 1.3 * max(float(np.nanmax(rates)), float(np.nanquantile(observed, 0.97)))
+    if top < np.nanmax(observed) < 1.6 * top:
+        top = 1.1 * float(np.nanmax(observed))
     for period, value in zip(cut.periods, rates, strict=True):
         left, right = (stamp.as_unit("ns").value / 86.4e12 for stamp in (period.start, period.end))
         use = period is chosen
@@ -58,9 +60,23 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
                 high = max(float(np.nanmax(np.append(near, value))), value)
                 ax.text(middle, min(high, 0.85 * top) + 0.02 * top, number(value, 2), ha="center", color=style.INK,
                         fontweight="bold")  # fmt: skip
+    _mark_cut(ax, days, observed, top)
     ax.set_ylim(0.0, top)
     style.dates(ax, days)
     return style.finish(ax, style.headline(cut), "time (UTC)", f"{cut.of}\nper {unit}")
+
+
+def _mark_cut(ax: Axes, days: np.ndarray, observed: np.ndarray, top: float) -> None:
+    """Arrows where the rate leaves the picture, with the value of the highest bin of each run."""
+    above = np.flatnonzero(observed > top)
+    runs = np.split(above, np.flatnonzero(np.diff(above) > 1) + 1) if above.size else []
+    peaks = sorted((int(run[np.argmax(observed[run])]) for run in runs), key=lambda i: -observed[i])[:_MOST_MARKS]
+    for i in peaks:
+        middle = 0.5 * (days[i] + days[i + 1])
+        right = middle < days[0] + 0.85 * (days[-1] - days[0])
+        ax.plot(middle, 0.975 * top, marker="^", markersize=5, color=style.VERMILION, linestyle="none")
+        ax.annotate(number(float(observed[i]), 2), (middle, 0.975 * top), (6 if right else -6, 0), va="center",
+                    ha="left" if right else "right", color=style.VERMILION, textcoords="offset points")  # fmt: skip
 
 
 def _unit(cut: ChangePoints) -> tuple[float, str]:

@@ -43,11 +43,12 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
         )  # fmt: skip
         base += heights
     style.dates(ax, edges, tally.unit not in ("quarter", "year"))
-    ax.set_ylim(0, total.max() * 1.18)
+    several = len(tally.causes) > 1
+    ax.set_ylim(0, total.max() * (1.15 + (0.16 * -(-len(tally.causes) // 2) if several else 0.0)))
+    ax.locator_params(axis="y", integer=True)
     peak = int(total.argmax())
     message = f"{count(int(total.sum()), 'event')}: most in the {tally.unit} from {tally.edges[peak]:%Y-%m-%d} on "
     message += f"({total[peak]:,}), {np.median(total):,.0f} in a typical {tally.unit}"
-    several = len(tally.causes) > 1
     return style.finish(ax, message, _zone(tally), f"events per {tally.unit}", several, ncols=2, loc="upper right")
 
 

@@ -62,7 +62,7 @@ def availability(m: ReportData) -> Section | str:
     found, whole = m.availability_over_time.result, m.availability.result
     if found is None or whole is None:
         return f"availability ({m.availability_over_time.problem})"
-    figure = Figure.of("availability", "Availability by month", plotting.availability_over_time, found)
+    figure = Figure.of("availability", "Availability over time", plotting.availability_over_time, found)
     frame = found.to_frame()
     days = {name: [f"{stamp:%Y-%m-%d}" for stamp in frame[name]] for name in ("from", "to")}
     keys = {str(name): str(name) for name in key_columns(found.groups).columns} if m.several_systems else {}
@@ -72,7 +72,7 @@ def availability(m: ReportData) -> Section | str:
         percent=frozenset({"operational", "low", "high"}),
     )  # fmt: skip
     return Section("availability", "Availability", whole.headline, (found.headline,), (figure,),
-                   details=(table,), fold="Month by month")  # fmt: skip
+                   details=(table,), fold="Bin by bin")  # fmt: skip
 
 
 def fit_table(name: str, title: str, tested: CheckedFits) -> Table:

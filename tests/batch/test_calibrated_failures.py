@@ -47,6 +47,14 @@ def test_every_scope_fails_as_often_as_the_log_counted() -> None:
     assert np.mean([counts.var() / counts.mean() for counts in own]) > 2.0  # nodes differ
 
 
+def test_a_node_of_a_rack_is_down_for_its_own_repair() -> None:
+    known = Parameters(
+        mtbf={"node": "1e9h", "rack": "100h"}, mttr={"mean": "2h", "rack": "9h", "rack_node": "4h"},
+        fleet={"nodes": 64, "racks": 4, "rack_share": 0.25},
+    )  # fmt: skip
+    assert np.mean(rows(known, 64, 40_000.0, 3)["repair"]) / HOUR == pytest.approx(4.0, rel=0.1)
+
+
 def test_nodes_that_are_alike_fail_at_their_rate_to_a_percent() -> None:
     """Renewals in steady state: one failure per mean life and mean repair, from the first hour on."""
     life = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 1580.0}}  # 2 000 hours on average

@@ -48,15 +48,12 @@ def test_draws_have_a_seed_of_their_own() -> None:
 def test_shares_hit_are_means_and_unknown_without_incidents(
     rack: list[float], group: list[float], expected: dict[str, float]
 ) -> None:
-    hits = {"rack": np.array(rack), "group": np.array(group)}
-    model: Any = SimpleNamespace(
-        places=SimpleNamespace(rack_sizes=np.array([4, 4, 4]), racks=["a", "b", "c"], nodes=range(12)),
-        by_scope={"rack": "rack", "group": "group"},
-        nodes_hit=lambda scope: hits[scope],
-    )
+    scopes = {
+        name: SimpleNamespace(hit=np.array(hit), at_risk=np.full(len(hit), up))
+        for name, hit, up in (("rack", rack, 4), ("group", group, 12))
+    }
+    model: Any = SimpleNamespace(by_scope=scopes, nodes_hit=lambda scope: scope.hit)
     assert _shares(model) == expected
-    model.places.racks, model.places.rack_sizes = [], np.array([])
-    assert "rack_share" not in _shares(model)
 
 
 def test_hall_by_its_formula() -> None:

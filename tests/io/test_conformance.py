@@ -158,6 +158,15 @@ def test_a_damaged_copy_is_refused(tmp_path):
             keeps_the_contract(rf.read(copy))
 
 
+def test_a_column_whose_name_is_no_text_is_damage(tmp_path):
+    copy = rf.write(rf.datasets.load("white").where(system="white"), tmp_path / "log.parquet")
+    data = copy.read_bytes()
+    at = data.rindex(b"\x18\x05cause%")  # in the schema of the footer
+    copy.write_bytes(data[: at + 4] + b"\xa0" + data[at + 5 :])
+    with pytest.raises(rf.ReadError, match="damaged"):
+        rf.read(copy)
+
+
 def test_a_copy_in_which_something_ends_before_it_starts_is_refused(tmp_path):
     log = rf.datasets.load("white")
     events = log.events.copy()

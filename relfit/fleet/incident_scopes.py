@@ -1,0 +1,121 @@
+"""Places where incidents happen, the incidents of one scope, and how nodes stood at the end, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.lifedata import LifeData
+from relfit.outages import Outages
+
+__all__ = ["SCOPES", "Places", "Scope", "Standing"]
+
+SCOPES = ("node", "rack", "group", "system")
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where incidents happen: nodes with the system and the rack of each, as numbers.
+
+    Attributes
+    ----------
+    nodes : pandas.Index, shape (nodes,)
+        Labels, (system, node).
+    system, rack : ndarray of int, shape (nodes,)
+        Rack -1 where none is known.
+    systems, racks : pandas.Index
+        Labels.
+    system_of_rack : ndarray of int, shape (racks,)
+    watched : Outages
+        When each node was watched, and its outages.
+    """
+
+    nodes: pd.Index
+    system: IntArray
+    rack: IntArray
+    systems: pd.Index
+    racks: pd.Index
+    system_of_rack: IntArray
+    watched: Outages
+
+    @property
+    def rack_sizes(self) -> IntArray:
+        """Nodes of each rack, shape (racks,)."""
+        return np.bincount(self.rack[self.rack >= 0], minlength=len(self.racks)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The incidents of one scope.
+
+    Attributes
+    ----------
+    name : str
+        ``node``, ``rack``, ``group`` or ``system``.
+    lives : LifeData
+        Times between incidents of each place in hours of its clock, one group per place (node, rack or system).
+    system : ndarray of int, shape (places,)
+        System of each place.
+    count : ndarray of int, shape (places,)
+        Incidents that began under observation while the place was up: what begins in an outage of the whole system
+        interrupts nobody, and cuts a time off. Those at the very end of the one before are counted and not in `lives`.
+    hours : ndarray, shape (places,)
+        Hours that each place's clock ran.
+    age : ndarray, shape (places,)
+        Hours on the clock since its last incident, or since it was first watched.
+    since_start : ndarray of bool, shape (places,)
+        Whether it was never seen to have an incident, so that the age is a lower limit unless it was new.
+    start_age : ndarray, shape (places,)
+        The age when it was first watched: zero where it was new, NaN where that is not known.
+    repairs : LifeData
+        How long incidents lasted, one group per system.
+    incident_of : ndarray of int, shape (hits,)
+        Incident of each node that was hit, numbered from 0 within the scope; not for scope ``node``.
+    node_of : ndarray of int, shape (hits,)
+    at_risk : ndarray of int, shape (incidents,)
+        Nodes of its rack, or of its system, that were watched and up when it began; not for scope ``node``.
+    system_of_incident : ndarray of int, shape (incidents,)
+    instants : ndarray, shape (incidents,)
+        When they began, in hours since the window opened.
+    """
+
+    name: str
+    lives: LifeData
+    system: IntArray
+    count: IntArray
+    hours: FloatArray
+    age: FloatArray
+    since_start: BoolArray
+    start_age: FloatArray
+    repairs: LifeData
+    incident_of: IntArray
+    node_of: IntArray
+    at_risk: IntArray
+    system_of_incident: IntArray
+    instants: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How nodes stood at the end of a log, arrays of shape (nodes,).
+
+    Attributes
+    ----------
+    nodes : pandas.Index
+        Labels, (system, node).
+    age : ndarray
+        Hours of operation since the node's own last failure, or since it was first watched.
+    unseen : ndarray of bool
+        Whether it was never seen to fail, nor to be new, so that the age is a lower limit.
+    present, up : ndarray of bool
+        Whether it was watched until then; and not down.
+    """
+
+    nodes: pd.Index
+    age: FloatArray
+    unseen: BoolArray
+    present: BoolArray
+    up: BoolArray
