@@ -13,6 +13,7 @@ from relfit.arrays import FloatArray
 from relfit.calibration.parameter_values import Duration, Share
 from relfit.calibration.schema import Check
 from relfit.fitting import Fits, fit
+from relfit.fitting.condensing import condensed
 from relfit.lifedata import LifeData
 from relfit.numeric.poisson import exponential_mean_interval
 from relfit.outages import timed_repairs
@@ -22,6 +23,7 @@ __all__ = ["kinds_of_repairs", "mean_of_repairs", "repairs_of_incidents"]
 
 
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
+_MANY = 100_000  # repairs, from which the profile likelihood takes those in classes (`relfit.fitting.condensing`)
 _LEAST_FITTED = 10  # repairs below which no family but the exponential is tried
 _BETTER = 2.0  # AICc by which another family must be better for repairs not to be exponential
 _NEAR = 6.0  # AICc up to which a family describes the repairs about as well as the best
@@ -62,9 +64,10 @@ def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Che
 
     The family is not known, so the interval is that of all core families that describe the repairs about as well as the
     best (AICc within 6), from the lowest to the highest limit of the mean by profile likelihood, with Student's t for
-    the normal quantile. Where the exponential is as good and the lognormal is not, it is exact; where the repairs speak
-    against the best of them it allows for skewness, without a family, by Hall's transformation of Student's t (1992).
-    Fewer than ten repairs are taken as exponential. With repairs of no length, by a coarse clock, no family is tried.
+    the normal quantile; of more than 100,000 repairs, those of classes a hundredth wide. Where the exponential is as
+    good and the lognormal is not, it is exact; where the repairs speak against the best of them it allows for skewness,
+    without a family, by Hall's transformation of Student's t (1992). Fewer than ten repairs are taken as exponential.
+    With repairs of no length, by a coarse clock, no family is tried.
     """
     n = int(times.n_failures.sum())
     total = float(times.total_time.sum())
@@ -117,6 +120,8 @@ def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> 
     if not p >= _REJECTED:
         return None
     wider = 2.0 * float(special.ndtr(special.stdtrit(n - 1, 0.5 + 0.5 * level))) - 1.0
+    if times.durations.size > _MANY:
+        fits = fit(condensed(times), near, n_resamples=0)
     found = pd.concat([fits[name].interval("mean", level=wider).to_frame() for name in near])
     value = float(found["estimate"].iloc[0])
     good = found[(found["status"] == "ok") & (found["low"] > 0.0) & np.isfinite(found["high"])]

@@ -83,6 +83,11 @@ class DrawnFleet:
         """Cumulative hazards of the nodes, by hours: jobs of several sizes and placements have them in common."""
         return {}
 
+    @cached_property
+    def _alike(self) -> bool:
+        """Whether all nodes have one rate in each draw."""
+        return bool((self.node == self.node[:, :1]).all())
+
     def hazard(self, scope: str, x: float) -> FloatArray:
         """Cumulative hazard over `x` hours from a random instant of a place that is up, shape (draws,)."""
         i = SCOPES.index(scope)
@@ -92,7 +97,9 @@ class DrawnFleet:
         """Probability that a job runs for `x` hours, shape (placements, draws)."""
         node = self._of_nodes.get(x)
         if node is None:
-            node = _from_a_random_instant(x, self.node, self.shape[0][:, None])
+            different = self.node[:, :1] if self._alike else self.node
+            hazards = _from_a_random_instant(x, different, self.shape[0][:, None])
+            node = np.broadcast_to(hazards, self.node.shape)
             if node.size <= KEPT:
                 self._of_nodes[x] = node
         spent = job.where.sums(node) + np.multiply.outer(job.racks, self.hazard("rack", x))

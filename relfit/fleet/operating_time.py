@@ -109,8 +109,8 @@ class _Work:
         self.step = clock_step(log)
         self.origin = log.window.start.as_unit("ns").value
         self.incident = found.incident
-        names = {} if found.group is None else {found.group: "rack"}
-        self.scope = np.array([names.get(name, name) for name in table["scope"].astype(object)], dtype=object)
+        scope = table["scope"].to_numpy(dtype=object)
+        self.scope = scope if found.group is None else np.where(scope == found.group, "rack", scope)
         self.start = self._in_hours(nanoseconds(table["start"]))
         begun = self._in_hours(nanoseconds(events["start"]))
         ended = self._in_hours(nanoseconds(events["end"].fillna(events["start"])))

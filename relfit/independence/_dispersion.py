@@ -29,6 +29,7 @@ __all__ = ["Dispersion", "dispersion"]
 
 SCALES = (1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 504.0, 1461.0, 4383.0)
 _LEAST_BINS = 10
+_MANY = 8  # bins of a failure, from which they are not counted one by one
 
 
 class Dispersion(Result):
@@ -206,7 +207,7 @@ def dispersion(
 
 
 def _by_node_hours(failures: Failures, times: IntArray) -> tuple[FloatArray, float]:
-    """When each failure happened in hours of the average number of nodes, rising, and how long that clock ran."""
+    """When each failure happened in hours of the average number of nodes, and how long that clock ran."""
     there = failures.left > failures.entered
     instants = np.concatenate([failures.entered[there], failures.left[there]])
     if not instants.size:
@@ -218,24 +219,25 @@ def _by_node_hours(failures: Failures, times: IntArray) -> tuple[FloatArray, flo
     node_hours = np.concatenate([[0.0], np.cumsum(watched[:-1] * elapsed)])
     hours = float(elapsed[watched[:-1] > 0].sum())
     at = np.interp(times.astype(np.float64), knots.astype(np.float64), node_hours)
-    return np.sort(at / node_hours[-1] * hours), hours
+    return at / node_hours[-1] * hours, hours
 
 
 def _index(at: FloatArray, hours: float, width: float) -> tuple[int, float, float, FloatArray]:
-    """Bins, mean, index and the counts that are not zero at one scale; `at` rises."""
+    """Bins, mean, index and the counts that are not zero at one scale."""
     bins = int(hours / width + 1e-9)
     inside = at[at <= bins * width]
     n = inside.size
     if bins < _LEAST_BINS or n < 2:
         return bins, n / bins if bins else np.nan, np.nan, np.zeros(0)
     place = np.minimum((inside / width).astype(np.int64), bins - 1)
-    counts = np.diff(np.flatnonzero(np.diff(place, prepend=-1)), append=place.size).astype(np.float64)
+    number = np.bincount(place) if bins <= _MANY * n else np.unique(place, return_counts=True)[1]
+    counts = number[number > 0].astype(np.float64)
     mean = n / bins
     return bins, mean, float(((counts**2).sum() - n * mean) / (mean * (bins - 1))), counts
 
 
 def _one(at: FloatArray, hours: float, width: float, level: float) -> tuple[float, ...]:
-    """Bins, mean, index, and of a Poisson process its limits and p-value at one scale; `at` rises."""
+    """Bins, mean, index, and of a Poisson process its limits and p-value at one scale."""
     bins, mean, index, counts = _index(at, hours, width)
     if np.isnan(index):
         return bins, mean, np.nan, np.nan, np.nan, np.nan

@@ -16,7 +16,7 @@ from relfit.independence.resampling import CALENDAR, moved, resampled_p
 from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, LEAST_TOGETHER, verdict
 from relfit.numeric.compiled import njit
-from relfit.numeric.counting import counting_order
+from relfit.numeric.counting import sort_within
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.ordering import order_in_groups
 from relfit.numeric.poisson import poisson_pmf, poisson_sf
@@ -240,16 +240,14 @@ def _count(
 ) -> tuple[IntArray, IntArray]:
     """Pairs of failures on two nodes of each group, and on any two or one, at most `window` apart.
 
-    `times` are those of each node in turn, in any order.
+    `times` are those of each node in turn, in any order; nodes stand by their group.
     """
-    by_time, node = np.argsort(times, kind="stable"), failures.nodes
-    order = np.empty(times.size, dtype=np.int64)
+    rising = np.empty(times.size, dtype=np.int64)
     sizes = np.bincount(group, weights=failures.sizes, minlength=n_groups).astype(np.int64)
     close, own = np.zeros(n_groups, dtype=np.int64), np.zeros(failures.sizes.size, dtype=np.int64)
-    counting_order(group[node], by_time, n_groups + 1, order)
-    _count_within(times[order], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), window, close)
-    counting_order(node, by_time, own.size + 1, order)
-    _count_within(times[order], failures.offsets, window, own)
+    for offsets, out in ((np.concatenate([[0], np.cumsum(sizes)]), close), (failures.offsets, own)):
+        sort_within(times, offsets, rising)
+        _count_within(rising, offsets, window, out)
     alone = np.zeros(n_groups, dtype=np.int64)
     np.add.at(alone, group, own)
     return close - alone, close

@@ -57,6 +57,8 @@ class Correlations(Result):
     r, p : ndarray of float, shape (k (k - 1) / 2,)
         Coefficient of each pair and its two-sided p-value under independence, of nodes with such an order of their own
         where there are resamples; NaN where a series is constant over the common length.
+    p_adjusted : ndarray of float, same shape as `p`
+        P-values adjusted for the number of pairs (Benjamini and Hochberg 1995).
     mean_r, mean_r_p : float
         Mean coefficient; p-value of a mean so far above 0 by turning each node's TTFs round, which keeps their order;
         NaN without resamples.
@@ -71,6 +73,7 @@ class Correlations(Result):
     lengths: IntArray
     r: FloatArray
     p: FloatArray
+    p_adjusted: FloatArray
     mean_r: float
     mean_r_p: float
     n_resamples: int
@@ -78,7 +81,7 @@ class Correlations(Result):
     alpha: float = ALPHA
 
     edges: ClassVar[tuple[float, float, float]] = CORRELATION_CLASSES
-    _not_in_json = ("groups", "status", "node", "lengths", "r", "p")
+    _not_in_json = ("groups", "status", "node", "lengths", "r", "p", "p_adjusted")
 
     @cached_property
     def n_pairs(self) -> int:
@@ -95,11 +98,6 @@ class Correlations(Result):
         total = np.bincount(self.lengths[1:], weights=usable).astype(np.int64)
         lengths = np.flatnonzero(total)
         return lengths.astype(np.int64), total[lengths]
-
-    @cached_property
-    def p_adjusted(self) -> FloatArray:
-        """P-values adjusted for the number of pairs (Benjamini and Hochberg 1995), same shape as `p`."""
-        return adjusted_p(self.p)
 
     def n_significant(self, alpha: float = ALPHA) -> int:
         """Pairs whose adjusted p-value is at most `alpha`."""
@@ -306,7 +304,8 @@ def correlations(
         *(("p-values of Pearson's r assume normal TTFs",) if method == "pearson" else ()),
     )
     return Correlations(
-        method, complete.groups, status, prepared.node, prepared.lengths, r, p, mean_r, mean_p, n_resamples,
+        method, complete.groups, status, prepared.node, prepared.lengths, r, p, adjusted_p(p), mean_r, mean_p,
+        n_resamples,
         notes,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Compiled counting sort."""
+"""Compiled counting sorts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from relfit.numeric.compiled import njit
 
-__all__ = ["counting_order"]
+__all__ = ["counting_order", "sort_within"]
 
 
 @njit(cache=True, nogil=True)
@@ -22,3 +22,43 @@ def counting_order(code: np.ndarray, before: np.ndarray, groups: int, out: np.nd
         g = code[row] + 1
         out[place[g]] = row
         place[g] += 1
+
+
+@njit(cache=True, nogil=True)
+def sort_within(values: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
+    """Write whole numbers in rising order within each ``offsets[j]:offsets[j + 1]``: in as many classes, then in each.
+
+    Of instants spread over a time of observation, most classes have one or none; what is left is Shell's sort.
+    """
+    for group in range(offsets.size - 1):
+        begin, size = offsets[group], offsets[group + 1] - offsets[group]
+        if size == 0:
+            continue
+        lowest = values[begin]
+        highest = lowest
+        for i in range(begin, begin + size):
+            lowest, highest = min(lowest, values[i]), max(highest, values[i])
+        scale = (size - 1) / max(float(highest - lowest), 1.0)
+        place = np.zeros(size + 1, dtype=np.int64)
+        for i in range(begin, begin + size):
+            place[int((values[i] - lowest) * scale) + 1] += 1
+        for i in range(size):
+            place[i + 1] += place[i]
+        for i in range(begin, begin + size):
+            k = int((values[i] - lowest) * scale)
+            out[begin + place[k]] = values[i]
+            place[k] += 1
+        first = begin
+        for k in range(size):
+            last = begin + place[k]
+            gap = last - first
+            while gap > 1:
+                gap = (5 * gap - 1) // 11 if gap > 4 else 1
+                for i in range(first + gap, last):
+                    value = out[i]
+                    j = i - gap
+                    while j >= first and out[j] > value:
+                        out[j + gap] = out[j]
+                        j -= gap
+                    out[j + gap] = value
+            first = last

@@ -6,6 +6,7 @@ A node is down during its own outages and during those of its whole system.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -173,6 +174,8 @@ class _SystemClock:
 
     def until(self, system: IntArray, at: IntArray) -> FloatArray:
         """Hours down of these systems until these instants."""
+        if not self.outages.code.size:
+            return np.zeros(at.size)
         place = self.place(system, at)
         over = np.where(place > self.offsets[system], np.append(self.outages.end, 0)[place - 1] - at, 0)
         gone = self._gone[place] - self._gone[self.offsets[system]] - np.maximum(over, 0)
@@ -201,12 +204,17 @@ class _DownTimes:
     member: IntArray  # system of each node
     notes: tuple[str, ...]
 
+    @cached_property
+    def _before(self) -> FloatArray:
+        """Hours that its system was down before each outage."""
+        return self.system.until(self.member[self.node], self.start)
+
     def lost(self, until: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Hours of each node until an instant of its own: down alone, down with its whole system, watched."""
         at = np.clip(until, self.entered, self.left)
         of = self.member[self.node]
         end = np.clip(at[self.node], self.start, self.end)
-        together = self.system.until(of, end) - self.system.until(of, self.start)
+        together = self.system.until(of, end) - self._before
         alone = (end - self.start) / NANOSECONDS_PER_HOUR - together
         own = per_group(np.maximum(alone, 0.0), self.node, at.size)
         common = self.system.until(self.member, at) - self.system.until(self.member, self.entered)

@@ -188,7 +188,8 @@ class ReportData:
         """Nodes that fail too often."""
 
         def work() -> OutlierNodes:
-            found = screening.outlier_nodes(self.part, level=self.level, n_resamples=_RANDOM_LOGS)
+            joined = self.chosen.joined if self.part is self.log else None
+            found = screening.outlier_nodes(self.part, of=joined, level=self.level, n_resamples=_RANDOM_LOGS)
             if len(found.nodes) < 3 or not (found.classes["status"] == "ok").any():
                 raise DataError("too few failures to tell nodes apart")
             return found

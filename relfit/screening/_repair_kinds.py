@@ -18,6 +18,7 @@ from relfit.arguments import share
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.fitting import fit
+from relfit.fitting.condensing import condensed
 from relfit.lifedata import LifeData
 from relfit.numeric.newton import derivatives, maximise
 from relfit.results import Result, key_columns
@@ -35,8 +36,6 @@ ONE_CLASS = ("exponential", "lognormal", "weibull", "gamma", "loglogistic", "inv
 _QUANTITIES = ("share_quick", "mean_quick", "mean_slow", "mean", "split")
 _CUTS = (0.25, 0.5, 0.8)  # quantiles at which EM splits the repairs first
 _ITERATIONS = 60
-_ROWS = 20_000  # different repair times; more are taken in classes
-_WIDTH = 0.01  # of a class, in logs
 _FEWEST = 10  # repairs with a known end
 _FEWEST_OF_A_KIND = 3.0
 
@@ -151,7 +150,7 @@ def repair_kinds(
     zero = int(lives.n_zeros.sum())
     if lives.counts is not None and "zero_repairs" in lives.counts:
         zero += int(lives.counts["zero_repairs"].sum())
-    repairs = _collapsed(lives)
+    repairs = condensed(lives)
     ended = _total(repairs, repairs.observed)
     usable = np.flatnonzero(ended >= _FEWEST)
     one = pd.DataFrame(index=np.arange(lives.n_groups), columns=["one", "bic_one", "aic_one"], dtype=object)
@@ -169,38 +168,6 @@ def repair_kinds(
     names = [f"{name}{end}" for name in _QUANTITIES for end in ("", "_low", "_high")]
     names += ["loglik", "aic", "one", "aic_one", "status", "median_quick", "median_slow", "sigma_quick", "sigma_slow"]
     return RepairKinds(table[[*about.columns, "model", "repairs", "censored", *names]], zero, level, lives)
-
-
-def _collapsed(lives: LifeData) -> LifeData:
-    """Durations above zero, equal ones of a group counted once, with a weight: many logs have times to the minute.
-
-    Of more than `_ROWS` different ones, those of a class a hundredth wide are taken at their geometric mean: the means
-    of logs stay, and their variance within a group falls by less than 1e-5.
-    """
-    kept = lives.durations > 0.0
-    code, time, observed = lives.group_codes()[kept], lives.durations[kept], lives.observed[kept]
-    order = np.lexsort((observed, time, code))
-    code, time, observed = code[order], time[order], observed[order]
-    first = _changes(code, time, observed)
-    weight = np.diff(first, append=code.size)
-    code, time, observed = code[first], time[first], observed[first]
-    if first.size > _ROWS:
-        near = np.round(np.log(time) / _WIDTH)
-        order = np.lexsort((observed, near, code))
-        log, weight = np.log(time[order]), weight[order]
-        first = _changes(code[order], near[order], observed[order])
-        total = np.add.reduceat(weight, first)
-        time = np.exp(np.add.reduceat(weight * log, first) / total)
-        code, observed, weight = code[order][first], observed[order][first], total
-    offsets = np.searchsorted(code, np.arange(lives.n_groups + 1)).astype(np.int64)
-    return LifeData(time, observed, offsets, pd.RangeIndex(lives.n_groups), weights=weight.astype(np.int64))
-
-
-def _changes(*keys: npt.NDArray[Any]) -> IntArray:
-    """Where any of sorted keys differs from the row before."""
-    new = np.ones(keys[0].size, dtype=np.bool_)
-    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return np.flatnonzero(new)
 
 
 def _total(repairs: LifeData, values: npt.NDArray[Any]) -> FloatArray:

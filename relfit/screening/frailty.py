@@ -18,7 +18,6 @@ from relfit.arguments import share
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
-from relfit.numeric.compiled import njit
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
 from relfit.screening.equal_nodes import equal_nodes_p
@@ -242,11 +241,22 @@ class _Lives:
         out = np.stack([np.bincount(self.code, row, self.n_groups) for row in flat]).astype(np.float64)
         return out.reshape(*values.shape[:-1], self.n_groups)
 
+    @cached_property
+    def node(self) -> IntArray:
+        """Node of each life."""
+        return np.repeat(np.arange(self.code.size), np.diff(self.offsets))
+
     def hazards(self, shape: FloatArray) -> FloatArray:
         """Sum of ``time**shape - entry**shape`` over each node's lives; shape (trials, groups) to (trials, nodes)."""
         several, which = np.unique(shape, axis=0, return_inverse=True)
         out = np.empty((several.shape[0], self.code.size))
-        _power_sums(self.time, self.entry, self.offsets, self.code, np.ascontiguousarray(several), out)
+        late = np.flatnonzero(self.entry > 0.0)
+        for row, shapes in zip(out, several, strict=True):
+            b = shapes if self.n_groups == 1 else shapes[self.code][self.node]
+            spent = self.time**b
+            if late.size:
+                spent[late] -= self.entry[late] ** (b if self.n_groups == 1 else b[late])
+            row[:] = np.bincount(self.node, spent, self.code.size)
         return out[which.reshape(-1)]
 
     @cached_property
@@ -340,22 +350,6 @@ def _by_moments(mean: FloatArray, variance: FloatArray) -> FloatArray:
 def _never_failed(k: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
     """Probability that a stationary node of gamma frailty is not seen to fail: c is (time / scale)^shape."""
     return np.asarray(special.betainc(k, 1.0 / b, k / (k + c)))
-
-
-@njit(cache=True, nogil=True)
-def _power_sums(
-    time: np.ndarray, entry: np.ndarray, offsets: np.ndarray, code: np.ndarray, shape: np.ndarray, out: np.ndarray
-) -> None:
-    for t in range(shape.shape[0]):
-        for node in range(code.size):
-            b = shape[t, code[node]]
-            total = 0.0
-            for i in range(offsets[node], offsets[node + 1]):
-                if time[i] > 0.0:
-                    total += time[i] ** b
-                if entry[i] > 0.0:
-                    total -= entry[i] ** b
-            out[t, node] = total
 
 
 class _Objective:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.failurelog import FailureLog
+from relfit.numeric.compiled import njit
 from relfit.outages import node_values, outages_of, system_outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -18,7 +19,6 @@ __all__ = ["PLACEMENTS", "Jobs", "Nodes", "place"]
 
 PLACEMENTS = ("packed", "spread", "random")
 _CELLS_AT_ONCE = 2_000_000
-_APART = 2.0**40  # hours, far above any log, so that nodes can lie behind each other on one axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,9 @@ class Nodes:
         Shapes (instants, nodes). Age counts from the last outage of the node itself.
         """
         t = instants[:, None]
-        axis = self.node * _APART + self.start
-        before = np.searchsorted(axis, np.arange(self.labels.size) * _APART + t, side="right")
+        before = np.empty((instants.size, self.labels.size), dtype=np.int64)
+        order = np.argsort(instants, kind="stable")
+        _begun(self.start, np.searchsorted(self.node, np.arange(self.labels.size + 1)), instants, order, before)
         node, start, end = (np.append(v, x) for v, x in ((self.node, -1), (self.start, np.inf), (self.end, np.inf)))
         nodes = np.arange(self.labels.size)
         has = (before > 0) & (node[before - 1] == nodes)
@@ -112,6 +113,17 @@ class Nodes:
                 turn = np.argsort(np.argsort(rank[:, mine], axis=1), axis=1)
                 rank[:, mine] = np.where(up[:, mine], turn + 0.5 * rng.random((up.shape[0], 1)), np.inf)
         return rank
+
+
+@njit(cache=True, nogil=True)
+def _begun(start: np.ndarray, offsets: np.ndarray, instants: np.ndarray, order: np.ndarray, out: np.ndarray) -> None:
+    """Position after the last outage of each node that began by each instant; `order` sorts the instants."""
+    for node in range(offsets.size - 1):
+        place, end = offsets[node], offsets[node + 1]
+        for i in order:
+            while place < end and start[place] <= instants[i]:
+                place += 1
+            out[i, node] = place
 
 
 @dataclass(frozen=True, eq=False)

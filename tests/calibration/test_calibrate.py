@@ -360,3 +360,20 @@ def test_repairs_within_an_hour_count_where_the_clock_has_whole_hours() -> None:
         assert one.low < repair.mean() < one.high
     repairs = rf.fleet_model(log, "all", window=0).scopes.loc["node", "mttr"]
     assert repairs == pytest.approx(repair.mean(), rel=0.04)
+
+
+def test_limits_of_the_mean_of_very_many_repairs_are_those_of_each_repair_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = rf.LifeData.from_array(np.random.default_rng(4).lognormal(0.5, 1.2, 101_000))
+    found, _ = mean_of_repairs(times, 0.95)
+    monkeypatch.setattr("relfit.calibration.repair_times.condensed", None)
+    with pytest.raises(TypeError):
+        mean_of_repairs(times, 0.95)
+    monkeypatch.setattr("relfit.calibration.repair_times._MANY", 200_000)
+    exact, _ = mean_of_repairs(times, 0.95)
+    assert found is not None
+    assert exact is not None
+    assert found.method == exact.method
+    for name in ("low", "value", "high"):
+        assert abs(getattr(found, name) - getattr(exact, name)) < 1e-3 * (exact.high - exact.low)

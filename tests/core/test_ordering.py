@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
+from relfit.numeric.counting import sort_within
 from relfit.numeric.ordering import order_in_groups
 
 
@@ -19,3 +22,19 @@ def test_order_in_groups_is_lexsort(size: int, in_order: bool) -> None:
     flag, last = rng.random(size) < 0.5, rng.integers(0, 3, size)
     assert np.array_equal(order_in_groups(code, at), np.lexsort((at, code)))
     assert np.array_equal(order_in_groups(code, at, flag, last), np.lexsort((last, flag, at, code)))
+
+
+@pytest.mark.parametrize("draw", ["spread", "bursts", "equal"])
+def test_whole_numbers_are_sorted_within_their_groups(draw: str) -> None:
+    rng = np.random.default_rng(3)
+    sizes = np.array([0, 1, 2, 5_000, 0, 300])
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    values = rng.integers(-(2**40), 2**62, offsets[-1])
+    if draw == "bursts":
+        values = np.where(rng.random(values.size) < 0.9, values % 1000, values)
+    if draw == "equal":
+        values[:] = 7
+    out = np.empty_like(values)
+    sort_within(values, offsets, out)
+    for begin, end in pairwise(offsets.tolist()):
+        assert out[begin:end].tolist() == sorted(values[begin:end].tolist())

@@ -11,9 +11,10 @@ import relfit as rf
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Family, Gamma, Lognormal, Weibull
 from relfit.fitting import fit
+from relfit.fitting.condensing import condensed
 from relfit.lifedata import LifeData
 from relfit.screening import repair_kinds
-from relfit.screening._repair_kinds import ONE_CLASS, _collapsed
+from relfit.screening._repair_kinds import ONE_CLASS
 from tests.factories import make_log
 
 
@@ -132,10 +133,10 @@ def test_one_group_is_not_counted() -> None:
 def test_very_many_repairs_in_classes_are_told_apart_as_one_by_one(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lives, _ = sample(model, 2, 15_000)
     found = repair_kinds(lives, models=(model,)).table
-    assert _collapsed(lives).durations.size < 5_000
-    monkeypatch.setattr("relfit.screening._repair_kinds._ROWS", 30_000)
+    assert condensed(lives).durations.size < 5_000
+    monkeypatch.setattr("relfit.fitting.condensing._ROWS", 30_000)
     exact = repair_kinds(lives, models=(model,)).table
-    assert _collapsed(lives).durations.size == 30_000
+    assert condensed(lives).durations.size == 30_000
     assert found["status"].tolist() == exact["status"].tolist() == ["ok", "ok"]
     for name in ("share_quick", "mean_quick", "mean_slow", "mean", "split"):
         width = exact[f"{name}_high"] - exact[f"{name}_low"]

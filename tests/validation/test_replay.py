@@ -327,3 +327,18 @@ def test_bad_input(log: rf.FailureLog) -> None:
         calibration_curve([1.2], [True])
     with pytest.raises(ArgumentError, match="leave predictions out"):
         calibration_curve([0.2], [True], bins=[0.5, 1.0])
+
+
+def test_the_last_node_of_a_large_fleet_fails_at_its_own_minute() -> None:
+    size = 20_000
+    hours = np.linspace(10.0, 11.0, size)
+    nodes = Nodes(
+        "s", pd.RangeIndex(size), np.zeros(size, np.int64), np.zeros(size), np.full(size, 1000.0),
+        np.arange(size), hours, hours + 0.25, np.zeros(0), np.zeros(0),
+    )  # fmt: skip
+    up, age, following = nodes.at(np.array([11.1, 10.5]), 24.0)
+    failed = hours <= 10.5
+    assert (up[1] == (~failed | (hours + 0.25 <= 10.5))).all()
+    assert age[1] == pytest.approx(np.where(failed, 10.5 - hours, 10.5))
+    assert following[1][~failed] == pytest.approx(hours[~failed] - 10.5)
+    assert age[0] == pytest.approx(11.1 - hours)

@@ -1,0 +1,55 @@
+"""Equal times counted once, and very many times in narrow classes, for likelihoods that take each time by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.arrays import IntArray
+from relfit.lifedata import LifeData
+
+__all__ = ["condensed"]
+
+_ROWS = 20_000  # different times; more are taken in classes
+_WIDTH = 0.01  # of a class, in logs
+
+
+def condensed(lives: LifeData) -> LifeData:
+    """Observed or right-censored times above zero, equal ones of a group counted once, with a weight.
+
+    Of more than 20,000 different ones, those of a class a hundredth wide are taken at their geometric mean: the means
+    of logs stay, and their variance within a group falls by less than 1e-5.
+
+    Examples
+    --------
+    >>> few = condensed(LifeData.from_groups({"a": [2.0, 1.0, 2.0], "b": [1.0, 0.0]}))
+    >>> few.durations.tolist(), few.weights.tolist(), few.offsets.tolist()
+    ([1.0, 2.0, 1.0], [1, 2, 1], [0, 2, 3])
+    """
+    kept = lives.durations > 0.0
+    code, time, observed = lives.group_codes()[kept], lives.durations[kept], lives.observed[kept]
+    order = np.lexsort((observed, time, code))
+    code, time, observed = code[order], time[order], observed[order]
+    first = _changes(code, time, observed)
+    weight = np.diff(first, append=code.size)
+    code, time, observed = code[first], time[first], observed[first]
+    if first.size > _ROWS:
+        near = np.round(np.log(time) / _WIDTH)
+        order = np.lexsort((observed, near, code))
+        log, weight = np.log(time[order]), weight[order]
+        first = _changes(code[order], near[order], observed[order])
+        total = np.add.reduceat(weight, first)
+        time = np.exp(np.add.reduceat(weight * log, first) / total)
+        code, observed, weight = code[order][first], observed[order][first], total
+    offsets = np.searchsorted(code, np.arange(lives.n_groups + 1)).astype(np.int64)
+    return LifeData(time, observed, offsets, pd.RangeIndex(lives.n_groups), weights=weight.astype(np.int64))
+
+
+def _changes(*keys: npt.NDArray[Any]) -> IntArray:
+    """Where any of sorted keys differs from the row before."""
+    new = np.ones(keys[0].size, dtype=np.bool_)
+    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.flatnonzero(new)
