@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,7 +38,7 @@ from relfit.cli.remedies import in_options
 from relfit.errors import RelfitError
 from relfit.writing import sparing
 
-__all__ = ["app", "known_options", "main"]
+__all__ = ["app", "built", "known_options", "main"]
 
 # typer keeps the base of its usage errors to itself, but hands out a class that derives from it
 _USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
@@ -99,6 +100,12 @@ def _relfit(
         raise typer.Exit(2)
 
 
+@cache
+def built() -> Any:
+    """The commands with their options, read from the functions behind them once a process."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
@@ -127,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
         with sparing(_read_by(given)):
-            code = app(args=given, prog_name="relfit", standalone_mode=False)
+            code = built()(args=given, prog_name="relfit", standalone_mode=False)
         sys.stdout.flush()
     except RelfitError as error:
         return _complain(_advice(error))
@@ -192,7 +199,7 @@ def _advice(error: RelfitError) -> str:
 def known_options() -> set[str]:
     """The options of all commands."""
     found: set[str] = set()
-    left: list[Any] = [typer.main.get_command(app)]
+    left: list[Any] = [built()]
     while left:
         command = left.pop()
         found.update(name for parameter in command.params for name in parameter.opts)

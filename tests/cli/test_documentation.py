@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from relfit import datasets
-from relfit.cli.app import app, main
+from relfit.cli.app import built, main
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 COMMANDS = re.findall(r"^\$ relfit (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
@@ -56,10 +56,8 @@ def test_shown_commands_work(command: str, here: Path, capsys: pytest.CaptureFix
 
 
 def test_every_option_is_on_the_page() -> None:
-    import typer
-
     page = PAGE.read_text(encoding="utf-8")
-    group = typer.main.get_command(app)
+    group = built()
     options = {
         name
         for command in group.commands.values()

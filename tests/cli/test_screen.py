@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from scipy.optimize import brentq
 
 import relfit
 import relfit as rf
 from relfit.cli import screen
-from relfit.cli.app import app, known_options, main
+from relfit.cli.app import built, known_options, main
 from relfit.cli.examples import EXAMPLES, SECTIONS
 from relfit.cli.remedies import in_options
 from relfit.io.table_mapping import TableMapping
@@ -29,7 +28,7 @@ PARAMS = '[mtbf]\nnode = "3000h"\n[mttr]\nmean = "3h"\n[fleet]\nnodes = 512\n'
 
 def commands() -> dict[str, object]:
     """Every command by its name, those of groups with the group's name before."""
-    group = typer.main.get_command(app)
+    group = built()
     found = {}
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
@@ -155,6 +154,13 @@ def test_advice_names_options_not_calls() -> None:
     python = re.compile(r"\brf\.|\blog\.|\w\(\.\.\.|\w\(\)|(?<!-)(?<!--column )(?<!--where )\b[a-z_]+=(?=[\w'\".])")
     left = {text for text in texts if python.search(in_options(text))}
     assert left == set()
+
+
+def test_the_commands_are_read_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    built()
+    monkeypatch.delattr("typer.main.get_command")
+    assert main(["info", "white"]) == 0
+    assert main(["fit", "white", "--families", "weibul"]) == 2  # advice looks at all options
 
 
 def test_every_option_that_advice_names_is_one() -> None:
