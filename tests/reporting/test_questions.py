@@ -100,6 +100,7 @@ def test_the_report_agrees_with_the_commands(white: Page, sample: rf.FailureLog)
     assert verdict(white, "forecast") == rf.forecast(sample).headline
 
 
+@pytest.mark.usefixtures("words_only")
 def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf.FailureLog) -> None:
     part = sample.where(rack=["frame01", "frame02"])
     page = page_of(part, tmp_path, period=("2003-04-01", "2004-04-01"), **FAST)
@@ -290,6 +291,7 @@ def test_lives_without_repair_have_ages_and_no_repairs(lives: rf.FailureLog, tmp
     assert table(page, "risk-by-age")["ended"].sum() <= ended
 
 
+@pytest.mark.usefixtures("words_only")
 def test_lives_of_the_titan_are_gpus(shared: Path, tmp_path: Path) -> None:
     log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
     page = page_of(log, tmp_path, **FAST)

@@ -131,6 +131,7 @@ def test_text_from_the_log_is_never_markup(hostile_report: Path) -> None:
     assert "'=cmd|" in page.table("failures-by-node")
 
 
+@pytest.mark.usefixtures("words_only")
 def test_names_from_right_to_left_turn_nothing_round_but_themselves(tmp_path: Path) -> None:
     turned, marked, quiet = "\u202egnp.exe", "n\u200f7<b>", "bell\x07"
     rows = [(turned, f"2020-02-{1 + i % 28:02d} {i % 24:02d}:00", f"2020-02-{1 + i % 28:02d} {i % 24:02d}:30", marked)
@@ -300,6 +301,7 @@ def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system:
     assert len(page.source) < 3_000_000
 
 
+@pytest.mark.usefixtures("words_only")
 def test_progress_is_told_section_by_section(tmp_path) -> None:
     log = rf.datasets.load("white").between("2004-08-15", "2004-09-01")
     told: list[tuple[str, float]] = []
