@@ -282,35 +282,61 @@ class _Lives:
         if self._kinds is not None:
             one, of = self._kinds
             return one.loglik(name, free)[:, of]
-        shape, row = np.exp(free[..., 0]), free[:, self.code]
+        first, kind = self._counted
+        shape, at = np.exp(free[..., 0]), self.code[first]
+        failed, under_way = self.failed[first], self.under_way[first]
         with np.errstate(all="ignore"):
-            b, log_scale = np.exp(row[..., 0]), row[..., 1]
-            s = self.hazards(shape) * np.exp(-b * log_scale)
-            c = (self.never * np.exp(-log_scale)) ** b
-            n = self.failed - self.under_way * (1.0 - 1.0 / b)
-            own = self.failed - self.under_way
-            value = own * (row[..., 0] - b * log_scale) + (b - 1.0) * self.log
-            value -= self.under_way * (log_scale + special.gammaln(1.0 + 1.0 / b))
-            value -= self.failed * np.log(self.unit)[self.code]
+            row, b = free[:, at], shape[:, at]
+            n = failed - under_way * (1.0 - 1.0 / b)
+            head = (failed - under_way) * (row[..., 0] - b * row[..., 1]) - failed * np.log(self.unit)[at]
+            head -= under_way * (row[..., 1] + special.gammaln(1.0 + 1.0 / b))
+            s = self.hazards(shape) * self._of_group(np.exp(-shape * free[..., 1]))
             if name == "equal":
-                value += np.where(self.never > 0.0, np.log(special.gammaincc(1.0 / b, c)), -s)
+                value = -s
             elif name == "spread":
-                k = np.exp(-row[..., 2])
+                k, of_node = np.exp(-row[..., 2]), self._of_group(np.exp(-free[..., 2]))
                 # the ratio of gamma functions is lost where k is large: the digamma function is its slope there
                 gammas = np.where(
                     k < 1e7, special.gammaln(k + n) - special.gammaln(k), n * np.log(k) + n * (n - 1.0) / (2.0 * k)
                 )
-                mixed = gammas - n * np.log(k) - (k + n) * np.log1p(s / k)
-                value += np.where(self.never > 0.0, np.log(_never_failed(k, b, c)), mixed)
+                value = (gammas - n * np.log(k))[:, kind] - (of_node + n[:, kind]) * np.log1p(s / of_node)
             else:
-                ratio = 1.0 + np.exp(row[..., 3])
-                good, bad = special.log_expit(-row[..., 2]), special.log_expit(row[..., 2])
-                here = np.logaddexp(good - s, bad + n * np.log(ratio) - ratio * s)
-                alone = np.logaddexp(
-                    good + np.log(special.gammaincc(1.0 / b, c)), bad + np.log(special.gammaincc(1.0 / b, ratio * c))
-                )
-                value += np.where(self.never > 0.0, alone, here)
+                ratio = 1.0 + np.exp(free[..., 3])
+                bad = special.log_expit(row[..., 2]) + n * np.log(ratio)[:, at]
+                good = self._of_group(special.log_expit(-free[..., 2]))
+                value = np.logaddexp(good - s, bad[:, kind] - self._of_group(ratio) * s)
+            idle = np.flatnonzero(self.never > 0.0)
+            if idle.size:
+                value[:, idle] = self._unfailed(name, free[:, self.code[idle]], self.never[idle])
+            value += head[:, kind] + (self._of_group(shape) - 1.0) * self.log
         return np.where(np.isfinite(value), value, -np.inf)
+
+    @cached_property
+    def _counted(self) -> tuple[IntArray, IntArray]:
+        """A node of each group and numbers of failures, and which of these each node is like."""
+        width, most = self.failed.max(initial=0.0) + 1.0, self.under_way.max(initial=0.0) + 1.0
+        key = (self.code * width + self.failed) * most + self.under_way
+        _, first, kind = np.unique(key, return_index=True, return_inverse=True)
+        return first, kind.reshape(-1)
+
+    def _of_group(self, values: FloatArray) -> FloatArray:
+        """Values of the groups, shape (trials, groups), for each node; of one group as they are."""
+        return values if self.n_groups == 1 else values[:, self.code]
+
+    @staticmethod
+    def _unfailed(name: str, free: FloatArray, never: FloatArray) -> FloatArray:
+        """Log-probability that nodes under way at an unknown age are not seen to fail; shape (trials, nodes)."""
+        b = np.exp(free[..., 0])
+        c = (never * np.exp(-free[..., 1])) ** b
+        if name == "equal":
+            return np.asarray(np.log(special.gammaincc(1.0 / b, c)))
+        if name == "spread":
+            return np.asarray(np.log(_never_failed(np.exp(-free[..., 2]), b, c)))
+        good, bad = special.log_expit(-free[..., 2]), special.log_expit(free[..., 2])
+        ratio = 1.0 + np.exp(free[..., 3])
+        return np.logaddexp(
+            good + np.log(special.gammaincc(1.0 / b, c)), bad + np.log(special.gammaincc(1.0 / b, ratio * c))
+        )
 
     def posterior(self, parameters: FloatArray, classes: FloatArray) -> FloatArray:
         """Shape and rate of every node's frailty, shape (nodes, 2); where it is no gamma variable, by its moments.
