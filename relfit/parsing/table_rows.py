@@ -43,6 +43,7 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     if content.head.startswith(b"PAR1"):
         return _parquet(content)
     text = as_text(content)
+    _check_rows(text.data.count(b"\n"), len(text.data), content)
     line = content.first_line()
     if line.lstrip().startswith("{"):
         return _json_lines(text)
@@ -60,6 +61,17 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
         delimiter = ","
     table = read_delimited(text, delimiter)
     return TextTable(table.header, table.columns, table.rejections, table.rows_read, text.notes)
+
+
+def _check_rows(rows: int, size: int, content: Content) -> None:
+    """Refuse a table that would not fit into memory."""
+    limit = MAX_SIZE if content.max_size is None else content.max_size
+    if max(size, rows * _BYTES_A_ROW) > limit:
+        raise ReadError(
+            f"the table has {rows:,} rows, too many for the limit of {limit / 1e9:.3g} GB",
+            path=content.path,
+            remedy="raise it with max_size=... (--max-size 32GB)",
+        )
 
 
 def rows_of_frame(frame: pd.DataFrame, path: Path = Path(_PLACE)) -> TextTable:
@@ -106,13 +118,7 @@ def _parquet(content: Content) -> TextTable:
     try:
         about = parquet.read_metadata(content.seekable())
         size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-        limit = MAX_SIZE if content.max_size is None else content.max_size
-        if max(size, about.num_rows * _BYTES_A_ROW) > limit:
-            raise ReadError(
-                f"the table has {about.num_rows:,} rows, too many for the limit of {limit / 1e9:.3g} GB",
-                path=content.path,
-                remedy="raise it with max_size=... (--max-size 32GB)",
-            )
+        _check_rows(about.num_rows, size, content)
         schema = about.schema.to_arrow_schema()
         _one_name_each(schema.names, content.path)
         texts = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -111,6 +113,46 @@ def test_formulas_in_written_tables_are_guarded(tmp_path):
     path.write_text("node,start,end\n=1+1,2024-01-01,2024-01-02\n=1+1,never,\n@x,2024-01-03,2024-01-04\n")
     assert main(["info", str(path), "-o", str(tmp_path / "refused.csv")]) == 0
     assert "'=1+1,never," in (tmp_path / "refused.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["forecast"], ["incidents"], ["trend"], ["nodes", "--export", "slurm"], ["fit", "--families", "exponential"]],
+)
+def test_hostile_names_in_every_table_that_is_written(tmp_path, monkeypatch, capsys, command):
+    names = [
+        "n1", "=1+1", "@x", "-2+3", "\t=1", "<script>x</script>", "../../evil", "\x1b[31mred", "\u202eabc", "$\\frac{$",
+        "a,b", 'a"b', "x\ny", "$(touch evil)", "M" * 50_000,
+    ]  # fmt: skip
+    rows = [
+        (
+            name,
+            f"2024-{1 + k // 2:02d}-{1 + 13 * (k % 2) + i % 14:02d} {i:02d}:00",
+            names[1 + (i + k) % 3],
+            names[1 + i % 4],
+        )
+        for k in range(24)
+        for i, name in enumerate(names)
+    ]
+    monkeypatch.chdir(tmp_path)
+    with Path("log.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("node", "start", "cause", "rack"), *rows])
+    folder = tmp_path / "out" / "tables"
+    folder.mkdir(parents=True)
+    place = str(folder / "fits.csv" if command[0] == "fit" else folder)
+    assert main([command[0], "log.csv", *command[1:], "-o", place]) == 0
+    shown = capsys.readouterr().out
+    assert all(sign.isprintable() or sign == "\n" for sign in shown)
+    csv.field_size_limit(10**6)
+    for path in folder.glob("*.csv"):
+        with path.open(newline="", encoding="utf-8") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        texts = [cell for cell in cells if not re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?|-?inf", cell)]
+        assert not [cell for cell in texts if cell.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r"))]
+    for script in folder.glob("*.sh"):
+        assert "touch" not in script.read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv", "out"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["tables"]
 
 
 # ------------------------------------------------------------- compiled functions

@@ -427,3 +427,11 @@ def test_events_of_tasks_are_none_of_machines(tmp_path, text):
     except rf.ReadError:
         found = "none"
     assert found != "machine_events"
+
+
+def test_a_text_of_more_rows_than_memory_holds_is_refused_before_it_is_parsed(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("node,start\n" + "a,2024-01-01\n" * 20_000)
+    with pytest.raises(rf.ReadError, match=r"20,001 rows, too many for the limit of 0\.001 GB"):
+        rf.read(path, max_size="1MB")
+    assert len(rf.read(path, max_size="1GB").rejected) == 19_999  # repeated
