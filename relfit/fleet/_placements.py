@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,16 +52,26 @@ class Placements:
 
     def up_at(self, watched: Outages, at: IntArray) -> BoolArray:
         """Whether all nodes of each placement were watched and up just before instants, (placements, instants)."""
-        there = np.zeros((watched.n_groups, at.size + 1), np.int32)
-        everyone = np.arange(watched.n_groups)
-        left = np.maximum(watched.left, watched.entered)
-        for node, instant, change in (
-            (everyone, watched.entered, 1), (everyone, left, -1), (watched.code, watched.start, -1),
-            (watched.code, watched.end, 1),
-        ):  # fmt: skip
-            np.add.at(there, (node, np.searchsorted(at, instant, "right")), change)
+        everyone, width = np.arange(watched.n_groups), at.size + 1
+        node, left = np.concatenate([everyone, watched.code]), np.maximum(watched.left, watched.entered)
+        more, less = (
+            np.bincount(
+                node * width + np.searchsorted(at, np.concatenate(instants), "right"),
+                minlength=width * watched.n_groups,
+            )
+            for instants in ((watched.entered, watched.end), (left, watched.start))
+        )
+        there = (more - less).reshape(-1, width)
         up = np.cumsum(there[:, :-1], axis=1) > 0
         return np.asarray(self.members @ up.astype(np.float32) >= self.nodes - 0.5)
+
+    def watched_at(self, watched: Outages, at: IntArray) -> float:
+        """Share of instants at which all nodes of a placement are watched, over all placements."""
+        first, of = self.members.indptr[:-1], self.members.indices
+        entered = np.maximum.reduceat(watched.entered[of], first)
+        left = np.minimum.reduceat(np.maximum(watched.left, watched.entered)[of], first)
+        number = np.searchsorted(at, left, "right") - np.searchsorted(at, entered, "right")
+        return float(np.maximum(number, 0).sum() / (number.size * at.size))
 
     def hit_while_up(self, watched: Outages, scope: Scope, system: int, origin: int) -> tuple[FloatArray, FloatArray]:
         """Incidents of a scope that hit a job of each placement, of one in the system; and how often it is all up.
@@ -178,12 +188,11 @@ def hits_by_size(places: Places, scope: Scope, origin: int) -> list[tuple[int, f
     """
     watched, rng = places.watched, np.random.default_rng(0)
     most = watched.n_groups
-    always = replace(watched, **{name: getattr(watched, name)[:0] for name in ("code", "start", "end")})
     found = []
     for size in (*(2 ** np.arange(int(np.ceil(np.log2(most))))).tolist(), most):
         where = placements(places, np.arange(most), size, "packed", rng)
         hit, often = where.hit_while_up(watched, scope, 0, origin)
-        there = float(where.up_at(always, _evenly(watched, _INSTANTS)).mean())
+        there = where.watched_at(watched, _evenly(watched, _INSTANTS))
         if there > 0.0:
             weights = often if often.any() else np.ones(often.size)
             up = float(np.clip(often.mean() / there, 0.5 / _INSTANTS, 1.0))
