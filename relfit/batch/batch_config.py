@@ -290,8 +290,8 @@ def read_batch_config(path: str | Path) -> BatchConfig:
         document = tomllib.loads(place.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ReadError(f"is no TOML: {error}", path=path) from error
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"is no TOML: {str(error)[:200]}", path=path) from None
     try:
         config = BatchConfig(**document)
     except ValidationError as error:

@@ -73,5 +73,5 @@ def write_whole(path: Path, text: str) -> Path:
         When its folder is not there or cannot be written to.
     """
     with complete(path) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+        part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     return path

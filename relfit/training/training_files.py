@@ -65,7 +65,7 @@ def _document(place: Path) -> dict[str, Any]:
             values = json.loads(text) if place.suffix.lower() == ".json" else yaml.safe_load(text)
     except OSError as error:
         raise ReadError(f"{place}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ReadError(
             f"{place}: {' '.join(str(error).split())}", remedy="write key = value (TOML) or key: value"
         ) from None

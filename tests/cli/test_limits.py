@@ -116,6 +116,15 @@ def test_too_little_memory_is_a_line(monkeypatch, capsys):
     assert "not enough memory" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["job_size = " + "9" * 5000, "x = " + "[" * 5000 + "]" * 5000], ids=["long", "deep"])
+@pytest.mark.parametrize("command", [["simulate", "training"], ["simulate", "batch"], ["plan", "sparing"]])
+def test_settings_nested_too_deep_or_with_long_numbers(tmp_path, capsys, command, text):
+    for name, content in (("s.toml", text), ("s.json", f'{{"job_size": {text[text.index("=") + 1 :]}}}')):
+        (tmp_path / name).write_text(content)
+        assert main([*command, str(tmp_path / name)]) == 2
+        assert capsys.readouterr().err.startswith("relfit: error: ")
+
+
 def test_mappings_and_rules_nested_too_deep_or_with_long_numbers(tmp_path, capsys):
     log = tmp_path / "log.csv"
     log.write_text("node,start\na,2024-01-01\n")
@@ -130,7 +139,9 @@ def test_mappings_and_rules_nested_too_deep_or_with_long_numbers(tmp_path, capsy
 @pytest.mark.skipif(os.name != "posix", reason="names of bytes are of POSIX")
 def test_a_closed_stdout_and_a_name_that_is_no_text(tmp_path):
     path = Path(os.fsdecode(bytes(tmp_path) + b"/n\xff.csv"))
-    path.write_text("node,start\na,2024-01-01\n")
+    path.write_text("node,start\na,2024-01-01\nb,2024-01-05\n")
+    assert main(["report", str(path), "-o", str(path.with_suffix(".html"))]) == 0
+    assert "n\\udcff.csv" in path.with_suffix(".html").read_text(encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.executable, [sys.executable, '-m', 'relfit', "
          "'info', sys.argv[1]])", path],
