@@ -142,7 +142,7 @@ class Duration(Quantity):
         "hours", description="unit of value, low and high: seconds, minutes, hours, days or weeks; kept in hours"
     )
     exposure: Positive | None = Field(None, description="hours during which the events were counted")
-    dispersion: Annotated[float, Strict(), Field(ge=1.0, allow_inf_nan=False)] | None = Field(
+    dispersion: Annotated[float, Strict(), Field(gt=0.0, allow_inf_nan=False)] | None = Field(
         None, description="variance of the counts relative to Poisson, by which the interval was widened"
     )
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.calibration.parameter_values import Duration
@@ -16,6 +15,7 @@ from relfit.calibration.schema import Check, Mtbf
 from relfit.failurelog import FailureLog
 from relfit.fleet import FleetModel, hits_by_size
 from relfit.fleet.incident_scopes import SCOPES
+from relfit.fleet.scope_rates import excess_scatter
 from relfit.lifedata import LifeData
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import outages_of, system_outages_of, watched_of
@@ -23,12 +23,9 @@ from relfit.screening import Incidents
 from relfit.text import p_value
 from relfit.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["Rates", "duration_of_counts", "excess_scatter", "rates_of_durations", "rates_of_log"]
+__all__ = ["Rates", "duration_of_counts", "rates_of_durations", "rates_of_log"]
 
 
-_BINS = (8, 16, 32, 64)
-_LEAST = 3.0  # events in a bin, on average
-_SIZE = 0.01  # of the test for clustering
 _FEWEST_OF_GROUPS = 30  # incidents of several nodes, from which it is told how they hit jobs by size
 
 
@@ -69,7 +66,8 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
             method="no event: one-sided limit",
         )
     fewest, most = poisson_interval(events / dispersion, level)
-    method = "exact Poisson" if dispersion == 1.0 else f"Poisson, widened for clustering {dispersion:.3g} times"
+    change = "widened for clustering" if dispersion > 1.0 else "narrowed for regular times between"
+    method = "exact Poisson" if dispersion == 1.0 else f"Poisson, {change} {dispersion:.3g} times"
     return Duration(
         value=exposure / events,
         low=exposure / (float(most) * dispersion),
@@ -81,50 +79,6 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
         distribution="poisson",
         method=method,
     )
-
-
-def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left: FloatArray) -> tuple[float, float]:
-    """Variance of counts relative to Poisson where it is above what chance explains, and the p-value of that.
-
-    Counts in 8, 16, 32 and 64 equal bins are compared with what the exposure of each bin leads to expect; the largest
-    ratio that is significant counts, 1 where none is.
-
-    Parameters
-    ----------
-    times : array_like of float
-        Hours since the start of observation.
-    span : float
-        Hours of observation.
-    entered, left : ndarray of float
-        When what is counted came under observation, and when it left it.
-
-    Examples
-    --------
-    >>> whole = np.zeros(1), np.full(1, 1000.0)
-    >>> excess_scatter(np.linspace(1.0, 999.0, 200), 1000.0, *whole)[0]
-    1.0
-    >>> excess_scatter(np.repeat([100.0, 500.0, 700.0], 70), 1000.0, *whole)[0] > 10.0
-    True
-    """
-    when = np.asarray(times, dtype=np.float64)
-    found, smallest = 1.0, 1.0
-    used = [bins for bins in _BINS if when.size >= _LEAST * bins]
-    for bins in used:
-        edges = np.linspace(0.0, span, bins + 1)
-        reached = np.clip(edges[:, None] - entered, 0.0, left - entered).sum(axis=1)
-        share = np.diff(reached)
-        counts = np.histogram(when, edges)[0]
-        watched = share > 0.0
-        if watched.sum() < 4 or counts[watched].sum() == 0:
-            continue
-        expected = counts[watched].sum() * share[watched] / share[watched].sum()
-        statistic = float(((counts[watched] - expected) ** 2 / expected).sum())
-        degrees = int(watched.sum()) - 1
-        p = float(special.chdtrc(degrees, statistic))
-        smallest = min(smallest, p * len(used))
-        if p < _SIZE / len(used):
-            found = max(found, statistic / degrees)
-    return found, smallest
 
 
 def rates_of_log(model: FleetModel, *, level: float) -> Rates:
@@ -140,7 +94,7 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
     rates, absent, checks = {}, {}, []
     unseen = {"node", "rack", "outage"} if model.question is not None else set()
     for name in SCOPES:
-        found, scope = model.rates[name], model.by_scope[name]
+        found = model.rates[name]
         if name in unseen:
             absent[f"mtbf.{name}"] = str(model.question)
             continue
@@ -150,12 +104,11 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
                 why = "the log does not say in which rack a node stands"
             absent[f"mtbf.{name}"] = why if name in ("node", "rack") else "the log covers no span of time"
             continue
-        count = float(found.count.sum())
-        between = float((found.count * found.dispersion).sum() / count) if count else 1.0
-        along, p = excess_scatter(scope.instants, span, *_spans(log)) if span > 0.0 else (1.0, 1.0)
-        rates[name] = duration_of_counts(int(count), float(found.exposure.sum()), level, max(between, along, 1.0))
-        if along > 1.0:
-            checks.append(_clustered(f"incidents of scope {name}", f"dispersion.{name}", along, p))
+        count, between = float(found.count.sum()), _mean_dispersion(model, [name])
+        rates[name] = duration_of_counts(int(count), float(found.exposure.sum()), level, between)
+        if (found.along > 1.0).any():
+            text = f"incidents of scope {name}"
+            checks.append(_clustered(text, f"dispersion.{name}", float(found.along.max()), float(found.p.min())))
     hours = float(np.maximum(model.by_scope["system"].hours, 0.0).sum())
     hours = hours if hours > 0.0 else span
     if hours > 0.0:
@@ -164,9 +117,9 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
         if not incidents.size and len(begun):  # of unknown places
             incidents = ((begun - log.window.start) / pd.Timedelta(hours=1)).to_numpy()
         along, p = excess_scatter(incidents, span, *_spans(log))
-        node = model.rates["node"]  # most incidents are of one node, and the sum of nodes scatters as they do
-        total = float(node.count.sum())
-        scatter = max(along, float((node.count * node.dispersion).sum() / total) if total else 1.0)
+        # most incidents are of one node, and the sum of nodes scatters as they do; more regular only if all scopes are
+        own = [_mean_dispersion(model, SCOPES[:1]), _mean_dispersion(model, SCOPES)]
+        scatter = max(along if along > 1.0 else 0.0, own[0] if own[0] >= 1.0 else own[1])
         rates["any"] = duration_of_counts(incidents.size, span * max(len(model.places.systems), 1), level, scatter)
         if along > 1.0:
             checks.append(_clustered("incidents of any scope", "dispersion.any", along, p))
@@ -177,6 +130,13 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
         return Rates(Mtbf(**rates), absent, checks, model.found, None, {})
     _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
     return Rates(Mtbf(**rates), absent, checks, model.found, len(model.places.racks) or None, _shares(model))
+
+
+def _mean_dispersion(model: FleetModel, scopes: Sequence[str]) -> float:
+    """Dispersion of the incidents of some scopes together."""
+    rates = [model.rates[name] for name in scopes]
+    total = float(sum(each.count.sum() for each in rates))
+    return float(sum((each.count * each.dispersion).sum() for each in rates)) / total if total else 1.0
 
 
 def _shares(model: FleetModel) -> dict[str, Any]:

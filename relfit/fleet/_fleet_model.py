@@ -106,7 +106,7 @@ def fleet_model(
         lives = {"known": scope.lives, "never": scope.lives.from_age_known()}.get(first)
         scope = scopes[name] = replace(scope, lives=replace(scope.lives, stationary=None) if lives is None else lives)
         fits[name] = renewal_models(scope.lives, scope.system, level=level, n_groups=size)
-        rates[name] = rates_of(scope, fits[name], size)
+        rates[name] = rates_of(scope, fits[name], size, places, chosen.log.window)
     part, before = chosen.log, log
     if part.window.start > log.window.start:  # ages are known from before the period
         before = log if log.window.end == part.window.end else log.between(None, part.window.end)

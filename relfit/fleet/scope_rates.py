@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from relfit.arrays import FloatArray
-from relfit.fleet.incident_scopes import Scope
+from relfit.fleet.incident_scopes import Places, Scope
+from relfit.numeric.poisson import poisson_interval
 from relfit.numeric.solving import time_at_level
 from relfit.screening.frailty import RenewalModels
+from relfit.tables import Window
+from relfit.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["ScopeRates", "mean_residual_life", "rates_of", "relative_rates", "residual_hours"]
+__all__ = ["ScopeRates", "excess_scatter", "mean_residual_life", "rates_of", "relative_rates", "residual_hours"]
 
 _FEWEST_PLACES = 20  # with failures, from which the scatter between places speaks for itself
 _LEAST = 0.1  # of the variance of a Poisson count: no count is more regular than that
 _WITHIN = 1e4  # of hours over incidents, the mean is looked for
+_BINS = (8, 16, 32, 64)
+_EACH = 3.0  # events in a bin, on average
+_SIZE = 0.01  # of the test for clustering
 _FAR = 500.0  # cumulative hazard beyond which what is left of a life is one over its hazard
 
 
@@ -34,7 +41,11 @@ class ScopeRates:
     dispersion : ndarray
         Variance of the count relative to a Poisson count: from the squared deviations of the places where there are
         20 that had an incident, else the squared coefficient of variation of the fitted times between incidents (below
-        one only where their shape is known to be above one). What is not known of the exposure adds to it.
+        one only where their shape is known to be above one); or that of counts along time where it is larger. What is
+        not known of the exposure adds to it.
+    along, p : ndarray
+        Variance of counts in bins of time relative to Poisson where it is above what chance explains, else 1; and the
+        p-value of that.
 
     Notes
     -----
@@ -47,6 +58,8 @@ class ScopeRates:
     hours: FloatArray
     exposure: FloatArray
     dispersion: FloatArray
+    along: FloatArray
+    p: FloatArray
 
     @property
     def rate(self) -> FloatArray:
@@ -61,14 +74,12 @@ class ScopeRates:
             return self.count / self.dispersion + 0.5, self.exposure / self.dispersion
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Limits of the rate; the lower one is zero without an incident."""
-        shape, hours = self._gamma
-        with np.errstate(invalid="ignore", divide="ignore"):
-            low, high = (special.gammaincinv(shape, p) / hours for p in (0.5 - level / 2.0, 0.5 + level / 2.0))
+        """Exact (Garwood) limits of the rate; the lower one is zero without an incident, the upper then one-sided."""
+        few, many = poisson_interval(self.count / self.dispersion, level)
         none = self.count == 0
         with np.errstate(invalid="ignore", divide="ignore"):
-            high = np.where(none, special.gammaincinv(shape, level) / hours, high)
-        return np.where(none, 0.0, low), high
+            each = self.dispersion / self.exposure
+            return np.where(none, 0.0, few * each), np.where(none, -np.log1p(-level) / self.exposure, many * each)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Random rates, shape (size, systems); zero where no hours are known."""
@@ -77,8 +88,10 @@ class ScopeRates:
             return np.where(hours > 0.0, rng.gamma(shape, size=(size, shape.size)) / hours, 0.0)
 
 
-def rates_of(scope: Scope, fits: RenewalModels, n_systems: int) -> ScopeRates:
-    """Counts of a scope in each system with their scatter."""
+def rates_of(
+    scope: Scope, fits: RenewalModels, n_systems: int, places: Places | None = None, window: Window | None = None
+) -> ScopeRates:
+    """Counts of a scope in each system with their scatter, along a window too where it is given."""
     count = np.bincount(scope.system, scope.count, n_systems).astype(np.float64)
     hours = np.bincount(scope.system, scope.hours, n_systems).astype(np.float64)
     shape = fits.shape[:, 1]
@@ -87,9 +100,9 @@ def rates_of(scope: Scope, fits: RenewalModels, n_systems: int) -> ScopeRates:
     ends = [_exposure(scope, fits, shape * np.exp(sign * error), count, hours)[1] for sign in (-1.0, 1.0)]
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = np.where(hours > 0.0, count / exposure, 0.0)
-        places = np.bincount(scope.system, scope.count > 0, n_systems)
+        failed = np.bincount(scope.system, scope.count > 0, n_systems)
         squares = np.bincount(scope.system, (scope.count - rate[scope.system] * each) ** 2, n_systems)
-        between = squares / count * places / (places - 1.0)
+        between = squares / count * failed / (failed - 1.0)
         first, second = special.gamma(1.0 + 1.0 / shape), special.gamma(1.0 + 2.0 / shape)
         renewal = np.where(fits.status == "ok", second / first**2 - 1.0, 1.0)
         # counts are more regular than Poisson ones only where the shape is known to be above one
@@ -97,8 +110,71 @@ def rates_of(scope: Scope, fits: RenewalModels, n_systems: int) -> ScopeRates:
         unknown = count * (np.log(ends[1] / ends[0]) / 2.0) ** 2
     # what is ahead of places of known age is expected, not seen: counts scatter less about that than about a rate
     between = np.where(ends[1] == ends[0], between, np.maximum(between, renewal))
-    dispersion = np.maximum(np.where(places >= _FEWEST_PLACES, between, renewal), _LEAST) + np.nan_to_num(unknown)
-    return ScopeRates(count, hours, exposure, np.where(count > 0.0, dispersion, 1.0))
+    along, p = _along(scope, n_systems, places, window)
+    dispersion = np.maximum(np.where(failed >= _FEWEST_PLACES, between, renewal), _LEAST) + np.nan_to_num(unknown)
+    dispersion = np.where(along > 1.0, np.maximum(dispersion, along), dispersion)
+    return ScopeRates(count, hours, exposure, np.where(count > 0.0, dispersion, 1.0), along, p)
+
+
+def _along(scope: Scope, n_systems: int, places: Places | None, window: Window | None) -> tuple[FloatArray, FloatArray]:
+    """`excess_scatter` of each system's incidents."""
+    along, p = np.ones(n_systems), np.ones(n_systems)
+    if places is None or window is None or not window.hours > 0.0:
+        return along, p
+    origin = window.start.as_unit("ns").value
+    entered, left = ((at - origin) / NANOSECONDS_PER_HOUR for at in (places.watched.entered, places.watched.left))
+    left = np.maximum(left, entered)
+    for system in np.unique(scope.system_of_incident):  # systems, not nodes
+        mine, when = places.system == system, scope.instants[scope.system_of_incident == system]
+        if not mine.any():  # a system without nodes is watched for as long as the log
+            along[system], p[system] = excess_scatter(when, window.hours, np.zeros(1), np.full(1, window.hours))
+        else:
+            along[system], p[system] = excess_scatter(when, window.hours, entered[mine], left[mine])
+    return along, p
+
+
+def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left: FloatArray) -> tuple[float, float]:
+    """Variance of counts relative to Poisson where it is above what chance explains, and the p-value of that.
+
+    Counts in 8, 16, 32 and 64 equal bins are compared with what the exposure of each bin leads to expect; the largest
+    ratio that is significant counts, 1 where none is.
+
+    Parameters
+    ----------
+    times : array_like of float
+        Hours since the start of observation.
+    span : float
+        Hours of observation.
+    entered, left : ndarray of float
+        When what is counted came under observation, and when it left it.
+
+    Examples
+    --------
+    >>> whole = np.zeros(1), np.full(1, 1000.0)
+    >>> excess_scatter(np.linspace(1.0, 999.0, 200), 1000.0, *whole)[0]
+    1.0
+    >>> excess_scatter(np.repeat([100.0, 500.0, 700.0], 70), 1000.0, *whole)[0] > 10.0
+    True
+    """
+    when = np.asarray(times, dtype=np.float64)
+    found, smallest = 1.0, 1.0
+    used = [bins for bins in _BINS if when.size >= _EACH * bins]
+    for bins in used:
+        edges = np.linspace(0.0, span, bins + 1)
+        reached = np.clip(edges[:, None] - entered, 0.0, left - entered).sum(axis=1)
+        share = np.diff(reached)
+        counts = np.histogram(when, edges)[0]
+        watched = share > 0.0
+        if watched.sum() < 4 or counts[watched].sum() == 0:
+            continue
+        expected = counts[watched].sum() * share[watched] / share[watched].sum()
+        statistic = float(((counts[watched] - expected) ** 2 / expected).sum())
+        degrees = int(watched.sum()) - 1
+        p = float(special.chdtrc(degrees, statistic))
+        smallest = min(smallest, p * len(used))
+        if p < _SIZE / len(used):
+            found = max(found, statistic / degrees)
+    return found, smallest
 
 
 def _exposure(

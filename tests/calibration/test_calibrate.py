@@ -14,9 +14,9 @@ from scipy import stats
 import relfit as rf
 from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, text_of_parameters
 from relfit.calibration.fitted_families import fitted_family
-from relfit.calibration.rates import excess_scatter
 from relfit.calibration.repair_times import _hall, mean_of_repairs
 from relfit.errors import ArgumentError
+from relfit.fleet.scope_rates import excess_scatter
 from relfit.simulation import simulate_log
 from tests.factories import make_log
 

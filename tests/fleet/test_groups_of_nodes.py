@@ -106,3 +106,23 @@ def test_numbers_at_a_place_until_an_instant(before: bool) -> None:
         int(((place == p) & ((at < t) if before else (at <= t))).sum()) for p, t in zip(asked, when, strict=True)
     ]
     assert _number_by(place, at, asked, when, before=before).tolist() == counted
+
+
+def test_limits_of_calibrated_rates_are_those_of_the_model() -> None:
+    log = rf.datasets.load("white")
+    model = rf.fleet_model(log)
+    known = rf.calibrate(log, model=model, parts=("mtbf",)).mtbf
+    for name, label in (("node", "node"), ("rack", "rack"), ("system", "system")):
+        found = getattr(known, name)
+        assert found.low == pytest.approx(model.scopes.loc[label, "mtbf_low"])
+        assert found.high == pytest.approx(model.scopes.loc[label, "mtbf_high"])
+
+
+def test_a_fleet_that_fails_in_waves_has_wide_limits() -> None:
+    rng = np.random.default_rng(3)
+    hours = np.concatenate([np.sort(rng.uniform(at, at + 240.0, 60)) for at in range(0, 8000, 1000)])
+    start = pd.Timestamp("2024-01-01", tz="UTC") + pd.to_timedelta(hours.round(4), unit="h")
+    table = pd.DataFrame({"node": [f"n{i:02d}" for i in rng.integers(0, 40, hours.size)], "start": start})
+    log = rf.read(table.assign(end=table["start"] + pd.Timedelta(minutes=6)), n_nodes=40)
+    scopes = rf.fleet_model(log, "all").scopes.loc["node"]
+    assert scopes["mtbf_high"] / scopes["mtbf_low"] > 1.5  # 1.2 for as many failures at random
