@@ -118,7 +118,7 @@ def repair_kinds(
     log : FailureLog or LifeData
         Of a log, the durations of its outages; those cut off by the window are right-censored.
     per : str
-        As for `FailureLog.ttr`; of a log.
+        As for `FailureLog.ttr`; of a log. By system where no record has a cause.
     models : tuple of str
         Of `MODELS`.
     level : float
@@ -144,6 +144,8 @@ def repair_kinds(
     if not models or set(models) - set(MODELS):
         raise ArgumentError(f"models {models!r} are not known", remedy=f"use {' or '.join(MODELS)}")
     share("level", level, zero=False, one=False)
+    if not isinstance(log, LifeData) and per == "cause" and log.events["cause"].isna().all():
+        per = "system"
     lives = log if isinstance(log, LifeData) else log.ttr(per)
     if not lives.plain:
         raise ArgumentError("quick and slow repairs are told apart in observed or right-censored ones only")

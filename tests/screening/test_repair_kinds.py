@@ -122,6 +122,15 @@ def test_edges() -> None:
         repair_kinds(log, level=2.0)
 
 
+def test_repairs_of_a_log_without_causes_are_those_of_a_system(tmp_path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "node,start,end\n" + "".join(f"n{i % 3},2024-01-{i:02d},2024-01-{i:02d} 0{i % 7}:30\n" for i in range(1, 29))
+    )
+    found = repair_kinds(rf.read(path)).table
+    assert found["repairs"].tolist() == [28] * len(found) != []
+
+
 def test_one_group_is_not_counted() -> None:
     both = np.concatenate([Lognormal(-1.0, 0.5).sample(600, rng=1), Lognormal(3.0, 0.7).sample(200, rng=2)])
     assert repair_kinds(rf.LifeData.from_array(both)).headline.startswith("Repairs are of two kinds: 75 % are quick")
