@@ -34,8 +34,8 @@ from relfit.cli import (
 )
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
-from relfit.cli.remedies import in_options
-from relfit.errors import RelfitError
+from relfit.cli.remedies import in_options, with_options
+from relfit.errors import ArgumentError, RelfitError
 from relfit.writing import sparing
 
 __all__ = ["app", "built", "known_options", "main"]
@@ -191,9 +191,15 @@ def _advice(error: RelfitError) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     inside = trace is not None and Path(trace.tb_frame.f_code.co_filename).parent == Path(__file__).parent
-    if inside or error.remedy is None:
+    if inside:
         return text
-    return text.removesuffix(error.remedy) + in_options(error.remedy, known_options())
+    known = known_options()
+    what, advice = text, ""
+    if error.remedy is not None:
+        what, advice = text.removesuffix(error.remedy), in_options(error.remedy, known)
+    if isinstance(error, ArgumentError) and error.path is None:
+        what = with_options(what, known)
+    return what + advice
 
 
 def known_options() -> set[str]:

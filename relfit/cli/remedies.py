@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-__all__ = ["in_options"]
+__all__ = ["in_options", "with_options"]
 
 _FIELDS = (  # of a table: set by --column
     "node", "start", "end", "duration", "system", "cause", "detail", "scope", "observed", "censored", "state", "rack",
@@ -66,6 +66,22 @@ def in_options(text: str, known: Collection[str] = ()) -> str:
     for pattern, words in _CALLS:
         text = re.sub(pattern, words, text)
     return re.sub(_ASSIGNED, lambda found: _option(found, known), text)
+
+
+def with_options(text: str, known: Collection[str]) -> str:
+    """What is wrong, with parameters that are options called so; what is quoted stays as it is.
+
+    Examples
+    --------
+    >>> with_options("two levels need global_save, not 'global_save'", ["--global-save"])
+    "two levels need --global-save, not 'global_save'"
+    """
+
+    def named(found: re.Match[str]) -> str:
+        option = f"--{found[0].replace('_', '-')}"
+        return option if option in known else found[0]
+
+    return re.sub(r"(?<![\w'\"/.=-])[a-z]+(?:_[a-z]+)+(?![\w'\"/.=(])", named, text)
 
 
 def _option(found: re.Match[str], known: Collection[str]) -> str:

@@ -208,6 +208,20 @@ def test_settings_of_a_table_are_advised_as_options(here, capsys, rows, says) ->
 def test_an_error_from_the_library_advises_in_options(capsys, log_file) -> None:
     assert main(["nodes", str(log_file), "--export", "slurm", "--out", "folder"]) == 2
     assert "select one: --where system" in capsys.readouterr().err
+    two_levels = [
+        "plan",
+        "checkpoint",
+        "--mtbf",
+        "20000h",
+        "--nodes",
+        "8",
+        "--save",
+        "5min",
+        "--global-restore",
+        "5min",
+    ]
+    assert main(two_levels) == 2
+    assert "two levels need --global-save" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------ headlines
