@@ -38,8 +38,8 @@ from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
 from relfit.independence import dependence
 from relfit.lifedata import LifeData
 from relfit.outages import clock_step
-from relfit.recurrence import histories_of_log, trend_tests
-from relfit.screening import Incidents, outlier_nodes
+from relfit.recurrence import histories_of_incidents, trend_tests
+from relfit.screening import Incidents, incidents, outlier_nodes
 from relfit.screening.frailty import renewal_models
 
 __all__ = ["PARTS", "calibrate"]
@@ -363,12 +363,13 @@ class _Work:
                 self.checks.append(Check(name=name, concern=bool(row.depends), finding=finding))
 
     def trend(self, undated: bool) -> None:
-        """Whether the failure rate of the system changes."""
+        """Whether the rate of incidents changes."""
         if undated:
             self.absent["checks.trend"] = _NO_DATES
             return
         try:
-            found = trend_tests(histories_of_log(self.part, "system"), tests=("lewis_robinson", "mann"))
+            joined = self.incidents or self.joined or incidents(self.part)
+            found = trend_tests(histories_of_incidents(self.part, joined), "all", tests=("lewis_robinson", "mann"))
         except RelfitError as error:
             self.absent["checks.trend"] = str(error)
             return

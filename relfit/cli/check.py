@@ -164,7 +164,7 @@ def trend(
         steps.next()
         _change_points(answers, log, joined, alpha, level, seed)
         steps.next()
-        _histories(answers, log, per, alpha, level)
+        _histories(answers, log, joined, per, alpha, level)
         steps.next()
         _outlier_nodes(answers, log, joined, level, seed)
         steps.next()
@@ -197,18 +197,27 @@ def _change_points(
         answer.figures = [("change_points", partial(rf.plot, result))]
 
 
-def _histories(answers: Answers, log: rf.FailureLog, per: str, alpha: float, level: float) -> None:
-    from relfit.recurrence import compare_processes, histories_of_log, mean_cumulative, trend_tests
+def _histories(
+    answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, per: str, alpha: float, level: float
+) -> None:
+    from relfit.recurrence import (
+        compare_processes,
+        histories_of_incidents,
+        histories_of_log,
+        mean_cumulative,
+        trend_tests,
+    )
 
     histories: Any = None
     curve: Any = None
     with answers.asking("trend", "Does the rate rise or fall: tests of trend") as answer:
         histories = histories_of_log(log, per)
-        pooled = trend_tests(histories, "all")
-        each = trend_tests(histories) if histories.n_histories > 1 else pooled
+        once = histories if per == "node" else histories_of_log(log, per, joined)
+        pooled = trend_tests(once if joined is None else histories_of_incidents(log, joined), "all")
+        each = trend_tests(once) if once.n_histories > 1 else pooled
         answer.text = pooled.headline + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
-        answer.shown = {"all together": _trend_rows(pooled)}
+        answer.shown = {"incidents, all together": _trend_rows(pooled)}
         answer.document = lambda: {**each.to_dict(), "all": pooled.to_dict()}
         answer.figures = [("trend_tests", partial(rf.plotting.trends, pooled, alpha=alpha))]
         if each is not pooled:

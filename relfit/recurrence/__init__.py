@@ -3,7 +3,7 @@
 from relfit.recurrence._availability import availability, availability_over_time
 from relfit.recurrence._mean_cumulative import MeanCumulative, mean_cumulative
 from relfit.recurrence.availability_results import Availability, AvailabilityOverTime
-from relfit.recurrence.histories import EventHistories, grouping, histories_of_log
+from relfit.recurrence.histories import EventHistories, grouping, histories_of_incidents, histories_of_log
 from relfit.recurrence.process_comparison import ProcessComparison, compare_processes
 from relfit.recurrence.processes import MODELS, PROCESS_STATUS, ProcessFit, fit_process
 from relfit.recurrence.trend import TESTS, TREND_STATUS, TrendTests, trend_tests
@@ -25,6 +25,7 @@ __all__ = [
     "compare_processes",
     "fit_process",
     "grouping",
+    "histories_of_incidents",
     "histories_of_log",
     "mean_cumulative",
     "trend_tests",

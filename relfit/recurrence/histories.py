@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,15 +12,16 @@ import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
-from relfit.outages import outages_of
+from relfit.outages import outages_of, watched_of
 from relfit.results import Result, key_columns
 from relfit.text import count as counted
-from relfit.units import NANOSECONDS_PER_HOUR
+from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
+    from relfit.screening import Incidents
 
-__all__ = ["EventHistories", "grouping", "histories_of_log", "label_text", "unit_of"]
+__all__ = ["EventHistories", "grouping", "histories_of_incidents", "histories_of_log", "label_text", "unit_of"]
 
 
 class EventHistories(Result):
@@ -241,7 +243,7 @@ class EventHistories(Result):
         return self.n_histories
 
 
-def histories_of_log(log: FailureLog, per: str = "node") -> EventHistories:
+def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | None = None) -> EventHistories:
     """The failures of every node, system or value of a column, in hours since its observation began.
 
     Parameters
@@ -249,6 +251,8 @@ def histories_of_log(log: FailureLog, per: str = "node") -> EventHistories:
     log : FailureLog
     per : str
         ``"node"``, ``"system"`` or a column of events or population; anything but a node is one superposed history.
+    incidents : Incidents, optional
+        Of `log`: each then counts once in every history, by its first record there.
 
     Returns
     -------
@@ -287,6 +291,12 @@ def histories_of_log(log: FailureLog, per: str = "node") -> EventHistories:
         "failures with which the observation began are not counted": int(opens.sum()),
     }
     real = within & outages.failures & ~opens
+    if incidents is not None:
+        number = incidents.incident[outages.row]
+        order = np.lexsort((outages.start, number, code))
+        again = (np.diff(number[order], prepend=-1) == 0) & (np.diff(code[order], prepend=-1) == 0)
+        real[order[again]] = False
+        reasons["failures of an incident that is counted already"] = int(again.sum())
     return EventHistories(
         (outages.start - entered[code])[real] / NANOSECONDS_PER_HOUR,
         np.concatenate([[0], np.cumsum(outages.count(real))]).astype(np.int64),
@@ -297,6 +307,52 @@ def histories_of_log(log: FailureLog, per: str = "node") -> EventHistories:
         outages.count(opens),
         (*outages.notes, *(f"{number} {reason}" for reason, number in reasons.items() if number)),
     )
+
+
+def histories_of_incidents(log: FailureLog, found: Incidents) -> EventHistories:
+    """The incidents of every system, on a clock that runs by its node-hours.
+
+    What hits a rack is one event, not one of each of its nodes: nodes that fail together are no copies of one another,
+    and their failures no sample of gaps. Nodes that are installed later do not look like a rate that rises.
+
+    Parameters
+    ----------
+    log : FailureLog
+    found : Incidents
+        Of `log`, see `relfit.screening.incidents`.
+
+    Returns
+    -------
+    EventHistories
+        One history for each system. An hour of its clock is one of its mean number of nodes.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> histories_of_incidents(log, rf.incidents(log)).times.size < histories_of_log(log).times.size
+    True
+    """
+    watched, of_incident = watched_of(log), found.table["system"].astype(str).to_numpy()
+    of_node, starts = watched.groups.get_level_values(0).astype(str), nanoseconds(found.table["start"])
+    window = [np.array([at.as_unit("ns").value], dtype=np.int64) for at in (log.window.start, log.window.end)]
+    times, known, opening = [], [], []
+    end = np.zeros(len(log.systems))
+    for i, name in enumerate(log.systems):
+        mine = np.asarray(of_node == name)
+        entered, left = (watched.entered[mine], watched.left[mine]) if mine.any() else window
+        nodes = replace(watched, entered=entered, left=left)
+        end[i] = (left.max() - entered.min()) / NANOSECONDS_PER_HOUR
+        hours = nodes.hours_until(starts[of_incident == name]) / max(float(nodes.hours.sum()), 1e-300)
+        known.append(bool(mine.any() and watched.entered_known[mine].all()))
+        inside = (hours > 0.0) | known[-1]
+        times.append(np.clip(hours[inside], 0.0, 1.0) * end[i])
+        opening.append(int((~inside).sum()))
+    return EventHistories(
+        np.concatenate([*times, np.zeros(0)]), np.cumsum([0, *map(len, times)]).astype(np.int64),
+        pd.Index(log.systems, name="system"), np.zeros_like(end), end, ~np.array(known, dtype=np.bool_),
+        np.array(opening, dtype=np.int64),
+    )  # fmt: skip
 
 
 def label_text(label: Any) -> str:

@@ -22,6 +22,9 @@ __all__ = ["log_of_outages", "simulate_log"]
 
 _MOST = 20_000_000  # outages
 _MOST_NODES = 5_000_000
+_SCOPES = ("node", "group", "system")
+Outages = tuple[IntArray, FloatArray, FloatArray, IntArray]
+"""Of each outage its node, when it began and ended, and the number of its scope in `_SCOPES`."""
 
 
 def simulate_log(
@@ -39,9 +42,9 @@ def simulate_log(
     they are exponential with the mean ``mtbf.node`` (``mtbf.outage`` where that is not given). Nodes differ in rate
     where ``bad_nodes`` or ``failure.spread`` says so. Racks, groups of nodes and the system fail as Poisson processes
     by ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``; each such failure takes down the nodes of its place that work
-    then (the share ``fleet.rack_share`` or ``fleet.group_share`` of them, where known) until one repair is done. Times
-    to repair come from ``repair``, else they are quick or slow where both are known, else exponential; without any
-    they are of no length.
+    then (the share ``fleet.rack_share`` or ``fleet.group_share`` of them, where known) until one repair is done.
+    Records say their scope: ``node``, ``group`` (of racks and groups) or ``system``. Times to repair come from
+    ``repair``, else they are quick or slow where both are known, else exponential; without any they are of no length.
 
     Parameters
     ----------
@@ -80,11 +83,15 @@ def simulate_log(
     _check_size(parameters, count, shelves or 0, length, begun)
     generator = np.random.default_rng(rng)
     works, repair = _times_to_failure(parameters, generator, count), _times_to_repair(parameters, generator)
-    who, begin, end = _own_failures(works, repair, count, length)
+    outages = _own_failures(works, repair, count, length)
     rack = None if not shelves else np.arange(count) * shelves // count
     fleet, all_nodes = parameters.fleet, np.zeros(count, dtype=np.int64)
-    scopes = (("rack", rack, fleet.rack_share), ("group", all_nodes, fleet.group_share), ("system", all_nodes, None))
-    for name, members, share in scopes:
+    scopes = (
+        ("rack", "group", rack, fleet.rack_share),
+        ("group", "group", all_nodes, fleet.group_share),
+        ("system", "system", all_nodes, None),
+    )
+    for name, recorded, members, share in scopes:
         mean = getattr(parameters.mtbf, name)
         if mean is None or mean.value is None or members is None or (name == "group" and share is None):
             continue
@@ -92,9 +99,10 @@ def simulate_log(
         number = generator.poisson(groups * length / mean.value)
         when = np.sort(generator.uniform(0.0, length, number))
         struck = generator.integers(groups, size=number)
-        who, begin, end = _shared_failures((who, begin, end), when, struck, repair(number), members, share, generator)
+        scope = _SCOPES.index(recorded)
+        outages = _shared_failures(outages, when, struck, repair(number), members, scope, share, generator)
     system = parameters.name or "simulated"
-    return log_of_outages(system, (who, begin, end), rack, count, length, begun)
+    return log_of_outages(system, outages, rack, count, length, begun)
 
 
 def _times_to_failure(parameters: Parameters, rng: np.random.Generator, count: int) -> Callable[[IntArray], FloatArray]:
@@ -161,8 +169,8 @@ def _check_size(parameters: Parameters, count: int, racks: int, length: float, b
 
 def _own_failures(
     works: Callable[[IntArray], FloatArray], repair: Callable[[int], FloatArray], count: int, length: float
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Failures of nodes by themselves: who, and when the outage began and ended."""
+) -> Outages:
+    """Failures of nodes by themselves."""
     who, clock = np.arange(count), np.zeros(count)
     parts: list[tuple[IntArray, FloatArray, FloatArray]] = []
     while who.size:
@@ -174,13 +182,13 @@ def _own_failures(
         alive = clock < length
         who, clock = who[alive], clock[alive]
     who, begin, end = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return who.astype(np.int64), begin, end
+    return who.astype(np.int64), begin, end, np.zeros(who.size, dtype=np.int64)
 
 
 def _shared_failures(
-    outages: tuple[IntArray, FloatArray, FloatArray], when: FloatArray, struck: IntArray, lasting: FloatArray,
-    members: IntArray, share: float | None, rng: np.random.Generator,
-) -> tuple[IntArray, FloatArray, FloatArray]:  # fmt: skip
+    outages: Outages, when: FloatArray, struck: IntArray, lasting: FloatArray, members: IntArray, scope: int,
+    share: float | None, rng: np.random.Generator,
+) -> Outages:  # fmt: skip
     """Outages with those of racks or systems added: nodes that work are taken down, and do not fail meanwhile.
 
     Each hits a random `share` of its nodes, two at least; all of them when that is None.
@@ -196,33 +204,33 @@ def _shared_failures(
         turn = np.arange(hit.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         some = order[turn < np.maximum(np.round(share * sizes), 2)[place]]
         hit, place = hit[some], place[some]
-    added = (hit, when[place], when[place] + lasting[place])
-    who, begin, end = (np.concatenate(pair) for pair in zip(outages, added, strict=True))
+    added = (hit, when[place], when[place] + lasting[place], np.full(hit.size, scope))
+    who, begin, end, kind = (np.concatenate(pair) for pair in zip(outages, added, strict=True))
     # an outage that begins while its node is down does not happen
     order = np.lexsort((begin, who))
-    who, begin, end = who[order], begin[order], end[order]
+    who, begin, end, kind = who[order], begin[order], end[order], kind[order]
     kept = np.ones(who.size, dtype=np.bool_)
     while True:
         rows = np.flatnonzero(kept)
         inside = np.concatenate([[False], (who[rows][1:] == who[rows][:-1]) & (begin[rows][1:] < end[rows][:-1])])
         first = inside & ~np.concatenate([[False], inside[:-1]])
         if not first.any():
-            return who[kept], begin[kept], end[kept]
+            return who[kept], begin[kept], end[kept], kind[kept]
         kept[rows[first]] = False
 
 
 def log_of_outages(
     system: str,
-    outages: tuple[IntArray, FloatArray, FloatArray],
+    outages: Outages,
     rack: IntArray | None,
     count: int,
     length: float,
     start: pd.Timestamp,
 ) -> FailureLog:
     """A log of nodes that are watched from the first hour to the last; outages by node, begin and end in hours."""
-    who, begin, end = outages
+    who, begin, end, scope = outages
     order = np.lexsort((who, begin))
-    who, begin, end = who[order], begin[order], end[order]
+    who, begin, end, scope = who[order], begin[order], end[order], scope[order]
     stop = start + pd.Timedelta(length, unit="h")
     digits = len(str(count - 1))
     names = pd.CategoricalDtype([f"n{i:0{digits}d}" for i in range(count)])
@@ -232,6 +240,7 @@ def log_of_outages(
         node=pd.Series(pd.Categorical.from_codes(who, dtype=names)),
         start=_instants(start, begin),
         end=_instants(start, np.minimum(end, length)),
+        scope=pd.Series(pd.Categorical.from_codes(scope, dtype=pd.CategoricalDtype(list(_SCOPES)))),
         end_cut=cut,
         line=np.arange(1, who.size + 1),
     )

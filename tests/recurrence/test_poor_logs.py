@@ -17,10 +17,12 @@ from relfit.recurrence import (
     availability_over_time,
     compare_processes,
     fit_process,
+    histories_of_incidents,
     histories_of_log,
     mean_cumulative,
     trend_tests,
 )
+from relfit.screening import incidents
 from tests.poor_logs import LOGS, answers, check
 
 
@@ -38,6 +40,9 @@ def _of_process(model: str) -> Callable[[FailureLog], Any]:
 
 FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] = {
     "histories_of_log": (histories_of_log, lambda r: str(r.times.size)),
+    "histories_of_incidents": (
+        lambda log: histories_of_incidents(log, incidents(log)), lambda r: str(r.times.size)
+    ),
     "mean_cumulative": (lambda log: mean_cumulative(histories_of_log(log)), lambda r: str(int(r.events.sum()))),
     "trend_tests": (lambda log: trend_tests(histories_of_log(log), "all"), lambda r: _kinds(r.status)),
     "compare_processes": (lambda log: compare_processes(histories_of_log(log), "all"), lambda r: _kinds(_statuses(r))),
@@ -48,6 +53,7 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
 ANSWERS = answers(
     {
         "histories_of_log": ("4 | 1 | 6 | 8 | 50 | 1 | 2 | 2 | 0 | 0 | 0 | 1 | 10 | 6 | ! durations | ! durations"),
+        "histories_of_incidents": ("2 | 1 | 6 | 8 | 1 | 1 | 1 | 1 | 0 | 0 | 3 | 1 | 5 | 3 | ! no events | ! no events"),
         "mean_cumulative": ("4 | 1 | 6 | 8 | 50 | 1 | 2 | 2 | 0 | 0 | 0 | 1 | 10 | 6 | ! durations | ! durations"),
         "trend_tests": (
             "ok | ok too_few | ok | constant ok | one_instant too_few | ok too_few | one_instant too_few | "

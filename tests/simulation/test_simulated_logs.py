@@ -1,0 +1,44 @@
+"""Simulated logs against what can be counted in them by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import relfit as rf
+from relfit.outages import system_outages_of
+from relfit.simulation import simulate_log
+
+
+def test_records_say_what_failed() -> None:
+    known = rf.Parameters(
+        mtbf={"node": "100h", "rack": "500h", "system": "300h"}, mttr="30h", fleet={"nodes": 12, "racks": 3}
+    )
+    log = simulate_log(known, "30000h", rng=4)
+    events = log.events
+    scope, start = events["scope"].astype(str).to_numpy(), events["start"].to_numpy()
+    assert set(scope) == {"node", "group", "system"}
+    # a failure of the system takes down what works then: sometimes one node alone
+    outages = np.unique(start[scope == "system"])
+    hit = np.array([(start[scope == "system"] == one).sum() for one in outages])
+    assert (hit < 6).any()
+    rate = outages.size / 30_000.0  # what begins while all are down is not there
+    assert 0.6 / 300.0 < rate <= 1.3 / 300.0
+    joined = rf.incidents(log, "0h").table
+    assert (joined["scope"] == "system").sum() >= outages.size
+    of_system = joined[joined["start"].isin(events["start"][scope == "system"])]
+    assert (of_system["scope"] == "system").all()
+    assert len(of_system) == outages.size
+    assert system_outages_of(log).start.size > 0.8 * outages.size  # those that overlap are one
+
+
+def test_the_model_of_a_simulated_log_has_its_outages_of_the_system() -> None:
+    known = rf.Parameters(mtbf={"node": "1000h", "system": "250h"}, mttr="12h", fleet={"nodes": 40})
+    log = simulate_log(known, "20000h", rng=1)
+    scope = log.events["scope"].astype(str).to_numpy()
+    counted = np.unique(log.events["start"].to_numpy()[scope == "system"]).size
+    found = rf.calibrate(log, period="all", parts=("mtbf", "mttr"), window="0h")
+    assert found.mtbf.system is not None
+    assert found.mtbf.system.events == counted
+    assert found.mtbf.system.low < 250.0 < found.mtbf.system.high
+    assert found.mtbf.node.low < 1000.0 < found.mtbf.node.high
+    assert found.mttr.system.low < 12.0 < found.mttr.system.high
