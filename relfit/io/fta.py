@@ -122,6 +122,7 @@ def _intervals(text: Text, header: list[str]) -> tuple[pd.DataFrame, Rejections]
     frame = table.unify_dictionaries().to_pandas(split_blocks=True)
     start, stop = frame["event_start_time"], frame["event_stop_time"]
     plausible = (stop >= start) & (start.abs() < _LARGEST) & (stop < _LARGEST) & frame["event_type"].isin((0, 1))
+    plausible &= frame.notna().all(axis=1)
     if len(frame) != rows or not plausible.all() or frame.duplicated().any():
         return _carefully(text, header)
     return frame.assign(line=np.arange(2, rows + 2)), Rejections(text.path, np.empty(0, dtype=np.int64), str)

@@ -126,6 +126,7 @@ def _parquet(content: Content) -> TextTable:
             content.seekable(), read_dictionary=texts, page_checksum_verification=True, pre_buffer=False
         )
         table = file.read(use_threads=False)
+        table.validate(full=True)
         columns = {name: _plain(table[name]) for name in table.column_names}
     except ReadError:
         raise

@@ -208,6 +208,25 @@ def test_an_index_with_a_name_is_a_column(tmp_path):
     assert rf.read(frame).n_nodes == 2
 
 
+def test_text_that_is_no_text_is_damage(tmp_path):
+    names = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer(b"a\xff")]
+    )
+    table = pa.table({"node": ["a", "b"], "start": pd.to_datetime(["2024-01-01", "2024-01-02"]), "cause": names})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    with pytest.raises(rf.ReadError, match="the Parquet file is damaged"):
+        rf.read(tmp_path / "x.parquet")
+
+
+def test_an_interval_without_a_platform_is_refused(tmp_path):
+    rows = ["0\t0\t3\t7\tn3\t0\t1000000000\t1000003600\tNULL", "1\t0\t4\t\tn4\t0\t1000000000\t1000020000\tNULL"]
+    head = "# event_id component_id node_id platform_id node_name event_type event_start_time event_stop_time"
+    (tmp_path / "event_trace.tab").write_text("\n".join([f"{head} event_end_reason", *rows, ""]))
+    log = rf.read(tmp_path / "event_trace.tab")
+    assert len(log) == 1
+    assert log.rejected["line"].tolist() == [3]
+
+
 def test_damaged_pandas_metadata_and_odd_columns(tmp_path):
     times = pa.array(pd.to_datetime(["2024-01-01", "2024-01-02"]))
     table = pa.table({"node": ["a", "b"], "start": times, "odd\x00 näme": [[1], None], "blob": [b"\xff", b"a"]})
