@@ -14,9 +14,10 @@ from scipy import stats
 import relfit as rf
 from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, text_of_parameters
 from relfit.calibration.fitted_families import fitted_family
-from relfit.calibration.repair_times import _hall, mean_of_repairs
+from relfit.calibration.repair_times import _correlation, _hall, mean_of_repairs
 from relfit.errors import ArgumentError
 from relfit.fleet.scope_rates import excess_scatter
+from relfit.lifedata import LifeData
 from relfit.simulation import simulate_log
 from tests.factories import make_log
 
@@ -377,3 +378,15 @@ def test_limits_of_the_mean_of_very_many_repairs_are_those_of_each_repair_by_its
     assert found.method == exact.method
     for name in ("low", "value", "high"):
         assert abs(getattr(found, name) - getattr(exact, name)) < 1e-3 * (exact.high - exact.low)
+
+
+def test_kinds_of_repair_that_do_not_overlap_are_estimated_apart() -> None:
+    rng = np.random.default_rng(5)
+    times = np.concatenate([rng.exponential(0.1, 300), 500.0 + rng.exponential(500.0, 200)])
+    found = _correlation(LifeData.from_array(times), 0.6, 0.1, 1000.0)
+    assert found is not None
+    # each repair is of one kind, so the scores of a kind say nothing of the other; its share and its mean go together
+    assert abs(found[1][2]) < 0.05
+    overlapping = _correlation(LifeData.from_array(rng.exponential(1.0, 500)), 0.5, 0.8, 1.2)
+    assert overlapping is not None
+    assert overlapping[0][1] > 0.5

@@ -191,3 +191,10 @@ def test_four_thousand_nodes():
     assert found.n_pairs > 6_000_000
     assert 0.04 < (found.p <= 0.05).mean() < 0.06
     np.testing.assert_allclose(found.classes["observed_share"], found.classes["expected_share"], atol=0.003)
+
+
+@pytest.mark.parametrize("length", [61, 200])
+def test_long_kendall_by_its_formula(length: int) -> None:
+    deviation = np.sqrt(2.0 * (2 * length + 5) / (9.0 * length * (length - 1)))  # Kendall (1938)
+    at = np.array([0.5, 1.0, 2.0]) * deviation
+    assert null_of("kendall", length).two_sided(at) == pytest.approx(2.0 * stats.norm.sf(at / deviation), rel=1e-3)

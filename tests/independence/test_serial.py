@@ -14,7 +14,7 @@ from statsmodels.tsa.stattools import acf
 
 from relfit.errors import ArgumentError
 from relfit.independence import serial_tests
-from relfit.independence.serial_p_values import durbin_watson_p, permutation_variance, runs_mid_p
+from relfit.independence.serial_p_values import durbin_watson_p, permutation_variance, runs_above_median, runs_mid_p
 from relfit.lifedata import LifeData
 
 
@@ -189,3 +189,13 @@ def test_runs_of_many_kinds_of_series_are_computed_in_blocks(monkeypatch):
     monkeypatch.setattr("relfit.independence.serial_p_values._BLOCK", 5)
     np.testing.assert_array_equal(runs_mid_p(runs, above, below), whole)
     assert (whole[(above == 0) | (below == 0)] == 1.0).all()
+
+
+def test_runs_of_long_series_are_those_of_statsmodels() -> None:
+    rng = np.random.default_rng(7)
+    series = [rng.gamma(2.0, size=301), np.sort(rng.gamma(2.0, size=250)), rng.gamma(2.0, size=401)]
+    lives = LifeData.from_groups(series)
+    _, z, p = runs_above_median(lives, np.ones(3, bool))
+    for i, values in enumerate(series):
+        expected = runstest_1samp(values, cutoff="median", correction=False)
+        assert (z[i], p[i]) == pytest.approx(expected, abs=1e-9)
