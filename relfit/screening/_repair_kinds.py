@@ -89,6 +89,8 @@ class RepairKinds(Result):
             return "No repair has a known end, so nothing can be said about quick and slow ones."
         two = rows[rows["status"] == "ok"]
         if not len(two):
+            if (rows["status"] == "too_few").all():
+                return "Too few repairs to tell quick from slow ones."
             if len(rows) == 1:
                 return "Repairs do not fall into quick and slow ones: one mean repair time describes them."
             return "No group of repairs falls into quick and slow ones: one mean repair time describes each."

@@ -118,8 +118,8 @@ ANSWERS = answers(
             " | 0  | 0  | 0 too_few | 0 too_few | 0 too_few | 0  | 0 "
         ),
         "repair_kinds": (
-            "too_few | too_few | too_few | too_few | not_found | too_few | too_few | too_few |  |  | too_few "
-            "| too_few | too_few |  |  | "
+            "too_few | too_few | too_few | too_few | not_found | too_few | too_few | too_few | too_few |  | too_few "
+            "| too_few | too_few | too_few |  | "
         ),
         "by_cause": ("1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | 1 | 1 | 1 | 1 | 0 | 0"),
         "by_node": ("4 | 1 | 6 | 8 | 50 | 20 | 2 | 2 | 0 | 0 | 0 | 1 | 10 | 6 | 0 | 0"),
