@@ -100,7 +100,8 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
 
 def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Series:
     """First (or last) instant of a mangled month; NaT where there is none."""
-    text = pd.Series(values, dtype=object).astype(str)
+    code, distinct = pd.factorize(values, use_na_sentinel=False)
+    text = pd.Series(distinct, dtype=object).astype(str)
     late = text.str.extract(r"^(\d{1,2})-([A-Za-z]{3})$")
     early = text.str.extract(r"^([A-Za-z]{3})-(\d{2})$")
     year = pd.to_numeric(late[0], errors="coerce") + 2000
@@ -110,7 +111,8 @@ def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Seri
     begin = pd.to_datetime(stamp, format="%Y-%b", errors="coerce")
     if end:
         begin = begin + pd.offsets.MonthBegin(1)
-    return begin.dt.tz_localize(zone).dt.tz_convert("UTC").astype(UTC)
+    begin = begin.dt.tz_localize(zone).dt.tz_convert("UTC").astype(UTC)
+    return begin.iloc[code].reset_index(drop=True)
 
 
 def _population(

@@ -71,15 +71,15 @@ def table_of(hazard: Callable[[FloatArray], FloatArray], shortest: float, longes
         return HazardTable(first, np.log(hazard(times))[None])
 
 
-def table_by_size(system: System, order: IntArray, shortest: float, longest: float) -> HazardTable:
-    """Of the first 1, 2, ... nodes of an order, all of them needed, for times between two, in hours.
+def table_by_size(system: System, order: IntArray, last: IntArray, shortest: float, longest: float) -> HazardTable:
+    """Of the nodes of an order up to each `last` one, all of them needed, for times between two, in hours.
 
     A rack comes in with the first of its nodes; common causes are there for all.
     """
     first, times = _grid(shortest, longest)
     hazard = system.take(order).quantity_by_size("cumulative_hazard", times)
     with np.errstate(divide="ignore"):
-        return HazardTable(first, np.log(hazard))
+        return HazardTable(first, np.log(np.ascontiguousarray(hazard[last])))
 
 
 def _grid(shortest: float, longest: float) -> tuple[float, FloatArray]:

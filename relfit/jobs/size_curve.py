@@ -84,8 +84,8 @@ class Judged:
         if plan is not None:  # saves and the restore count too
             ends = ends[0], ends[1] + plan.restore + plan.save * float(self._saves(lengths, every).max())
         rows = sizes + system.tolerance - 1
-        table = table_by_size(system, order, *ends)
-        once = _attempts(table, rows, lengths)
+        table = table_by_size(system, order, rows, *ends)
+        once = _attempts(table, lengths)
         if self.convention == "paper":
             mttf = np.asarray(system.take(order).by_size().mttf, dtype=np.float64)[rows]
             if plan is None:
@@ -94,16 +94,16 @@ class Judged:
                 best = best_interval(mttf, plan.save, plan.restore, job.restart, exposed=())
                 every = np.minimum(best, lengths)
             return self._result(once, np.log(expected_paper(mttf, lengths, plan, job.restart, every)), every, mttf)
-        later = table if self.after_failure == "same" else table_by_size(system.at_age(0.0), order, *ends)
+        later = table if self.after_failure == "same" else table_by_size(system.at_age(0.0), order, rows, *ends)
         if plan is None:
             if later is table:
                 return self._result(once, once.log_expected(job.restart), every)
-            again = _attempts(later, rows, lengths).log_expected(job.restart)
+            again = _attempts(later, lengths).log_expected(job.restart)
             return self._result(once, once.log_expected_then(job.restart, again), every)
         if has_constant_rates(system):
-            mtbf = 1.0 / table(rows, np.ones((rows.size, 1)))[:, 0]
+            mtbf = 1.0 / table(np.arange(rows.size), np.ones((rows.size, 1)))[:, 0]
             return self._result(once, *self._at_constant_rates(plan, mtbf, lengths, every))
-        return self._result(once, *self._with_checkpoints(plan, table, later, rows, once, every))
+        return self._result(once, *self._with_checkpoints(plan, table, later, once, every))
 
     def _result(
         self, once: Attempts, log_expected: FloatArray, every: FloatArray | None, lost: FloatArray | None = None
@@ -134,16 +134,16 @@ class Judged:
         return np.log(time(every)), every
 
     def _with_checkpoints(
-        self, plan: Checkpoint, table: HazardTable, later: HazardTable, rows: IntArray, once: Attempts,
+        self, plan: Checkpoint, table: HazardTable, later: HazardTable, once: Attempts,
         every: FloatArray | None,
     ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
         """One by one, a net of sizes and then those around the best."""
         restart, lengths = self.job.restart, once.lengths
-        value, interval = np.full(rows.size, np.nan), np.full(rows.size, np.nan)
+        value, interval = np.full(lengths.size, np.nan), np.full(lengths.size, np.nan)
 
         def fill(some: IntArray) -> None:
             for i in some[np.isnan(value[some])].tolist():
-                now, then = (one.life(int(rows[i])) for one in (table, later))
+                now, then = (one.life(i) for one in (table, later))
                 if later is table:
                     then = now
                 length = float(lengths[i])
@@ -155,8 +155,10 @@ class Judged:
                     interval[i] = every[i]
                     value[i] = log_expected_time(now, length, replace(plan, every=every[i]), restart, then)
 
-        net = np.unique(np.geomspace(1, rows.size, min(rows.size, _MOST_WITH_CHECKPOINTS // 2)).round()).astype(int)
-        fill(net - 1 if rows.size > _MOST_WITH_CHECKPOINTS else np.arange(rows.size))
+        net = np.unique(np.geomspace(1, lengths.size, min(lengths.size, _MOST_WITH_CHECKPOINTS // 2)).round()).astype(
+            int
+        )
+        fill(net - 1 if lengths.size > _MOST_WITH_CHECKPOINTS else np.arange(lengths.size))
         while True:  # halve the gaps beside the best
             looked = np.flatnonzero(~np.isnan(value))
             at = int(np.searchsorted(looked, self.choose(value)))
@@ -168,5 +170,5 @@ class Judged:
             fill(new)
 
 
-def _attempts(table: HazardTable, rows: IntArray, lengths: FloatArray) -> Attempts:
-    return attempts(lambda some, x: table(rows[some], x), lengths, tolerance=1e-8, levels=3)
+def _attempts(table: HazardTable, lengths: FloatArray) -> Attempts:
+    return attempts(table, lengths, tolerance=1e-8, levels=3)

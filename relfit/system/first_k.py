@@ -155,7 +155,11 @@ class FailureRule:
                 hazards = node_hazards(self.common.components, self.common.ages, x, rates=cause)
                 hazards = hazards if factors is None else hazards * factors[0]
                 shares = self.common.node_shares(n_nodes)
-                out += hazards @ (shares if every else shares.sum(axis=1, keepdims=True))
+                if every:
+                    at = np.flatnonzero(shares.any(axis=0))
+                    out[:, at] += hazards @ shares[:, at]
+                else:
+                    out += hazards @ shares.sum(axis=1, keepdims=True)
             if self.racks is not None and not self.racks_count:
                 shares = self.racks.node_shares(n_nodes)
                 at = np.flatnonzero(shares)
