@@ -116,7 +116,7 @@ class Table:
         """The shown rows as text."""
         part = self._page.head(self.shown)
         columns = [
-            [_share(float(value)) if name in self.percent else _cell(value) for value in part[name]]
+            [_share(float(value), _ALMOST) if name in self.percent else _cell(value) for value in part[name]]
             for name in self._shown_columns()
         ]
         return [list(row) for row in zip(*columns, strict=True)]
@@ -197,6 +197,9 @@ def csv_text(frame: pd.DataFrame) -> str:
     return out.getvalue()
 
 
+_ALMOST = 0.99999  # a share in a table above it is said to be that
+
+
 def span(low: float, high: float, share: bool = False) -> str:
     """Limits as a table shows them.
 
@@ -210,9 +213,11 @@ def span(low: float, high: float, share: bool = False) -> str:
     return f"{_share(low).removesuffix(' %')} to {_share(high)}" if share else f"{number(low)} to {number(high)}"
 
 
-def _share(value: float) -> str:
+def _share(value: float, most: float = 1.0) -> str:
     if np.isnan(value):
         return NOTHING
+    if most < value < 1.0:
+        return f"> {percent(most, 3)}"
     return "< 0.01 %" if 0.0 < value < 5e-5 else percent(value)
 
 

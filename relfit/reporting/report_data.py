@@ -167,10 +167,11 @@ class ReportData:
 
     @cached_property
     def availability_over_time(self) -> Answer[AvailabilityOverTime]:
-        """The same in calendar bins."""
+        """The same in calendar bins, of UTC as all of the page."""
         if self.availability.result is None:
             return Answer(None, self.availability.problem)
-        return _ask(lambda: recurrence.availability_over_time(self.part, level=self.level))
+        part = replace(self.part, source=replace(self.part.source, timezone="UTC"))
+        return _ask(lambda: recurrence.availability_over_time(part, level=self.level))
 
     # ------------------------------------------------------------------ questions
 

@@ -15,6 +15,7 @@ import relfit as rf
 from relfit.fleet import chosen_period
 from relfit.recurrence import availability
 from relfit.reporting.checked_fits import CheckedFits
+from relfit.reporting.components import Table
 from relfit.reporting.report_data import ReportData
 from tests.reporting.logs import FAST, log_of
 from tests.reporting.test_report import Page, page_of
@@ -306,3 +307,18 @@ def test_lives_of_the_titan_are_gpus(shared: Path, tmp_path: Path) -> None:
     assert float(said[1]) == pytest.approx(100 * alive, abs=0.1)
     assert "none fits" in verdict(page, "families")
     assert "whole lifetimes are not cut in time" in page.text
+
+
+def test_all_of_a_page_is_in_one_zone() -> None:
+    stamps = pd.date_range("2020-01-03 03:00", periods=60, freq="140h")
+    rows = [(f"n{i % 7}", stamp, stamp + pd.Timedelta(hours=2), "disk") for i, stamp in enumerate(stamps)]
+    log = log_of(rows, zone="America/Denver")
+    found = ReportData.of(log, "all", 0.95, FAMILIES).availability_over_time.result
+    assert found is not None
+    assert str(found.edges.tz) == "UTC"
+
+
+def test_a_share_of_nearly_all_has_no_dozen_digits() -> None:
+    frame = pd.DataFrame({"p": [0.99999999934, 0.9999, 1.0, 0.000001]})
+    table = Table("x", "X", frame, {"p": "p"}, percent=frozenset({"p"}))
+    assert [row[0] for row in table.rows] == ["> 99.999 %", "99.990 %", "100 %", "< 0.01 %"]
