@@ -11,6 +11,7 @@ out.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +40,16 @@ class Records:
     left: Hours
 
 
+def _in_order(name: object) -> tuple[object, ...]:
+    """Words and numbers of a name, so that node 2 comes before node 10."""
+    parts = re.split(r"(\d+)", str(name))
+    return tuple(int(part) if part.isdigit() else part for part in parts)
+
+
 def records(log: rf.FailureLog) -> Records:
     """The rows of a log."""
     events, people = log.events, log.population
+    people = people.iloc[sorted(range(len(people)), key=[_in_order(name) for name in people["node"]].__getitem__)]
     opened, hours = log.window.start, log.window.hours
 
     def since(column: pd.Series) -> Hours:
