@@ -16,6 +16,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_system import ages_now, system_of
+from relfit.fleet._new_nodes import renewals_of
 from relfit.fleet._placements import placements
 from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, Job
 from relfit.fleet.fleet_parts import FleetParts
@@ -103,10 +104,13 @@ def fleet_model(
     size = len(places.systems)
     fits, rates = {}, {}
     for name, scope in scopes.items():
-        lives = {"known": scope.lives, "never": scope.lives.from_age_known()}.get(first)
-        scope = scopes[name] = replace(scope, lives=replace(scope.lives, stationary=None) if lives is None else lives)
-        fits[name] = renewal_models(scope.lives, scope.system, level=level, n_groups=size)
-        rates[name] = rates_of(scope, fits[name], size, places, chosen.log.window)
+        if first == "known":
+            scopes[name], fits[name] = renewals_of(scope, size, level=level)
+        else:
+            lives = scope.lives.from_age_known() if first == "never" else replace(scope.lives, stationary=None)
+            scopes[name] = replace(scope, lives=lives)
+            fits[name] = renewal_models(lives, scope.system, level=level, n_groups=size)
+        rates[name] = rates_of(scopes[name], fits[name], size, places, chosen.log.window)
     part, before = chosen.log, log
     if part.window.start > log.window.start:  # ages are known from before the period
         before = log if log.window.end == part.window.end else log.between(None, part.window.end)

@@ -1,4 +1,4 @@
-"""Whether the rate of a log changed because its nodes were new, and no more than their ages let expect."""
+"""Whether failures came as those of new nodes, and whether a rate changed no more than their ages let expect."""
 
 from __future__ import annotations
 
@@ -7,14 +7,44 @@ import pandas as pd
 from scipy import special
 
 from relfit.failurelog import FailureLog
+from relfit.fleet.incident_scopes import Scope
 from relfit.fleet.operating_time import clocks_of
 from relfit.fleet.scope_rates import rates_of, relative_rates, residual_hours
 from relfit.screening import ChangePoints, Incidents
-from relfit.screening.frailty import renewal_models
+from relfit.screening.frailty import RenewalModels, renewal_models
 
-__all__ = ["explained_by_ages"]
+__all__ = ["explained_by_ages", "renewals_of"]
 
 _SIZE = 0.01  # of the test, as of the search for periods
+_AGAINST = 3.0  # log-likelihood ratio against new nodes that new nodes reach in at most 5 % of logs: log 20
+
+
+def renewals_of(
+    scope: Scope, n_systems: int, *, level: float = 0.95, n_resamples: int = 99
+) -> tuple[Scope, RenewalModels]:
+    """Renewals of a scope by system, and the scope with the ages at its start that the times to failure bear out.
+
+    Notes
+    -----
+    That nodes were new is what an inventory says. Where nodes age, their times to the first failure tell whether they
+    began so: by the likelihood of the best of the three renewal models, of new nodes and of nodes in steady state. A
+    system whose nodes are 20 times more likely to have been in steady state (they were in use before the inventory
+    says, or their first time was not logged in full) is taken so.
+    """
+    fits = renewal_models(scope.lives, scope.system, n_groups=n_systems, level=level, n_resamples=n_resamples)
+    known = np.bincount(scope.system, ~np.isnan(scope.start_age), n_systems) > 0.0
+    asked = known & (fits.status == "ok") & (fits.ageing != 0)
+    if not asked.any():
+        return scope, fits
+    steady = scope.of_unknown_age(asked)
+    other = renewal_models(steady.lives, steady.system, n_groups=n_systems, level=level, n_resamples=0)
+    with np.errstate(invalid="ignore"):
+        against = other.loglik.max(axis=1).to_numpy() - fits.loglik.max(axis=1).to_numpy()
+    denied = asked & (against > _AGAINST)
+    if not denied.any():
+        return scope, fits
+    scope = scope.of_unknown_age(denied)
+    return scope, renewal_models(scope.lives, scope.system, n_groups=n_systems, level=level, n_resamples=n_resamples)
 
 
 def explained_by_ages(log: FailureLog, points: ChangePoints, joined: Incidents) -> bool:
@@ -42,8 +72,8 @@ def explained_by_ages(log: FailureLog, points: ChangePoints, joined: Incidents) 
     starts = [(period.start - log.window.start) / pd.Timedelta(hours=1) for period in points.periods]
     # a period holds what fails at its first instant; the last one what fails at its last, too
     scope, clocks = clocks_of(log, joined, np.append(starts, log.window.hours + 1.0))
-    fits = renewal_models(scope.lives, scope.system, n_groups=1, n_resamples=0)
-    if not fits.ageing[0]:
+    scope, fits = renewals_of(scope, 1, n_resamples=0)
+    if not fits.ageing[0] or np.isnan(scope.start_age).all():
         return False
     rates = rates_of(scope, fits, 1)
     own, shape, mean = relative_rates(scope, fits, rates.hours), float(fits.shape[0, 1]), 1.0 / float(rates.rate[0])

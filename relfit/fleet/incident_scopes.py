@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -96,6 +96,22 @@ class Scope:
     at_risk: IntArray
     system_of_incident: IntArray
     instants: FloatArray
+
+    def of_unknown_age(self, systems: BoolArray) -> Scope:
+        """The same, with no place of these systems (shape (systems,)) known to have been new when first watched."""
+        mine = systems[self.system] & ~np.isnan(self.start_age)
+        begins = self.lives.offsets[:-1][mine & (self.lives.sizes > 0)]
+        stationary = np.zeros(self.lives.durations.size, np.bool_)
+        if self.lives.stationary is not None:
+            stationary |= self.lives.stationary
+        stationary[begins] = True
+        alone = mine & (self.count == 0)
+        return replace(
+            self,
+            lives=replace(self.lives, stationary=stationary),
+            start_age=np.where(mine, np.nan, self.start_age),
+            since_start=self.since_start | alone,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from relfit.arguments import durations, positive, whole
 from relfit.arrays import FloatArray, Seed
@@ -292,9 +293,10 @@ def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int
     scopes = [single, *(["rack"] if by_scope and "mtbf.rack" in values and per_rack else []), *wide]
     mttr = {name: next((key for key in (f"mttr.{name}", "mttr.mean") if key in values), None) for name in scopes}
     asked = None if repair is None else float(durations("repair", repair))
+    hits = fleet.group_hits
     met: dict[str, Callable[[FloatArray], FloatArray]] = {
-        "rack": lambda n: np.maximum(1.0, n / per_rack) * _hit(fleet.rack_share, np.minimum(n, per_rack)),
-        "group": lambda n: _hit(fleet.group_share, n) if fleet.group_hits is None else _counted(fleet.group_hits, n, 1),
+        "rack": lambda n: np.maximum(1.0, n / per_rack) * _hit(fleet.rack_share, np.minimum(n, per_rack), per_rack),
+        "group": lambda n: _hit(fleet.group_share, n, fleet.nodes) if hits is None else _counted(hits, n, 1),
         "system": np.ones_like,
     }
     places = {"rack": (per_rack, fleet.rack_share), "group": (fleet.nodes, fleet.group_share)}
@@ -320,8 +322,8 @@ def _of_parameters(parameters: Parameters, nodes: Any, repair: Any, n_draws: int
         return tuple(scope_of(of, name, key) for name, key in mttr.items())
 
     means = JobRate(scoped(values), size)
-    if fleet.group_hits and asked is None and mttr.get("group"):
-        means = replace(means, longer=partial(_longer, means, fleet.group_hits))
+    if hits and asked is None and mttr.get("group"):
+        means = replace(means, longer=partial(_longer, means, hits))
     drawn = None
     used = [*(f"mtbf.{name}" for name in scopes), *(key for key in mttr.values() if key and asked is None)]
     if any(name not in parameters.unknown_uncertainty for name in used):
@@ -354,6 +356,16 @@ def _longer(means: JobRate, hits: list[tuple[int, float, float]], nodes: FloatAr
     return np.asarray(means.mtbf_of(nodes) * (1.0 - up) / up / means.repair_of(nodes))
 
 
-def _hit(share: float | None, nodes: FloatArray) -> FloatArray:
-    """Probability that an incident of a share of the nodes at a place hits a job that has some of them."""
-    return np.ones_like(nodes) if share is None else 1.0 - (1.0 - share) ** nodes
+def _hit(share: float | None, nodes: FloatArray, of: float | None) -> FloatArray:
+    """Probability that an incident of a share of the `of` nodes at a place hits a job that has some of them.
+
+    Which nodes it hits is taken as chance: it misses the job in C(of - hit, nodes) of C(of, nodes) cases.
+    """
+    if share is None or share >= 1.0:
+        return np.ones_like(nodes)
+    if of is None:
+        return np.asarray(-np.expm1(nodes * np.log1p(-share)))
+    hit, spared = of * share, of * (1.0 - share)
+    left = np.maximum(spared - nodes, 0.0)
+    missed = special.betaln(spared + 1.0, hit) - special.betaln(left + 1.0, hit)
+    return np.where(nodes > spared, 1.0, -np.expm1(missed))

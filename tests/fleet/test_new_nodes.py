@@ -44,6 +44,24 @@ def test_the_mean_time_between_failures_is_that_of_the_long_run(shape: float) ->
     assert params.mtbf.node.value == pytest.approx(found[0])
 
 
+@pytest.mark.parametrize("shape", [0.6, 2.5])
+def test_nodes_of_an_inventory_that_were_in_use_before_are_taken_in_steady_state(shape: float) -> None:
+    found, told, held = [], [], 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        at = np.cumsum(rng.weibull(shape, (NODES, 160)) * MEAN / gamma(1.0 + 1.0 / shape), axis=1) - 20.0 * MEAN
+        rows = [{"node": f"n{i}", "start": t} for i, one in enumerate(at) for t in one[(one > 0.0) & (one < HOURS)]]
+        log = make_log(rows, [{"node": f"n{i}"} for i in range(NODES)], window=(0.0, HOURS))  # "new", it says
+        model = rf.fleet_model(log, "all", window="0h", level=0.9)
+        one = model.interval("mtbf", scope="node")
+        found.append(float(one.estimate))
+        told.append(float(model.scopes["shape"].iloc[0]))
+        held += one.low <= MEAN <= one.high
+    assert np.mean(found) == pytest.approx(MEAN, rel=0.03)
+    assert np.mean(told) == pytest.approx(shape, rel=0.04)
+    assert held >= 9
+
+
 def test_a_change_that_ages_explain_is_no_period_of_its_own() -> None:
     chosen = [chosen_period(fleet(seed, 0.5)) for seed in range(12)]
     several = [one for one in chosen if one.points is not None and len(one.points) > 1]

@@ -247,6 +247,15 @@ def test_a_job_of_each_size_fails_as_in_a_plan_of_its_own() -> None:
     assert plan.by_size["mtbf"].iloc[0] == pytest.approx(1 / one, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("size", "hit"), [(1, 4 / 16), (2, 1 - 12 * 11 / (16 * 15)), (12, 1 - 1 / 1820), (13, 1.0), (48, 3.0)]
+)
+def test_four_of_sixteen_nodes_of_a_rack_miss_a_job_as_often_as_by_counting(size: int, hit: float) -> None:
+    """C(12, 12) of the C(16, 12) = 1820 jobs of twelve nodes stand on the twelve that are spared, and none of 13."""
+    known = Parameters(mtbf={"node": 1e12, "rack": "1000h"}, fleet={"nodes": 64, "racks": 4, "rack_share": 0.25})
+    assert float(plan_checkpoints(known, FIVE, nodes=size).mtbf) == pytest.approx(1000.0 / hit, rel=1e-6)
+
+
 def test_spares_count_before_it_is_said_from_which_recall_a_job_gains() -> None:
     plan = plan_migration("15000h", FIVE, "5min", nodes=64)  # one spare of 64 idles 1.6 % of the machine
     small = plan.by_size[plan.by_size["checkpoint_yield"] > 1 - 1 / 64]
