@@ -351,7 +351,7 @@ class _Work:
             self.absent["checks.dependence"] = _NO_DATES
             return
         try:
-            found = dependence(self.part, rng=rng)
+            found = dependence(self.part, incidents=self.incidents or self.joined, rng=rng)
         except RelfitError as error:
             self.absent["checks.dependence"] = str(error)
             return

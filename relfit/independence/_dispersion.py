@@ -51,6 +51,8 @@ class Dispersion(Result):
     expected : ndarray of float, shape (m,), optional
         Mean index of random logs in which each node keeps its own order; then `low`, `high` and `p` are of these logs,
         `p` adjusted for the number of scales.
+    what : str
+        What is counted: ``"failures"`` or ``"incidents"``.
     """
 
     scales: FloatArray
@@ -63,6 +65,7 @@ class Dispersion(Result):
     level: float
     events: int
     expected: FloatArray | None = None
+    what: str = "failures"
     alpha: float = ALPHA
 
     @property
@@ -104,27 +107,28 @@ class Dispersion(Result):
         """At which time scales failures cluster."""
         tested = np.flatnonzero(~self.too_few)
         if not tested.size:
-            return "There are too few failures to tell whether they cluster in time."
+            return f"There are too few {self.what} to tell whether they cluster in time."
         off = tested[self._off[tested]]
         chance = np.ones(self.index.size) if self.expected is None else self.expected
         high, low = off[self.index[off] > chance[off]], off[self.index[off] < chance[off]]
         if self.depends is None:
-            return f"{self.events} failures are too few to tell whether they cluster in time."
+            return f"{self.events} {self.what} are too few to tell whether they cluster in time."
         if not off.size:
             first, last = duration(self.scales[tested[0]]), duration(self.scales[tested[-1]])
             of = "independent ones" if self.expected is None else "those of independent nodes"
-            return f"From {first} to {last}, counts of failures vary as {of} at a steady rate would."
+            return f"From {first} to {last}, counts of {self.what} vary as {of} at a steady rate would."
         if not high.size:
             return (
-                f"Counts of failures vary less than independent ones would (at {duration(self.scales[low[0]])}: "
-                f"{self.index[low[0]]:.2f} times): failures are spread evenly, as by wear or by a clock."
+                f"Counts of {self.what} vary less than independent ones would (at {duration(self.scales[low[0]])}: "
+                f"{self.index[low[0]]:.2f} times): {self.what} are spread evenly, as by wear or by a clock."
             )
         first, worst = high[0], high[np.argmax(self.index[high])]
         return (
-            f"Failures cluster at scales from {duration(self.scales[first])} on: counts vary {self.index[first]:.1f} "
-            f"times as much as those of a Poisson process there and {self.index[worst]:.1f} times at "
-            f"{duration(self.scales[worst])}, where the rate itself varies by {percent(self.rate_variation[worst])}; "
-            "intervals that take failures as Poisson are too narrow by the root of these factors."
+            f"{self.what.capitalize()} cluster at scales from {duration(self.scales[first])} on: counts vary "
+            f"{self.index[first]:.1f} times as much as those of a Poisson process there and {self.index[worst]:.1f} "
+            f"times at {duration(self.scales[worst])}, where the rate itself varies by "
+            f"{percent(self.rate_variation[worst])}; "
+            f"intervals that take {self.what} as Poisson are too narrow by the root of these factors."
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -195,15 +199,17 @@ def dispersion(
         for i in range(n_resamples):
             there = _by_node_hours(failures, moved(failures, generator))[0]
             drawn[i] = [_index(there, hours, width)[2] for width in widths]
-        usable = np.isfinite(index)
-        expected, spread = drawn.mean(axis=0), np.maximum(drawn.std(axis=0, ddof=1), 1e-12)
+        usable, expected = np.isfinite(index), drawn.mean(axis=0)
         tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
         low, high = np.where(usable, np.quantile(drawn, tails, axis=0), np.nan)
+        # the log is scaled as one more of the random logs, else theirs alone would be drawn in by their own spread;
         # the furthest scale of each random log is what every scale is held against
-        furthest = np.abs((drawn - expected) / spread)[:, usable].max(axis=1)
-        away = np.abs((index - expected) / spread)
-        p = np.array([resampled_p(float(x), furthest) if np.isfinite(x) else np.nan for x in away])
-    return Dispersion(widths, bins.astype(np.int64), mean, index, low, high, p, level, at.size, expected)
+        every = np.vstack([index, drawn])[:, usable]
+        away = np.abs(every - every.mean(axis=0)) / np.maximum(every.std(axis=0, ddof=1), 1e-12)
+        furthest = away[1:].max(axis=1)
+        p = np.full(index.size, np.nan)
+        p[usable] = [resampled_p(float(x), furthest) for x in away[0]]
+    return Dispersion(widths, bins.astype(np.int64), mean, index, low, high, p, level, at.size, expected, failures.what)
 
 
 def _by_node_hours(failures: Failures, times: IntArray) -> tuple[FloatArray, float]:

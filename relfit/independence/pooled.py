@@ -44,6 +44,8 @@ class PooledTests(Result):
     expected, p_resampled : float
         Of the most nodes in random logs in which each node keeps its own order: the mean autocorrelation and the
         two-sided p-value; 0 and NaN without random logs.
+    what : str
+        What the series is of: ``"failures"`` or ``"incidents"``.
     """
 
     nodes: IntArray
@@ -55,6 +57,7 @@ class PooledTests(Result):
     autocorrelation: FloatArray
     expected: float = 0.0
     p_resampled: float = np.nan
+    what: str = "failures"
     alpha: float = ALPHA
 
     @property
@@ -82,20 +85,21 @@ class PooledTests(Result):
         """What the largest k says."""
         tested = np.flatnonzero(self.status == "ok")
         if not tested.size:
-            return "The nodes together have too few failures apart from each other for a test of their pooled series."
+            return (
+                f"The nodes together have too few {self.what} apart from each other for a test of their pooled series."
+            )
         last = tested[-1]
         low, high = self.durbin_watson[tested].min(), self.durbin_watson[tested].max()
         if self.depends is None:
-            return (
-                f"{self.sizes[last] + 1:,} failures are too few to tell whether their pooled series is autocorrelated."
-            )
+            few = f"{self.sizes[last] + 1:,} {self.what} are too few"
+            return f"{few} to tell whether their pooled series is autocorrelated."
         seen = "is autocorrelated" if self.depends else "shows no autocorrelation to speak of"
         text = (
-            f"The series of all failures of {self.nodes[last]:,} nodes {seen} (Durbin-Watson "
+            f"The series of all {self.what} of {self.nodes[last]:,} nodes {seen} (Durbin-Watson "
             f"{self.durbin_watson[last]:.2f}, {p_value(self.p_overall)}; {low:.2f} to {high:.2f} over all k)"
         )
         share = self.zeros[last] / self.sizes[last]
-        return text + (f"; {percent(share)} of its times between failures are zero." if share >= 0.01 else ".")
+        return text + (f"; {percent(share)} of its times between {self.what} are zero." if share >= 0.01 else ".")
 
     def to_frame(self) -> pd.DataFrame:
         """One row per k."""
@@ -176,9 +180,10 @@ def pooled_tests(
             deviation = between - between.mean()
             drawn[i] = _product(deviation[1:], deviation[:-1]) / max(_product(deviation, deviation), 1e-300)
         expected = float(drawn.mean())
-        p_resampled = resampled_p(abs(float(r[-1]) - expected), np.abs(drawn - expected))
+        away = np.abs(np.append(drawn, r[-1]) - np.append(drawn, r[-1]).mean())
+        p_resampled = resampled_p(float(away[-1]), away[:-1])
     p = durbin_watson_p(d, np.maximum(sizes, 4), fourth)
-    return PooledTests(k, sizes, zeros, status, d, p, r, expected, p_resampled)
+    return PooledTests(k, sizes, zeros, status, d, p, r, expected, p_resampled, failures.what)
 
 
 def _product(one: FloatArray, other: FloatArray) -> float:

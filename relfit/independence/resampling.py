@@ -79,14 +79,14 @@ def steady_series(failures: Failures) -> LifeData:
     """Times between the failures of each node on a clock on which the fleet's rate is constant over the calendar.
 
     The time before the first failure is left out: it is not known what of it had passed. The rate is told from all
-    nodes in bins of `CALENDAR` hours or more, with fifty failures or more.
+    nodes in bins of `CALENDAR` hours or more, with fifty incidents or more.
     """
-    span = failures.span / NANOSECONDS_PER_HOUR
-    bins = int(max(min(span // CALENDAR, failures.times.size // _LEAST_IN_BIN), 1))
+    span, events = failures.span / NANOSECONDS_PER_HOUR, failures.once().times
+    bins = int(max(min(span // CALENDAR, events.size // _LEAST_IN_BIN), 1))
     edges = np.linspace(0.0, failures.span, bins + 1)
     watched = np.array([np.clip(edge, failures.entered, failures.left).sum() for edge in edges])
     exposure = np.diff(watched - failures.entered.sum(dtype=np.float64))
-    count = np.histogram(failures.times, edges)[0] + 0.5
+    count = np.histogram(events, edges)[0] + 0.5
     rate = np.where(exposure > 0.0, count / np.where(exposure > 0.0, exposure, 1.0), 0.0)
     clock = np.concatenate([[0.0], np.cumsum(rate * np.diff(edges))])
     gap = np.diff(np.interp(failures.times, edges, clock / max(clock[-1], 1e-300) * span), prepend=0.0)

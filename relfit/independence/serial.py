@@ -60,6 +60,8 @@ class SerialTests(Result):
         Runs above and below the median, standardised, and the two-sided p-value.
     n_resamples : int
         Most shuffles of a series; none is drawn beyond 200 values.
+    at_once : float
+        Nodes that fail in the incident that a failure is part of, on average: so many tests count as one.
     """
 
     groups: pd.Index
@@ -76,6 +78,7 @@ class SerialTests(Result):
     runs_z: FloatArray
     runs_p: FloatArray
     n_resamples: int
+    at_once: float = 1.0
     alpha: float = ALPHA
 
     def rejected(self, alpha: float = ALPHA) -> pd.DataFrame:
@@ -106,14 +109,20 @@ class SerialTests(Result):
         return int(row["tested"]), int(row["rejected"]), int(row["rejected_adjusted"])
 
     @property
+    def _chance(self) -> float:
+        """Probability of at least so many rejections; tests of nodes that fail together are fewer independent ones."""
+        tested, rejected, _ = self._counts
+        few = rejected / self.at_once
+        return 1.0 if few <= 0.0 else float(special.betainc(few, tested / self.at_once - few + 1.0, ALPHA))
+
+    @property
     def p_overall(self) -> float:
         """Of all nodes: twice the smaller of the least adjusted p-value and that of so many rejections."""
-        tested, rejected, _ = self._counts
-        if not tested:
+        if not self._counts[0]:
             return np.nan
         able = special.gammaln(self.sizes + 1.0) >= np.log(2.0 / ALPHA)
         least = float(np.nanmin(adjusted_p(np.where(able, self.durbin_watson_p, np.nan))))
-        return min(1.0, 2.0 * min(least, _chance(rejected, tested)))
+        return min(1.0, 2.0 * min(least, self._chance))
 
     @property
     def depends(self) -> bool | None:
@@ -159,7 +168,7 @@ class SerialTests(Result):
                 text + f": times to failure are not independent ({kind}), and standard errors of fits are too {errors}."
             )
         return text + (
-            f". No one node stands out, but so many together are more than chance ({p_value(_chance(rejected, tested))}"
+            f". No one node stands out, but so many together are more than chance ({p_value(self._chance)}"
             f"): times to failure depend on those before to some degree ({kind}), and standard errors of fits are "
             f"somewhat too {errors}."
         )
@@ -181,11 +190,6 @@ class SerialTests(Result):
             "n_resamples": self.n_resamples,
         }
         return dict(json_ready(numbers))
-
-
-def _chance(rejected: int, tested: int) -> float:
-    """Probability of at least `rejected` rejections among independent tests."""
-    return float(special.bdtrc(rejected - 1, tested, ALPHA))
 
 
 def serial_tests(series: LifeData, *, n_resamples: int = 9999, screen: float = 1.0, rng: Seed = 0) -> SerialTests:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
+    from relfit.screening import Incidents
 
 __all__ = ["Failures", "complete_series", "failures_of"]
 
@@ -39,6 +40,10 @@ class Failures:
         Length of the log's observation, nanoseconds.
     step : int
         Nanoseconds that the clock of the log tells apart: a day where it has dates.
+    incident : ndarray of int, shape (n,), optional
+        Number of the incident of each failure; each is one of its own when left out.
+    what : str
+        What the times are of, for sentences: ``"failures"``, or ``"incidents"`` where some were joined.
     """
 
     times: IntArray
@@ -48,6 +53,8 @@ class Failures:
     left: IntArray
     span: int
     step: int = 1
+    incident: IntArray | None = None
+    what: str = "failures"
 
     @property
     def sizes(self) -> IntArray:
@@ -70,16 +77,44 @@ class Failures:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         rows = np.repeat(self.offsets[positions] - offsets[:-1], sizes) + np.arange(offsets[-1])
         entered, left = self.entered[positions], self.left[positions]
-        return Failures(self.times[rows], offsets, self.groups[positions], entered, left, self.span, self.step)
+        incident = None if self.incident is None else self.incident[rows]
+        return Failures(
+            self.times[rows], offsets, self.groups[positions], entered, left, self.span, self.step, incident
+        )
+
+    @property
+    def at_once(self) -> float:
+        """Failures of the incident that a failure is part of, on average."""
+        if self.incident is None or not self.times.size:
+            return 1.0
+        size = np.unique(self.incident, return_counts=True)[1].astype(np.float64)
+        return float((size**2).sum() / size.sum())
+
+    def once(self) -> Failures:
+        """Each incident once, as a failure of the first of its nodes."""
+        if self.incident is None:
+            return self
+        kept = np.sort(np.unique(self.incident, return_index=True)[1])
+        if kept.size == self.times.size:
+            return self
+        sizes = np.bincount(self.nodes[kept], minlength=self.sizes.size)
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return replace(self, times=self.times[kept], offsets=offsets, incident=None, what="incidents")
 
 
-def failures_of(log: FailureLog) -> Failures:
+def failures_of(log: FailureLog, incidents: Incidents | None = None) -> Failures:
     """When each node failed, by the rules of `FailureLog.ttf`.
 
     A record that begins while its node is already down belongs to the outage that is going on; an outage that was
     going on when observation began is no failure of this log; records without a node are left out.
     Where the clock steps by five minutes or more (whole hours, dates), instants are spread evenly, at random, over the
     step that they were written in: nothing below a step is known, so nothing is to be seen there.
+
+    Parameters
+    ----------
+    log : FailureLog
+    incidents : Incidents, optional
+        Of `log`: tells which failures are one incident.
 
     Raises
     ------
@@ -103,11 +138,13 @@ def failures_of(log: FailureLog) -> Failures:
     offsets = np.concatenate([[0], np.cumsum(np.bincount(code, minlength=outages.n_groups))]).astype(np.int64)
     entered, left = (np.clip(instants - zero, 0, span) for instants in (outages.entered, outages.left))
     times, step = outages.start[outages.failures] - zero, clock_step(log)
+    incident = None if incidents is None else incidents.incident[outages.row[outages.failures]]
     if step >= _COARSE and times.size:
         late = (np.random.default_rng(0).random(times.size) * step).astype(np.int64)
         times = np.maximum(np.minimum(times + late, left[code] - 1), times)
-        times = times[np.lexsort((times, code))]
-    return Failures(times, offsets, outages.groups, entered, left, span, step)
+        order = np.lexsort((times, code))
+        times, incident = times[order], None if incident is None else incident[order]
+    return Failures(times, offsets, outages.groups, entered, left, span, step, incident)
 
 
 def complete_series(series: LifeData) -> LifeData:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,10 +23,12 @@ from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_FAILURES
 from relfit.lifedata import LifeData
 from relfit.results import Result
+from relfit.screening import incidents as join_records
 from relfit.text import count, percent
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
+    from relfit.screening import Incidents
 
 __all__ = ["Dependence", "dependence"]
 
@@ -113,10 +116,11 @@ class Dependence(Result):
                 if verdict["serial"]
                 else "times to failure of a node may be fitted as independent"
             )
+        what = "failures" if self.dispersion is None else self.dispersion.what
         if True in counts:
-            parts.append("the failures of the system do not come at a steady rate")
+            parts.append(f"the {what} of the system do not come at a steady rate")
         elif False in counts:
-            parts.append("the failures of the system come as at a steady rate")
+            parts.append(f"the {what} of the system come as at a steady rate")
         if parts:
             text = "; ".join(parts)
             asked = f" ({count(self.asked, 'question')}, together at {percent(ALPHA)})" if self.asked > 1 else ""
@@ -145,9 +149,13 @@ def dependence(
     window: Any = "1h",
     place: str | None = None,
     method: str = "spearman",
+    incidents: Incidents | None = None,
     rng: Seed = 0,
 ) -> Dependence:
     """Whether failures of a log depend on each other, between nodes and along time.
+
+    Between nodes every failure counts. Along time an incident, such as a rack that fails as one, counts once: it says
+    that nodes fail together, not that the rate changes.
 
     Parameters
     ----------
@@ -159,6 +167,8 @@ def dependence(
         ``row`` that the log has when left out.
     method : {"spearman", "pearson", "kendall"}
         Of the correlation between nodes.
+    incidents : Incidents, optional
+        Of `log`, where they are at hand.
     rng : int or numpy.random.Generator
         For random logs, and for the 4,000 nodes whose pairs are correlated where there are more. The same seed gives
         the same numbers whatever the number of threads.
@@ -189,17 +199,17 @@ def dependence(
             return None
 
     try:
-        failures, missing = failures_of(log), None
+        failures, missing = failures_of(log, _joined(log) if incidents is None else incidents), None
         series = steady_series(failures)
     except RelfitError as error:
         failures, missing = None, error
         series = log.ttf(censor=False, zeros="keep")
 
-    def instants() -> Failures:
+    def instants(once: bool = True) -> Failures:
         if missing is not None:
             raise missing
         assert failures is not None
-        return failures
+        return failures.once() if once else failures
 
     total = 0 if failures is None else failures.times.size
     # random logs that a few seconds allow
@@ -208,7 +218,7 @@ def dependence(
         notes.append("more than a million failures: no random logs were drawn, failing together is judged by Poisson")
 
     def together(per: str, rng: np.random.Generator) -> Cofailures:
-        return cofailures(log, window, per, n_resamples=resamples, rng=rng, failures=instants())
+        return cofailures(log, window, per, n_resamples=resamples, rng=rng, failures=instants(once=False))
 
     column = place if place is not None else next((name for name in _PLACES if name in log.attributes), None)
     parts: dict[str, Any] = {
@@ -220,6 +230,8 @@ def dependence(
         "dispersion": part("dispersion", lambda: dispersion(instants(), n_resamples=resamples, rng=streams[5])),
         "cycles": part("cycles", lambda: cycles(log, instants())),
     }
+    if parts["serial"] is not None and failures is not None:
+        parts["serial"] = replace(parts["serial"], at_once=failures.at_once)
     p = np.array([np.nan if found is None else found.p_overall for found in parts.values()])
     for (name, found), alpha in zip(list(parts.items()), shared_alpha(p, ALPHA), strict=True):
         parts[name] = None if found is None else replace(found, alpha=float(alpha))
@@ -230,6 +242,13 @@ def dependence(
         failures=None if failures is None else int(failures.times.size),
         asked=int(np.isfinite(p).sum()),
     )
+
+
+def _joined(log: FailureLog) -> Incidents | None:
+    """Incidents of a log that has some."""
+    with suppress(RelfitError):
+        return join_records(log) if len(log.events) else None
+    return None
 
 
 def _correlation(series: LifeData, method: str, rng: np.random.Generator, notes: list[str]) -> Correlations:

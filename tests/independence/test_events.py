@@ -205,6 +205,14 @@ def test_size_of_the_index_of_dispersion(width, failures):
     assert 0.03 <= (p <= 0.05).mean() <= 0.07
 
 
+def test_size_of_the_index_against_few_random_logs():
+    """At 5 %, 12.4 % of 1000 logs had been rejected against 19 random logs whose own spread all were scaled by."""
+    rng = np.random.default_rng(11)
+    logs = [make_failures(poisson_nodes(rng, 8, 12.0)) for _ in range(300)]
+    p = [dispersion(log, [1.0, 3.0, 8.0, 24.0, 72.0], n_resamples=19, rng=i).p_overall for i, log in enumerate(logs)]
+    assert np.mean(np.array(p) <= 0.05) < 0.085
+
+
 def test_the_index_is_variance_over_mean():
     at = np.random.default_rng(8).uniform(0, 2400, 300)
     found = dispersion(make_failures([at], hours=2400), [24.0, 240.0, 300.0])

@@ -74,12 +74,12 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
 ANSWERS = answers(
     {
         "dependence": (
-            "nnnnyn | nnnnnn | nnnnnn | nnnnnn | nynnyn | nnnnnn | nnnnyn | nnnnyn | nnnnnn | nnnnxn | nnnnxn"
-            " | nxnxxx | nnnnnn | nnnnyn | nxnxxx | nxnxxx"
+            "nnnnnn | nnnnnn | nnnnnn | nnnnnn | nynnnn | nnnnnn | nnnnnn | nnnnnn | nnnnnn | nnnnxn | nnnnxn"
+            " | nxnxxx | nnnnnn | nnnnnn | nxnxxx | nxnxxx"
         ),
         "dependence, window of zero": (
-            "nxnnyn | nxnnnn | nxnnnn | nxnnnn | nxnnyn | nxnnnn | nxnnyn | nxnnyn | nxnnnn | nxnnxn | nxnnxn"
-            " | nxnxxx | nxnnyn | nxnnyn | nxnxxx | nxnxxx"
+            "nxnnnn | nxnnnn | nxnnnn | nxnnnn | nxnnnn | nxnnnn | nxnnnn | nxnnnn | nxnnnn | nxnnxn | nxnnxn"
+            " | nxnxxx | nxnnnn | nxnnnn | nxnxxx | nxnxxx"
         ),
         "failures_of": ("4 | 1 | 6 | 8 | 50 | 1 | 2 | 2 | 0 | 0 | 0 | ! no time | 10 | 6 | ! lifetimes | ! lifetimes"),
         "correlations": ("0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 1 | 0 | 0"),

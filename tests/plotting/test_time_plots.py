@@ -16,7 +16,7 @@ from scipy import stats
 import relfit as rf
 from relfit import plotting
 from relfit.errors import ArgumentError
-from relfit.independence import Dependence, dependence, serial_tests
+from relfit.independence import Dependence, dependence, dispersion, failures_of, serial_tests
 from relfit.plotting.recurrence_figures import _renewals
 from relfit.recurrence import (
     EventHistories,
@@ -199,9 +199,8 @@ def test_one_node_s_autocorrelation(asked: Dependence, log: rf.FailureLog) -> No
         plotting.autocorrelation(found, new(), group=("white", "absent"))
 
 
-def test_dispersion_over_scales(asked: Dependence) -> None:
-    found = asked.dispersion
-    assert found is not None
+def test_dispersion_over_scales(log: rf.FailureLog) -> None:
+    found = dispersion(failures_of(log), n_resamples=19)
     ax = plotting.dispersion(found, new())
     known = ~found.too_few
     assert ax.lines[1].get_xdata() == pytest.approx(found.scales[known])
