@@ -211,10 +211,9 @@ def _histories(
     histories: Any = None
     curve: Any = None
     with answers.asking("trend", "Does the rate rise or fall: tests of trend") as answer:
-        histories = histories_of_log(log, per)
-        once = histories if per == "node" else histories_of_log(log, per, joined)
-        pooled = trend_tests(once if joined is None else histories_of_incidents(log, joined), "all")
-        each = trend_tests(once) if once.n_histories > 1 else pooled
+        histories = histories_of_log(log, per, joined)
+        pooled = trend_tests(histories if joined is None else histories_of_incidents(log, joined), "all")
+        each = trend_tests(histories) if histories.n_histories > 1 else pooled
         answer.text = pooled.headline + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
         answer.shown = {"incidents, all together": _trend_rows(pooled)}
@@ -228,6 +227,9 @@ def _histories(
         _need(histories, problem)
         together, single = compare_processes(histories, "all", level=level), compare_processes(histories, level=level)
         answer.text = together.headline + (f" {single.headline}" if histories.n_histories > 1 else "")
+        weight = float(together.fits["hpp"].at_once[0])
+        if weight > 1.05:
+            answer.text += f" Failures of one incident weigh as one: a failure is part of {weight:.3g} on average."
         answer.tables = {"processes": single.to_frame(), "processes_of_all": together.to_frame()}
         answer.shown = {"all together": together.to_frame().drop(columns="group", errors="ignore")}
         answer.document = lambda: {

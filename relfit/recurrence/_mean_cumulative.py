@@ -16,6 +16,7 @@ from relfit.nonparametric.survival_estimates import hazard_limits
 from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.numeric.levels import normal_quantile
+from relfit.numeric.ordering import order_in_groups
 from relfit.recurrence.histories import EventHistories, grouping, label_text, unit_of
 from relfit.text import number, percent
 
@@ -75,8 +76,9 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
         Which systems make a group; see `relfit.recurrence.grouping`.
     level : float
         Level of the pointwise limits, on the log scale by Student's t with the robust variance (Nelson; Lawless and
-        Nadeau) times n/(n - 1) of n systems: it takes the systems as independent and nothing else. Where all systems
-        had as many events the variance is that of Poisson events.
+        Nadeau) times n/(n - 1) of n systems: it takes the systems as independent and nothing else. Incidents that
+        systems share (``histories.incident``) add the covariance of Poisson incidents. Where all systems had as many
+        events the variance is that of Poisson events.
 
     Returns
     -------
@@ -124,6 +126,8 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     over_groups(offsets, work)
     steps = np.diff(offsets)
     copies = np.repeat(sizes, steps).astype(np.float64)
+    if histories.incident is not None:
+        variance += _shared(offsets, owner, histories.incident[order], at_risk, starts) * (copies - 1.0) / copies
     alone = copies < 2
     with np.errstate(divide="ignore", invalid="ignore"):
         # residuals about a mean of n copies are too small by (n - 1)/n; where all copies are alike they tell nothing
@@ -142,8 +146,25 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
     )  # fmt: skip
 
 
+def _shared(offsets: IntArray, owner: IntArray, incident: IntArray, at_risk: IntArray, starts: IntArray) -> FloatArray:
+    """Covariance of the mean of two systems at every step: pairs that shared an incident, over pairs at risk."""
+    place = order_in_groups(incident, owner)
+    number = np.arange(owner.size)
+    first = np.ones(owner.size, dtype=np.bool_)
+    first[1:] = (owner[place][1:] != owner[place][:-1]) | (incident[place][1:] != incident[place][:-1])
+    before = np.empty(owner.size)
+    before[place] = number - np.maximum.accumulate(np.where(first, number, 0))  # events of the incident so far
+    pairs = np.add.reduceat(before, starts) if starts.size else np.zeros(0)
+    return _summed(offsets, 2.0 * pairs / np.maximum(at_risk * (at_risk - 1.0), 1.0))
+
+
 def _poisson(offsets: IntArray, steps: FloatArray) -> FloatArray:
     """Variance of the mean of Poisson events at every step: the sum of events over squared systems at risk."""
+    return _summed(offsets, steps)
+
+
+def _summed(offsets: IntArray, steps: FloatArray) -> FloatArray:
+    """Running sums of the steps of each group."""
     total = np.cumsum(steps)
     before = np.concatenate([[0.0], total])[offsets[:-1]]
     return np.asarray(total - np.repeat(before, np.diff(offsets)), dtype=np.float64)

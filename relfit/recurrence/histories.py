@@ -44,6 +44,9 @@ class EventHistories(Result):
         and are not among `times`.
     notes : tuple of str
         What was left out, and conventions.
+    incident : ndarray of int, shape (n,), optional
+        Number of the incident of each event, where one may be an event of several histories: such events are not
+        independent. Each is one of its own when left out.
 
     Raises
     ------
@@ -51,7 +54,7 @@ class EventHistories(Result):
         When shapes do not fit, a time is not finite, falls, or lies outside its history.
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("times", "offsets")
+    _not_in_json: ClassVar[tuple[str, ...]] = ("times", "offsets", "incident")
 
     times: FloatArray
     offsets: IntArray
@@ -61,6 +64,7 @@ class EventHistories(Result):
     left_open: BoolArray
     opening: IntArray
     notes: tuple[str, ...] = ()
+    incident: IntArray | None = None
 
     def __post_init__(self) -> None:
         count = len(self.groups)
@@ -68,6 +72,8 @@ class EventHistories(Result):
             if getattr(self, name).shape != (count,):
                 raise DataError(f"{name} has {getattr(self, name).size} entries for {count} histories")
         offsets = self.offsets
+        if self.incident is not None and self.incident.shape != self.times.shape:
+            raise DataError(f"incident has {self.incident.size} entries for {self.times.size} events")
         if offsets.shape != (count + 1,) or offsets[0] != 0 or offsets[-1] != self.times.size:
             raise DataError("offsets must run from 0 to the number of events, with one more entry than histories")
         if np.any(np.diff(offsets) < 0):
@@ -229,7 +235,23 @@ class EventHistories(Result):
             self.left_open[at],
             self.opening[at],
             self.notes,
+            None if self.incident is None else self.incident[rows],
         )
+
+    def at_once(self, codes: IntArray, groups: int) -> FloatArray:
+        """Events of the incident that an event of a group is part of, on average, shape (groups,).
+
+        `codes` has the group of each history. So many events weigh as one: by as much a likelihood that takes
+        histories as independent is too sharp.
+        """
+        out = np.ones(groups)
+        if self.incident is None or not self.times.size:
+            return out
+        incidents = int(self.incident.max()) + 1
+        pair, size = np.unique(codes[self.codes()] * incidents + self.incident, return_counts=True)
+        events, squares = (np.bincount(pair // incidents, size**power, minlength=groups) for power in (1.0, 2.0))
+        out[events > 0.0] = (squares / np.maximum(events, 1.0))[events > 0.0]
+        return out
 
     def to_frame(self) -> pd.DataFrame:
         """One row per history: its keys, events, beginning and end of observation in hours, and the flags."""
@@ -252,7 +274,8 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
     per : str
         ``"node"``, ``"system"`` or a column of events or population; anything but a node is one superposed history.
     incidents : Incidents, optional
-        Of `log`: each then counts once in every history, by its first record there.
+        Of `log`: each then counts once in every history, by its first record there, and histories know which of their
+        events are one incident.
 
     Returns
     -------
@@ -290,7 +313,7 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
         "events without a value to group by are in no history": outages.without_group.size,
         "failures with which the observation began are not counted": int(opens.sum()),
     }
-    real = within & outages.failures & ~opens
+    real, number = within & outages.failures & ~opens, None
     if incidents is not None:
         number = incidents.incident[outages.row]
         order = np.lexsort((outages.start, number, code))
@@ -305,7 +328,8 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
         (left - entered) / NANOSECONDS_PER_HOUR,
         ~outages.entered_known,
         outages.count(opens),
-        (*outages.notes, *(f"{number} {reason}" for reason, number in reasons.items() if number)),
+        (*outages.notes, *(f"{left_out} {reason}" for reason, left_out in reasons.items() if left_out)),
+        None if number is None else number[real],
     )
 
 

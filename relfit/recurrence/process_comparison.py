@@ -95,6 +95,9 @@ def compare_processes(
 ) -> ProcessComparison:
     """Fit several processes to every group and compare them by Akaike's criterion.
 
+    Where histories share incidents, such as nodes of racks that fail as one, the likelihood is divided by the events of
+    the mean event's incident (QAIC of Lebreton and others 1992): copies of one event tell no more than it does.
+
     Parameters
     ----------
     histories : EventHistories

@@ -67,6 +67,8 @@ class ProcessFit(Result):
         Observation of all copies together.
     level : float
     notes : tuple of str
+    at_once : ndarray of float, shape (groups,)
+        Events of the incident that an event is part of, on average: so many weigh as one in limits and AIC.
     """
 
     model: str
@@ -83,6 +85,7 @@ class ProcessFit(Result):
     hours: FloatArray
     level: float
     notes: tuple[str, ...]
+    at_once: FloatArray
 
     @property
     def ok(self) -> BoolArray:
@@ -91,8 +94,8 @@ class ProcessFit(Result):
 
     @property
     def aic(self) -> FloatArray:
-        """Akaike's criterion, shape (groups,); NaN without a fit."""
-        return 2.0 * len(self.parameters) - 2.0 * self.loglik
+        """Akaike's criterion, shape (groups,), where events of one incident weigh as one; NaN without a fit."""
+        return 2.0 * len(self.parameters) - 2.0 * self.loglik / self.at_once
 
     def interval(self, parameter: str) -> Interval:
         """Estimate and limits of one parameter, arrays of shape (groups,).
@@ -185,8 +188,9 @@ def fit_process(
 
     Notes
     -----
-    Ages of left-open histories count from the beginning of observation. ``renewal`` takes their first gap as that of a
-    process that has run for long.
+    Where histories share incidents, standard errors are larger by the root of `at_once`, and limits wider (as of a
+    quasi-likelihood). Ages of left-open histories count from the beginning of observation. ``renewal`` takes their
+    first gap as that of a process that has run for long.
 
     Examples
     --------
@@ -220,11 +224,23 @@ def fit_process(
         out[rows[part.found]] = values[part.found]
         return out
 
+    shared = histories.at_once(codes, len(groups))
+    estimates, root = spread(part.estimates), np.sqrt(shared)[:, None]
+    low, high = (_wider(estimates, spread(limit), root, model) for limit in (part.low, part.high))
     return ProcessFit(
-        model, groups, MODELS[model], spread(part.estimates), spread(part.errors), spread(part.low), spread(part.high),
-        spread(part.loglik), status, np.diff(copies.offsets), copies.events,
-        per_group(histories.length, codes, len(groups)), level, histories.notes,
+        model, groups, MODELS[model], estimates, root * spread(part.errors), low, high, spread(part.loglik), status,
+        np.diff(copies.offsets), copies.events, per_group(histories.length, codes, len(groups)), level,
+        histories.notes, shared,
     )  # fmt: skip
+
+
+def _wider(estimates: FloatArray, limit: FloatArray, root: FloatArray, model: str) -> FloatArray:
+    """A limit `root` times as far from the estimate: on the log scale for what must be positive."""
+    with np.errstate(all="ignore"):
+        out = np.where(root > 1.0, estimates * (limit / estimates) ** root, limit)
+        if model == "log_linear":
+            out[:, 1] = (estimates + root * (limit - estimates))[:, 1]
+    return out
 
 
 def _existence(copies: Copies, model: str) -> npt.NDArray[np.object_]:

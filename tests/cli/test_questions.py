@@ -57,12 +57,12 @@ def test_dependence_in_json_is_the_library_s(
 
 def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from relfit.recurrence import availability, fit_process, histories_of_log, mean_cumulative
-    from relfit.screening import change_points, outlier_nodes, repair_kinds
+    from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds
 
     said = document(capsys, "trend", "white", *PART, "--level", "0.9", "--alpha", "0.01", "--seed", 5)
     assert said["problems"] == {}
     assert said["periods"] == json.loads(json.dumps(change_points(log, alpha=0.01, level=0.9, rng=5).to_dict()))
-    histories = histories_of_log(log)
+    histories = histories_of_log(log, "node", incidents(log))  # nodes that fail together are no copies
     curve = mean_cumulative(histories, level=0.9)
     assert [row["high"] for row in said["tables"]["mean_cumulative"]] == pytest.approx(curve.high.tolist())
     shape = fit_process(histories, "power_law", "all", level=0.9).estimates[0, 0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from relfit.recurrence import EventHistories
@@ -41,3 +43,19 @@ def renewals(copies: int, events: int, shape: float, rng: np.random.Generator) -
     """Weibull renewal processes watched until their last event."""
     at = rng.weibull(shape, (copies, events)).cumsum(axis=1)
     return EventHistories.from_flat(at.ravel(), np.arange(copies + 1) * events, at[:, -1])
+
+
+def racked(rng, hours=8760.0):
+    """Steady nodes that fail every 1500 hours, in ten racks of 20 that fail as one every 1000; incidents are known."""
+    times, number, taken = [], [], 0
+    for _ in range(10):
+        shared = rng.uniform(0.0, hours, rng.poisson(hours / 1000.0))
+        of_rack = taken + np.arange(shared.size)
+        taken += shared.size
+        for _ in range(20):
+            own = rng.uniform(0.0, hours, rng.poisson(hours / 1500.0))
+            order = np.argsort(np.concatenate([own, shared]))
+            times.append(np.concatenate([own, shared])[order])
+            number.append(np.concatenate([taken + np.arange(own.size), of_rack])[order])
+            taken += own.size
+    return replace(EventHistories.from_groups(times, hours), incident=np.concatenate(number))

@@ -274,5 +274,7 @@ def test_an_incident_counts_once_in_the_history_of_its_system_and_once_in_that_o
     log = make_log(rows, [{"node": f"{i}", "rack": "a"} for i in range(40)], window=(0.0, 8760.0))
     found = rf.incidents(log, "1h")
     assert histories_of_log(log, "system", found).times.tolist() == [100.0, 5000.0, 7000.0]
-    assert histories_of_log(log, "node", found).times.size == 60
+    nodes = histories_of_log(log, "node", found)
+    assert nodes.times.size == 60
+    assert np.unique(nodes.incident, return_counts=True)[1].tolist() == [20, 20, 20]
     np.testing.assert_allclose(histories_of_incidents(log, found).times, [100.0, 5000.0, 7000.0])
