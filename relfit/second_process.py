@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
-import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from importlib import import_module
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-__all__ = ["SecondProcess", "serve"]
+__all__ = ["SecondProcess"]
 
 T = TypeVar("T")
+_START = "fork" if sys.platform == "linux" else "spawn"
+"""A copy of this process has its modules already; elsewhere than on Linux system libraries do not survive that."""
 
 
 class SecondProcess:
-    """Another interpreter that calls functions in turn; what it cannot do is done in this one.
+    """Another process that calls functions in turn; what it cannot do is done in this one.
 
-    It is started anew, not forked, so that threads and main modules without a guard do no harm.
-
-    Parameters
-    ----------
-    *modules : str
-        To be imported at once, while nothing else is asked for.
+    On Linux it is a copy of this one, and has what is imported here: import before.
 
     Examples
     --------
-    >>> with SecondProcess("math") as second:
+    >>> with SecondProcess() as second:
     ...     answer = second.submit(divmod, 7, 2)
     ...     answer.result()
     (3, 1)
     """
 
-    def __init__(self, *modules: str) -> None:
-        text = f"import sys; sys.path[:] = {sys.path!r}; from relfit.second_process import serve; serve({modules!r})"
-        command = [sys.executable, "-W", "ignore", "-c", text]  # this process warns
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self) -> None:
+        context: Any = get_context(_START)
+        self._link, other = context.Pipe()
+        self._process = context.Process(target=_serve, args=(other, self._link), daemon=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*multi-threaded", category=DeprecationWarning)
+            self._process.start()
+        other.close()
         self._turn = ThreadPoolExecutor(1)
         self._closed = False
 
@@ -52,11 +54,8 @@ class SecondProcess:
         done = False
         answer: Any = None
         try:
-            assert self._process.stdin is not None
-            assert self._process.stdout is not None
-            self._process.stdin.write(pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL))
-            self._process.stdin.flush()
-            done, answer = pickle.load(self._process.stdout)
+            self._link.send((function, arguments))
+            done, answer = self._link.recv()
         except Exception:  # it is gone, or this does not go from one process to another
             if self._closed:
                 raise
@@ -72,22 +71,18 @@ class SecondProcess:
         self._closed = True
         self._turn.shutdown(wait=False, cancel_futures=True)
         self._process.kill()
-        self._process.wait()
+        self._process.join()
 
 
-def serve(modules: tuple[str, ...]) -> None:
+def _serve(link: Connection, other: Connection) -> None:
     """Call what the other process asks for, until it is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints must not come between the answers
+    other.close()  # its end of the pipe: a copy of it would outlive that process
+    sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - that process prints, and warns
     with suppress(Exception):
-        for module in modules:
-            import_module(module)
         while True:
-            function, arguments = pickle.load(source)
+            function, arguments = link.recv()
             try:
-                answer = pickle.dumps((True, function(*arguments)), pickle.HIGHEST_PROTOCOL)
+                link.send((True, function(*arguments)))
             except Exception:  # the other process does it again, and says what is wrong
-                answer = pickle.dumps((False, None))
-            sink.write(answer)
-            sink.flush()
+                link.send((False, None))

@@ -27,7 +27,6 @@ _MOST_JOINED = 200_000  # failures that info joins to incidents
 _LONGEST = 60
 _MOST_RESAMPLES = 100_000
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
-_BESIDE = ("relfit.reporting", "matplotlib.figure", "matplotlib.backends.backend_svg")
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 
 Json = Annotated[bool, opt.flag("--json", "Print one JSON document and nothing else.")]
@@ -337,23 +336,24 @@ def report(
     """Write a report as one HTML file."""
     output.check_destination(out, endings=(".html", ".htm"))
     opt.probability("--level", level)
-    from relfit.second_process import SecondProcess
-
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    beside = SecondProcess(*_BESIDE) if cores > 1 else nullcontext()
-    with beside as second, Steps("reading", "writing the report") as steps:
+    with Steps("reading", "writing the report") as steps:
         names = opt.family_names(families)
         log = reading.read()
         from relfit.fitting.kernels import fit_gamma
-        from relfit.numeric.compiled import kept
+        from relfit.numeric.compiled import awake, kept
+        from relfit.second_process import SecondProcess
 
         if sys.stderr.isatty() and not kept(fit_gamma):
             print("relfit: compiling, once per installation: some ten seconds", file=sys.stderr)
         steps.next()
-        path = rf.report(
-            log, out, period=reading.span, first=reading.first, families=names, level=level, title=title,
-            progress=steps.say, second=second,
-        )  # fmt: skip
+        write = rf.report
+        awake()  # a second process is a copy of this one: what both need is there before
+        with SecondProcess() if cores > 1 else nullcontext() as second:
+            path = write(
+                log, out, period=reading.span, first=reading.first, families=names, level=level, title=title,
+                progress=steps.say, second=second,
+            )  # fmt: skip
     if json:
         output.print_json({"report": str(path), "log": log.info()})
     else:

@@ -89,12 +89,15 @@ def _spearman_lattice(length: int) -> tuple[FloatArray, FloatArray]:
     masks = np.arange(1 << length)
     used = ((masks[:, None] >> np.arange(length)) & 1).astype(np.bool_)
     taken = used.sum(axis=1)
+    last = 0  # the largest sum of the places so far
     for place in range(length):
         here = masks[taken == place]
         for value in range(length):
             free = here[~used[here, value]]
             step = place * value
-            ways[free | (1 << value), step:] += ways[free, : top + 1 - step]
+            width = min(last, top - step) + 1
+            ways[free | (1 << value), step : step + width] += ways[free, :width]
+        last = sum(i * (length - 1 - place + i) for i in range(place + 1))
     sums = np.flatnonzero(ways[-1])
     r = 1.0 - 12.0 * (top - sums) / (length * (length * length - 1.0))
     return r.astype(np.float64), np.asarray(ways[-1][sums] / ways[-1].sum(), dtype=np.float64)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from relfit.arrays import IntArray
 
-__all__ = ["natural_key", "natural_order", "order_in_groups"]
+__all__ = ["alike", "natural_key", "natural_order", "order_in_groups"]
 
 
 _FEW = 100_000  # rows below which a plain sort is as fast
@@ -91,3 +91,19 @@ def natural_order(values: Any) -> IntArray:
     text = pd.Series([str(value) for value in values], dtype=object)
     number = pd.to_numeric(text, errors="coerce").fillna(np.inf).to_numpy(dtype=float)
     return np.lexsort((text.to_numpy(dtype=str), number)).astype(np.int64)
+
+
+def alike(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """One row of each kind, in rising order of the columns, and which of these each row is like.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in alike(np.array([1, 0, 1, 1]), np.array([2.5, 0.0, 2.5, 0.5]))]
+    [[1, 3, 0], [2, 0, 2, 1]]
+    """
+    order = np.lexsort(columns[::-1])
+    new = np.ones(order.size, np.bool_)
+    new[1:] = np.logical_or.reduce([column[order][1:] != column[order][:-1] for column in columns])
+    kind = np.empty(order.size, np.int64)
+    kind[order] = np.cumsum(new) - 1
+    return order[new], kind

@@ -18,7 +18,7 @@ from relfit.families import CORE, family_named
 from relfit.reporting import detail_sections, fleet_sections, lifetime_report
 from relfit.reporting.components import FirstScreen, Section
 from relfit.reporting.drawing import drawn
-from relfit.reporting.first_screen import fleet_summary
+from relfit.reporting.first_screen import fleet_summary, picture
 from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
 from relfit.reporting.report_data import ReportData, validated
@@ -117,14 +117,21 @@ def report(
     # what needs no period of the whole log is asked while that is looked for
     early = None if second is None else second.submit(validated, log, period, first, level)
     data = ReportData.of(log, period, level, names, first)
+    parts: list[FirstScreen | Section | str] = []
+    pictures: dict[str, Any] = {}
     if second is not None and early is not None:
+        pictures |= {figure.key: second.submit(drawn, figure) for figure in picture(data)}
         data.answer_with(second, early)
-    parts, pictures = [], {}
     for part in _parts(data, progress if progress is not None else _silent):
         parts.append(part)
         for figure in part.figures if isinstance(part, FirstScreen | Section) else ():
-            pictures[figure.key] = drawn(figure) if second is None else second.submit(drawn, figure)
+            if figure.key not in pictures:
+                pictures[figure.key] = drawn(figure) if second is None else second.submit(drawn, figure)
     sections = [part for part in parts if isinstance(part, Section)]
+    sections += [detail_sections.data(data), methods(data)]
+    for section in sections:  # while the last figures are drawn
+        for table in (*section.tables, *section.details):
+            table.stored  # noqa: B018
     missing = [part for part in parts if isinstance(part, str) and part]
     systems, window = log.systems, log.window
     name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
@@ -134,7 +141,7 @@ def report(
         subtitle=data.chosen.headline,
         until=f"{window.end.day} {window.end:%B %Y}" if window.end == window.end else "an unknown date",
         first=parts[0],
-        sections=[*sections, detail_sections.data(data), methods(data)],
+        sections=sections,
         left_out=f"Left out, since this log has no answer: {'; '.join(missing)}." if missing else "",
         version=__version__,
         pictures={key: one.result() if isinstance(one, Future) else one for key, one in pictures.items()},

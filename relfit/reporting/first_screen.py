@@ -13,7 +13,7 @@ from relfit.reporting.components import Card, Figure, FirstScreen, Point
 from relfit.reporting.report_data import ReportData
 from relfit.text import count, duration, number, percent
 
-__all__ = ["fleet_summary", "limits"]
+__all__ = ["fleet_summary", "limits", "picture"]
 
 _SAVE = "5min"
 _LENGTH = "24h"
@@ -23,7 +23,7 @@ _NAMED = 5
 def fleet_summary(m: ReportData) -> FirstScreen:
     """Of a fleet whose nodes are repaired."""
     cards = _systems_cards(m) if m.several_systems else _cards(m)
-    return FirstScreen(_sentence(m), tuple(cards), _picture(m), tuple(_advice(m)), tuple(_limits(m)))
+    return FirstScreen(_sentence(m), tuple(cards), picture(m), tuple(_advice(m)), tuple(_limits(m)))
 
 
 def _rate_before(m: ReportData) -> tuple[float, pd.Timestamp] | None:
@@ -168,7 +168,8 @@ def _cards(m: ReportData) -> list[Card]:
     return cards
 
 
-def _picture(m: ReportData) -> tuple[Figure, ...]:
+def picture(m: ReportData) -> tuple[Figure, ...]:
+    """The rate over the whole log; of several systems, the time between the failures of a node of each."""
     points = m.change_points.result
     if not m.failures:
         return ()

@@ -33,8 +33,7 @@ _RANDOM_LOGS = 999  # behind the test of equal nodes: its p-value must be able t
 _JOB_SIZES = (64, 16, 4, 1)
 _FEW = 40  # failures
 _FEWEST_FITTED = 3
-_HERE = ("parameters", "forecast", "_dependence")
-_ELSEWHERE = ("repairs", "outlier_nodes", "interruptions", "repair_kinds")
+_HERE = ("parameters", "forecast", "_dependence", "interruptions", "repairs")
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,13 @@ class ReportData:
 
     def answer_with(self, second: SecondProcess, validated: Future[Answer[Replay]]) -> None:
         """Answer what takes longest in two processes at once; the second one has been validating for a while."""
-        answers = {name: second.submit(getattr, replace(self), name) for name in _ELSEWHERE}
+        nodes = second.submit(getattr, replace(self), "outlier_nodes")
+        vars(self)["_kinds"] = second.submit(getattr, replace(self), "repair_kinds")
         for name in _HERE:
             getattr(self, name)
         if not self.few:
             vars(self)["replay"] = validated.result()
-        vars(self).update({name: answer.result() for name, answer in answers.items()})
+        vars(self)["outlier_nodes"] = nodes.result()
 
     @property
     def part(self) -> FailureLog:
@@ -300,6 +300,9 @@ class ReportData:
     @cached_property
     def repair_kinds(self) -> Answer[RepairKinds]:
         """Whether the repairs of a system are of two kinds."""
+        under_way: Future[Answer[RepairKinds]] | None = vars(self).get("_kinds")
+        if under_way is not None:
+            return under_way.result()
         if self.several_systems:
             return Answer(None, "several systems; select one")
         return _ask(lambda: screening.repair_kinds(self.part, "system", level=self.level))

@@ -20,6 +20,7 @@ from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
+from relfit.numeric.ordering import alike
 from relfit.screening.equal_nodes import equal_nodes_p
 from relfit.screening.frailty_results import RenewalModels
 
@@ -270,10 +271,9 @@ class _Lives:
         if 2 * np.count_nonzero(alone) < alone.size:
             return None
         life = self.offsets[:-1][alone]
-        told = np.stack([self.code[alone], self.never[alone], self.time[life], self.entry[life]], axis=1)
-        _, first, kind = np.unique(told, axis=0, return_index=True, return_inverse=True)
+        first, kind = alike(self.code[alone], self.never[alone], self.time[life], self.entry[life])
         others, of = np.flatnonzero(~alone), np.empty(alone.size, np.int64)
-        of[others], of[alone] = np.arange(others.size), others.size + kind.reshape(-1)
+        of[others], of[alone] = np.arange(others.size), others.size + kind
         one = np.append(others, np.flatnonzero(alone)[first])
         return (self._of(one), of) if 2 * one.size < of.size else None
 
@@ -305,19 +305,23 @@ class _Lives:
                 bad = special.log_expit(row[..., 2]) + n * np.log(ratio)[:, at]
                 good = self._of_group(special.log_expit(-free[..., 2]))
                 value = np.logaddexp(good - s, bad[:, kind] - self._of_group(ratio) * s)
-            idle = np.flatnonzero(self.never > 0.0)
+            idle, some, like = self._idle
             if idle.size:
-                value[:, idle] = self._unfailed(name, free[:, self.code[idle]], self.never[idle])
+                value[:, idle] = self._unfailed(name, free[:, self.code[some]], self.never[some])[:, like]
             value += head[:, kind] + (self._of_group(shape) - 1.0) * self.log
         return np.where(np.isfinite(value), value, -np.inf)
 
     @cached_property
     def _counted(self) -> tuple[IntArray, IntArray]:
         """A node of each group and numbers of failures, and which of these each node is like."""
-        width, most = self.failed.max(initial=0.0) + 1.0, self.under_way.max(initial=0.0) + 1.0
-        key = (self.code * width + self.failed) * most + self.under_way
-        _, first, kind = np.unique(key, return_index=True, return_inverse=True)
-        return first, kind.reshape(-1)
+        return alike(self.code, self.failed, self.under_way)
+
+    @cached_property
+    def _idle(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Nodes that are not seen to fail, one of each kind of them, and which of these each is like."""
+        idle = np.flatnonzero(self.never > 0.0)
+        first, like = alike(self.code[idle], self.never[idle])
+        return idle, idle[first], like
 
     def _of_group(self, values: FloatArray) -> FloatArray:
         """Values of the groups, shape (trials, groups), for each node; of one group as they are."""
@@ -334,9 +338,8 @@ class _Lives:
             return np.asarray(np.log(_never_failed(np.exp(-free[..., 2]), b, c)))
         good, bad = special.log_expit(-free[..., 2]), special.log_expit(free[..., 2])
         ratio = 1.0 + np.exp(free[..., 3])
-        return np.logaddexp(
-            good + np.log(special.gammaincc(1.0 / b, c)), bad + np.log(special.gammaincc(1.0 / b, ratio * c))
-        )
+        lived = [np.log(special.gammaincc(1.0 / b, x)) for x in (c, ratio * c)]
+        return np.logaddexp(good + lived[0], bad + lived[1])
 
     def posterior(self, parameters: FloatArray, classes: FloatArray) -> FloatArray:
         """Shape and rate of every node's frailty, shape (nodes, 2); where it is no gamma variable, by its moments.

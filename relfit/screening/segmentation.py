@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -230,10 +231,18 @@ class Renewals:
     def drawn(self, rng: np.random.Generator) -> IntArray:
         """Instants with each owner's times between failures in random order, from a random moment on."""
         order = rng.permutation(self.owner.size)
-        start = rng.random(self.length.size) * self.length
-        before = np.cumsum(self.length.astype(np.float64)) - self.length
-        first = np.searchsorted(self.owner, np.arange(self.length.size))
-        return np.asarray(_renewed(order, self.owner, first, self.gaps, start - before, self.begin, self.length))
+        shift = rng.random(self.length.size) * self.length - self._before
+        return np.asarray(_renewed(order, self.owner, self._first.copy(), self.gaps, shift, self.begin, self.length))
+
+    @cached_property
+    def _before(self) -> FloatArray:
+        """Time of observation of all owners before each."""
+        return np.cumsum(self.length.astype(np.float64)) - self.length
+
+    @cached_property
+    def _first(self) -> npt.NDArray[Any]:
+        """Where each owner's failures begin."""
+        return np.searchsorted(self.owner, np.arange(self.length.size))
 
 
 @njit(cache=True, nogil=True)

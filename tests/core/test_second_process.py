@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -35,13 +39,52 @@ def test_an_error_comes_back_as_it_is() -> None:
         second.submit(_fails, 3).result()
 
 
-@pytest.mark.parametrize("modules", [(), ("no_such_module_anywhere",)])
-def test_without_a_second_process_all_is_done_here(modules: tuple[str, ...]) -> None:
-    with SecondProcess(*modules) as second:
-        if not modules:
-            os.kill(second.submit(os.getpid).result(), signal.SIGKILL)
+def test_without_a_second_process_all_is_done_here() -> None:
+    with SecondProcess() as second:
+        os.kill(second.submit(os.getpid).result(), signal.SIGKILL)
         assert second.submit(os.getpid).result() == os.getpid()
         assert second.submit(divmod, 7, 2).result() == (3, 1)
+
+
+def _waits_for(name: str) -> str:
+    time.sleep(0.2)
+    return name
+
+
+def test_threads_of_this_process_do_no_harm() -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        with SecondProcess() as second:
+            answers = [second.submit(_waits_for, name) for name in "ab"]
+            assert [answer.result(timeout=30) for answer in answers] == ["a", "b"]
+            assert second.submit(print, "nobody reads this").result(timeout=30) is None
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_it_goes_when_the_first_one_is_killed(tmp_path: Path) -> None:
+    text = (
+        "import os, signal; from relfit.second_process import SecondProcess\n"
+        "second = SecondProcess(); print(second.submit(os.getpid).result(), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", text], stdout=subprocess.PIPE, check=False, cwd=tmp_path)
+    assert done.returncode == -signal.SIGKILL
+    other, until = int(done.stdout), time.monotonic() + 30.0
+    while _lives(other) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not _lives(other)
+
+
+def _lives(process: int) -> bool:
+    """Whether a process runs; one that nobody has waited for is dead all the same."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_nothing_is_left_behind() -> None:

@@ -69,7 +69,7 @@ def white_page(white_report: Path) -> Page:
 
 
 def test_two_processes_write_the_same_bytes(white_report: Path, tmp_path: Path) -> None:
-    with SecondProcess("relfit.reporting") as second:
+    with SecondProcess() as second:
         path = rf.report(rf.datasets.load("white"), tmp_path / "white.html", second=second)
     assert path.read_bytes() == white_report.read_bytes()
 
