@@ -105,7 +105,7 @@ def fleet_model(
     fits, rates = {}, {}
     for name, scope in scopes.items():
         if first == "known":
-            scopes[name], fits[name] = renewals_of(scope, size, level=level)
+            scopes[name], fits[name] = renewals_of(scope, size, chosen.log, found, level=level)
         else:
             lives = scope.lives.from_age_known() if first == "never" else replace(scope.lives, stationary=None)
             scopes[name] = replace(scope, lives=lives)

@@ -6,45 +6,101 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from relfit.arrays import FloatArray
 from relfit.failurelog import FailureLog
 from relfit.fleet.incident_scopes import Scope
-from relfit.fleet.operating_time import clocks_of
+from relfit.fleet.operating_time import Clocks, clocks_of
 from relfit.fleet.scope_rates import rates_of, relative_rates, residual_hours
 from relfit.screening import ChangePoints, Incidents
 from relfit.screening.frailty import RenewalModels, renewal_models
 
 __all__ = ["explained_by_ages", "renewals_of"]
 
-_SIZE = 0.01  # of the test, as of the search for periods
+_SIZE = 0.01  # of the test of periods, as of the search for them
+_DENIED = 0.05  # p-value of failures along time below which ages are not borne out; of new nodes, smaller ones are rare
 _AGAINST = 3.0  # log-likelihood ratio against new nodes that new nodes reach in at most 5 % of logs: log 20
+_PARTS = 8  # of a log, in which failures are counted
 
 
 def renewals_of(
-    scope: Scope, n_systems: int, *, level: float = 0.95, n_resamples: int = 99
+    scope: Scope,
+    n_systems: int,
+    log: FailureLog,
+    joined: Incidents,
+    *,
+    level: float = 0.95,
+    n_resamples: int = 99,
 ) -> tuple[Scope, RenewalModels]:
-    """Renewals of a scope by system, and the scope with the ages at its start that the times to failure bear out.
+    """Renewals of a scope by system, and the scope with the ages at its start that its failures bear out.
+
+    Parameters
+    ----------
+    scope : Scope
+    n_systems : int
+    log, joined
+        What the scope is of, as for `relfit.fleet.operating_time.scopes_of`.
+    level, n_resamples
+        As for `relfit.screening.renewal_models`.
 
     Notes
     -----
-    That nodes were new is what an inventory says. Where nodes age, their times to the first failure tell whether they
-    began so: by the likelihood of the best of the three renewal models, of new nodes and of nodes in steady state. A
-    system whose nodes are 20 times more likely to have been in steady state (they were in use before the inventory
-    says, or their first time was not logged in full) is taken so.
+    That nodes were new is what an inventory says. Where nodes age, their failures tell whether they began so. By the
+    times to the first failure: the likelihood of the best of the three renewal models is not 20 times higher for nodes
+    in steady state (which were in use before the inventory says, or whose first time was not logged in full). By the
+    failures along time: those of eight equal parts of the log are what the ages let expect. What fails either test is
+    taken in steady state: a fleet that became better, whose first failures come as soon as those of new nodes, has
+    the rate that is counted.
     """
-    fits = renewal_models(scope.lives, scope.system, n_groups=n_systems, level=level, n_resamples=n_resamples)
+
+    def fitted(of: Scope, resamples: int) -> RenewalModels:
+        return renewal_models(of.lives, of.system, n_groups=n_systems, level=level, n_resamples=resamples)
+
+    fits = fitted(scope, n_resamples)
     known = np.bincount(scope.system, ~np.isnan(scope.start_age), n_systems) > 0.0
     asked = known & (fits.status == "ok") & (fits.ageing != 0)
     if not asked.any():
         return scope, fits
-    steady = scope.of_unknown_age(asked)
-    other = renewal_models(steady.lives, steady.system, n_groups=n_systems, level=level, n_resamples=0)
+    other = fitted(scope.of_unknown_age(asked), 0)
     with np.errstate(invalid="ignore"):
         against = other.loglik.max(axis=1).to_numpy() - fits.loglik.max(axis=1).to_numpy()
     denied = asked & (against > _AGAINST)
+    if (asked & ~denied).any():
+        parts = np.append(np.arange(_PARTS) * (log.window.hours / _PARTS), log.window.hours + 1.0)
+        denied |= asked & (_along_time(scope, clocks_of(log, joined, parts)[1], fits) < _DENIED)
     if not denied.any():
         return scope, fits
     scope = scope.of_unknown_age(denied)
-    return scope, renewal_models(scope.lives, scope.system, n_groups=n_systems, level=level, n_resamples=n_resamples)
+    return scope, fitted(scope, n_resamples)
+
+
+def _along_time(scope: Scope, clocks: Clocks, fits: RenewalModels) -> FloatArray:
+    """p-value of the failures between instants in each system, shape (systems,): NaN where nothing is expected.
+
+    Each part of the log has the failures that nodes in steady state have in the hours that they run and those that are
+    ahead of them at its end more than at its start (`relfit.fleet.scope_rates`). The chi-square statistic of all parts
+    allows for the scatter of renewals.
+    """
+    size = fits.shape.shape[0]
+    rates = rates_of(scope, fits, size)
+    own = relative_rates(scope, fits, rates.hours)
+    p = np.full(size, np.nan)
+    for system in np.flatnonzero(rates.count > 0.0):  # systems, not nodes
+        mine = scope.system == system
+        count, hours, age = clocks.count[:, mine], clocks.hours[:, mine], clocks.age[:, mine]
+        shape, mean = float(fits.shape[system, 1]), 1.0 / float(rates.rate[system])
+        seen, steady = np.diff(count, axis=0).sum(axis=1), np.diff(hours, axis=0).sum(axis=1)
+        for i in range(steady.size):  # parts, not nodes
+            known = clocks.known[i, mine]
+            steady[i] += residual_hours(age[[i + 1, i]][:, known], own[mine][known], shape, mean).sum()
+        used = (steady > 0.0) | (seen > 0)
+        if np.any(steady[used] <= 0.0):
+            p[system] = 0.0
+            continue
+        expected = seen.sum() * steady[used] / steady[used].sum()
+        first, second = special.gamma(1.0 + 1.0 / shape), special.gamma(1.0 + 2.0 / shape)
+        scatter = max(second / first**2 - 1.0, 1.0)
+        p[system] = special.chdtrc(int(used.sum()) - 1, ((seen[used] - expected) ** 2 / expected).sum() / scatter)
+    return p
 
 
 def explained_by_ages(log: FailureLog, points: ChangePoints, joined: Incidents) -> bool:
@@ -61,10 +117,8 @@ def explained_by_ages(log: FailureLog, points: ChangePoints, joined: Incidents) 
 
     Notes
     -----
-    Nodes that fail more often when they are young make a log whose rate falls. Each period has the failures that
-    nodes in steady state have in the hours that they run and those that are ahead of them at its end more than at its
-    start (`relfit.fleet.scope_rates`); the chi-square statistic of all periods allows for the scatter between nodes.
-    Incidents are those of the whole log, each of the period in which it began.
+    Nodes that fail more often when they are young make a log whose rate falls. Incidents are those of the whole log,
+    each of the period in which it began.
     """
     new = log.population["entered_known"] & (log.population["entered"] < points.periods[-1].start)
     if not new.any():
@@ -72,17 +126,6 @@ def explained_by_ages(log: FailureLog, points: ChangePoints, joined: Incidents) 
     starts = [(period.start - log.window.start) / pd.Timedelta(hours=1) for period in points.periods]
     # a period holds what fails at its first instant; the last one what fails at its last, too
     scope, clocks = clocks_of(log, joined, np.append(starts, log.window.hours + 1.0))
-    scope, fits = renewals_of(scope, 1, n_resamples=0)
-    if not fits.ageing[0] or np.isnan(scope.start_age).all():
-        return False
-    rates = rates_of(scope, fits, 1)
-    own, shape, mean = relative_rates(scope, fits, rates.hours), float(fits.shape[0, 1]), 1.0 / float(rates.rate[0])
-    seen, steady = np.diff(clocks.count, axis=0).sum(axis=1), np.diff(clocks.hours, axis=0).sum(axis=1)
-    for i in range(len(points)):  # periods, not nodes
-        known = clocks.known[i]
-        steady[i] += residual_hours(clocks.age[[i + 1, i]][:, known], own[known], shape, mean).sum()
-    expected = np.maximum(seen.sum() * steady / steady.sum(), 1e-300)
-    if np.any(steady <= 0.0):
-        return False
-    statistic = float(((seen - expected) ** 2 / expected).sum() / max(float(rates.dispersion[0]), 1.0))
-    return float(special.chdtrc(len(points) - 1, statistic)) > _SIZE
+    scope, fits = renewals_of(scope, 1, log, joined, n_resamples=0)
+    told = bool(fits.ageing[0]) and not np.isnan(scope.start_age).all()
+    return told and float(_along_time(scope, clocks, fits)[0]) > _SIZE

@@ -62,6 +62,17 @@ def test_nodes_of_an_inventory_that_were_in_use_before_are_taken_in_steady_state
     assert held >= 9
 
 
+def test_a_fleet_that_became_better_has_the_rate_that_is_counted() -> None:
+    """First failures of new nodes come soon, and so do those of a fleet whose rate fell a month later."""
+    counted, found = [], []
+    for seed in range(6):
+        log = fleet(seed, 0.6, worse=0.25)
+        rates = rf.fleet_model(log, "all", window="0h").rates["node"]
+        counted.append(float(rates.hours[0] / rates.count[0]))
+        found.append(float(1.0 / rates.rate[0]))
+    assert found == pytest.approx(counted)
+
+
 def test_a_change_that_ages_explain_is_no_period_of_its_own() -> None:
     chosen = [chosen_period(fleet(seed, 0.5)) for seed in range(12)]
     several = [one for one in chosen if one.points is not None and len(one.points) > 1]
