@@ -29,6 +29,7 @@ Hazard = Callable[[npt.ArrayLike], FloatArray]
 
 _WORK = 1e8  # multiplications that the renewal equation may take
 _REACH = 40.0  # attempts that the grid covers
+_MOST_ATTEMPTS = 2_000
 _RARE = 15.0  # cumulative hazard of an attempt beyond which successes come like a Poisson process (Renyi)
 
 
@@ -185,16 +186,15 @@ def simulated_times(
     restart: float,
     runs: int,
     rng: Seed = 0,
-    most_failures: int = 2_000,
 ) -> FloatArray:
-    """Completion times of runs of one job, hours; infinite for a run that has more failures than `most_failures`."""
+    """Completion times of runs of one job, hours; infinite for a run whose first 2000 attempts all fail."""
     random = np.random.default_rng(rng)
     plan = Checkpoint(work) if checkpoint is None else checkpoint
     segments, held = plan.segments(work), plan.exposed_save
     pace, rest = plan.every + held, work - (plan.segments(work) - 1) * plan.every
     aside, fall = plan.save - held, restart + plan.restore - plan.exposed_restore
     times, saved, running = np.zeros(runs), np.zeros(runs), np.arange(runs)
-    for attempt in range(most_failures + 1):
+    for attempt in range(_MOST_ATTEMPTS):
         read = plan.exposed_restore if attempt else 0.0
         drawn = (later if attempt else first).draw(running.size, random)
         left = segments - 1 - saved[running]

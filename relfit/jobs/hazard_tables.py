@@ -23,6 +23,7 @@ __all__ = ["HazardTable", "table_by_size", "table_of"]
 _STEP = 0.2  # of the grid in the log of time
 _LEFT = 14.0  # how far below the shortest time the grid goes, in the log of time
 _POINTS = 8
+_ON_A_POINT = 1e-300
 _WEIGHTS = np.array([(-1.0) ** i * math.comb(_POINTS - 1, i) for i in range(_POINTS)])
 
 
@@ -112,16 +113,12 @@ def _interpolate(
             low = min(max(int(place) - _POINTS // 2 + 1, 0), last - _POINTS + 1)
             above = 0.0
             below = 0.0
-            exact = -1
             for i in range(_POINTS):
                 gap = place - (low + i)
-                if gap == 0.0:
-                    exact = i
-                    break
-                weight = _WEIGHTS[i] / gap
+                weight = _WEIGHTS[i] / (gap if gap != 0.0 else _ON_A_POINT)  # beside which no other weight counts
                 above += weight * values[low + i]
                 below += weight
-            value = values[low + exact] if exact >= 0 else above / below
+            value = above / below
             if not abs(value) < 1e300:  # a hazard of zero or infinity among the eight
                 near = values[int(place)]
                 value = near + (place - int(place)) * (values[int(place) + 1] - near)

@@ -8,8 +8,10 @@ from scipy import stats
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
 from relfit.jobs import Amdahl, Checkpoint, Job, completion_time, expected_time, time_to_failure
+from relfit.jobs.checkpoint import expected_exponential
 from relfit.jobs.completion import expected_paper
 from relfit.jobs.completion_distribution import RestartDistribution, simulated_times
+from relfit.jobs.hazard_tables import table_of
 from relfit.system import System
 
 ONE_SPEED = Amdahl(0.0)
@@ -164,6 +166,28 @@ def test_never_finishing_is_said_and_does_not_overflow() -> None:
 def test_a_job_is_done_some_time() -> None:
     done = completion_time(System(Weibull(0.8, [500.0] * 3)), Job(20.0, ONE_SPEED))
     assert done.finish_probability([0.0, np.inf]).tolist() == [0.0, 1.0]
+
+
+def test_no_job_is_done_before_its_work_and_saves_are() -> None:
+    done = completion_time(System(Weibull(0.8, [500.0] * 3)), Job(20.0, ONE_SPEED, 0.0, Checkpoint(7.0, 0.5)))
+    assert done.least == 20.0 + 2 * 0.5  # the end of the work needs no save
+    assert done.finish_probability([done.least - 1e-9, done.least]) == pytest.approx([0.0, done.success], abs=0.02)
+
+
+def test_a_job_that_never_saves_is_one_segment() -> None:
+    never, once = (expected_exponential(24.0, 10.0, every, 0.1, 0.2, 0.3) for every in (np.inf, 10.0))
+    assert float(never) == float(once) == pytest.approx(24.3 * np.exp(0.2 / 24.0) * np.expm1(10.0 / 24.0))
+
+
+def test_a_table_of_hazards_between_and_beside_its_points() -> None:
+    """Beside a life that begins at five hours no polynomial goes through the points: lines do."""
+    table = table_of(lambda time: np.maximum(time - 5.0, 0.0) / 10.0, 1.0, 100.0)
+    on_points = np.exp(table.first + 0.2 * np.arange(89, 92))
+    for time, rel in ((on_points, 1e-12), (np.linspace(7.5, 11.0, 30), 0.06), (np.linspace(14.0, 100.0, 30), 1e-4)):
+        assert table(np.array([0]), time[None])[0] == pytest.approx((time - 5.0) / 10.0, rel=rel)
+    power = table_of(lambda time: 0.1 * time**0.7, 1.0, 100.0)
+    far = np.array([1e-12, 1e-9, 1e-3, 90.0, 1e3])
+    assert power(np.array([0]), far[None])[0] == pytest.approx(0.1 * far**0.7, rel=1e-9)
 
 
 def test_a_long_run_needs_a_finite_mean() -> None:

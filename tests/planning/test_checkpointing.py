@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -108,6 +110,19 @@ def test_first_order_waste_and_where_it_ends() -> None:
     assert exact.least_mtbf(save, 0.0) == pytest.approx(2 * save)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        exact.best_waste, exact.first_order_best_waste, partial(exact.best_interval, exposed=()),
+        lambda mtbf, save, *rest: exact.daly_interval(mtbf, save, *rest[:1], order="first"),
+        lambda mtbf, *costs: exact.slowdown(mtbf, 2.0, *costs), lambda mtbf, *costs: exact.waste(mtbf, 2.0, *costs),
+        lambda mtbf, *costs: exact.least_mtbf(*costs),
+    ],
+)  # fmt: skip
+def test_costs_that_are_left_out_are_none(asked: Callable[..., np.ndarray]) -> None:
+    assert float(asked(24.0, 0.1)) == float(asked(24.0, 0.1, 0.0, 0.0)) != float(asked(24.0, 0.1, 3.0, 3.0))
+
+
 def test_grids_of_cases() -> None:
     mu, save = np.geomspace(1, 1000, 30)[:, None], np.geomspace(0.01, 1, 20)
     best = exact.best_interval(mu, save)
@@ -182,9 +197,11 @@ def test_renewal_against_jobs_followed(family: Weibull, exposed: tuple[str, ...]
     assert follow(family, 2, plan, 0.2, seed=3).agrees(renewal_waste(family, 2, plan, 0.2))
 
 
-@pytest.mark.parametrize("slowed", [0.0, 0.3, 1.0])
-def test_asynchronous_saves_against_jobs_followed(slowed: float) -> None:
-    saves = costs(0.7, 0.5, slowed=slowed)
+@pytest.mark.parametrize(
+    ("slowed", "exposed"), [(0.0, EXPOSED[0]), (0.3, EXPOSED[0]), (0.3, ("save",)), (1.0, EXPOSED[0])]
+)
+def test_asynchronous_saves_against_jobs_followed(slowed: float, exposed: tuple[str, ...]) -> None:
+    saves = costs(0.7, 0.5, exposed, slowed)
     for family in (Weibull(0.6, 24.0), Weibull(1.0, 24.0)):
         assert follow(family, 1, saves, 0.2, seed=4).agrees(renewal_waste(family, 1, saves, 0.2))
     plan = plan_checkpoints(24, saves, 0.2)
@@ -192,7 +209,7 @@ def test_asynchronous_saves_against_jobs_followed(slowed: float) -> None:
     assert plan.checkpoint_every == pytest.approx(other.every, rel=1e-3)
     assert (plan.checkpoint_every == 0.0) == (slowed == 0.0)
     assert plan.waste == pytest.approx(other.waste, rel=1e-9)
-    assert plan.waste <= exact.best_waste(24, 0.7, 0.5, 0.2) + 1e-12
+    assert plan.waste <= exact.best_waste(24, 0.7, 0.5, 0.2, exposed=exposed) + 1e-12
 
 
 @pytest.mark.parametrize("exposed", EXPOSED)

@@ -134,6 +134,8 @@ def test_plan() -> None:
     assert "no strategy makes progress" in hopeless.headline
     small = plan_replication(43_800, TEN, nodes=1000)
     assert small.best == "checkpoints alone"
+    rows = plan_replication(43_800, TEN, nodes=11).strategies.set_index("strategy")
+    assert rows["processes"].tolist() == [11, 5, 3]
     known = Parameters(mtbf="43800h", fleet={"nodes": 2000})
     assert plan_replication(known, Checkpoint(None, "1min", "1min")).nodes == 2000
 

@@ -13,7 +13,7 @@ from scipy import optimize, stats
 
 import relfit as rf
 from papers import sparing as paper
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, ReadError
 from relfit.planning.sparing import (
     Cluster,
     DeviceFailures,
@@ -29,7 +29,7 @@ from relfit.planning.sparing import (
     plan_sparing,
     sparing_map,
 )
-from relfit.planning.sparing.plan_file import read_plan_file
+from relfit.planning.sparing.plan_file import ClusterTable, read_plan_file
 
 
 def test_table_1_without_roundings() -> None:
@@ -234,6 +234,13 @@ def test_a_map_is_the_evaluation_at_its_points(rack: dict[str, float | None]) ->
         one = evaluate_sparing(cluster, paper.STRATEGIES, failures, paper.RECOVERY)
         assert found.evaluation.goodput[:, row, column] == pytest.approx(one.goodput)
         assert winner == one.goodput.argmax()
+        *_, second, first = sorted(one.goodput)
+        assert found.margin[row, column] == pytest.approx((first - second) / second)
+
+
+def test_a_strategy_that_is_alone_has_no_second() -> None:
+    found = sparing_map(Cluster(racks=8), Strategies(1), [1000.0, 2000.0], [4.0], Recovery())
+    assert found.margin.tolist() == [[np.inf, np.inf]]
 
 
 # ------------------------------------------------------------------ uncertainty
@@ -307,6 +314,7 @@ def test_what_a_plan_file_leaves_out_has_no_effect(tmp_path: Path) -> None:
     assert file.parameters is None
     assert file.cluster is not None
     assert file.cluster.cluster() == Cluster(racks=16, trays=4, gpus=8)
+    assert file.cluster.recovery() == Recovery()
     assert Cluster().total_gpus == 1
     found = evaluate_sparing(
         file.cluster.cluster(), file.cluster.strategies(), DeviceFailures(np.inf, np.inf, 0.0), file.cluster.recovery(),
@@ -314,6 +322,10 @@ def test_what_a_plan_file_leaves_out_has_no_effect(tmp_path: Path) -> None:
     )  # fmt: skip
     # nothing fails and saves take no time: the best choice is every GPU, all the time
     assert found.goodput.max() == pytest.approx(16 * 4 * 8, rel=1e-12)
+    every, kept = (ClusterTable(racks=16, trays=4, spare_blocks=n).strategies() for n in (None, 3))
+    assert len(kept) == len(every) > 1
+    assert kept.spare_blocks is not None
+    assert kept.spare_blocks.tolist() == [3] * len(every)
 
 
 # ------------------------------------------------------------------ assumptions
@@ -346,6 +358,20 @@ def test_assumptions_of_parameters() -> None:
 
 
 # -------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("block = 5", "cluster.block: block GPUs must be whole trays of 8 GPUs"),
+        ('save = "2h"', "cluster.save: save of 7200 s takes longer than the 3600 s between checkpoints"),
+    ],
+)
+def test_a_plan_file_says_which_key_cannot_be(line: str, said: str, tmp_path: Path) -> None:
+    text = f'[cluster]\nracks = 16\ntrays = 4\ngpus = 8\ncheckpoint_every = "1h"\n{line}\n'
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(ReadError, match=said):
+        read_plan_file(tmp_path / "plan.toml")
 
 
 @pytest.mark.parametrize(

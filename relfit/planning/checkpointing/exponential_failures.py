@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def costs_of(save: Any, restore: Any = 0.0, restart: Any = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
+def costs_of(save: Any, restore: Any, restart: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Hours to save, to restore, and to restart, checked.
 
     Raises

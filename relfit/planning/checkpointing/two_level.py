@@ -124,8 +124,7 @@ class Levels:
             raise ArgumentError("a save of either level must take time", remedy="give save and global_save above zero")
         costs = [value[..., None, None] for value in vars(self).values()]
         short = np.log(best_interval(self.mtbf, np.minimum(self.save, self.global_save)))[..., None] - 2.0
-        long = np.log(best_interval(self.mtbf, np.maximum(self.save, self.global_save)))[..., None]
-        long = np.maximum(long, short + 2.0) + 0.7
+        long = np.log(best_interval(self.mtbf, np.maximum(self.save, self.global_save)))[..., None] + 0.7
 
         def by_number(k: FloatArray, rounds: int = 7) -> tuple[FloatArray, FloatArray]:
             """Best work between saves for each number of saves (last axis), and what is kept then."""

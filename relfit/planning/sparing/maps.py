@@ -189,7 +189,7 @@ def _boundaries(evaluation: SparingEvaluation, along: str, step: tuple[int, int]
 def _between(low: list[FloatArray], high: list[FloatArray], share: FloatArray) -> list[FloatArray]:
     with np.errstate(divide="ignore", invalid="ignore"):
         return [
-            np.where(np.isinf(a) | (a <= 0.0), a + share * np.where(np.isinf(a), 0.0, b - a), a * (b / a) ** share)
+            np.where(a == b, a, np.where(a > 0.0, a * (b / a) ** share, share * b))
             for a, b in zip(low, high, strict=True)
         ]
 
