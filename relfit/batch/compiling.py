@@ -43,6 +43,18 @@ def inner_of(way: str) -> Callable[[Function], Function]:
     return named
 
 
+def merged(function: Function) -> Function:
+    """A part written into the one that calls it before either is compiled: as a part it would be compiled twice."""
+    part: Function = _jit(inline="always")(function)
+    return part
+
+
+def outermost(function: Function) -> Function:
+    """Compile what is called from Python, with all of its parts, and keep it on disk."""
+    whole: Function = _jit(nogil=True, cache=True, error_model="numpy", _nrt=False)(function)
+    return whole
+
+
 def making_arrays(function: Function) -> Function:
     """Compile such a part that makes arrays."""
     return _compiled(function, counted=True, copied=False)

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from relfit.batch.compiling import inner, inner_of, seldom, sources
+from relfit.batch.compiling import inner, merged, outermost, seldom, sources
 from relfit.batch.cycle_counter import cycles
 from relfit.batch.engine_state import (
     AS_PLANNED,
@@ -161,10 +160,10 @@ def _strike(e: Engine, now: float) -> int:
     return killed
 
 
-def _instants(passes: Passes, way: str) -> Callable[[Engine, float], None]:
+def _instants(passes: Passes) -> Callable[[Engine, float], None]:
     full_pass, offer = passes
 
-    @inner_of(way)
+    @merged
     def instant(e: Engine, now: float) -> None:
         while e.state[0].n_running > 0 and e.heaps[0, 0].time <= now:
             finish(e, e.heaps[0, 0].item, now)
@@ -194,10 +193,10 @@ def _instants(passes: Passes, way: str) -> Callable[[Engine, float], None]:
     return instant
 
 
-def _loop(passes: Passes, way: str) -> Callable[[Engine, float, int], int]:
-    instant = _instants(passes, way)
+def _loop(passes: Passes) -> Callable[[Engine, float, int], int]:
+    instant = _instants(passes)
 
-    @inner_of(way)
+    @merged
     def loop(e: Engine, pause: float, budget: int) -> int:
         begun = cycles()
         code = SPENT
@@ -229,23 +228,23 @@ def _loop(passes: Passes, way: str) -> Callable[[Engine, float, int], int]:
     return loop
 
 
-_on_first_nodes = _loop(PASSES, "on_first_nodes")
-_by_policy = _loop(PASSES_BY_POLICY, "by_policy")
-_as_planned = _loop(PLANNED_PASSES, "as_planned")
+_on_first_nodes = _loop(PASSES)
+_by_policy = _loop(PASSES_BY_POLICY)
+_as_planned = _loop(PLANNED_PASSES)
 
 
 def _compiled(check_sum: int) -> tuple[Callable[[Engine, float, int], int], ...]:
     # numba keeps what it compiled for the values that a function closes over: other sources, another value. Three
     # functions have a file each: with one, processes that compile different ones at a time could mix them up.
-    @njit(cache=True, nogil=True)
+    @outermost
     def on_first_nodes(e: Engine, pause: float, budget: int) -> int:
         return _on_first_nodes(e, pause, budget) if check_sum >= 0 else FINISHED
 
-    @njit(cache=True, nogil=True)
+    @outermost
     def by_policy(e: Engine, pause: float, budget: int) -> int:
         return _by_policy(e, pause, budget) if check_sum >= 0 else FINISHED
 
-    @njit(cache=True, nogil=True)
+    @outermost
     def as_planned(e: Engine, pause: float, budget: int) -> int:
         return _as_planned(e, pause, budget) if check_sum >= 0 else FINISHED
 

@@ -8,8 +8,9 @@ from relfit.batch import event_loop
 
 
 def parts(function, found):
-    """A compiled function and all that its code names, by qualified name."""
-    found.setdefault((function.__module__, function.py_func.__qualname__), set()).add(function)
+    """A compiled function and all that its code names, by qualified name; what is merged into others has no code."""
+    if function.targetoptions.get("inline") != "always":
+        found.setdefault((function.__module__, function.py_func.__qualname__), set()).add(function)
     code = function.py_func
     cells = [cell.cell_contents for cell in code.__closure__ or ()]
     for other in [*cells, *(code.__globals__.get(name) for name in code.__code__.co_names)]:
