@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.cli.figures import Picture, check_place, write_figures
+from relfit.cli.remedies import only_options
 from relfit.cli.screen import table, wrapped
 from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.writing import check_writable, complete, guarded
@@ -50,7 +51,7 @@ def is_terminal() -> bool:
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines to stdout, wrapped to the screen; what could steer a terminal is escaped."""
     for line in lines:
-        clean = line if line.isprintable() else "".join(map(_visible, line))
+        clean = only_options(line if line.isprintable() else "".join(map(_visible, line)))
         for part in wrapped(clean.rstrip()):
             sys.stdout.write(part + "\n")
 

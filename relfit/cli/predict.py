@@ -147,8 +147,8 @@ def system(
         if tolerate:
             chosen = chosen.tolerating(tolerate)
         steps.next()
-        sizes = chosen.by_size(times)
         whole = _whole(chosen, times, drawn)
+        sizes = chosen.by_size(times)
         steps.next()
         table = _with_limits(sizes, drawn)
         headline = _headline(chosen, whole)

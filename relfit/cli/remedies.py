@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-__all__ = ["in_options", "with_options"]
+__all__ = ["in_options", "only_options", "with_options"]
 
 _FIELDS = (  # of a table: set by --column
     "node", "start", "end", "duration", "system", "cause", "detail", "scope", "observed", "censored", "state", "rack",
     "system_name", "node_name", "time_format", "day_first", "decimal", "time_origin", "time_unit", "n_nodes",
 )  # fmt: skip
 _ASSIGNED = r"(?<![-\w])(?<!--column )(?<!--where )([a-z][a-z_]*)=('[^']*'|\"[^\"]*\"|\.\.\.|[A-Za-z0-9]\w*)?"
+_BESIDE = r"(?<![-\w])[a-z][a-z_]*=[^\s()]*(?: or [a-z][a-z_]*=[^\s()]*)* \((--[^()]*)\)"
 _CALLS = (
     (r"max_size=\.\.\. \(--max-size 32GB\)", "--max-size 32GB"),
     (r" \(--column[^()]*\)", ""),
     (r"window_start(=\.\.\.)? (and|or) window_end(=\.\.\.)?", "--observed FROM/TO"),
     (r"\bduration_unit=", "unit="),
+    (r"\bmost_replicas=", "replicas="),
+    (r"\bn_draws=", "draws="),
+    (r"\btolerance=", "tolerate="),
     (r"longest_age=None", "a shorter --age"),
     (
         r"fit it and give the ages: rf\.system_from_fits\(.*\)$",
@@ -66,6 +70,19 @@ def in_options(text: str, known: Collection[str] = ()) -> str:
     for pattern, words in _CALLS:
         text = re.sub(pattern, words, text)
     return re.sub(_ASSIGNED, lambda found: _option(found, known), text)
+
+
+def only_options(text: str) -> str:
+    """A note that says what to write in Python, and the option in brackets behind it, with the option alone.
+
+    Examples
+    --------
+    >>> only_options("change one with node=... (--column node=NAME)")
+    'change one with --column node=NAME'
+    >>> only_options("read with nodeless=node or nodeless=ignore (--nodeless node or ignore) if they are not")
+    'read with --nodeless node or ignore if they are not'
+    """
+    return re.sub(_BESIDE, r"\1", text) if " (--" in text else text
 
 
 def with_options(text: str, known: Collection[str]) -> str:

@@ -122,12 +122,12 @@ def read(
         return with_nodeless(table.read(path, strict=strict, timezone=timezone, nodeless=nodeless, **options), nodeless)
     limit = None if max_size is None else size_in_bytes(max_size)
     contents = [content for place in _places(path, format) for content in members(place, max_size=limit)]
-    named = [option for option in options if option not in _RAW_OPTIONS]
+    named = [option for option in options if option not in (*_RAW_OPTIONS, "duration_unit")]
     reader = _reader(contents[0], format, bool(named) or ("time_origin" in options and "rules" not in options))
     known = hasattr(reader, "STREAMS") or (reader is titan and set(options) == {"outcome"})
     if options and reader is not table and (named or not known):
         raise ReadError(
-            f"columns can be named for tables only, and this is {reader.NAME}", path=contents[0].path,
+            f"columns and their units can be named for tables only, and this is {reader.NAME}", path=contents[0].path,
             remedy="leave them out",
         )  # fmt: skip
     if hasattr(reader, "STREAMS"):

@@ -96,6 +96,11 @@ def read(
     else:
         table = rows_of(content, _SINGLE)
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
+    if meaning.duration_unit != "hours" and "duration" not in columns:
+        raise ReadError(
+            f"no column holds durations that could be in {meaning.duration_unit}", path=content.path,
+            remedy="name it with duration=..., or leave out unit=...",
+        )  # fmt: skip
     if "start" in columns:
         if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
             raise ReadError(

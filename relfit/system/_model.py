@@ -318,6 +318,7 @@ class System(Nodes, Quantities):
         [[0.89, 0.84, 0.91, 'ok']]
         """
         point = uncertainty.checked(quantity, at, level, n_draws, by_size=False)
+        uncertainty.check_work(self.n_nodes, self.tolerance, n_draws)
         parameters = self._parameters()
         asked = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
         drawn = parameters.values(asked, point, self.ages, self._rule, n_draws, rng)
@@ -387,6 +388,7 @@ class SystemsBySize(Result):
         """
         at = None if quantity == "mttf" else self.horizon
         uncertainty.checked(quantity, at, level, n_draws, by_size=True)
+        uncertainty.check_work(self.system.n_nodes, self.system.tolerance, n_draws)
         asked = "cumulative_hazard" if quantity in ("reliability", "cdf") else quantity
         nodes = self.system.take(self.order)
         drawn = np.stack([one.quantity_by_size(asked, at) for one in nodes.drawn(n_draws, rng)])

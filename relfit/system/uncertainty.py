@@ -23,6 +23,7 @@ from relfit.fitting.pooling import PooledFit
 from relfit.system._quantities import Quantities
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
+from relfit.text import count
 
 __all__ = ["BY_SIZE", "QUANTITIES", "DrawnParameters", "DrawnSystems", "Source", "checked", "limits", "sources_of"]
 
@@ -43,6 +44,7 @@ QUANTITIES = {
 
 BY_SIZE = ("reliability", "cdf", "cumulative_hazard", "hazard", "mttf")
 _FEWEST = 19
+_MOST_WORK = 10_000_000  # nodes, times those that may fail, times draws: ten minutes
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,6 +283,22 @@ class DrawnSystems(Quantities):
 
 
 # ---------------------------------------------------------------------- limits
+
+
+def check_work(nodes: int, tolerance: int, n_draws: int = 1) -> None:
+    """Refuse to count the failures of so many nodes in so many draws, which would take more than ten minutes.
+
+    Raises
+    ------
+    ArgumentError
+        With what to make smaller.
+    """
+    work = float(nodes) * (tolerance + 2.0) * n_draws
+    if tolerance and work > _MOST_WORK:
+        raise ArgumentError(
+            f"{tolerance:,} of {nodes:,} nodes that may fail, in {count(n_draws, 'draw')}, are too many to work out",
+            remedy="give a smaller tolerance=..., n_draws=... or fewer nodes",
+        )
 
 
 def checked(quantity: str, argument: Any, level: float, n_draws: int, by_size: bool) -> FloatArray | None:

@@ -64,6 +64,28 @@ def test_work_of_hours_is_refused_with_what_to_do(log_file, capsys, command, say
     assert says in capsys.readouterr().err
 
 
+def test_nodes_that_may_fail_and_copies_have_a_limit_of_work(capsys):
+    assert main(["system", "white", "--period", "all", "--tolerate", "200", "--draws", "1000"]) == 2
+    said = capsys.readouterr().err
+    assert "200 of 511 nodes that may fail, in 1,000 draws, are too many" in said
+    assert "give a smaller --tolerate, --draws or fewer nodes" in said
+    command = ["plan", "replication", "--mtbf", "2000h", "--events", "100", "--nodes", "100", "--save", "5min"]
+    assert main([*command, "--replicas", "64", "--draws", "100000"]) == 2
+    assert "give --replicas times --draws of at most 1,000,000" in capsys.readouterr().err
+
+
+def test_notes_of_a_command_name_options_alone(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    log.write_text("node,start,end\na,2024-01-01,2024-01-02\n,2024-02-01,2024-02-02\nb,2024-03-01,2024-03-02\n")
+    assert main(["info", str(log)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "change one with --column node=NAME" in said
+    assert "read with --nodeless node or ignore if they are not" in said
+    assert "node=..." not in said
+    assert main(["info", str(log), "--unit", "minutes"]) != 0  # was no error: there is nothing to be in minutes
+    assert "name it with --column duration=NAME, or leave out --unit" in capsys.readouterr().err
+
+
 def test_a_window_longer_than_the_log_is_the_log(log_file, capsys):
     assert main(["dependence", str(log_file), "--window", "1e9h"]) == 0
     assert "Traceback" not in capsys.readouterr().err

@@ -216,6 +216,15 @@ def test_mapping_from_toml_and_its_errors(tmp_path):
         rf.read(write(tmp_path, "node,duration\na,3\n"), duration_unit="fortnights")
 
 
+def test_a_unit_of_durations_needs_durations(tmp_path, shared):
+    dated = write(tmp_path, "node,start,end\na,2024-01-01,2024-01-02\n")
+    with pytest.raises(rf.ReadError, match="no column holds durations"):  # was read without a word
+        rf.read(dated, duration_unit="minutes")
+    # a unit names no column: it made a table of lives out of a log of Los Alamos
+    with pytest.raises(rf.ReadError, match="for tables only, and this is lanl"):
+        rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz", duration_unit="minutes")
+
+
 def test_json_lines_and_parquet(tmp_path):
     frame = pd.DataFrame({"node": ["a", "b"], "start": pd.to_datetime(["2024-01-01", "2024-01-03"]), "n": [1, 2]})
     lines = write(

@@ -23,6 +23,7 @@ __all__ = ["ReplicationPlan", "plan_replication"]
 
 
 _NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
+_MOST_WORK = 1_000_000  # draws of all numbers of copies: some minutes, and 2 GB in 100,000 draws of one
 _COPIES = "A rack never takes both copies of a process, and failed copies find a node when they are restarted."
 
 
@@ -147,6 +148,11 @@ def plan_replication(
     c, r, d = checkpoint.save, checkpoint.restore, float(durations("restart", restart)) + float(rate.wait)
     if c <= 0.0:
         raise ArgumentError("save is 0 hours", remedy="give one above zero")
+    if drawn is not None and (most - 1) * drawn.node_mtbf.size > _MOST_WORK:
+        raise ArgumentError(
+            f"{drawn.node_mtbf.size:,} draws of 2 to {most} copies are too many to work out",
+            remedy=f"give most_replicas=... times n_draws=... of at most {_MOST_WORK:,}",
+        )
     slow = float(share("overhead", overhead, one=False))
     share("level", level, zero=False, one=False)
     rows: list[dict[str, Any]] = []
