@@ -306,7 +306,8 @@ class FleetModel(FleetParts, Result):
             point = np.zeros(()) if at is None else duration_array(at, "horizon")
         value, many = (self._value(name, point, each, job, rng) for each in (centre, drawn))
         tail = 0.5 - level / 2.0
-        low, high = np.nanquantile(many, [tail, 1.0 - tail], axis=0)
+        with np.errstate(invalid="ignore"):  # of what may be infinite
+            low, high = np.nanquantile(many, [tail, 1.0 - tail], axis=0)
         estimate = value[0]
         return Interval(
             quantity, "draws of rates, shapes and frailties", level, None if at is None else point,

@@ -22,6 +22,7 @@ __all__ = ["log_of_outages", "simulate_log"]
 
 _MOST = 20_000_000  # outages
 _MOST_NODES = 5_000_000
+_TRIALS = 4000  # of several repairs, for the last of them
 _SCOPES = ("node", "group", "system")
 Outages = tuple[IntArray, FloatArray, FloatArray, IntArray]
 """Of each outage its node, when it began and ended, and the number of its scope in `_SCOPES`."""
@@ -42,9 +43,11 @@ def simulate_log(
     they are exponential with the mean ``mtbf.node`` (``mtbf.outage`` where that is not given). Nodes differ in rate
     where ``bad_nodes`` or ``failure.spread`` says so. Racks, groups of nodes and the system fail as Poisson processes
     by ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``; each such failure takes down the nodes of its place that work
-    then (the share ``fleet.rack_share`` or ``fleet.group_share`` of them, where known) until one repair is done.
-    Records say their scope: ``node``, ``group`` (of racks and groups) or ``system``. Times to repair come from
-    ``repair``, else they are quick or slow where both are known, else exponential; without any they are of no length.
+    then (the share ``fleet.rack_share`` or ``fleet.group_share`` of them on average, where known). Records say their
+    scope: ``node``, ``group`` (of racks and groups) or ``system``. Times to repair come from ``repair``, else they are
+    quick or slow where both are known, else exponential, with the mean ``mttr.node``, ``mttr.rack``, ... of their scope
+    where that is known; without any they are of no length. Nodes that fail together are back together, or each after
+    its own repair in the share of failures that makes their means ``mttr.rack_node`` and ``mttr.rack``.
 
     Parameters
     ----------
@@ -82,7 +85,7 @@ def simulate_log(
     begun = instant(start)
     _check_size(parameters, count, shelves or 0, length, begun)
     generator = np.random.default_rng(rng)
-    works, repair = _times_to_failure(parameters, generator, count), _times_to_repair(parameters, generator)
+    works, repair = _times_to_failure(parameters, generator, count), _Repairs(parameters, generator)
     outages = _own_failures(works, repair, count, length)
     rack = None if not shelves else np.arange(count) * shelves // count
     fleet, all_nodes = parameters.fleet, np.zeros(count, dtype=np.int64)
@@ -100,7 +103,8 @@ def simulate_log(
         when = np.sort(generator.uniform(0.0, length, number))
         struck = generator.integers(groups, size=number)
         scope = _SCOPES.index(recorded)
-        outages = _shared_failures(outages, when, struck, repair(number), members, scope, share, generator)
+        lasting = repair.together(name, count / groups * (1.0 if share is None else share))
+        outages = _shared_failures(outages, when, struck, lasting, members, scope, share, generator)
     system = parameters.name or "simulated"
     return log_of_outages(system, outages, rack, count, length, begun)
 
@@ -134,16 +138,54 @@ def relative_rates(parameters: Parameters, rng: np.random.Generator, count: int)
     return np.asarray((rng.gamma(k, size=count) / k) ** power / mean)
 
 
-def _times_to_repair(parameters: Parameters, rng: np.random.Generator) -> Callable[[int], FloatArray]:
-    """A function that draws times to repair."""
-    if parameters.repair is not None:
-        family = parameters.repair.distribution()
-        return lambda count: family.sample(count, rng)
-    known = parameters.values()
-    quick, slow, share = (known.get(f"mttr.{name}") for name in ("quick", "slow", "share_quick"))
-    if quick is not None and slow is not None and share is not None:
-        return lambda count: np.where(rng.random(count) < share, quick, slow) * rng.standard_exponential(count)
-    return lambda count: known.get("mttr.mean", 0.0) * rng.standard_exponential(count)
+class _Repairs:
+    """Random times to repair, by scope."""
+
+    def __init__(self, parameters: Parameters, rng: np.random.Generator) -> None:
+        self.known, self.rng = parameters.values(), rng
+        self.family = None if parameters.repair is None else parameters.repair.distribution()
+        self.kinds = [self.known.get(f"mttr.{name}", np.nan) for name in ("quick", "slow", "share_quick")]
+        self.two = self.family is None and bool(np.isfinite(self.kinds).all())
+
+    def _draw(self, count: int) -> FloatArray:
+        """As all of them are distributed, or exponential with the mean one."""
+        if self.family is not None:
+            return np.asarray(self.family.sample(count, self.rng))
+        quick, slow, share = self.kinds
+        exponential = self.rng.standard_exponential(count)
+        return np.where(self.rng.random(count) < share, quick, slow) * exponential if self.two else exponential
+
+    def _of(self, scope: str) -> Callable[[int], FloatArray]:
+        """With the mean of a scope, where that is known."""
+        quick, slow, share = self.kinds
+        of_all = share * quick + (1.0 - share) * slow if self.two else 1.0
+        of_all = of_all if self.family is None else float(self.family.mean())
+        told = of_all if self.two or self.family is not None else self.known.get("mttr.mean", 0.0)
+        mean = self.known.get(f"mttr.{scope}_node", self.known.get(f"mttr.{scope}", told))
+        factor = mean / of_all if np.isfinite(of_all) and of_all > 0.0 else 1.0
+        return lambda count: factor * self._draw(count)
+
+    def __call__(self, count: int) -> FloatArray:
+        """Of nodes that failed by themselves."""
+        return self._of("node")(count)
+
+    def together(self, scope: str, nodes: float) -> Callable[[IntArray], FloatArray]:
+        """Of nodes that failed together, some number of them on average, by the number of each one's failure."""
+        draw, at_once = self._of(scope), 1.0
+        one, last = (self.known.get(f"mttr.{name}") for name in (f"{scope}_node", scope))
+        if one is not None and last is not None and nodes > 1.0:
+            some = draw(_TRIALS * max(round(nodes), 2)).reshape(_TRIALS, -1)
+            apart = one * float(
+                some.max(axis=1).mean() / max(some.mean(), 1e-300)
+            )  # until the last is back, each on its own
+            at_once = float(np.clip((apart - last) / (apart - one), 0.0, 1.0)) if apart > one else 1.0
+
+        def lasting(failure: IntArray) -> FloatArray:
+            shared = draw(int(failure.max(initial=-1)) + 1)
+            alone = self.rng.random(shared.size) >= at_once
+            return np.where(alone[failure], draw(failure.size), shared[failure])
+
+        return lasting
 
 
 def _check_size(parameters: Parameters, count: int, racks: int, length: float, begun: pd.Timestamp) -> None:
@@ -167,9 +209,7 @@ def _check_size(parameters: Parameters, count: int, racks: int, length: float, b
         raise ArgumentError(f"{length * often:.3g} outages are too many", remedy="take a shorter span or fewer nodes")
 
 
-def _own_failures(
-    works: Callable[[IntArray], FloatArray], repair: Callable[[int], FloatArray], count: int, length: float
-) -> Outages:
+def _own_failures(works: Callable[[IntArray], FloatArray], repair: _Repairs, count: int, length: float) -> Outages:
     """Failures of nodes by themselves."""
     who, clock = np.arange(count), np.zeros(count)
     parts: list[tuple[IntArray, FloatArray, FloatArray]] = []
@@ -186,12 +226,12 @@ def _own_failures(
 
 
 def _shared_failures(
-    outages: Outages, when: FloatArray, struck: IntArray, lasting: FloatArray, members: IntArray, scope: int,
-    share: float | None, rng: np.random.Generator,
+    outages: Outages, when: FloatArray, struck: IntArray, lasting: Callable[[IntArray], FloatArray],
+    members: IntArray, scope: int, share: float | None, rng: np.random.Generator,
 ) -> Outages:  # fmt: skip
     """Outages with those of racks or systems added: nodes that work are taken down, and do not fail meanwhile.
 
-    Each hits a random `share` of its nodes, two at least; all of them when that is None.
+    Each hits a random `share` of its nodes on average, two at least; all of them when that is None.
     """
     if not when.size:
         return outages
@@ -202,9 +242,10 @@ def _shared_failures(
         order = np.lexsort((rng.random(hit.size), place))
         sizes = np.bincount(place)
         turn = np.arange(hit.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        some = order[turn < np.maximum(np.round(share * sizes), 2)[place]]
+        number = np.floor(share * sizes + rng.random(sizes.size))
+        some = order[turn < np.maximum(number, 2)[place]]
         hit, place = hit[some], place[some]
-    added = (hit, when[place], when[place] + lasting[place], np.full(hit.size, scope))
+    added = (hit, when[place], when[place] + lasting(place), np.full(hit.size, scope))
     who, begin, end, kind = (np.concatenate(pair) for pair in zip(outages, added, strict=True))
     # an outage that begins while its node is down does not happen
     order = np.lexsort((begin, who))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import pytest
 
 import relfit as rf
 from relfit.outages import system_outages_of
@@ -42,3 +44,23 @@ def test_the_model_of_a_simulated_log_has_its_outages_of_the_system() -> None:
     assert found.mtbf.system.low < 250.0 < found.mtbf.system.high
     assert found.mtbf.node.low < 1000.0 < found.mtbf.node.high
     assert found.mttr.system.low < 12.0 < found.mttr.system.high
+
+
+def test_repairs_are_those_of_the_scope_that_failed() -> None:
+    """All were drawn alike, and nodes of a rack were always back at once."""
+    known = rf.Parameters(
+        mtbf={"node": "2000h", "rack": "600h", "system": "400h"},
+        mttr={"node": "3h", "rack": "9h", "rack_node": "6h", "system": "20h"},
+        fleet={"nodes": 60, "racks": 20, "rack_share": 0.8},
+    )
+    log = simulate_log(known, "40000h", rng=2)
+    events = log.events
+    hours = ((events["end"] - events["start"]).dt.total_seconds() / 3600.0).to_numpy()
+    scope = events["scope"].astype(str).to_numpy()
+    assert hours[scope == "node"].mean() == pytest.approx(3.0, rel=0.1)
+    assert hours[scope == "group"].mean() == pytest.approx(6.0, rel=0.1)
+    assert hours[scope == "system"].mean() == pytest.approx(20.0, rel=0.3)
+    racks = pd.DataFrame({"start": events["start"], "hours": hours})[scope == "group"].groupby("start")["hours"]
+    last, nodes = racks.max()[racks.size() > 1], racks.size()
+    assert last.mean() == pytest.approx(9.0, rel=0.1)
+    assert nodes[nodes > 1].mean() == pytest.approx(0.8 * 3, rel=0.1)  # it was two of three in every rack, or all
