@@ -54,18 +54,21 @@ def percent(share: float, digits: int | None = None, sign: str = "") -> str:
     return f"{value:{sign}.{digits}f} %"
 
 
-def duration(hours: float) -> str:
-    """A duration in the unit in which it reads best.
+def duration(hours: float, like: float | None = None) -> str:
+    """A duration in the unit in which it, or one that it stands beside, reads best.
 
     Examples
     --------
     >>> duration(0.001), duration(0.25), duration(1.77), duration(200.0), duration(30000.0), duration(1.0)
     ('3.6 seconds', '15 minutes', '1.77 hours', '8.33 days', '3.42 years', '1 hour')
+    >>> duration(60.0, like=200.0)
+    '2.5 days'
     """
     if not math.isfinite(hours):
         return number(hours)
     units = ((1.0 / 60.0, "second", 3600.0), (1.0, "minute", 60.0), (72.0, "hour", 1.0), (17_532.0, "day", 1.0 / 24.0))
-    unit, scale = next(((name, scale) for limit, name, scale in units if abs(hours) < limit), ("year", 1.0 / 8766.0))
+    size = abs(hours if like is None else like)
+    unit, scale = next(((name, scale) for limit, name, scale in units if size < limit), ("year", 1.0 / 8766.0))
     shown = number(hours * scale)
     return f"{shown} {unit if shown == '1' else unit + 's'}"
 

@@ -19,7 +19,7 @@ from relfit.independence.series import Failures
 from relfit.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION, verdict
 from relfit.numeric.counting import sort_within
 from relfit.results import Result
-from relfit.text import p_value, percent
+from relfit.text import count, p_value, percent
 
 __all__ = ["PooledTests", "pooled_tests"]
 
@@ -95,7 +95,7 @@ class PooledTests(Result):
             return f"{few} to tell whether their pooled series is autocorrelated."
         seen = "is autocorrelated" if self.depends else "shows no autocorrelation to speak of"
         text = (
-            f"The series of all {self.what} of {self.nodes[last]:,} nodes {seen} (Durbin-Watson "
+            f"The series of all {self.what} of {count(int(self.nodes[last]), 'node')} {seen} (Durbin-Watson "
             f"{self.durbin_watson[last]:.2f}, {p_value(self.p_overall)}; {low:.2f} to {high:.2f} over all k)"
         )
         share = self.zeros[last] / self.sizes[last]

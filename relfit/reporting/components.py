@@ -16,7 +16,19 @@ import pandas as pd
 
 from relfit.text import number, percent
 
-__all__ = ["MOST_ROWS", "NOTHING", "Card", "Figure", "FirstScreen", "Picture", "Point", "Section", "Table", "span"]
+__all__ = [
+    "MOST_ROWS",
+    "NOTHING",
+    "Card",
+    "Figure",
+    "FirstScreen",
+    "Picture",
+    "Point",
+    "Section",
+    "Table",
+    "shown_share",
+    "span",
+]
 
 SHOWN_ROWS = 8
 NOTHING = "\N{EN DASH}"
@@ -116,7 +128,7 @@ class Table:
         """The shown rows as text."""
         part = self._page.head(self.shown)
         columns = [
-            [_share(float(value), _ALMOST) if name in self.percent else _cell(value) for value in part[name]]
+            [shown_share(float(value), _ALMOST) if name in self.percent else _cell(value) for value in part[name]]
             for name in self._shown_columns()
         ]
         return [list(row) for row in zip(*columns, strict=True)]
@@ -205,15 +217,23 @@ def span(low: float, high: float, share: bool = False) -> str:
 
     Examples
     --------
-    >>> span(2621.0, 3083.0), span(0.55, 0.62, True), span(float("nan"), 1.0)
-    ('2,621 to 3,083', '55 to 62 %', '\N{EN DASH}')
+    >>> span(2621.0, 3083.0), span(0.55, 0.62, True), span(float("nan"), 1.0), span(1e-9, 1e-7, True)
+    ('2,621 to 3,083', '55 to 62 %', '\N{EN DASH}', '< 0.01 %')
     """
     if not (np.isfinite(low) and np.isfinite(high)):
         return NOTHING
-    return f"{_share(low).removesuffix(' %')} to {_share(high)}" if share else f"{number(low)} to {number(high)}"
+    first, second = (shown_share(low), shown_share(high)) if share else (number(low), number(high))
+    return second if share and first == second else f"{first.removesuffix(' %')} to {second}"
 
 
-def _share(value: float, most: float = 1.0) -> str:
+def shown_share(value: float, most: float = 1.0) -> str:
+    """A share in percent; one that is nearly nothing, or in a table nearly all, is said to be that.
+
+    Examples
+    --------
+    >>> shown_share(0.315), shown_share(3e-27), shown_share(0.9999999, 0.99999)
+    ('32 %', '< 0.01 %', '> 99.999 %')
+    """
     if np.isnan(value):
         return NOTHING
     if most < value < 1.0:

@@ -42,9 +42,8 @@ def repairs(m: ReportData) -> Section | str:
     found = m.parameters.result
     mean = None if found is None or m.several_systems else found.mttr.mean
     if mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:
-        verdict = (
-            f"An incident is repaired in {duration(mean.value)} on average ({limits(mean.low, mean.high)}). {verdict}"
-        )
+        within = limits(mean.low, mean.high, mean.value)
+        verdict = f"An incident is repaired in {duration(mean.value)} on average ({within}). {verdict}"
     sentences = [tested.headline]
     kinds = m.repair_kinds.result
     figures: tuple[Figure, ...] = ()

@@ -16,7 +16,6 @@ from relfit.text import count, duration, number, percent
 __all__ = ["fleet_summary", "limits", "picture"]
 
 _SAVE = "5min"
-_LENGTH = "24h"
 _NAMED = 5
 
 
@@ -62,24 +61,21 @@ def _lost_hours(m: ReportData) -> dict[str, float]:
     return {"system": system, "other": float(up.down_hours.sum()) - system}
 
 
-def limits(low: float, high: float) -> str:
-    """Two durations in the unit of the second.
+def limits(low: float, high: float, value: float) -> str:
+    """Limits of a duration, in the unit in which that is said.
 
     Examples
     --------
-    >>> limits(4.09, 4.71), limits(2619.0, 3086.0), limits(0.5, 2.0)
-    ('4.09 to 4.71 hours', '109 to 129 days', '30 minutes to 2 hours')
+    >>> limits(4.09, 4.71, 4.38), limits(12720.0, 18670.0, 15336.0)
+    ('4.09 to 4.71 hours', '530 to 778 days')
     """
-    first, second = duration(low), duration(high)
-    value, _, unit = first.partition(" ")
-    same = unit == second.partition(" ")[2]
-    return f"{value if same else first} to {second}"
+    return f"{duration(low, value).partition(' ')[0]} to {duration(high, value)}"
 
 
 def _limited(value: Duration, level: float) -> str:
-    if value.low is None or value.high is None:
+    if value.low is None or value.high is None or value.value is None:
         return ""
-    return f"{100 * level:g} % interval {limits(value.low, value.high)}"
+    return f"{100 * level:g} % interval {limits(value.low, value.high, value.value)}"
 
 
 def _sentence(m: ReportData) -> str:
@@ -116,12 +112,20 @@ def _sentence(m: ReportData) -> str:
         )
     elif lost and share > 0.0:
         text += (
-            f" Failures of nodes and racks cost {percent(1.0 - share)} of the node-hours lost, whole-system outages the"
+            f" Failures of {_others(m)} cost {percent(1.0 - share)} of the node-hours lost, whole-system outages the "
+            "rest."
         )
-        text += " rest."
     if m.few:
         text += f" {count(total, 'incident is', 'incidents are')} few: most questions have no answer."
     return text
+
+
+def _others(m: ReportData) -> str:
+    """What failed beside the whole system."""
+    model = m.model.result
+    assert model is not None
+    names = [f"{name}s" for name in ("node", "rack", "group") if model.incidents_of(name).sum()]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _cards(m: ReportData) -> list[Card]:
@@ -140,7 +144,7 @@ def _cards(m: ReportData) -> list[Card]:
         low, high = (float(x[0]) for x in (up.low, up.high)) if len(up.low) == 1 else (np.nan, np.nan)
         parts = [
             f"{name} \N{MINUS SIGN}{number(100.0 * value / hours, 2)} points"
-            for name, value in (("whole-system outages", lost["system"]), ("own failures", lost["other"]))
+            for name, value in (("whole-system outages", lost["system"]), ("failures of " + _others(m), lost["other"]))
             if value > 0.0
         ]
         share = 1.0 - sum(lost.values()) / hours
@@ -158,8 +162,7 @@ def _cards(m: ReportData) -> list[Card]:
         cards.append(Card("Repaired in", duration(back.value), _limited(back, m.level)))
     model = m.model.result
     if model is not None and not m.few and model.question is None:
-        found_job = model.interval("reliability", _LENGTH, size=m.job_size, placement="packed")
-        low, value, high = (float(x) for x in (found_job.low, found_job.estimate, found_job.high))
+        low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
         cards.append(
             Card(f"{count(m.job_size, 'node')} for 24 h, uninterrupted", percent(value),
                  f"{percent(low)} to {percent(high)} of start times, "
@@ -260,7 +263,7 @@ def _limits(m: ReportData) -> list[Point]:
         )
     elif source.rows_read:
         points.append(Point(f"All {source.rows_read:,} rows were read{ends}.", "data", "data"))
-    if m.asked > 1:
+    if m.asked > 1 and not m.few:
         points.append(
             Point(f"{m.asked} questions were asked of the log; of an independent, steady, equal fleet all answers "
                   "together are wrong in 5 % of the logs.", "methods", "methods")
@@ -295,7 +298,7 @@ def _systems_cards(m: ReportData) -> list[Card]:
         for name, row in (("A node fails most often", 0), ("A node fails least often", -1)):
             mean, low, high = (float(known[column].iloc[row]) for column in ("mtbf", "mtbf_low", "mtbf_high"))
             of = f"system {known['system'].iloc[row]}"
-            cards.append(Card(name, f"every {duration(mean)}", f"{of}; {limits(low, high)}"))
+            cards.append(Card(name, f"every {duration(mean)}", f"{of}; {limits(low, high, mean)}"))
     up = m.availability.result
     if up is not None:
         share = 1.0 - float(up.down_hours.sum() / up.node_hours.sum())

@@ -8,15 +8,14 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
-from relfit.reporting.components import MOST_ROWS, Figure, Section, Table, span
-from relfit.reporting.report_data import ReportData
-from relfit.text import count, duration, percent
+from relfit.reporting.components import MOST_ROWS, Figure, Section, Table, shown_share, span
+from relfit.reporting.report_data import JOB_LENGTHS, ReportData
+from relfit.text import duration, percent
 from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "steady", "systems"]
 
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
-_LENGTHS = ("6h", "24h", "72h")
 
 
 def steady(m: ReportData) -> Section | str:
@@ -238,7 +237,9 @@ def jobs(m: ReportData) -> Section | str:
     rows = []
     for size in sizes:
         mean = model.interval("mtbf", size=size, placement="packed", n_draws=99)
-        share = model.interval("reliability", list(_LENGTHS), size=size, placement="packed", n_draws=99)
+        share = m.job
+        if size != m.job_size:  # as on the first screen
+            share = model.interval("reliability", list(JOB_LENGTHS), size=size, placement="packed", n_draws=99)
         rows.append(
             [size, float(mean.estimate), *map(float, share.estimate), float(share.low[1]), float(share.high[1])]
         )
@@ -248,12 +249,19 @@ def jobs(m: ReportData) -> Section | str:
         {"nodes": "nodes", "mtbf": "hours between", "r6": "6 h", "r24": "24 h", "limits": "limits",
          "r72": "72 h"}, percent=frozenset({"r6", "r24", "r72"}),
         page=frame.assign(limits=[span(*pair, True) for pair in zip(frame["low"], frame["high"], strict=True)]),
-        note=f"On consecutive nodes, from a random start; limits: {100 * m.level:g} % at 24 h.",
+        note=f"{'On consecutive nodes, from' if most > 1 else 'From'} a random start; limits: "
+             f"{100 * m.level:g} % at 24 h.",
     )  # fmt: skip
     system = model.system()
+    up = system.n_nodes
+    if most == 1:
+        which = "The node as it stood at the end runs"
+    else:
+        which = f"All {most:,} nodes as they stood" if up == most else f"The {up:,} of {most:,} nodes that were up"
+        which += " at the end run"
     now = (
-        f"All {count(system.n_nodes, 'node')} as they stood at the end run for {duration(float(system.mttf()))} on "
-        f"average, and for 24 hours with probability {percent(float(system.reliability('24h')))}."
+        f"{which} for {duration(float(system.mttf()))} on average, and for 24 hours with probability "
+        f"{shown_share(float(system.reliability('24h')))}."
     )
     found = m.replay.result
     if found is None:

@@ -54,10 +54,9 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
     cards = []
     for age in ages:
         alive = curve.interval([age]).to_frame().iloc[0]
-        cards.append(
-            Card(f"In service after {_age(age)}", percent(alive["estimate"], 1),
-                 f"{100 * m.level:g} % interval {percent(alive['low'], 1)} to {percent(alive['high'], 1)}")
-        )  # fmt: skip
+        digits = 2 if alive["estimate"] > 0.99 else 1  # of which few have ended, the second one tells
+        share, least, most = (percent(alive[name], digits) for name in ("estimate", "low", "high"))
+        cards.append(Card(f"In service after {_age(age)}", share, f"{100 * m.level:g} % interval {least} to {most}"))
     low, high = (float(limit[0]) / years for limit in poisson_interval(np.array([ended]), m.level))
     cards.append(
         Card("Ended per year of service", percent(ended / years, 2),

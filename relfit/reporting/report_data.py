@@ -21,16 +21,18 @@ from relfit.independence.resampling import shared_alpha
 from relfit.independence.thresholds import ALPHA
 from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
+from relfit.results import Interval
 from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
 from relfit.second_process import SecondProcess
 from relfit.validation import Replay, replay
 
-__all__ = ["Answer", "ReportData"]
+__all__ = ["JOB_LENGTHS", "Answer", "ReportData"]
 
 T = TypeVar("T")
 _PARTS = ("correlation", "cofailure", "place", "serial", "pooled", "dispersion", "cycles")
 _RANDOM_LOGS = 999  # behind the test of equal nodes: its p-value must be able to stand beside nine others
 _JOB_SIZES = (64, 16, 4, 1)
+JOB_LENGTHS = ("6h", "24h", "72h")
 _FEW = 40  # failures
 _FEWEST_FITTED = 3
 _HERE = ("parameters", "forecast", "_dependence", "interruptions", "repairs")
@@ -152,6 +154,12 @@ class ReportData:
     def job_size(self) -> int:
         """Nodes of the job that the first screen speaks of."""
         return next((size for size in _JOB_SIZES if 2 * size <= self.part.n_nodes), 1)
+
+    @cached_property
+    def job(self) -> Interval:
+        """Probability that nothing interrupts a job of that size, by length; asked only where there is a model."""
+        assert self.model.result is not None
+        return self.model.result.interval("reliability", list(JOB_LENGTHS), size=self.job_size, placement="packed")
 
     @cached_property
     def availability(self) -> Answer[Availability]:

@@ -95,13 +95,26 @@ def test_outages_of_the_whole_system_are_in_every_number(white: Page, sample: rf
 def test_the_report_agrees_with_the_commands(white: Page, sample: rf.FailureLog) -> None:
     system = rf.system_from_log(sample)
     said = section(white, "jobs")
-    assert f"All {system.n_nodes} nodes as they stood at the end run for {system.mttf():.3g} hours on average" in said
+    up = f"The {system.n_nodes} of {sample.n_nodes} nodes that were up at the end"
+    assert f"{up} run for {system.mttf():.3g} hours on average" in said
     checked = rf.replay(sample)  # what `relfit validate` says
     assert verdict(white, "jobs") == " ".join(checked.headline.split())
     assert verdict(white, "forecast") == rf.forecast(sample).headline
 
 
 @pytest.mark.usefixtures("words_only")
+def test_a_job_has_the_same_limits_on_the_first_screen_and_in_its_table(white: Page) -> None:
+    said = re.search(r"64 nodes for 24 h, uninterrupted [\d.]+ % ([\d.]+) % to ([\d.]+) %", section(white, "summary"))
+    assert said is not None
+    shown = re.search(r"\b64 [\d.]+ [\d.]+ % [\d.]+ % ([\d.]+) to ([\d.]+) %", section(white, "jobs"))
+    assert shown is not None
+    assert shown.groups() == said.groups()
+
+
+def test_what_racks_and_groups_cost_is_not_put_down_to_nodes(white: Page) -> None:
+    assert "failures of nodes, racks and groups \N{MINUS SIGN}0.13 points" in section(white, "summary")
+
+
 def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf.FailureLog) -> None:
     part = sample.where(rack=["frame01", "frame02"])
     page = page_of(part, tmp_path, period=("2003-04-01", "2004-04-01"), **FAST)
@@ -146,6 +159,7 @@ def test_six_failures_claim_nothing(tmp_path: Path) -> None:
         assert claim not in text
     assert "dependence between failures (too few failures)" in text
     assert "outlier nodes (" in text
+    assert "questions were asked" not in section(page, "summary")  # none has an answer
 
 
 @pytest.mark.usefixtures("words_only")
@@ -253,6 +267,8 @@ def test_one_node_and_names_of_the_log(tmp_path: Path) -> None:
     assert "Something interrupts the node every" in page.text
     assert "outlier nodes (" in page.text
     assert "attributed to DIMM" in page.text
+    assert "The node as it stood at the end runs for" in page.text
+    assert "consecutive" not in section(page, "jobs")
     assert "system system" not in page.text.lower()
 
 
@@ -305,6 +321,7 @@ def test_lives_of_the_titan_are_gpus(shared: Path, tmp_path: Path) -> None:
     said = re.search(r"In service after 3 years ([\d.]+) %", page.text)
     assert said is not None
     assert float(said[1]) == pytest.approx(100 * alive, abs=0.1)
+    assert re.search(r"In service after 1 year 99\.86 % 95 % interval 99\.8\d % to 99\.\d\d %", page.text)
     assert "none fits" in verdict(page, "families")
     assert "whole lifetimes are not cut in time" in page.text
 
