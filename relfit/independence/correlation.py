@@ -33,6 +33,7 @@ __all__ = ["Correlations", "correlations"]
 
 _METHODS = ("spearman", "pearson", "kendall")
 _SLACK = 1e-9
+_FEW_PAIRS = 20
 _FEWEST_TURNS = 50  # behind the scatter of r
 _SCATTER = 1.1  # of r relative to chance, below which nodes are taken as not autocorrelated
 
@@ -195,6 +196,12 @@ class Correlations(Result):
         if self.depends is None:
             few = f"{count(int(self.lengths.sum()), 'TTF')} of {count(self.node.size, 'node')}"
             return f"{few} are too few to tell whether times to failure of different nodes correlate."
+        if self.n_pairs < _FEW_PAIRS:  # a share of so few says nothing
+            i = int(np.nanargmin(self.p))
+            one = self.n_pairs == 1
+            text = "The one pair of nodes has" if one else f"The clearest of {self.n_pairs} pairs of nodes has"
+            adjusted = "" if one else " after adjustment for their number"
+            return f"{text} r {self.r[i]:+.2f} ({p_value(float(self.p_adjusted[i]))}{adjusted}){self._whole}."
         seen, chance = self.classes[["observed_share", "expected_share"]].iloc[2:].sum()
         lengths, pairs = self.pairs_by_length
         middle = int(lengths[np.searchsorted(np.cumsum(pairs), self.n_pairs / 2.0)])
@@ -205,15 +212,18 @@ class Correlations(Result):
             f"fewer; {count(significant, 'pair') if significant else 'no pair'} {'is' if significant <= 1 else 'are'} "
             f"significant at {percent(ALPHA)} after adjustment for their number"
         )
-        if np.isfinite(self.mean_r_p):
-            p = p_value(self.mean_r_p, 1.0 / (1.0 + self.n_resamples))
-            text += (
-                f". As a whole the nodes depend on each other (mean r {self.mean_r:+.3f}, {p} against TTFs turned "
-                "round): a shock they share"
-                if self._together
-                else f". As a whole they do not correlate to an amount that matters (mean r {self.mean_r:+.3f})"
-            )
-        return text + "."
+        return f"{text}{self._whole}."
+
+    @property
+    def _whole(self) -> str:
+        """What all pairs together say, as the end of a sentence."""
+        if not np.isfinite(self.mean_r_p):
+            return ""
+        if not self._together:
+            return f". As a whole they do not correlate to an amount that matters (mean r {self.mean_r:+.3f})"
+        p = p_value(self.mean_r_p, 1.0 / (1.0 + self.n_resamples))
+        turned = f"mean r {self.mean_r:+.3f}, {p} against TTFs turned round"
+        return f". As a whole the nodes depend on each other ({turned}): a shock they share"
 
     def to_frame(self) -> pd.DataFrame:
         """`classes`."""

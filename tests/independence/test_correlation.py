@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -198,3 +199,21 @@ def test_long_kendall_by_its_formula(length: int) -> None:
     deviation = np.sqrt(2.0 * (2 * length + 5) / (9.0 * length * (length - 1)))  # Kendall (1938)
     at = np.array([0.5, 1.0, 2.0]) * deviation
     assert null_of("kendall", length).two_sided(at) == pytest.approx(2.0 * stats.norm.sf(at / deviation), rel=1e-3)
+
+
+def test_a_sentence_names_no_share_of_few_pairs_and_no_effect_that_does_not_matter() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.exponential(100.0, 40)
+    pair = correlations(LifeData.from_groups({"a": x, "b": 0.5 * x + rng.exponential(50.0, 40)}), n_resamples=99)
+    assert pair.depends  # the share had been "100 % of 1 pair"
+    assert pair.headline.startswith(f"The one pair of nodes has r {pair.r[0]:+.2f} (p ")
+    three = correlations(LifeData.from_array(rng.exponential(1.0, (3, 30))), n_resamples=99)
+    assert three.headline.startswith("The clearest of 3 pairs of nodes has r ")
+    assert "after adjustment for their number" in three.headline
+    for found in (pair, three):
+        assert "%" not in found.headline
+    many = correlations(LifeData.from_array(rng.exponential(1.0, (12, 30))))
+    slight = replace(many, mean_r=-0.001, mean_r_p=0.005, n_resamples=199)
+    assert slight.depends is False
+    assert "do not correlate to an amount that matters (mean r -0.001)" in slight.headline
+    assert "shock" not in slight.headline

@@ -126,3 +126,16 @@ def test_incidents_that_are_there_already_are_not_joined_again(monkeypatch: pyte
     found, joined = outlier_nodes(log, n_resamples=0), rf.incidents(log)
     monkeypatch.setattr("relfit.screening._outlier_nodes.incidents", None)
     pd.testing.assert_frame_equal(outlier_nodes(log, of=joined, n_resamples=0).nodes, found.nodes)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_bad_nodes_have_a_factor_with_limits_or_none(others: int) -> None:
+    """Where the others never failed the factor was 3.4e8, without limits."""
+    rng = np.random.default_rng(1)
+    times = [np.sort(rng.uniform(0.0, 8760.0, count)) for count in (*[others] * 30, 60)]
+    rows = [{"node": f"n{i}", "start": float(t)} for i, part in enumerate(times) for t in part]
+    found = outlier_nodes(make_log(rows, [{"node": f"n{i}"} for i in range(31)], window=(0.0, 8760.0)))
+    row = found.classes.iloc[0]
+    limits = row[["ratio", "ratio_low", "ratio_high"]].to_numpy(float)
+    assert np.isfinite(limits).all() if others else np.isnan(limits).all()
+    assert ("As a class" in found.headline) == bool(others)
