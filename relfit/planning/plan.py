@@ -10,8 +10,9 @@ import pandas as pd
 
 from relfit.results import Result
 
-__all__ = ["Plan", "contradictions", "limits"]
+__all__ = ["NOISE", "Plan", "contradictions", "limits"]
 
+NOISE = "Limits hold the uncertainty of the parameters alone, not that the future may differ from the log."
 _STEADY = "The plan takes the rate as steady: look at the last period alone."
 _MATTERS = {
     "checkpoint": {

@@ -15,7 +15,7 @@ from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Gamma, Loglogistic, Lognormal, Weibull
 from relfit.jobs import Checkpoint, expected_time, time_to_failure
-from relfit.planning import plan_checkpoints, plan_replication
+from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
 from relfit.planning.checkpointing.two_level import Levels
@@ -515,6 +515,20 @@ def test_area_is_the_integral() -> None:
     life = time_to_failure(Weibull(0.6, 24.0), ages=[3.0, 50.0])
     numeric = integrate.quad(lambda x: float(life.sf(x)), 7.0, np.inf, limit=400)[0]
     assert float(life.area_from(7.0)) == pytest.approx(numeric, rel=1e-7)
+
+
+def test_every_plan_with_limits_says_what_they_leave_out() -> None:
+    save, about = Checkpoint(None, "5min", "10min"), {"nodes": 100, "n_draws": 50}
+    kinds = (
+        lambda **more: plan_checkpoints("1000h", Checkpoint(save="5min", restore="10min"), **about, **more),
+        lambda **more: plan_migration("1000h", save, "1min", **about, **more),
+        lambda **more: plan_replication("1000h", save, **about, **more),
+    )
+    for plan in kinds:
+        said = " ".join(plan(events=40).assumptions)
+        assert "Limits hold the uncertainty of the parameters alone" in said
+        assert "fails while" in said
+        assert "Limits hold" not in " ".join(plan().assumptions)
 
 
 def test_every_plan_counts_what_fails_during_a_repair() -> None:

@@ -18,7 +18,7 @@ from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.checkpointing.two_level import Levels, TwoLevels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
-from relfit.planning.plan import Plan, limits
+from relfit.planning.plan import NOISE, Plan, limits
 from relfit.text import count, duration, percent
 
 __all__ = ["CheckpointPlan", "plan_checkpoints"]
@@ -28,7 +28,6 @@ _FEW_DRAWS = 300  # each is a search over two numbers
 _AGEING = "A node that failed is new, all others go on ageing: they are of all ages, as after many failures."
 _SAME_AGES = "Every restart meets nodes of the ages given."
 _REPAIRING = "Nothing fails while the job restarts, and all its nodes are up when it starts."
-_NOISE = "Limits hold the uncertainty of the parameters alone, not that the future may differ from the log."
 
 
 class CheckpointPlan(Plan, kw_only=True):
@@ -285,7 +284,7 @@ def _limited(value: str, ends: list[str]) -> str:
 
 def _assumptions(life: TimeToFailure | None, ages: Any, drawn: int) -> tuple[str, ...]:
     about = () if life is None else (_AGEING if ages is None else _SAME_AGES,)
-    return (*about, _REPAIRING, *((_NOISE,) if drawn else ()))
+    return (*about, _REPAIRING, *((NOISE,) if drawn else ()))
 
 
 def _model(

@@ -29,7 +29,7 @@ from relfit.planning.migration.throughput import (
     job_mix,
     spares_for_risk,
 )
-from relfit.planning.plan import Plan, limits
+from relfit.planning.plan import NOISE, Plan, limits
 from relfit.text import count, percent
 
 __all__ = ["MigrationPlan", "plan_migration", "spares_for_alarms"]
@@ -314,7 +314,7 @@ def plan_migration(
         source=rate.source,
         level=level,
         n_draws=0 if gains is None else gains.size,
-        assumptions=_TAKEN,
+        assumptions=(*_TAKEN, *(() if rate.drawn is None else (NOISE,))),
         premise=f"For {rate.failing}" + (
             ":"
             if predictor is None

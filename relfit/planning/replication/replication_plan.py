@@ -15,7 +15,7 @@ from relfit.jobs import Checkpoint
 from relfit.jobs.checkpoint import best_interval
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.job_rate import rate_of_job
-from relfit.planning.plan import Plan, limits
+from relfit.planning.plan import NOISE, Plan, limits
 from relfit.planning.replication.replicas import Copies, failures_to_interruption
 from relfit.text import count, percent
 
@@ -23,6 +23,7 @@ __all__ = ["ReplicationPlan", "plan_replication"]
 
 
 _NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
+_RESTARTS = "Nothing fails while the job restarts; it waits as long with any number of nodes."
 _MOST_WORK = 1_000_000  # draws of all numbers of copies: some minutes, and 2 GB in 100,000 draws of one
 _COPIES = "A rack never takes both copies of a process, and failed copies find a node when they are restarted."
 
@@ -203,6 +204,6 @@ def plan_replication(
         level=level,
         n_draws=yields[0].size if yields else 0,
         waits=rate.waits,
-        assumptions=(_COPIES, "Nothing fails while the job restarts; it waits as long with any number of nodes."),
+        assumptions=(_COPIES, _RESTARTS, *(() if drawn is None else (NOISE,))),
         premise=rate.premise,
     )
