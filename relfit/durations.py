@@ -267,13 +267,11 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
     since, until = log.period(rules.since, rules.until)
     first, last = (stamp.as_unit("ns").value for stamp in (since, until))
     begun, ended, observed = (parts[name].to_numpy() for name in ("begun", "ended", "observed"))
-    whole_end = until == log.window.end
-    before_end = begun <= last if whole_end else begun < last
-    cut = (ended > last) | (observed & (ended == last) & (not whole_end))
+    cut = (ended > last) | (observed & (ended == last) & (until != log.window.end))
     ends_now, ended = observed & ~cut, np.where(cut, last, ended)
     entered = np.maximum(begun, first)
     # a failure at the first instant ends a time of this period; a censored time of no length says nothing
-    seen = before_end & ((ended > entered) | (ends_now & (ended == entered)))
+    seen = (ended > entered) | (ends_now & (ended == entered))
     # of a time that began at an unknown age, what is seen of it in the period is a time of that kind again
     begun = np.where(parts["stationary"], entered, begun)
     chosen = parts.assign(begun=begun, ended=ended, observed=ends_now, entry=entered - begun)[seen]

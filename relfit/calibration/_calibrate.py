@@ -202,7 +202,7 @@ class _Work:
     incidents: Incidents | None = None
     model: FleetModel | None = None
     outage_incident: IntArray | None = None
-    step: int = 0
+    step: int = field(init=False)
 
     def take_period(self, chosen: ChosenPeriod) -> None:
         """Take a part of the log."""

@@ -13,6 +13,7 @@ from relfit.text import count, number, p_value, percent
 
 __all__ = ["finding"]
 
+_ALPHA = 0.05  # of the Anderson-Darling tests, whose p-values account for the fit
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
 _FAR = 0.001  # a family rejected more often than this explains does not fit all groups
 _UNTESTED = {
@@ -21,14 +22,12 @@ _UNTESTED = {
 }
 
 
-def finding(fits: Fits, alpha: float = 0.05) -> str:
+def finding(fits: Fits) -> str:
     """What was found: of one group its closest family, of many how often each is the closest and is rejected.
 
     Parameters
     ----------
     fits : Fits
-    alpha : float
-        Size of the Anderson-Darling tests, whose p-values account for the fit.
 
     Examples
     --------
@@ -39,10 +38,10 @@ def finding(fits: Fits, alpha: float = 0.05) -> str:
     ok = [name for name in fits.families if fits[name].ok.any()]
     if not ok:
         return "No family could be fitted: there are too few failures."
-    return _of_one(fits) if len(fits) == 1 else _of_many(fits, alpha)
+    return _of_one(fits) if len(fits) == 1 else _of_many(fits)
 
 
-def _of_one(fits: Fits, alpha: float = 0.05) -> str:
+def _of_one(fits: Fits) -> str:
     ok = [name for name in fits.families if fits[name].ok[0]]
     best = fits.best().iloc[0]
     failures = int(fits.lives.n_failures[0])
@@ -58,7 +57,7 @@ def _of_one(fits: Fits, alpha: float = 0.05) -> str:
         why = _UNTESTED.get(str(_source(fits[best])[0]), "")
         return f"The {best} is {of}{as_good}, untested{why}: {_mean(fits[best])}."
     tested = f"Anderson-Darling {p_value(p, least)}"
-    if p < alpha:
+    if p < _ALPHA:
         return f"No family fits: the {best} is {of}{as_good}, and is rejected ({tested}); {_mean(fits[best])}."
     return f"The {best} is {of}{as_good}, and fits ({tested}): {_mean(fits[best])}."
 
@@ -82,14 +81,14 @@ def _p(fit: Any) -> tuple[float, float]:
     return float(tests.p[0, place]), 1.0 / (drawn + 1.0) if tests.source[0, place] == "bootstrap" and drawn else 0.001
 
 
-def _of_many(fits: Fits, alpha: float) -> str:
+def _of_many(fits: Fits) -> str:
     compared = comparison.comparable(fits.results)
     best = fits.best().dropna()
     if not compared.any() or not len(best):
         return f"None of {len(fits):,} groups has enough failures to compare families."
     first = best.value_counts()
     name = str(first.index[0])
-    tests: Any = fits.rejected("ad", alpha)
+    tests: Any = fits.rejected("ad", _ALPHA)
     rejected = tests.loc[name]
     text = (
         f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare families: "
@@ -98,7 +97,7 @@ def _of_many(fits: Fits, alpha: float) -> str:
     tested = int(rejected["tested"])
     if tested:
         said = f"{int(rejected['rejected']):,} of {tested:,} groups ({rejected['expected']:.0f} by chance)"
-        if special.bdtrc(int(rejected["rejected"]) - 1, tested, alpha) >= _FAR:
+        if special.bdtrc(int(rejected["rejected"]) - 1, tested, _ALPHA) >= _FAR:
             return f"{text}; Anderson-Darling rejects it in {said}."
         text += f", but Anderson-Darling rejects it in {said}: few failures favour few parameters"
         others = tests[(tests["tested"] > 0) & (tests.index != name)]

@@ -28,7 +28,6 @@ CELLS = 2_000_000
 """Entries of a matrix of times by nodes that are held at a time."""
 
 _STEEP = 1e6  # stands for an infinite tail index in sums
-_EARLY = 1e-100  # hours: where a limit at zero is wanted
 
 
 def in_threads(size: int, weight: int, work: Callable[[int, int], None]) -> None:

@@ -201,10 +201,7 @@ class DrawnParameters:
         """The nodes of one draw after the other, and the factors of the hazards of common causes and of racks."""
         for chunk, wide in self.chunks(n_draws, rng):
             for i in range(chunk[0][1].shape[0]):
-                nodes = tuple(
-                    Component(family.unchecked(*np.moveaxis(values[i], -1, 0)), where)
-                    for family, values, where in chunk
-                )
+                nodes = tuple(Component(family.unchecked(*values[i].T), where) for family, values, where in chunk)
                 yield nodes, None if wide is None else (wide[0][i], float(wide[1][i]))
 
     def values(

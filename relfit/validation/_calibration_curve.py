@@ -15,21 +15,7 @@ from relfit.results import Result
 from relfit.text import percent
 from relfit.validation._block_means import effective_sizes, wilson
 
-__all__ = ["CalibrationCurve", "calibration_curve", "log_loss"]
-
-_CERTAIN = 1e-9
-
-
-def log_loss(predicted: npt.ArrayLike, happened: npt.ArrayLike) -> FloatArray:
-    """Minus the log of the probability given to what happened; probabilities are kept 1e-9 away from 0 and 1.
-
-    Examples
-    --------
-    >>> log_loss([0.5, 0.9], [True, False]).round(4).tolist()
-    [0.6931, 2.3026]
-    """
-    p = np.clip(np.asarray(predicted, dtype=np.float64), _CERTAIN, 1.0 - _CERTAIN)
-    return -np.where(np.asarray(happened, dtype=np.bool_), np.log(p), np.log1p(-p))
+__all__ = ["CalibrationCurve", "calibration_curve"]
 
 
 class CalibrationCurve(Result):

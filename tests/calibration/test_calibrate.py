@@ -14,6 +14,7 @@ from scipy import stats
 import relfit as rf
 from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, text_of_parameters
 from relfit.calibration.fitted_families import fitted_family
+from relfit.calibration.rates import duration_of_counts
 from relfit.calibration.repair_times import _correlation, _hall, mean_of_repairs
 from relfit.errors import ArgumentError
 from relfit.fleet.scope_rates import excess_scatter
@@ -57,6 +58,12 @@ def test_one_repair_for_each_incident() -> None:
     assert (found.events, found.exposure, found.value) == (5, 42.0, 42.0 / 5)
     assert found.low == pytest.approx(42.0 / stats.gamma(5).ppf(0.975))
     assert found.high == pytest.approx(42.0 / stats.gamma(5).ppf(0.025))
+
+
+def test_without_repairs_there_is_no_mean_and_without_batches_no_dispersion() -> None:
+    assert mean_of_repairs(rf.LifeData.from_groups([[5.0, 7.0]], [[False, False]]), 0.95) == (None, None)
+    assert duration_of_counts(10, 1000.0, 0.95).dispersion is None
+    assert duration_of_counts(10, 1000.0, 0.95, 2.0).dispersion == 2.0
 
 
 def test_outages_come_in_batches() -> None:
@@ -188,6 +195,10 @@ def test_covariance_is_widened_for_dependence() -> None:
     few, _ = fitted_family(rf.LifeData.from_groups(times[:10]), ["exponential"], 0.95)
     assert few is not None
     assert few.dispersion is None  # too few nodes to see it
+    assert few.method == "maximum likelihood"
+    chosen, _ = fitted_family(data, ["exponential", "weibull"], 0.95)
+    assert chosen is not None
+    assert chosen.method == "maximum likelihood; best by AICc of exponential, weibull"
 
 
 def test_scatter_is_that_of_a_compound_process() -> None:

@@ -434,8 +434,9 @@ def test_lives_that_the_source_gives_whole() -> None:
         {"node": "1", "duration": 5.0, "observed": True, "cage": "0"},
         {"node": "2", "duration": 0.0, "observed": True, "cage": "1"},
         {"node": "3", "duration": 7.0, "observed": False, "cage": "1"},
+        {"node": "4", "duration": 0.0, "observed": True, "cage": None},  # in no cage
     ]
-    log = make_log([], [{"node": n} for n in "123"], lifetimes=given)
+    log = make_log([], [{"node": n} for n in "1234"], lifetimes=given)
     lives = log.ttf(per="cage")
     assert list(lives.groups) == ["0", "1"]
     assert lives.durations.tolist() == [5, 7]

@@ -150,6 +150,10 @@ def test_late_entry_is_tested_or_the_finding_says_why_not():
     tested = rf.fit(lives, ["exponential", "weibull"], n_resamples=49)
     assert tested["weibull"].tests.source[0, 0] == "bootstrap"
     assert "untested" not in rf.fitting.finding(tested)
+    many = rf.LifeData.from_array(np.tile(life, (3, 1)), entry=np.tile(entry, (3, 1)))
+    found = rf.fitting.finding(rf.fit(many, ["exponential", "weibull"], n_resamples=0))
+    assert "Of 3 groups 3 have enough failures" in found
+    assert "it is untested (a test takes random replicates" in found
 
 
 def test_left_truncated_lives():

@@ -151,6 +151,13 @@ def test_a_fit_takes_the_corrected_shape_and_the_scale_that_is_likeliest_for_it(
     np.testing.assert_allclose(shape, bias_corrected_shape(plain, 6, 9, target=target), rtol=1e-9)
     scale = (np.sum(values ** shape[:, None], axis=1) / 6) ** (1.0 / shape)
     np.testing.assert_allclose(found["weibull"].parameters["scale"], scale, rtol=1e-9)
+    # a factor leaves errors their relative size
+    of_plain = rf.fit(lives, "weibull")["weibull"]
+    relative = [
+        fit.covariance / (fit.parameter_array[:, :, None] * fit.parameter_array[:, None, :])
+        for fit in (found["weibull"], of_plain)
+    ]
+    np.testing.assert_allclose(*relative, rtol=1e-9)
     untouched = rf.fit(lives, "lognormal")["lognormal"]
     np.testing.assert_allclose(found["lognormal"].parameter_array, untouched.parameter_array)
     with pytest.raises(ArgumentError, match="only maximum likelihood is corrected"):

@@ -279,7 +279,7 @@ def test_every_node_of_a_real_system(shared):
     [
         (lambda: System([]), "no nodes"),
         (lambda: System(Weibull(np.empty(0), np.empty(0))), "no nodes"),
-        (lambda: System(Weibull(0.8, [1.0, 2.0]), ages=[1.0, -2.0]), "node 1 has the age -2"),
+        (lambda: System(Weibull(0.8, [1.0, 2.0]), ages=[1.0, -0.5]), "node 1 has the age -0.5"),
         (lambda: System(Weibull(0.8, [1.0, 2.0]), ages=[np.nan, 2.0]), "node 0 has the age nan"),
         (lambda: System(Weibull(0.8, [1.0, 2.0]), ages=[1.0, 1e9], names=["a", "b"]), "node 'b' has an age of"),
         (lambda: System(Weibull.unchecked([0.8, -1.0], 5.0)), "node 1 has the shape -1"),
