@@ -13,6 +13,7 @@ import pandas as pd
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.lifechecks import FURTHER, checked, known_names, offsets_of, parts_of
+from relfit.numeric.grouped import sums
 from relfit.results import Result, key_columns
 
 __all__ = ["LifeData"]
@@ -341,7 +342,7 @@ class LifeData(Result):
         return self._sum(chosen if self.weights is None else chosen * self.weights).astype(np.int64)
 
     def _sum(self, values: npt.NDArray[Any]) -> FloatArray:
-        return np.bincount(self.group_codes(), values, self.n_groups).astype(np.float64)
+        return sums(values, self.offsets)
 
     def group_codes(self) -> IntArray:
         """Number of the group that each life belongs to, shape (n,)."""

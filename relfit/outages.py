@@ -337,6 +337,13 @@ def _merge(
     """Which records belong to the outage before them; the ends of the others are extended in place."""
     order = order_in_groups(node, start, ~start_cut, end)
     code, begun, ended = node[order], start[order], end[order]
+    near = (code[1:] == code[:-1]) & (code[1:] >= 0) & ((begun[1:] < ended[:-1]) | (begun[1:] == begun[:-1]))
+    busy = np.bincount(code[1:][near], minlength=int(code.max(initial=-1)) + 2) > 0  # in the others, nothing to join
+    joined = np.zeros(order.size, dtype=np.bool_)
+    part = busy[code]
+    order, code, begun, ended = order[part], code[part], begun[part], ended[part]
+    if not order.size:
+        return joined
     reach = pd.Series(ended).groupby(code, sort=False).cummax().to_numpy(dtype=np.int64)
     follows = np.zeros(order.size, dtype=np.bool_)
     same = (code[1:] == code[:-1]) & (code[1:] >= 0)
@@ -349,7 +356,6 @@ def _merge(
     known = np.logical_or.reduceat(end_known[order], first)
     still = np.logical_or.reduceat(end_cut[order] & at_end, first)
     end[heads], end_known[heads], end_cut[heads] = last, known, still
-    joined = np.zeros(order.size, dtype=np.bool_)
     joined[order] = follows
     return joined
 
@@ -419,9 +425,13 @@ def group_codes(frames: list[pd.DataFrame], keys: list[str]) -> tuple[list[IntAr
     for ranks, values in ranked:
         code = code * max(len(values), 1) + ranks
     there = np.logical_and.reduce([ranks >= 0 for ranks, _ in ranked])
-    code[there], present = pd.factorize(code[there], sort=True)
-    code[~there] = -1
     sizes = [max(len(values), 1) for _, values in ranked]
+    if np.prod(sizes, dtype=np.float64) <= 4.0 * code.size:  # a table of all combinations is about as long as the rows
+        seen = np.bincount(code[there], minlength=1) > 0
+        code[there], present = (np.cumsum(seen) - 1)[code[there]], np.flatnonzero(seen)
+    else:
+        code[there], present = pd.factorize(code[there], sort=True)
+    code[~there] = -1
     places = np.unravel_index(present, sizes) if len(present) else [present] * len(keys)
     labels = [values[place] for (_, values), place in zip(ranked, places, strict=True)]
     groups: pd.Index = (

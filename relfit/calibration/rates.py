@@ -165,8 +165,8 @@ def _outage(
     """Outages of nodes whatever their scope: each node that an incident names, and each of what hit a whole system."""
     records, whole = outages_of(log, overlaps="keep"), nodeless_outages(log)
     failed = np.flatnonzero(records.failures)
-    named = np.stack([found.incident[records.row[failed]], records.code[failed]])
-    mine = failed[np.unique(named, axis=1, return_index=True)[1]]  # a burst of records of one node is one outage
+    named = found.incident[records.row[failed]] * records.n_groups + records.code[failed]
+    mine = failed[np.unique(named, return_index=True)[1]]  # a burst of records of one node is one outage
     if not node_hours > 0.0:
         absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
         return

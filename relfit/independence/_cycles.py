@@ -12,6 +12,7 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, verdict
+from relfit.numeric.ordering import different
 from relfit.results import Result
 from relfit.screening.tallies import WEEKDAYS
 from relfit.text import p_value, percent
@@ -156,7 +157,7 @@ def cycles(log: FailureLog, failures: Failures | None = None) -> Cycles:
     zero = log.window.start.as_unit("ns").value
     if not every.span > 0:
         raise DataError("this log was observed for no time at all")
-    instants = np.concatenate([np.unique(every.times), [0, every.span]]) + zero
+    instants = np.concatenate([different(every.times), [0, every.span]]) + zero
     clock = pd.DatetimeIndex(pd.to_datetime(instants, utc=True)).tz_convert(zone).tz_localize(None)
     # hours since a Monday's midnight, long ago, on the local clock
     local = clock.as_unit("ns").astype("int64").to_numpy() / NANOSECONDS_PER_HOUR + 72.0
@@ -173,7 +174,7 @@ def cycles_of_instants(hours: FloatArray, start: float, end: float, zone: str, s
         inside = hours[(hours >= start) & (hours < start + periods[i] * length)]
         counts.append(np.bincount((inside % length // (length // cells)).astype(np.int64), minlength=cells))
         of_period = ((inside - start) // length).astype(np.int64)
-        occupied[i] = np.unique(of_period).size
+        occupied[i] = different(of_period).size
         if 2.0 * step > length:
             status[i] = "coarse"
         if occupied[i] < _LEAST or status[i] == "coarse":

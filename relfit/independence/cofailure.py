@@ -16,9 +16,8 @@ from relfit.independence.resampling import CALENDAR, moved, resampled_p
 from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, LEAST_TOGETHER, verdict
 from relfit.numeric.compiled import njit
-from relfit.numeric.counting import sort_within
 from relfit.numeric.false_discovery import adjusted_p
-from relfit.numeric.ordering import order_in_groups
+from relfit.numeric.ordering import order_in_groups, sorted_within
 from relfit.numeric.poisson import poisson_pmf, poisson_sf
 from relfit.results import Result, key_columns
 from relfit.text import duration, number, p_value
@@ -242,12 +241,10 @@ def _count(
 
     `times` are those of each node in turn, in any order; nodes stand by their group.
     """
-    rising = np.empty(times.size, dtype=np.int64)
     sizes = np.bincount(group, weights=failures.sizes, minlength=n_groups).astype(np.int64)
     close, own = np.zeros(n_groups, dtype=np.int64), np.zeros(failures.sizes.size, dtype=np.int64)
     for offsets, out in ((np.concatenate([[0], np.cumsum(sizes)]), close), (failures.offsets, own)):
-        sort_within(times, offsets, rising)
-        _count_within(rising, offsets, window, out)
+        _count_within(sorted_within(times, offsets), offsets, window, out)
     alone = np.zeros(n_groups, dtype=np.int64)
     np.add.at(alone, group, own)
     return close - alone, close

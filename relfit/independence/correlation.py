@@ -58,8 +58,6 @@ class Correlations(Result):
     r, p : ndarray of float, shape (k (k - 1) / 2,)
         Coefficient of each pair and its two-sided p-value under independence, of nodes with such an order of their own
         where there are resamples; NaN where a series is constant over the common length.
-    p_adjusted : ndarray of float, same shape as `p`
-        P-values adjusted for the number of pairs (Benjamini and Hochberg 1995).
     mean_r, mean_r_p : float
         Mean coefficient; p-value of a mean so far above 0 by turning each node's TTFs round, which keeps their order;
         NaN without resamples.
@@ -74,7 +72,6 @@ class Correlations(Result):
     lengths: IntArray
     r: FloatArray
     p: FloatArray
-    p_adjusted: FloatArray
     mean_r: float
     mean_r_p: float
     n_resamples: int
@@ -82,7 +79,7 @@ class Correlations(Result):
     alpha: float = ALPHA
 
     edges: ClassVar[tuple[float, float, float]] = CORRELATION_CLASSES
-    _not_in_json = ("groups", "status", "node", "lengths", "r", "p", "p_adjusted")
+    _not_in_json = ("groups", "status", "node", "lengths", "r", "p")
 
     @cached_property
     def n_pairs(self) -> int:
@@ -100,9 +97,24 @@ class Correlations(Result):
         lengths = np.flatnonzero(total)
         return lengths.astype(np.int64), total[lengths]
 
+    @cached_property
+    def p_adjusted(self) -> FloatArray:
+        """P-values adjusted for the number of pairs (Benjamini and Hochberg 1995), of the shape of `p`."""
+        return adjusted_p(self.p)
+
+    @cached_property
+    def _steps(self) -> FloatArray:
+        """What Benjamini and Hochberg's steps make of each p-value, smallest first.
+
+        The least of them is the least adjusted p-value, and as many pairs are significant as there are up to the last
+        that is small enough: of millions of pairs, sorting alone takes a tenth of the time of adjusting them.
+        """
+        rising = np.sort(self.p)[: self.n_pairs]  # NaN comes last
+        return rising * rising.size / np.arange(1, rising.size + 1)
+
     def n_significant(self, alpha: float = ALPHA) -> int:
         """Pairs whose adjusted p-value is at most `alpha`."""
-        return int((self.p_adjusted <= alpha).sum())
+        return int(np.flatnonzero(self._steps <= alpha).max(initial=-1)) + 1
 
     @cached_property
     def classes(self) -> pd.DataFrame:
@@ -163,7 +175,7 @@ class Correlations(Result):
         if not self.n_pairs:
             return np.nan, np.nan
         mean = float(np.nan_to_num(self.mean_r_p, nan=0.5))
-        return min(1.0, 2.0 * mean), min(1.0, 2.0 * float(np.nanmin(self.p_adjusted)))
+        return min(1.0, 2.0 * mean), min(1.0, 2.0 * float(self._steps.min()))
 
     @property
     def p_overall(self) -> float:
@@ -314,8 +326,7 @@ def correlations(
         *(("p-values of Pearson's r assume normal TTFs",) if method == "pearson" else ()),
     )
     return Correlations(
-        method, complete.groups, status, prepared.node, prepared.lengths, r, p, adjusted_p(p), mean_r, mean_p,
-        n_resamples,
+        method, complete.groups, status, prepared.node, prepared.lengths, r, p, mean_r, mean_p, n_resamples,
         notes,
     )  # fmt: skip
 

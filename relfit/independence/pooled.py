@@ -17,7 +17,6 @@ from relfit.independence.resampling import moved, resampled_p
 from relfit.independence.serial_p_values import durbin_watson_p
 from relfit.independence.series import Failures
 from relfit.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION, verdict
-from relfit.numeric.counting import sort_within
 from relfit.results import Result
 from relfit.text import count, p_value, percent
 
@@ -173,10 +172,9 @@ def pooled_tests(
     expected, p_resampled = 0.0, np.nan
     if n_resamples > 1 and k.size and status[-1] == "ok":
         generator, nodes_used = np.random.default_rng(rng), failures.nodes < k[-1]
-        drawn, rising = np.empty(n_resamples), np.empty(int(nodes_used.sum()), dtype=np.int64)
+        drawn = np.empty(n_resamples)
         for i in range(n_resamples):
-            sort_within(moved(failures, generator)[nodes_used], np.array([0, rising.size]), rising)
-            between = np.diff(rising).astype(np.float64)
+            between = np.diff(np.sort(moved(failures, generator)[nodes_used])).astype(np.float64)
             deviation = between - between.mean()
             drawn[i] = _product(deviation[1:], deviation[:-1]) / max(_product(deviation, deviation), 1e-300)
         expected = float(drawn.mean())

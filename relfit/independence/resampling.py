@@ -8,6 +8,7 @@ from scipy import special
 from relfit.arrays import FloatArray, IntArray
 from relfit.independence.series import Failures
 from relfit.lifedata import LifeData
+from relfit.numeric.compiled import njit
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["CALENDAR", "PLAIN", "moved", "resampled_p", "shared_alpha", "steady_series"]
@@ -24,13 +25,29 @@ def moved(failures: Failures, rng: np.random.Generator, reach: float | None = No
     Without `reach` they go round the node's time of observation: the rate becomes steady. With `reach` (hours) they
     move by so much at most and are turned back at its ends: the rate over the calendar stays.
     """
-    node = failures.nodes
     length = np.maximum(failures.left - failures.entered, 1)
     most = 0.5 * length if reach is None else np.minimum(reach * NANOSECONDS_PER_HOUR, _SHARE * length)
-    at = failures.times - failures.entered[node] + rng.uniform(-most, most).astype(np.int64)[node]
-    if reach is None:
-        return failures.entered[node] + at % length[node]
-    return failures.entered[node] + np.minimum(np.abs(at), np.abs(2 * length[node] - at))
+    by = rng.uniform(-most, most).astype(np.int64)
+    out = np.empty_like(failures.times)
+    _move(failures.times, failures.offsets, failures.entered, length, by, reach is None, out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _move(
+    times: np.ndarray, offsets: np.ndarray, entered: np.ndarray, length: np.ndarray, by: np.ndarray, around: bool,
+    out: np.ndarray,
+) -> None:  # fmt: skip
+    """Write the times of each node moved `by` so much, `around` its time of observation or turned back at its ends."""
+    for node in range(length.size):
+        begin, size = entered[node], length[node]
+        for i in range(offsets[node], offsets[node + 1]):
+            at = times[i] - begin + by[node]
+            if not around:
+                at = min(abs(at), abs(2 * size - at))
+            elif at < 0 or at >= size:
+                at %= size
+            out[i] = begin + at
 
 
 def resampled_p(observed: float, drawn: FloatArray) -> float:

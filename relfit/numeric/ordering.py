@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import pandas as pd
 
 from relfit.arrays import IntArray
 
-__all__ = ["alike", "natural_key", "natural_order", "order_in_groups"]
+__all__ = ["alike", "different", "natural_key", "natural_order", "order_in_groups", "sorted_within"]
 
 
 _FEW = 100_000  # rows below which a plain sort is as fast
+_LARGE = 20_000  # values of a group from which numpy's sort, of the processor's widest registers, is faster
 
 
 def order_in_groups(code: IntArray, at: npt.NDArray[Any], *ties: npt.NDArray[Any]) -> IntArray:
@@ -63,6 +65,37 @@ def order_in_groups(code: IntArray, at: npt.NDArray[Any], *ties: npt.NDArray[Any
             rows = order[places]
             order[places] = rows[np.lexsort((*(tie[rows] for tie in reversed(ties)), run))]
     return order
+
+
+def different(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The different values, rising: what `numpy.unique` finds by hashing, in a hundredth of its time.
+
+    Examples
+    --------
+    >>> different(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    rising = np.sort(values)
+    return rising[np.append(True, rising[1:] != rising[:-1])[: rising.size]]
+
+
+def sorted_within(values: IntArray, offsets: IntArray) -> IntArray:
+    """Whole numbers in rising order within each ``offsets[j]:offsets[j + 1]``.
+
+    Examples
+    --------
+    >>> sorted_within(np.array([3, 1, 2, 0]), np.array([0, 2, 4])).tolist()
+    [1, 3, 0, 2]
+    """
+    from relfit.numeric.counting import sort_within
+
+    out = np.empty_like(values)
+    if values.size >= _LARGE * (offsets.size - 1):  # few groups, large ones
+        for begin, end in pairwise(offsets.tolist()):
+            out[begin:end] = np.sort(values[begin:end])
+    else:
+        sort_within(values, offsets, out)
+    return out
 
 
 def natural_key(text: str) -> tuple[int, float, str]:

@@ -133,9 +133,8 @@ def mean_cumulative(histories: EventHistories, by: Any = "all", *, level: float 
         # residuals about a mean of n copies are too small by (n - 1)/n; where all copies are alike they tell nothing
         spread = np.where(variance > 1e-9 * mean**2, variance, _poisson(offsets, np.diff(events) / at_risk**2.0))
         error = np.sqrt(spread * copies / (copies - 1.0))
-        low, high = hazard_limits(
-            mean, np.asarray(special.stdtrit(copies - 1.0, 0.5 + 0.5 * level) * error, np.float64)
-        )
+        quantile = np.repeat(special.stdtrit(sizes - 1.0, 0.5 + 0.5 * level), steps)
+        low, high = hazard_limits(mean, np.asarray(quantile * error, np.float64))
     low[alone] = high[alone] = np.nan
     status = np.where(np.diff(offsets) == 0, "no_events", np.where(sizes < 2, "one_copy", "ok")).astype(object)
     until = np.zeros(size)

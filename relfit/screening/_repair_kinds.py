@@ -20,6 +20,7 @@ from relfit.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.fitting.condensing import condensed
 from relfit.lifedata import LifeData
+from relfit.numeric.grouped import sums
 from relfit.numeric.newton import derivatives, maximise
 from relfit.results import Result, key_columns
 from relfit.text import duration, percent
@@ -176,7 +177,7 @@ def repair_kinds(
 
 def _total(repairs: LifeData, values: npt.NDArray[Any]) -> FloatArray:
     """Weighted sum over the repairs of each group, shape (groups,)."""
-    return np.bincount(repairs.group_codes(), values * _weights(repairs), repairs.n_groups).astype(np.float64)
+    return sums(values if repairs.weights is None else values * _weights(repairs), repairs.offsets)
 
 
 def _weights(repairs: LifeData) -> FloatArray:
@@ -219,27 +220,29 @@ class _Mixture:
 
     def parts(self, free: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log of share times density (survival where censored) of both classes; shape (..., repairs)."""
-        rows, observed, out = free[..., self.code, :], self.lives.observed, []
-        for i, log_share in enumerate((special.log_expit(rows[..., 0]), special.log_expit(-rows[..., 0]))):
+        # what the parameters imply is worked out for the groups, not for each of their repairs
+        observed, out = self.lives.observed, []
+        for i, log_share in enumerate((special.log_expit(free[..., 0]), special.log_expit(-free[..., 0]))):
             if self.exponential:
-                place = rows[..., 1 + i]
+                place = self._of_group(free[..., 1 + i])
                 value = np.where(observed, -place, 0.0) - np.exp(self.log - place)
             else:
-                place, spread = rows[..., 1 + 2 * i], rows[..., 2 + 2 * i]
-                z = (self.log - place) * np.exp(-spread)
-                value = -0.5 * z * z - spread - self.log - 0.5 * np.log(2.0 * np.pi)
+                place, spread = free[..., 1 + 2 * i], free[..., 2 + 2 * i]
+                z = (self.log - self._of_group(place)) * self._of_group(np.exp(-spread))
+                value = -0.5 * z * z - self.log - self._of_group(spread + 0.5 * np.log(2.0 * np.pi))
                 value[..., self.censored] = special.log_ndtr(-z[..., self.censored])
-            out.append(log_share + value)
+            out.append(value + self._of_group(log_share))
         return out[0], out[1]
+
+    def _of_group(self, values: FloatArray) -> FloatArray:
+        """Values of the groups, shape (..., groups), for each repair; of one group as they are."""
+        return values if self.n_groups == 1 else values[..., self.code]
 
     def __call__(self, free: FloatArray) -> FloatArray:
         """Log-likelihood, shape (trials, groups, k) to (trials, groups)."""
         with np.errstate(all="ignore"):
             each = np.logaddexp(*self.parts(free)) * _weights(self.lives)
-        total = np.zeros(free.shape[:2])
-        present = np.flatnonzero(self.lives.sizes)
-        if present.size:
-            total[:, present] = np.add.reduceat(each, self.lives.offsets[present], axis=1)
+        total = sums(each, self.lives.offsets)
         total[~np.isfinite(total)] = -np.inf
         return total
 

@@ -24,7 +24,6 @@ from relfit.independence import (
 from relfit.independence._cycles import cycles_of_instants
 from relfit.independence.serial_p_values import runs_mid_p
 from relfit.lifedata import LifeData
-from relfit.numeric.false_discovery import adjusted_p
 from tests.independence.test_events import EMPTY, make_failures
 
 NONE = pd.DataFrame()
@@ -66,9 +65,8 @@ def _correlations(r: list[float], p: list[float], mean_r_p: float = np.nan, mean
     k = int((1 + np.sqrt(1 + 8 * len(r))) / 2)
     node, lengths = np.arange(k), np.full(k, 30)
     status = np.full(k, "ok", object)
-    adjusted = adjusted_p(p)
     return Correlations(
-        "pearson", pd.RangeIndex(k), status, node, lengths, np.array(r), np.array(p), adjusted, mean_r, mean_r_p, 99
+        "pearson", pd.RangeIndex(k), status, node, lengths, np.array(r), np.array(p), mean_r, mean_r_p, 99
     )
 
 
