@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relfit.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 fcntl: Any
 try:
@@ -19,11 +23,17 @@ try:
 except ImportError:  # not every system has locks on files
     fcntl = None
 
-__all__ = ["check_writable", "complete", "guarded", "sparing"]
+__all__ = ["check_writable", "complete", "guarded", "guarded_table", "sparing", "unguarded"]
 
 _BEFORE, _AFTER = ".relfit-", ".part"
 _STRAY = 60.0  # seconds after which a part that nobody holds is a leftover
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# what steers a terminal or turns the direction of the text around it; tabs and line ends a cell may hold, in quotes
+_STEERING = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+_ESCAPE = "x[0-9a-f]{2}|u[0-9a-f]{4}"
+_TO_ESCAPE = re.compile(rf"[{_STEERING}]|\\(?=[\\{_STEERING}]|{_ESCAPE})")
+_ESCAPED = re.compile(rf"\\(\\|{_ESCAPE})")
+_GUARDED = re.compile(f"'+ *[{re.escape(''.join(_FORMULA))}]")
 _spared: list[Path] = []
 
 
@@ -95,14 +105,41 @@ def complete(path: Path) -> Iterator[Path]:
 
 
 def guarded(text: Any) -> Any:
-    """A text that no spreadsheet takes for a formula; anything else as it is.
+    r"""A text as a cell of a CSV that no spreadsheet takes for a formula and no terminal for orders; else as it is.
+
+    An apostrophe goes in front of what would be a formula, control characters and marks of direction are written as
+    ``\x1b`` and ``\u202e``. `unguarded` undoes both.
 
     Examples
     --------
     >>> guarded("=1+1"), guarded("n-1"), guarded(-1.5)
     ("'=1+1", 'n-1', -1.5)
+    >>> print(guarded("\x1b[31mred"))
+    \x1b[31mred
     """
-    return f"'{text}" if isinstance(text, str) and text.lstrip(" ").startswith(_FORMULA) else text
+    if not isinstance(text, str):
+        return text
+    if not text.isprintable() or "\\" in text:
+        text = _TO_ESCAPE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) or _GUARDED.match(text) else text
+
+
+def guarded_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with every text and name of a column as `guarded` has it, to be written as CSV."""
+    text = frame.select_dtypes(exclude="number").columns
+    return frame.assign(**{name: frame[name].astype(object).map(guarded) for name in text}).rename(columns=guarded)
+
+
+def unguarded(text: str) -> str:
+    r"""The text that `guarded` was given.
+
+    Examples
+    --------
+    >>> [unguarded(guarded(text)) for text in ("=1+1", "'=1+1", r"C:\x1b", "\x1b")]
+    ['=1+1', "'=1+1", 'C:\\x1b', '\x1b']
+    """
+    text = text[1:] if _GUARDED.match(text) else text
+    return _ESCAPED.sub(lambda found: found.group().encode("ascii").decode("unicode_escape"), text)
 
 
 def _target(path: Path) -> Path:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import glob
 import os
 import sys
 from collections.abc import Sequence
@@ -36,6 +35,7 @@ from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
 from relfit.cli.remedies import in_options, with_options
 from relfit.errors import ArgumentError, RelfitError
+from relfit.paths import files_meant
 from relfit.writing import sparing
 
 __all__ = ["app", "built", "known_options", "main"]
@@ -177,14 +177,9 @@ def _read_by(arguments: Sequence[str]) -> list[Path]:
     for before, text in zip(["", *arguments], arguments, strict=False):
         if before in written or text.startswith("-"):
             continue
-        for part in (text, text.partition("=")[2]):
+        for part in filter(None, (text, text.partition("=")[2])):
             with suppress(OSError, ValueError):
-                if Path(part).is_dir():
-                    read += [file for file in Path(part).iterdir() if part and file.is_file()]
-                elif Path(part).is_file():
-                    read.append(Path(part))
-                elif any(sign in part for sign in "*?["):
-                    read += [Path(name) for name in glob.glob(part, recursive=True)]  # noqa: PTH207
+                read += [file for file in files_meant(part) if file.is_file()]
     return read
 
 

@@ -15,6 +15,7 @@ from relfit.families import FAMILIES, family_named
 from relfit.system import Component, System
 from relfit.system.builders import positions_of
 from relfit.system.checked_nodes import ages_in_hours, duration_array
+from relfit.writing import unguarded
 
 __all__ = ["is_fits_file", "read_fits_table", "system_from_file"]
 
@@ -63,7 +64,7 @@ def read_fits_table(path: str | Path) -> pd.DataFrame:
         raise ReadError("not a file of fits", path=place, remedy=f"its name should end in {', '.join(_ENDINGS)}")
     try:
         if ending == ".csv":
-            table = pd.read_csv(place, dtype=str, keep_default_na=False)
+            table = pd.read_csv(place, dtype=str, keep_default_na=False).map(unguarded)
         elif ending == ".parquet":
             table = pd.read_parquet(place)
         else:

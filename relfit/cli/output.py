@@ -14,7 +14,7 @@ from relfit.cli.figures import Picture, check_place, write_figures
 from relfit.cli.remedies import only_options
 from relfit.cli.screen import table, wrapped
 from relfit.errors import ArgumentError, DataError, RelfitError
-from relfit.writing import check_writable, complete, guarded
+from relfit.writing import check_writable, complete, guarded_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,9 +132,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     with complete(path) as part:
         ending = path.suffix.lower()
         if ending == ".csv":
-            text = frame.select_dtypes(exclude="number").columns
-            safe = frame.assign(**{name: frame[name].astype(object).map(guarded) for name in text})
-            safe.rename(columns=guarded).to_csv(part, index=False)
+            guarded_table(frame).to_csv(part, index=False)
         elif ending == ".parquet":
             _one_type_per_column(frame).to_parquet(part, index=False)
         else:

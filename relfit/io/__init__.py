@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -32,6 +31,7 @@ from relfit.io.frames import NODELESS, with_nodeless
 from relfit.io.merging import merge
 from relfit.io.relfit_parquet import write
 from relfit.parsing.opening import Content, members, size_in_bytes
+from relfit.paths import files_meant
 
 __all__ = ["FORMATS", "merge", "read", "write"]
 
@@ -162,28 +162,21 @@ def _reader(content: Content, format: str | None, named: bool) -> Any:
 def _places(path: Any, format: str | None) -> list[Path]:
     """The files that are meant: one, those of a folder or a pattern, or several."""
     if isinstance(path, (str, Path)):
-        place = Path(path)
-        try:
-            is_folder, there = place.is_dir(), place.exists()
-        except (OSError, ValueError):
-            is_folder, there = False, True
+        place, found = Path(path), files_meant(path)
+        if found == [place]:
+            return found
+        is_folder = place.is_dir()
         if is_folder and format in (None, fta.NAME):
             try:
                 return [fta.trace_in(place)]
             except ReadError:
                 if format == fta.NAME:
                     raise
-        if is_folder:
-            found = sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))
-            if not found:
-                raise ReadError("this folder holds no event_trace and no other file", path=place, remedy="name a file")
-            return found
-        if not there and any(sign in str(path) for sign in "*?["):
-            found = sorted(Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file())  # noqa: PTH207
-            if not found:
-                raise ReadError("no file has such a name", path=place, remedy="check the pattern")
-            return found
-        return [place]
+        if not found and is_folder:
+            raise ReadError("this folder holds no event_trace and no other file", path=place, remedy="name a file")
+        if not found:
+            raise ReadError("no file has such a name", path=place, remedy="check the pattern")
+        return found
     try:
         places = [Path(each) for each in path]
     except TypeError:

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +181,15 @@ class Content:
         )
 
     def first_line(self, limit: int = _HEAD) -> str:
-        """The first line that is not blank, as far as `limit` bytes go; to find out the format."""
-        return next((line for line in self.first_lines(limit) if line.strip()), "")
+        """The first line that is not blank, nor Excel's ``sep=``, within `limit` bytes; to find out the format."""
+        return next((line for line in self.first_lines(limit) if line.strip() and not _SEPARATOR.fullmatch(line)), "")
+
+    @cached_property
+    def separator(self) -> str | None:
+        """What stands between fields by a first line such as ``sep=;``, which spreadsheets write and read."""
+        line = next((line for line in self.first_lines() if line.strip()), "")
+        found = _SEPARATOR.fullmatch(line)
+        return None if found is None else found.group(1)
 
     def first_lines(self, limit: int = _HEAD) -> list[str]:
         """The lines of the beginning; the last may be cut short."""
@@ -192,6 +200,9 @@ class Content:
         width = 4 if "32" in encoding else 2 if "16" in encoding else 1
         text = head[: len(head) - len(head) % width].decode(encoding, errors="replace").lstrip("\ufeff")
         return re.split("\r\n|\r|\n", text)
+
+
+_SEPARATOR = re.compile('"?sep=([^"\\w])"? *', re.IGNORECASE)
 
 
 def encoding_of(head: bytes) -> str | None:

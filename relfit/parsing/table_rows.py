@@ -49,7 +49,7 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
         return _json_lines(text)
     if line.lstrip().startswith("["):
         return _json_array(text)
-    delimiter = max("\t;,|", key=line.count)
+    delimiter = content.separator or max("\t;,|", key=line.count)
     if line.count(delimiter) == 0:
         if line.strip().strip('"').lower() not in single:
             raise ReadError(

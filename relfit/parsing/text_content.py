@@ -76,6 +76,9 @@ def as_text(content: Content) -> Text:
         notes.extend(note)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if content.separator is not None:  # its line stays, so that lines keep their numbers
+        data = re.sub(rb"\A(\s*)[^\n]+", rb"\1", data, count=1)
+        notes.append(f"fields stand between {content.separator!r}, as the first line says")
     if data.isspace():
         raise ReadError("the file holds nothing but blanks", path=content.path, remedy="check how it was written")
     return Text(content.path, data, tuple(notes))

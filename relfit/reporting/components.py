@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.text import number, percent
+from relfit.writing import guarded
 
 __all__ = [
     "MOST_ROWS",
@@ -191,22 +192,24 @@ class FirstScreen:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    r"""CSV of a table, safe to open in a spreadsheet: text that would be run as a formula gets an apostrophe in front.
+    r"""CSV of a table, its texts as `relfit.writing.guarded` has them.
 
     Examples
     --------
     >>> csv_text(pd.DataFrame({"node": ["=1+1", "a"], "hours": [1.5, -2.0]}))
     "node,hours\n'=1+1,1.5\na,-2\n"
     """
-    safe = frame.copy()
-    for name in safe.columns:
-        if not pd.api.types.is_numeric_dtype(safe[name]):
-            text = safe[name].astype(object).where(safe[name].notna(), "").astype(str)
-            safe[name] = text.where(~text.str.match(r"[=+\-@\t\r]"), "'" + text)
-    safe.columns = pd.Index([f"'{c}" if str(c)[:1] in ("=", "+", "-", "@") else c for c in safe.columns])
+    # numbers as texts at once: pandas formats each by a function of its own
+    cells = {guarded(str(name)): _cells(frame[name]) for name in frame.columns}
     out = io.StringIO()
-    safe.to_csv(out, index=False, lineterminator="\n", float_format="%.6g")
+    pd.DataFrame(cells, dtype=object).to_csv(out, index=False, lineterminator="\n")
     return out.getvalue()
+
+
+def _cells(column: pd.Series) -> list[Any]:
+    if pd.api.types.is_float_dtype(column):
+        return ["" if value != value else f"{value:.6g}" for value in column.to_numpy(np.float64).tolist()]
+    return column.astype(object).where(column.notna(), "").map(guarded).tolist()
 
 
 _ALMOST = 0.99999  # a share in a table above it is said to be that

@@ -13,7 +13,7 @@ from relfit.parsing.opening import open_content
 from relfit.workloads import batsim, job_table, slurm, swf
 from relfit.workloads.job_rows import Machine
 from relfit.workloads.workload import Workload
-from relfit.writing import complete
+from relfit.writing import complete, guarded_table
 
 __all__ = ["WORKLOAD_FORMATS", "read_workload", "write_workload"]
 
@@ -138,7 +138,7 @@ def write_workload(workload: Workload, path: str | Path) -> Path:
     elif ending == ".json":
         text = batsim.batsim_text(workload)
     elif ending == ".csv":
-        text = workload.to_frame().to_csv(index=False)
+        text = guarded_table(workload.to_frame()).to_csv(index=False)
     else:
         raise ArgumentError(f"{place.name}: no format of this ending", remedy="use .swf, .json or .csv, .gz behind it")
     data = text.encode()

@@ -17,6 +17,7 @@ from relfit.parsing.times import check_zone, instants
 from relfit.units import nanoseconds
 from relfit.workloads.job_rows import JobRows, Machine, numbers, seconds
 from relfit.workloads.workload import Workload
+from relfit.writing import unguarded
 
 __all__ = ["COLUMNS", "NAME", "read", "recognises"]
 
@@ -36,6 +37,7 @@ _SPELLINGS = {
     "workload": ("workload_name",),
     "state": ("final_state",),
 }
+_OURS, _TEXTS = ("job_id", "submit", "nodes", "run_time"), ("job_id", "user", "node_class")
 COLUMNS = tuple(name for name in _SPELLINGS if name not in ("workload", "state"))
 """What columns can be named."""
 
@@ -65,9 +67,13 @@ def read(
     table = rows_of(content)
     named = _named(table, columns or {})
     zone, rejections = check_zone(timezone), table.rejections
+    ours = tuple(table.header)[: len(_OURS)] == _OURS  # by `relfit.write_workload`, whose texts are guarded
 
     def column(what: str) -> npt.NDArray[np.object_] | None:
-        return table[named[what]] if what in named else None
+        if what not in named:
+            return None
+        values = table[named[what]]
+        return np.array([unguarded(value) for value in values], dtype=object) if ours and what in _TEXTS else values
 
     submit_text, start_text, end_text = column("submit"), column("start"), column("end")
     if submit_text is None:

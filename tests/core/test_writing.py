@@ -12,10 +12,14 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import relfit as rf
 from relfit.cli.app import main
-from relfit.writing import complete, sparing
+from relfit.cli.fits_file import system_from_file
+from relfit.cli.output import write_table
+from relfit.writing import complete, guarded, sparing, unguarded
 
 
 def test_two_writers_do_not_swap_their_files(tmp_path):
@@ -115,6 +119,25 @@ def test_formulas_in_written_tables_are_guarded(tmp_path):
     assert "'=1+1,never," in (tmp_path / "refused.csv").read_text()
 
 
+@given(st.text(st.sampled_from("=+@' \\x1bu20e\x1b\u202e\u2066\t\na\uff1d\xa0"), max_size=12))
+def test_cells_steer_nothing_and_are_read_back_as_they_were(text):
+    cell = guarded(text)
+    assert not re.search("[\x1b\u202e\u2066]", cell)
+    assert not cell.lstrip(" ").startswith(("=", "+", "@", "\t", "\n", "\uff1d"))
+    assert unguarded(cell) == text
+
+
+def test_names_in_a_file_of_fits_are_read_back_as_they_were(tmp_path):
+    names = ["=1+1", "'=1+1", "\x1b[31mred", "\u202eabc", r"C:\x1b", r"C:\\a"]
+    lives = {name: [1.0 + i, 3.0, 9.0] for i, name in enumerate(names)}
+    write_table(rf.fit(rf.LifeData.from_groups(lives), families=["exponential"]).to_frame(), tmp_path / "fits.csv")
+    text = (tmp_path / "fits.csv").read_text(encoding="utf-8")
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert r"\x1b[31mred" in text
+    assert list(system_from_file(tmp_path / "fits.csv").names) == names
+
+
 @pytest.mark.parametrize(
     "command",
     [["forecast"], ["incidents"], ["trend"], ["nodes", "--export", "slurm"], ["fit", "--families", "exponential"]],
@@ -149,6 +172,7 @@ def test_hostile_names_in_every_table_that_is_written(tmp_path, monkeypatch, cap
             cells = [cell for row in csv.reader(file) for cell in row]
         texts = [cell for cell in cells if not re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?|-?inf", cell)]
         assert not [cell for cell in texts if cell.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r"))]
+        assert all(sign.isprintable() or sign == "\n" for cell in cells for sign in cell)
     for script in folder.glob("*.sh"):
         assert "touch" not in script.read_text(encoding="utf-8")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv", "out"]

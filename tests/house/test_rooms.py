@@ -21,6 +21,7 @@ ORDER = (
     "text",
     "arguments",
     "writing",
+    "paths",
     "second_process",
     "numeric",
     "tables",

@@ -16,7 +16,7 @@ from pyarrow import parquet
 import relfit as rf
 from relfit.parsing import opening
 from relfit.parsing.numbers_in_text import as_numbers
-from tests.io.made import fta, fta_row, titan
+from tests.io.made import fta, fta_row, good_files, titan
 
 
 def write(tmp_path, data: str | bytes, name: str = "log.csv"):
@@ -406,6 +406,25 @@ def test_nodes_listed_outside_of_the_window(tmp_path):
     assert log.population["node"].tolist() == ["a"]
     assert "2 nodes of the list were not there within the window" in log.source.notes
     assert (log.population["left"] >= log.population["entered"]).all()
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=; ", "\nsep=;"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_the_line_of_spreadsheets_that_names_the_separator_is_no_header(tmp_path, first, encoding):
+    text = f"{first}\nnode;start;cause\na,b,c;2024-03-01;x\nc;never;y\n"
+    log = rf.read(write(tmp_path, text.encode(encoding)))
+    assert log.events["node"].tolist() == ["a,b,c"]
+    assert log.rejected["line"].tolist() == [first.count("\n") + 4]
+    assert "fields stand between ';', as the first line says" in log.source.notes
+
+
+def test_that_line_before_a_format_with_columns_of_its_own(tmp_path):
+    path = good_files(tmp_path)["titan"]
+    plain = rf.read(path)
+    path.write_text("sep=,\n" + path.read_text())
+    log = rf.read(path)
+    assert log.source.format == "titan"
+    assert log.lifetimes["duration"].tolist() == plain.lifetimes["duration"].tolist()
 
 
 def test_a_blank_line_before_a_header_of_another_kind(tmp_path):

@@ -304,6 +304,17 @@ def test_written_and_read_again(tmp_path: Path, ending: str) -> None:
         rf.write_workload(jobs, tmp_path / "jobs.txt")
 
 
+def test_users_of_hostile_names_steer_nothing_and_are_read_back(tmp_path: Path) -> None:
+    users = ["=1+1", "\x1b[31mred", "\u202eabc", "'=1+1", "plain"]
+    jobs = rf.Workload(range(5), np.arange(5.0), [1] * 5, [30.0] * 5, user=users, n_nodes=2)
+    path = rf.write_workload(jobs, tmp_path / "jobs.csv")
+    text = path.read_text(encoding="utf-8")
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert ",=1+1" not in text
+    assert rf.read_workload(path, n_nodes=2).user.tolist() == users
+
+
 def test_the_jobs_that_batsim_placed(shared: Path) -> None:
     jobs = rf.read_workload(shared / "data" / "batsim-easy-20k.csv.xz", n_nodes=1000)
     table = pd.read_csv(shared / "data" / "batsim-easy-20k.csv.xz", float_precision="round_trip")

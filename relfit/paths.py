@@ -1,0 +1,34 @@
+"""Which files a path means: one, those of a folder, or those whose names fit a pattern."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+__all__ = ["files_meant"]
+
+
+def files_meant(path: str | Path) -> list[Path]:
+    """The files that a path means, in the order of their names; a path that is no folder and no pattern as it is.
+
+    Hidden files of a folder are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("b.csv", "a.csv", ".hidden"):
+    ...         _ = Path(folder, name).write_text("")
+    ...     [[file.name for file in files_meant(Path(folder, name))] for name in (".", "a*", "c*", "c.csv")]
+    [['a.csv', 'b.csv'], ['a.csv'], [], ['c.csv']]
+    """
+    place = Path(path)
+    try:
+        is_folder, there = place.is_dir(), place.exists()
+    except (OSError, ValueError):  # what no path can be; whoever opens it says so
+        is_folder, there = False, True
+    if is_folder:
+        return sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))
+    if not there and any(sign in str(path) for sign in "*?["):
+        return sorted(Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file())  # noqa: PTH207
+    return [place]
