@@ -44,8 +44,8 @@ class ScopeRates:
         one only where their shape is known to be above one); or that of counts along time where it is larger. What is
         not known of the exposure adds to it.
     along, p : ndarray
-        Variance of counts in bins of time relative to Poisson where it is above what chance explains, else 1; and the
-        p-value of that.
+        Variance of counts in bins of time relative to Poisson where it is above what chance explains, else 1, as where
+        places are of known ages; and the p-value of that.
 
     Notes
     -----
@@ -111,6 +111,7 @@ def rates_of(
     # what is ahead of places of known age is expected, not seen: counts scatter less about that than about a rate
     between = np.where(ends[1] == ends[0], between, np.maximum(between, renewal))
     along, p = _along(scope, n_systems, places, window)
+    along = np.where(exposure == hours, along, 1.0)  # known ages let rates rise and fall as they did
     dispersion = np.maximum(np.where(failed >= _FEWEST_PLACES, between, renewal), _LEAST) + np.nan_to_num(unknown)
     dispersion = np.where(along > 1.0, np.maximum(dispersion, along), dispersion)
     return ScopeRates(count, hours, exposure, np.where(count > 0.0, dispersion, 1.0), along, p)
