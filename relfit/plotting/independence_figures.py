@@ -348,10 +348,10 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
     ax.hlines(place, 1.0, np.maximum(ratio, floor), color=style.BLUE, linewidth=1.4)
     ax.plot(np.maximum(ratio, floor), place, "o", color=style.BLUE, ms=6, label="observed")
     top = max(float(ratio.max()), float(high.max()), 2.0)
-    for y, (_, count, chance, _), at in zip(place, rows, np.maximum(ratio, high), strict=True):
-        ax.annotate(f" {count:,} for {number(chance)}", (at, y), (4, 0), textcoords="offset points",
-                    va="center", color=style.INK)  # fmt: skip
-    ax.set_xlim(floor / 1.1, top * (top / floor) ** 0.9)
+    said = [f" {_short(float(count))} for {_short(chance)}" for _, count, chance, _ in rows]
+    for y, text, at in zip(place, said, np.maximum(ratio, high), strict=True):
+        ax.annotate(text, (at, y), (4, 0), textcoords="offset points", va="center", color=style.INK)
+    ax.set_xlim(floor / 1.1, top * (top / floor) ** (0.9 * max(1.0, max(map(len, said)) / 16.0)))
     style.decades(ax.xaxis, floor / 1.1, top * 1.3)
     ax.set_yticks(place, [row[0] for row in rows])
     ax.grid(visible=False, axis="y")
@@ -363,6 +363,13 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
     return style.finish(
         ax, message, "pairs of failures, times those by chance", "", True, loc="upper right", handlelength=1.2,
     )  # fmt: skip
+
+
+def _short(value: float) -> str:
+    """A number of pairs; of millions only these."""
+    if value >= 1e6:
+        return f"{number(value / 1e6)} M"
+    return f"{value:,.0f}" if value == round(value) else number(value)
 
 
 @plot.register(Cycles)

@@ -257,7 +257,9 @@ def _expected(fit: ProcessFit, place: int, age: np.ndarray) -> np.ndarray:
 
 @plot.register(AvailabilityOverTime)
 def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None) -> Axes:
-    """Availability in calendar bins, with limits; of the six groups with the most node-hours."""
+    """Availability in calendar bins, with limits; of the groups with the most node-hours, and the average of all."""
+    from matplotlib.ticker import MaxNLocator
+
     ax = style.axes(ax, (6.4, 3.6))
     known = np.isfinite(result.operational)
     if not known.any() or not result.down_hours.sum():
@@ -278,12 +280,13 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
         lowest = min(lowest, float(seen.min()))
         if np.isfinite(low).any():
             lowest = min(lowest, max(float(np.nanmin(low)), 100.0 - 2.5 * (100.0 - float(seen.min()))))
-    total = hours[order].sum()
-    mean = 100.0 * (1.0 - result.down_hours[order].sum() / total)
-    ax.axhline(mean, color=style.GREY, linewidth=1.2, linestyle="--", label=f"average {mean:.4g} %")
+    mean = 100.0 * (1.0 - result.down_hours.sum() / hours.sum())
+    of = f"all {hours.size}" if len(order) < hours.size else "average"
+    ax.axhline(mean, color=style.GREY, linewidth=1.2, linestyle="--", label=f"{of} {mean:.4g} %")
     span = max(100.0 - lowest, 1e-6)
     ax.set_ylim(lowest - 0.42 * span, 100.0 + 0.04 * span)
     digits = int(np.clip(np.ceil(-np.log10(span)) + 1, 0, 6))
+    ax.yaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))  # steps of 2.5 would be rounded
     ax.yaxis.set_major_formatter(f"{{x:.{digits}f}}")
     style.dates(ax, edges)
     return style.finish(

@@ -10,7 +10,7 @@ import pandas as pd
 from relfit import plotting
 from relfit.reporting.components import MOST_ROWS, Figure, Section, Table, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
-from relfit.text import duration, percent
+from relfit.text import count, duration, percent
 from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "steady", "systems"]
@@ -29,13 +29,16 @@ def steady(m: ReportData) -> Section | str:
     frame["use"] = [i == points.stable and m.chosen.name not in ("all", "given") for i in range(len(frame))]
     for name in ("start", "end", "start_low", "start_high"):
         frame[name] = frame[name].dt.strftime("%Y-%m-%d")
+    note = f"Limits: {100 * m.level:g} %. A cause is not seen in counts."
+    if frame["use"].any() and points.stable_period.failures != m.failures:
+        note += f" Joined by the windows of the period alone, its records are {count(m.failures, 'incident')}."
     table = Table(
         "periods", "Periods of the rate", frame,
         {"start": "from", "end": "to", "began": "began between", "failures": "incidents",
          "rate": f"per {points.stable_period.per}", "limits": "limits", "use": "used"}, page=frame.assign(
             began=frame["start_low"] + " and " + frame["start_high"],
             limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
-        ), note=f"Limits: {100 * m.level:g} %. A cause is not seen in counts.", shown=12,
+        ), note=note, shown=12,
     )  # fmt: skip
     if len(points) == 1:
         verdict = f"Yes: no change that matters ({points.stable_period.rates('incidents')})."
@@ -67,8 +70,8 @@ def interruptions(m: ReportData) -> Section | str:
     known = bool(scopes["lost"].sum() > 0.0)
     scopes["lost_share"] = scopes["lost"] / scopes["lost"].sum() if known else np.nan
     scopes = scopes.sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
-    names = {"scope": "of a", "incidents": "incidents", "mtbf": "hours between", "limits": "limits",
-             "nodes_hit": "nodes hit"}  # fmt: skip
+    names = {"scope": "of a", "incidents": "incidents", "mtbf": "hours between", "limits": "limits"}
+    names |= {} if m.several_systems else {"nodes_hit": "nodes hit"}
     names |= {"mttr": "hours down", "lost_share": "node-hours lost"} if known else {}
     names = ({"system": "system"} if m.several_systems else {}) | names
     table = Table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -227,6 +228,18 @@ def test_failing_together_by_scope(asked: Dependence) -> None:
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names[:2] == ["all of one system", "all of one rack"]
     drawn(ax)
+
+
+def test_millions_of_pairs_fit_beside_their_point(asked: Dependence) -> None:
+    system = asked.cofailure
+    assert system is not None
+    many = replace(system, together=30_500_698, expected=7_040_007.3)
+    figure = Figure(figsize=(5.0, 3.2), layout="constrained")
+    ax = plotting.failing_together(many, figure.add_subplot())
+    figure.canvas.draw()
+    (said,) = [text for text in ax.texts if " for " in text.get_text()]
+    assert said.get_text() == " 30.5 M for 7.04 M"
+    assert said.get_window_extent().x1 <= figure.bbox.x1
 
 
 @pytest.mark.parametrize("cycle", ["day", "week"])
@@ -466,6 +479,24 @@ def test_availability_in_bins(log: rf.FailureLog) -> None:
     ax = plotting.availability_over_time(several, new())
     assert sum(label.startswith("frame") for label in labelled(ax)) == 3
     drawn(ax)
+
+
+def test_the_average_availability_is_that_of_all_groups(log: rf.FailureLog) -> None:
+    found = availability_over_time(log, per="node", unit="quarter")
+    assert len(found.groups) > 6
+    mean = 100.0 * (1.0 - found.down_hours.sum() / found.node_hours.sum())
+    assert f"all {len(found.groups)} {mean:.4g} %" in labelled(plotting.availability_over_time(found, new()))
+
+
+@pytest.mark.parametrize("least", [0.6, 0.84, 0.88, 0.95, 0.97, 0.9952])
+def test_ticks_of_availability_are_not_rounded(log: rf.FailureLog, least: float) -> None:
+    found = availability_over_time(log, unit="quarter")
+    share = np.where(np.isfinite(found.operational), 1.0, np.nan)
+    share[0, np.flatnonzero(np.isfinite(share[0]))[0]] = least
+    none = np.full_like(share, np.nan)
+    ax = plotting.availability_over_time(replace(found, operational=share, low=none, high=none), new())
+    drawn(ax)
+    assert [float(text.get_text()) for text in ax.get_yticklabels()] == pytest.approx(list(ax.get_yticks()))
 
 
 # --------------------------------------------------------------------- hard cases

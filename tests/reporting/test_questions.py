@@ -138,6 +138,9 @@ def test_what_came_after_the_period_and_no_change_within_its_limits(tmp_path: Pa
     assert said is not None
     assert float(said[1]) * 24.0 == pytest.approx(hours / len(late), rel=0.35)
     assert "times less often than before March 1999" not in text
+    joined = re.search(r"An incident every [^:]+: ([\d,]+) incidents in", text)
+    assert joined is not None
+    assert f"its records are {joined[1]} incidents" in text  # where the whole log's windows join fewer, or more
 
 
 @pytest.mark.usefixtures("words_only")

@@ -245,6 +245,7 @@ def test_several_systems(tmp_path: Path) -> None:
     assert "the log has several systems, whose periods differ; select one" in page.text
     assert "--where system=NAME" in page.text
     assert len(page.table("systems").splitlines()) == 5
+    assert "nodes hit" not in page.text  # the tables fit side by side
 
 
 @pytest.mark.parametrize(
