@@ -39,7 +39,7 @@ def test_each_size_is_its_own_completion_time(convention: str) -> None:
         one = completion_time(system.take(found.order[:k]), "500h", Amdahl(0.9), restart="1h", convention=convention)
         assert found.expected[k - 1] == pytest.approx(one.expected, rel=1e-6)
         assert found.success[k - 1] == pytest.approx(one.success, rel=1e-8)
-    assert found.best_expected == found.expected.min()
+    assert found.best_expected == found.to_dict()["best_expected"] == found.expected.min()
 
 
 def test_as_new_and_checkpoints() -> None:

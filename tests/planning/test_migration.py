@@ -206,6 +206,10 @@ def test_plan_says_from_which_recall_it_pays() -> None:
     pays, never = plan("10min", 0.7), plan("2h", 0.7)
     least = float(pays.by_size["break_even_recall"].iloc[-1])
     assert f"For the largest jobs, of 4,096 nodes, it pays from a recall of {least:.2g} on" in " ".join(pays.findings)
+    table = pays.by_size
+    gaining = table["nodes"][table["migration_yield"] > table["checkpoint_yield"]]
+    assert 0 < len(gaining) < len(table)
+    assert f"It pays for jobs of {gaining.min():,} nodes and more." in pays.findings
     gains = [plan("10min", recall).by_size.iloc[-1] for recall in (0.95 * least, 1.05 * least)]
     assert [bool(row["migration_yield"] > row["checkpoint_yield"]) for row in gains] == [False, True]
     assert np.isnan(never.by_size["break_even_recall"].iloc[-1])
