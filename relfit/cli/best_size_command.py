@@ -121,6 +121,8 @@ def nodes(
     drawn.check()
     limit = None if deadline is None else opt.duration("--deadline", deadline, positive=True)
     job = asked.job()
+    from relfit.system.uncertainty import check_work
+
     with Steps("reading", "fitting", "choosing") as steps:
         chosen, period = fleet.system(reading, None, steps)
         for option, size in (("--k-min", k_min), ("--k-max", k_max or k_min)):
@@ -128,6 +130,7 @@ def nodes(
                 raise ArgumentError(
                     f"{option} {size}: there are only {chosen.n_nodes} nodes then", remedy="give a smaller number"
                 )
+        check_work(chosen.n_nodes, tolerate, 1 if chosen.no_limits else drawn.draws)
         chosen = chosen.tolerating(tolerate)
         steps.next()
         best = rf.jobs.best_size(

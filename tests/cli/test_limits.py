@@ -73,6 +73,9 @@ def test_nodes_that_may_fail_and_copies_have_a_limit_of_work(capsys):
     said = capsys.readouterr().err
     assert "200 of 511 nodes that may fail, in 1,000 draws, are too many" in said
     assert "give a smaller --tolerate, --draws or fewer nodes" in said
+    job = ["--work", "500h", "--parallel-fraction", "0.99"]
+    assert main(["nodes", "white", "--period", "all", *job, "--tolerate", "200", "--draws", "1000"]) == 2
+    assert "200 of 511 nodes that may fail, in 1,000 draws" in capsys.readouterr().err
     command = ["plan", "replication", "--mtbf", "2000h", "--events", "100", "--nodes", "100", "--save", "5min"]
     assert main([*command, "--replicas", "64", "--draws", "100000"]) == 2
     assert "give --replicas times --draws of at most 1,000,000" in capsys.readouterr().err
