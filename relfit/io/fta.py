@@ -165,7 +165,7 @@ def _small_table(folder: Path, name: str, notes: list[str]) -> pd.DataFrame | No
     for key in (*_KEYS, "trace_start", "trace_end"):
         if key in frame:
             frame[key] = as_numbers(table[key])
-    keys = [key for key in ("platform_id", "node_id") if key in frame]
+    keys = [key for key in ("platform_id", "node_id", "trace_start", "trace_end") if key in frame]
     usable = np.all([np.abs(frame[key]) < _LARGEST for key in keys], axis=0) if keys else np.ones(len(frame), bool)
     odd = table.rows_read - int(usable.sum())
     if odd:
@@ -251,10 +251,7 @@ def _with_components(nodes: pd.DataFrame, components: pd.DataFrame | None, avail
     nodes = nodes.assign(entered=nodes["seen_start"], left=nodes["seen_end"])
     if components is None or not {"trace_start", "trace_end", "node_id", "platform_id"} <= set(components.columns):
         return nodes, 0
-    usable = components.dropna(subset=["trace_start", "trace_end"])
-    usable = usable[(usable[["trace_start", "trace_end"]].abs() < _LARGEST).all(axis=1)]
-    spans = usable.groupby(["platform_id", "node_id"])
-    declared = spans.agg({"trace_start": "min", "trace_end": "max"})
+    declared = components.groupby(["platform_id", "node_id"]).agg({"trace_start": "min", "trace_end": "max"})
     nodes = nodes.join(declared, on=["platform_id", "node_id"])
     nodes["declared"] = nodes["trace_start"].notna()
     if not available:

@@ -128,6 +128,16 @@ def test_fta_refuses_odd_rows_and_keeps_their_lines(tmp_path):
     assert log.source.rows_kept == 2
 
 
+@pytest.mark.parametrize("row", ["0\t3\t7\tn\tinf\t1000020000", "0\t3\t7\tn\tNULL\t1000020000", "0\t3\t7\tn\t1"])
+def test_fta_counts_odd_rows_of_its_component_table(tmp_path, row):
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    good_files(tmp_path)["fta"].rename(folder / "event_trace.tab")
+    header = "# component_id node_id platform_id node_name trace_start trace_end\n"
+    (folder / "component.tab").write_text(f"{header}{row}\n0\t4\t7\tm\t1000000000\t1000020000\n")
+    assert "1 row of component.tab could not be used" in rf.read(folder).source.notes
+
+
 def test_fta_folder_without_a_trace(tmp_path):
     with pytest.raises(rf.ReadError, match="no event_trace"):
         rf.read(tmp_path)
