@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,9 @@ __all__ = ["PLACEMENTS", "Placements", "hit_probability", "hits_by_size", "place
 PLACEMENTS = ("packed", "spread", "random")
 _MOST, _CELLS, _INSTANTS = 200, 4_000_000, 2000
 _BEFORE = 1_000_000  # nanoseconds
+_UP: WeakKeyDictionary[Outages, dict[bytes, Any]] = (
+    WeakKeyDictionary()
+)  # jobs of many sizes are asked one after another
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +56,7 @@ class Placements:
 
     def up_at(self, watched: Outages, at: IntArray) -> BoolArray:
         """Whether all nodes of each placement were watched and up just before instants, (placements, instants)."""
-        everyone, width = np.arange(watched.n_groups), at.size + 1
-        node, left = np.concatenate([everyone, watched.code]), np.maximum(watched.left, watched.entered)
-        more, less = (
-            np.bincount(
-                node * width + np.searchsorted(at, np.concatenate(instants), "right"),
-                minlength=width * watched.n_groups,
-            )
-            for instants in ((watched.entered, watched.end), (left, watched.start))
-        )
-        there = (more - less).reshape(-1, width)
-        up = np.cumsum(there[:, :-1], axis=1) > 0
-        return np.asarray(self.members @ up.astype(np.float32) >= self.nodes - 0.5)
+        return np.asarray(self.members @ _up_at(watched, at) >= self.nodes - 0.5)
 
     def watched_at(self, watched: Outages, at: IntArray) -> float:
         """Share of instants at which all nodes of a placement are watched, over all placements."""
@@ -147,6 +140,26 @@ def _evenly(watched: Outages, number: int) -> IntArray:
     """Instants at even distances while nodes are watched, in nanoseconds."""
     first, last = watched.entered.min(), watched.left.max()
     return np.asarray(first + ((np.arange(number) + 0.5) * ((last - first) / number)).astype(np.int64))
+
+
+def _up_at(watched: Outages, at: IntArray) -> FloatArray:
+    """1 where a node was watched and up just before an instant, shape (nodes, instants); the last two are kept."""
+    kept, key = _UP.setdefault(watched, {}), at.tobytes()
+    if key not in kept:
+        everyone, width = np.arange(watched.n_groups), at.size + 1
+        node, left = np.concatenate([everyone, watched.code]), np.maximum(watched.left, watched.entered)
+        more, less = (
+            np.bincount(
+                node * width + np.searchsorted(at, np.concatenate(instants), "right"),
+                minlength=width * watched.n_groups,
+            )
+            for instants in ((watched.entered, watched.end), (left, watched.start))
+        )
+        there = (more - less).reshape(-1, width)
+        while len(kept) > 1:
+            del kept[next(iter(kept))]
+        kept[key] = (np.cumsum(there[:, :-1], axis=1) > 0).astype(np.float32)
+    return kept[key]
 
 
 def hit_probability(hit: npt.ArrayLike, of: npt.ArrayLike, most: int) -> FloatArray:

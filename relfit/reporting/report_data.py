@@ -209,7 +209,8 @@ class ReportData:
     def _dependence(self) -> Answer[Dependence]:
         if self.several_systems:  # their failures make one series of unlike parts
             return Answer(None, "several systems; select one")
-        return _ask(lambda: dependence(self.part))
+        model = self.model.result
+        return _ask(lambda: dependence(self.part, incidents=None if model is None else model.found))
 
     @cached_property
     def _p_values(self) -> dict[str, float]:
