@@ -50,6 +50,7 @@ def test_notebook_runs(
     shown = pd.get_option("display.float_format")
     with mpl.rc_context(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("default")
+        warnings.simplefilter("ignore", ResourceWarning)  # of what tests before left to the garbage collector
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code":
                 run_cell(cell.source, names)
