@@ -103,6 +103,12 @@ class Dispersion(Result):
         return np.asarray((self._p_adjusted <= self.alpha) & matters, dtype=np.bool_)
 
     @property
+    def clustered(self) -> bool:
+        """Whether counts vary more than by chance at some scale."""
+        chance = 1.0 if self.expected is None else self.expected
+        return bool(np.any(self._off & ~self.too_few & (self.index > chance)))
+
+    @property
     def headline(self) -> str:
         """At which time scales failures cluster."""
         tested = np.flatnonzero(~self.too_few)

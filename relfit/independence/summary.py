@@ -118,7 +118,15 @@ class Dependence(Result):
             )
         what = "failures" if self.dispersion is None else self.dispersion.what
         if True in counts:
-            parts.append(f"the {what} of the system do not come at a steady rate")
+            even = self.dispersion is not None and not self.dispersion.clustered
+            how = {
+                "dispersion": "are spread evenly" if even else "come in waves",
+                "cycles": "follow the day or the week",
+                "pooled": "depend on those before",
+            }
+            *others, last = (text for name, text in how.items() if verdict[name])
+            they = f"{', '.join(others)} and {last}" if others else last
+            parts.append(f"the {what} of the system do not come at a steady rate: they {they}")
         elif False in counts:
             parts.append(f"the {what} of the system come as at a steady rate")
         if parts:

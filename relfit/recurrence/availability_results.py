@@ -142,9 +142,10 @@ class AvailabilityOverTime(Result):
         worst, best = int(np.nanargmin(up)), int(np.nanargmax(up))
         if up[best] - up[worst] < 5e-6:
             return f"Availability was the same throughout ({percent(up[best], 3)})."
+        highest = percent(up[best], 3 if up[best] < 0.99999 else None)  # "100 %", if it is
         return (
             f"Availability was lowest from {self.edges[worst]:%Y-%m-%d} to {self.edges[worst + 1]:%Y-%m-%d} "
-            f"({percent(up[worst], 3)}) and highest from {self.edges[best]:%Y-%m-%d} ({percent(up[best], 3)})."
+            f"({percent(up[worst], 3)}) and highest from {self.edges[best]:%Y-%m-%d} ({highest})."
         )
 
     def to_frame(self) -> pd.DataFrame:

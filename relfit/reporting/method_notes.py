@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relfit.reporting.components import Section
 from relfit.reporting.report_data import ReportData
+from relfit.text import count
 
 __all__ = ["methods"]
 
@@ -63,8 +64,8 @@ def methods(m: ReportData) -> Section:
         verdict = "Units are taken as independent of each other, and those seen longer as like the others."
         return Section("methods", "Methods", verdict, terms=tuple(_LIVES.items()), fold="Each method")
     verdict = (
-        f"{m.asked} questions with a p-value were asked. Of an independent, steady, equal fleet all answers together "
-        "are wrong in at most 5 % of the logs (Holm 1979)."
+        f"{count(m.asked, 'question')} with a p-value {'was' if m.asked == 1 else 'were'} asked. Of an independent, "
+        "steady, equal fleet all answers together are wrong in at most 5 % of the logs (Holm 1979)."
         if m.asked
         else "No question of this log has a p-value: it has too few failures."
     )

@@ -112,7 +112,7 @@ def test_incidents_that_follow_each_other_are_still_a_rate_that_is_not_steady() 
     assert found.dispersion is not None
     assert found.dispersion.what == "incidents"
     assert "dispersion" in said(found)
-    assert "the incidents of the system do not come at a steady rate" in found.headline
+    assert "the incidents of the system do not come at a steady rate: they come in waves" in found.headline
 
 
 def test_tests_of_nodes_that_fail_together_count_as_fewer() -> None:
