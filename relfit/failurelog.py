@@ -17,6 +17,7 @@ from relfit.lifedata import LifeData
 from relfit.numeric.ordering import natural_key
 from relfit.outages import of_whole_system
 from relfit.tables import Source, Tables, Window, first_of_pairs, pair_codes, pairs
+from relfit.text import count
 
 __all__ = ["FailureLog", "Source", "Window"]
 
@@ -349,11 +350,11 @@ class FailureLog(Tables):
         return self.events
 
     def __repr__(self) -> str:
-        systems = "1 system" if len(self.systems) == 1 else f"{len(self.systems)} systems"
+        of = f"{count(len(self.events), 'event')} of {count(len(self.population), 'node')}"
         return (
-            f"FailureLog ({self.source.format}): {len(self.events)} events of {len(self.population)} nodes in "
-            f"{systems}, {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} UTC; "
-            f"{self.source.rows_read} rows read, {self.source.rows_kept} kept, {len(self.rejected)} rejected"
+            f"FailureLog ({self.source.format}): {of} in {count(len(self.systems), 'system')}, "
+            f"{self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} UTC; {count(self.source.rows_read, 'row')} "
+            f"read, {self.source.rows_kept:,} kept, {len(self.rejected):,} rejected"
         )
 
     def _repr_html_(self) -> str:

@@ -15,6 +15,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.lifechecks import FURTHER, checked, known_names, offsets_of, parts_of
 from relfit.numeric.grouped import sums
 from relfit.results import Result, key_columns
+from relfit.text import count
 
 __all__ = ["LifeData"]
 
@@ -203,7 +204,7 @@ class LifeData(Result):
         Examples
         --------
         >>> LifeData.from_intervals([0.0, 2.0, 5.0, 7.0], [2.0, 5.0, 5.0, float("inf")])
-        LifeData: 4 lives in 1 groups (1 observed, 2 in intervals, 1 censored, 0 of length zero), measure life
+        LifeData: 4 lives in 1 group (1 observed, 2 in intervals, 1 censored, 0 of length zero), measure life
         """
         low = np.asarray(lower, dtype=np.float64)
         high = np.asarray(upper, dtype=np.float64)
@@ -443,6 +444,7 @@ class LifeData(Result):
         )
         cut += f", {total['stationary']} under way at an unknown age" if total["stationary"] else ""
         return (
-            f"{total['lives']} lives in {self.n_groups} groups ({total['observed']} observed, {between}"
-            f"{total['censored']} censored, {total['zeros']} of length zero{cut}), measure {self.measure}"
+            f"{count(total['lives'], 'life', 'lives')} in {count(self.n_groups, 'group')} ({total['observed']} "
+            f"observed, {between}{total['censored']} censored, {total['zeros']} of length zero{cut}), "
+            f"measure {self.measure}"
         )

@@ -43,9 +43,7 @@ __all__ = ["app", "built", "known_options", "main"]
 # typer keeps the base of its usage errors to itself, but hands out a class that derives from it
 _USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
 _LONGEST_MESSAGE = 1000
-gc.set_threshold(
-    100_000, 50, 50
-)  # a command makes much and throws little away: looking for garbage takes a tenth of it
+gc.set_threshold(100_000, 50, 50)  # a command throws little away: looking for garbage takes a tenth of its time
 atexit.register(gc.freeze)  # what is there at the end goes with the process: looking for garbage takes half a second
 
 app = typer.Typer(

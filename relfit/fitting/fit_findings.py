@@ -33,7 +33,7 @@ def finding(fits: Fits) -> str:
     --------
     >>> import relfit as rf
     >>> print(finding(rf.fit(rf.families.Weibull(0.6, 100.0).sample((1, 300), rng=3), ["exponential", "weibull"])))
-    The weibull is the closest of 2 families, and fits (Anderson-Darling p = 0.71): mean 185 h (155-222).
+    The weibull is the closest of 2 families and fits (Anderson-Darling p = 0.71): mean 185 h (155-222).
     """
     ok = [name for name in fits.families if fits[name].ok.any()]
     if not ok:
@@ -50,7 +50,7 @@ def _of_one(fits: Fits) -> str:
         few = f"{count(failures, 'failure')} are too few to compare families" if len(fits.families) > 1 else ""
         return (f"{few}; the {name}" if few else f"The {name}") + f" has the {_mean(fits[name])}."
     others = [name for name in ok if name != best and float(fits[name].aicc[0]) - float(fits[best].aicc[0]) <= _AS_GOOD]
-    as_good = f"; the {' and the '.join(others)} {'is' if len(others) == 1 else 'are'} as good" if others else ""
+    as_good = f" (the {' and the '.join(others)} {'is' if len(others) == 1 else 'are'} as good)" if others else ""
     p, least = _p(fits[best])
     of = f"the closest of {len(ok)} families"
     if not np.isfinite(p):
@@ -58,8 +58,8 @@ def _of_one(fits: Fits) -> str:
         return f"The {best} is {of}{as_good}, untested{why}: {_mean(fits[best])}."
     tested = f"Anderson-Darling {p_value(p, least)}"
     if p < _ALPHA:
-        return f"No family fits: the {best} is {of}{as_good}, and is rejected ({tested}); {_mean(fits[best])}."
-    return f"The {best} is {of}{as_good}, and fits ({tested}): {_mean(fits[best])}."
+        return f"No family fits: the {best} is {of}{as_good} and is rejected ({tested}); {_mean(fits[best])}."
+    return f"The {best} is {of}{as_good} and fits ({tested}): {_mean(fits[best])}."
 
 
 def _mean(fit: Any) -> str:

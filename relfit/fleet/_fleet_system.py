@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
+from relfit.errors import DataError
 from relfit.families import Exponential, Family, Weibull
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.system import System
@@ -31,15 +32,25 @@ def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: A
         Hours of operation since each node's own last failure.
     **options
         ``tolerance``, ``rack_events``.
+
+    Raises
+    ------
+    DataError
+        Where nothing failed while it was watched, so that no life is known.
     """
-    origin = _Origin.of(model, nodes)
+    origin, racks = _Origin.of(model, nodes), _racks(model, nodes)
+    if not ((model.node_rates[nodes] > 0.0).any() or origin.causes or racks is not None):
+        raise DataError(
+            "nothing failed under observation in this period, so how long nodes live is not known",
+            remedy="take a longer period; relfit calibrate says what the time without a failure rules out",
+        )
     labels = model.places.nodes
     short = labels.get_level_values(-1)
     family = Weibull.unchecked(*origin.parameters(model.node_rates[nodes], model.renewals["node"].shape[:, 1]))
     return System.of_components(
         (Component(family, np.arange(nodes.size)),), ages,
         names=(short if short.is_unique else labels)[nodes], sources=nodes, origin=origin,
-        common=_common(model, origin), racks=_racks(model, nodes), **options,
+        common=_common(model, origin), racks=racks, **options,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from relfit.numeric.batches import over_groups
 from relfit.numeric.compiled import njit
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result, json_ready, key_columns
-from relfit.text import p_value, percent
+from relfit.text import count, p_value, percent
 
 __all__ = ["SerialTests", "serial_tests"]
 
@@ -153,10 +153,10 @@ class SerialTests(Result):
         if not tested:
             least = "five times to failure" if (self.status == "ok").any() else "three times to failure that vary"
             return f"No node has {least}: nothing can be said about dependence along time."
+        after = f"{adjusted or 'none'} of them after adjustment for their number"
         text = (
-            f"Durbin-Watson finds autocorrelation at {percent(ALPHA)} in {rejected:,} of {tested:,} nodes "
-            f"({percent(rejected / tested)}; chance gives {percent(ALPHA)}), {adjusted or 'none'} of them after "
-            "adjustment for their number"
+            f"Durbin-Watson finds autocorrelation at {percent(ALPHA)} in {rejected:,} of {count(tested, 'node')} "
+            f"({percent(rejected / tested)}; chance gives {percent(ALPHA)})" + (f", {after}" if rejected else "")
         )
         if self.depends is None:
             return text + ": too few times to failure to tell more."

@@ -27,7 +27,7 @@ def lives_of(data: Any, observed: Any = None) -> LifeData:
     Examples
     --------
     >>> lives_of([5.0, 6.0], [True, False])
-    LifeData: 2 lives in 1 groups (1 observed, 1 censored, 0 of length zero), measure life
+    LifeData: 2 lives in 1 group (1 observed, 1 censored, 0 of length zero), measure life
     """
     if isinstance(data, LifeData):
         return data

@@ -131,7 +131,7 @@ def report(
     sections += [detail_sections.data(data), methods(data)]
     for section in sections:  # while the last figures are drawn
         for table in (*section.tables, *section.details):
-            table.stored  # noqa: B018
+            table.stored  # noqa: B018 - is worked out when first asked for
     missing = [part for part in parts if isinstance(part, str) and part]
     systems, window = log.systems, log.window
     name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")

@@ -139,7 +139,7 @@ class Nodes:
         if not far.size or not longest > 0.0:
             return ()
         worst = int(far[np.argmax(self.ages[far])])
-        others = f" (and {far.size - 1} other nodes)" if far.size > 1 else ""
+        others = f" (and {count(far.size - 1, 'other node')})" if far.size > 1 else ""
         return (
             f"{node_label(self.names, worst)} has an age of {self.ages[worst]:.4g} h{others}, "
             f"{self.ages[worst] / longest:.2g} times the longest time to failure that was fitted ({longest:.4g} h): "
@@ -221,7 +221,8 @@ class Nodes:
         more = f"; tolerates {self.tolerance}" if self.tolerance else ""
         for wide, what in ((self.racks, "rack"), (self.common, "common cause")):
             more += f"; {count(wide.ages.size, what)}" if wide is not None else ""
-        return f"System of {self.n_nodes} nodes ({kinds}), ages {self.ages.min():.4g} to {self.ages.max():.4g} h{more}"
+        ages = f"ages {self.ages.min():.4g} to {self.ages.max():.4g} h"
+        return f"System of {count(self.n_nodes, 'node')} ({kinds}), {ages}{more}"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>"

@@ -46,6 +46,43 @@ def text_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 # --------------------------------------------------------------------- prose
 
 
+@pytest.mark.parametrize("failures", [1, 40])
+@pytest.mark.parametrize("command", ["info", "fit", "system", "trend", "dependence", "calibrate", "incidents"])
+def test_one_of_a_thing_is_said_as_one(command, failures, tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    begun = pd.Timestamp("2024-01-03 10:00") + pd.to_timedelta(np.arange(failures) * 97.0, unit="h")
+    path = tmp_path / "one.csv"
+    pd.DataFrame({"node": "a", "start": begun, "end": begun + pd.Timedelta("2h")}).to_csv(path, index=False)
+    main([command, str(path)])
+    said = capsys.readouterr().out
+    things = "nodes|groups|events|lives|failures|systems|records|rows|racks|jobs|incidents|periods|hours|times|causes"
+    assert said or command == "system"
+    assert not re.findall(rf"(?<![\d.,])1 (?:{things})\b", said)
+
+
+def test_a_log_without_a_failure_under_observation_has_no_system(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("node,start,end\na,2024-01-03 10:00,2024-01-03 12:00\n")
+    assert main(["system", str(path)]) != 0  # a node that runs for 1e300 hours before
+    assert "nothing failed under observation" in capsys.readouterr().err
+
+
+def test_limits_of_chance_stand_behind_what_chance_gives(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    rng = np.random.default_rng(5)
+    begun = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.sort(rng.uniform(0.0, 8000.0, 400)), unit="h")
+    path = tmp_path / "steady.csv"
+    pd.DataFrame({"node": rng.choice(list("abcd"), 400), "start": begun}).to_csv(path, index=False)
+    main(["dependence", str(path)])
+    lines = capsys.readouterr().out.splitlines()
+    heading = next(i for i, line in enumerate(lines) if line.startswith("scale hours"))
+    cells = re.split(r"  +", lines[heading + 2 + 3].strip())  # bins of a day
+    assert float(cells[2]) == pytest.approx(24 * 400 / 8000, rel=0.1)
+    expected, low, high = map(float, re.findall(r"[\d.]+", cells[4]))
+    assert low < expected < high
+    assert 0.7 < low < high < 1.4
+
+
 def test_prose_is_wrapped_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     text = "- " + " ".join(f"word{i}" for i in range(60))
