@@ -135,7 +135,10 @@ class Distribution(ABC):
     # ----------------------------------------------------------------- derived
 
     def sf(self, time: npt.ArrayLike, age: npt.ArrayLike | None = None) -> FloatArray:
-        """Reliability: the probability to live longer than `time` hours, or `time` hours more at an `age`."""
+        """Reliability: the probability to live longer than `time` hours, or `time` hours more at an `age`.
+
+        The latter is equation 4.3 of reliability-aware allocation.
+        """
         return np.exp(self.log_sf(time) if age is None else -self.conditional_cumulative_hazard(time, age))
 
     def cdf(self, time: npt.ArrayLike) -> FloatArray:
@@ -270,10 +273,6 @@ class Distribution(ABC):
             near, far = self.log_sf(np.exp(600.0)), self.log_sf(np.exp(700.0))
             slope = (near - far) / 100.0
         return np.where(np.isneginf(far) | (slope > 100.0), np.inf, slope)
-
-    def excess_sf(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
-        """Probability to live `time` hours more at `age` (reliability-aware allocation, equation 4.3)."""
-        return np.exp(-self.conditional_cumulative_hazard(time, age))
 
     def excess_sample(
         self,

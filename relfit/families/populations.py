@@ -96,8 +96,8 @@ class ZeroInflated(Family):
     """A life of exactly zero with probability `zero_fraction`, and a Weibull life otherwise.
 
     At zero, `log_pdf` is the log of that probability, and `log_sf` counts the zeros as failed. `sample` and `quantile`
-    give zeros; what is said of a node of age 0 (`excess_sf`, `excess_sample`, `mean_residual_life`) is said of a node
-    that works.
+    give zeros; what is said of a node of age 0 (``sf(time, 0)``, `excess_sample`, `mean_residual_life`) is said of a
+    node that works.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class Weibull(ShapeScale):
     --------
     A node of age 600 h lives another 100 h with this probability:
 
-    >>> Weibull(0.8, 1000.0).excess_sf(100.0, age=600.0).round(4).tolist()
+    >>> Weibull(0.8, 1000.0).sf(100.0, age=600.0).round(4).tolist()
     0.9165
     """
 

@@ -1,4 +1,4 @@
-"""Estimation for whole batches: estimates, intervals, tests of fit, comparison of families, pooling, mean times."""
+"""Estimation for whole batches: estimates, intervals, tests of fit, comparison of families, pooling."""
 
 from relfit.fitting._fit import fit
 from relfit.fitting._fit_by_size import SizeFits, fit_by_size
@@ -8,7 +8,6 @@ from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.fit_findings import finding
 from relfit.fitting.fits import Fits
 from relfit.fitting.goodness_of_fit import Goodness
-from relfit.fitting.means import mean_time
 from relfit.fitting.methods import bias_corrected_shape
 from relfit.fitting.pooling import PooledFit, pool
 
@@ -23,7 +22,6 @@ __all__ = [
     "finding",
     "fit",
     "fit_by_size",
-    "mean_time",
     "moments",
     "pool",
     "rank_regression",

@@ -18,7 +18,7 @@ from relfit.families import CORE, Family, family_named
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import existence
 from relfit.lifedata import LifeData
-from relfit.nonparametric.ranks import POSITIONS, plotting_positions
+from relfit.nonparametric.ranks import median_ranks
 
 __all__ = ["moments", "rank_regression"]
 
@@ -193,14 +193,12 @@ def _beyond(x: FloatArray, wanted: FloatArray) -> FloatArray:
 # ------------------------------------------------------------- rank regression
 
 
-def rank_regression(
-    lives: LifeData, family: str | type[Family], axis: str = "y", positions: str = "median"
-) -> tuple[FloatArray, Codes]:
+def rank_regression(lives: LifeData, family: str | type[Family], axis: str = "y") -> tuple[FloatArray, Codes]:
     """Straight line through the failures on the family's probability paper, by least squares.
 
-    Censored lives move the ranks of later failures (Johnson 1964). On the paper, ``x`` is the life (exponential) or its
-    log, and ``y`` is ``-log(1 - F)`` (exponential), its log (Weibull) or the normal quantile of F (lognormal). The
-    exponential's line passes through the origin. The gamma has no paper: its groups are ``not_applicable``.
+    On the paper, ``x`` is the life (exponential) or its log, and ``y`` is ``-log(1 - F)`` (exponential), its log
+    (Weibull) or the normal quantile of F (lognormal), where F is the median rank (`relfit.nonparametric.median_ranks`).
+    The exponential's line passes through the origin. The gamma has no paper: its groups are ``not_applicable``.
 
     Parameters
     ----------
@@ -210,8 +208,6 @@ def rank_regression(
         A core family.
     axis : {"y", "x"}
         The axis along which squared distances are least: ``y`` is regression of y on x (RRY), ``x`` of x on y (RRX).
-    positions : {"median", "benard", "mean", "hazen"}
-        Plotting positions; see `relfit.nonparametric.plotting_positions`.
 
     Returns
     -------
@@ -222,7 +218,7 @@ def rank_regression(
     Raises
     ------
     ArgumentError
-        For a family that is not a core family, another axis or unknown positions.
+        For a family that is not a core family, or another axis.
 
     Examples
     --------
@@ -233,15 +229,13 @@ def rank_regression(
     chosen = _core_family(family)
     if axis not in ("x", "y"):
         raise ArgumentError(f"unknown axis {axis!r}", remedy="use y or x")
-    if positions not in POSITIONS or positions == "kaplan-meier":
-        raise ArgumentError(f"unknown positions {positions!r}", remedy="use median, benard, mean or hazen")
     apart = beyond_ranks(lives)
     part = plain_part(lives, apart)
     codes = _existence(chosen, part)
     codes[apart | (chosen.name == "gamma")] = status.NOT_APPLICABLE
     parameters = np.full((lives.n_groups, len(chosen.parameter_names())), np.nan)
     good = codes == status.OK
-    points = plotting_positions(part, positions)
+    points = median_ranks(part)
     owner = np.repeat(np.arange(lives.n_groups), np.diff(points.offsets))
     used = good[owner]
     owner, times, share = owner[used], points.times[used], points.position[used]

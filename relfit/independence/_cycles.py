@@ -14,14 +14,15 @@ from relfit.independence.series import Failures, failures_of
 from relfit.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, verdict
 from relfit.numeric.ordering import different
 from relfit.results import Result
-from relfit.screening.tallies import WEEKDAYS
 from relfit.text import p_value, percent
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["Cycles", "cycles"]
+__all__ = ["WEEKDAYS", "Cycles", "cycles"]
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 _PERIODS = (("day", "daily", 24, 24), ("week", "weekly", 168, 7))  # name, adjective, hours, cells

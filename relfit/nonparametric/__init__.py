@@ -2,7 +2,7 @@
 
 from relfit.nonparametric._turnbull import TurnbullEstimate, turnbull
 from relfit.nonparametric.curves import StepCurves
-from relfit.nonparametric.ranks import PlottingPositions, median_ranks, plotting_positions
+from relfit.nonparametric.ranks import PlottingPositions, median_ranks
 from relfit.nonparametric.survival_estimates import kaplan_meier, nelson_aalen
 
 __all__ = [
@@ -12,6 +12,5 @@ __all__ = [
     "kaplan_meier",
     "median_ranks",
     "nelson_aalen",
-    "plotting_positions",
     "turnbull",
 ]

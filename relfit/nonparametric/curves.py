@@ -10,8 +10,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.numeric.grouped import cumulative, first_below, per_group, places
-from relfit.numeric.levels import normal_quantile
+from relfit.numeric.grouped import first_below, places
 from relfit.results import Interval, Result
 from relfit.text import count, interval, number
 
@@ -108,20 +107,20 @@ class StepCurves(Grouped):
 
     def last_times(self) -> FloatArray:
         """Time of the last step of each group, NaN for a group without one; shape (groups,)."""
-        return _at_ends(self.times, self.offsets, np.nan)
+        last = np.full(self.n_groups, np.nan)
+        filled = np.diff(self.offsets) > 0
+        last[filled] = self.times[self.offsets[1:][filled] - 1]
+        return last
 
     # ----------------------------------------------------------------- values
 
-    def at(self, times: npt.ArrayLike, beyond: float | None = None) -> FloatArray:
-        """Estimates at `times`.
+    def at(self, times: npt.ArrayLike) -> FloatArray:
+        """Estimates at `times`; past the last time of a group its last value (Gill's rule).
 
         Parameters
         ----------
         times : array_like of float
             Hours: one, or m for all groups, or one row per group.
-        beyond : float, optional
-            What to give past the last time of a group, where a survival is not defined unless it is zero: 0 is
-            Efron's rule, NaN leaves it open. The last value is kept (Gill's rule) when left out.
 
         Returns
         -------
@@ -132,11 +131,7 @@ class StepCurves(Grouped):
         ArgumentError
             For times below zero or missing, or of a shape that does not fit.
         """
-        out = self._look_up(self.estimate, times)
-        if beyond is not None:
-            past = times_per_group(times, self.n_groups) > np.nan_to_num(self.last_times(), nan=-np.inf)[:, None]
-            out = np.where(past.reshape(out.shape), beyond, out)
-        return out
+        return self._look_up(self.estimate, times)
 
     def interval(self, times: npt.ArrayLike) -> Interval:
         """Estimates with their pointwise limits at `times`, as `at`; past the last time, the last ones.
@@ -195,51 +190,6 @@ class StepCurves(Grouped):
         """
         return self.quantile(0.5)
 
-    def restricted_mean(self, until: npt.ArrayLike | None = None) -> pd.DataFrame:
-        """Mean duration up to a horizon: the area below the survival from 0 to `until`.
-
-        Parameters
-        ----------
-        until : array_like of float, optional
-            Hours, one for all groups or one per group; the last time of each group when left out.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per group: ``until``, ``mean``, ``standard_error`` (Klein and Moeschberger 2003, section 4.5) and
-            the normal limits ``low`` and ``high`` at `level`. Past the last time the curve keeps its value. A group
-            without durations has ``until`` 0 and mean 0 unless `until` is given: nothing then says it fails.
-
-        Raises
-        ------
-        ArgumentError
-            For a horizon that is negative, not finite or of a shape that does not fit; for curves that are no survival.
-        """
-        self._survival_only("restricted means")
-        horizon = np.nan_to_num(self.last_times(), nan=0.0) if until is None else np.asarray(until, dtype=np.float64)
-        if not (np.isfinite(horizon) & (horizon >= 0.0)).all():
-            raise ArgumentError("until must be zero or more hours, finite")
-        if horizon.shape not in ((), (self.n_groups,)):
-            raise ArgumentError(f"until must be one number or one for each of the {self.n_groups} groups")
-        horizon = np.broadcast_to(horizon, (self.n_groups,)).astype(np.float64)
-        codes = self.codes()
-        ends = horizon[codes]
-        following = np.append(self.times[1:], np.inf)[: codes.size]
-        following[self.offsets[1:][np.diff(self.offsets) > 0] - 1] = np.inf
-        areas = self.estimate * np.maximum(np.minimum(following, ends) - np.minimum(self.times, ends), 0.0)
-        total = per_group(areas, codes, self.n_groups)
-        beyond = total[codes] - cumulative(areas, codes) + areas
-        alive = (self.at_risk - self.events).astype(np.float64)
-        counted = (alive > 0) & (self.times <= ends)
-        terms = np.divide(beyond**2 * self.events, self.at_risk * alive, out=np.zeros_like(alive), where=counted)
-        error = np.sqrt(per_group(terms, codes, self.n_groups))
-        start = _at_ends(self.times, self.offsets, np.inf, last=False)
-        mean = np.minimum(start, horizon) + total
-        far = normal_quantile(self.level) * error
-        low, high = np.maximum(mean - far, 0.0), np.minimum(mean + far, horizon)
-        columns = {"until": horizon, "mean": mean, "standard_error": error, "low": low, "high": high}
-        return pd.DataFrame(columns, index=self.groups)
-
     def to_frame(self) -> pd.DataFrame:
         """One row per step: ``time``, ``estimate``, ``standard_error``, ``low``, ``high``, ``at_risk``, ``events``."""
         names = ("times", "estimate", "standard_error", "low", "high", "at_risk", "events")
@@ -257,14 +207,6 @@ class StepCurves(Grouped):
     def _survival_only(self, what: str) -> None:
         if self.quantity != "survival":
             raise ArgumentError(f"a {self.quantity} has no {what}", remedy="use kaplan_meier(data)")
-
-
-def _at_ends(values: FloatArray, offsets: IntArray, empty: float, last: bool = True) -> FloatArray:
-    """Last (or first) value of each group, `empty` where there is none."""
-    out = np.full(offsets.size - 1, empty)
-    filled = np.diff(offsets) > 0
-    out[filled] = values[(offsets[1:] - 1 if last else offsets[:-1])[filled]]
-    return out
 
 
 def times_per_group(times: npt.ArrayLike, groups: int) -> FloatArray:

@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = front(
         "durbin_watson_pooled failing_together",
         "job_figures": "completion_by_size completion_curve",
         "migration_figures": "yield_by_size yield_of_replicas",
-        "node_figures": "failures_by_node means_by_group",
+        "node_figures": "failures_by_node",
         "outlier_figures": "outlier_nodes",
         "recurrence_figures": "availability_over_time processes step_curves trends",
         "repair_figures": "repair_classes repair_times",

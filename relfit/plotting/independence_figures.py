@@ -385,7 +385,7 @@ def clock_cycle(result: Cycles, ax: Axes | None = None, *, cycle: str = "day") -
     ArgumentError
         For another cycle.
     """
-    from relfit.screening.tallies import WEEKDAYS
+    from relfit.independence._cycles import WEEKDAYS
 
     if cycle not in result.names:
         raise ArgumentError(f"no cycle {cycle!r}", remedy=f"use {' or '.join(result.names)}")

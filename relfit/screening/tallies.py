@@ -1,4 +1,4 @@
-"""Counts of what a log holds: events along time, by cause, by node and on the clock.
+"""Counts of what a log holds: events along time, by cause and by node.
 
 Every record of the log counts as one event here, whatever its scope. Times to failure (`FailureLog.ttf`) are derived by
 other rules: there a record that begins while its node is already down belongs to the outage that is going on.
@@ -22,19 +22,9 @@ from relfit.units import HOURS_PER_YEAR, nanoseconds
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = [
-    "CauseTally",
-    "ClockTally",
-    "NodeTally",
-    "TimeTally",
-    "by_cause",
-    "by_node",
-    "on_the_clock",
-    "over_time",
-]
+__all__ = ["CauseTally", "NodeTally", "TimeTally", "by_cause", "by_node", "over_time"]
 
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NOT_STATED = "not stated"
 _UNITS = {  # pandas' name for the first day of a unit, and the longest span in days that is still shown in it
     "hour": ("h", 4.0),
@@ -227,12 +217,13 @@ class NodeTally(Result):
         """What share of the failures the busiest nodes have."""
         if not self.table["events"].sum():
             return "No failure of a node was recorded."
-        top, part = self.share_of_top()
+        top, part = self.busiest_tenth
         return f"The busiest {top:,} of {count(len(self.table), 'node')} have {percent(part)} of the failures."
 
-    def share_of_top(self, share: float = 0.1) -> tuple[int, float]:
-        """How many nodes are the busiest `share` of them, and their share of the events."""
-        number = max(round(share * len(self.table)), 1)
+    @property
+    def busiest_tenth(self) -> tuple[int, float]:
+        """How many nodes are the busiest tenth of them, and their share of the events."""
+        number = max(round(0.1 * len(self.table)), 1)
         total = int(self.table["events"].sum())
         return number, float(self.table["events"].nlargest(number).sum() / total) if total else 0.0
 
@@ -284,55 +275,3 @@ def by_node(log: FailureLog) -> NodeTally:
 
 def _nodes(frame: pd.DataFrame) -> pd.MultiIndex:
     return pd.MultiIndex.from_arrays([frame["system"].astype(str), frame["node"].astype(str)], names=["system", "node"])
-
-
-class ClockTally(Result):
-    """Events by hour of the day (24) and by day of the week (7, Monday first), and what an even spread would give."""
-
-    hours: IntArray
-    weekdays: IntArray
-    expected_hours: FloatArray
-    expected_weekdays: FloatArray
-    timezone: str
-
-    @property
-    def headline(self) -> str:
-        """When events are most frequent."""
-        if not self.hours.sum():
-            return "The log has no dated events."
-        hour, day = int(self.hours.argmax()), int(self.weekdays.argmax())
-        return (
-            f"Most events begin between {hour:02d}:00 and {hour + 1:02d}:00 and on {WEEKDAYS[day]}s ({self.timezone})."
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per hour, then one row per weekday."""
-        names = [f"{hour:02d}:00-{hour + 1:02d}:00" for hour in range(24)]
-        return pd.DataFrame(
-            {
-                "when": [*names, *WEEKDAYS],
-                "events": [*self.hours, *self.weekdays],
-                "evenly_spread": [*self.expected_hours, *self.expected_weekdays],
-            }
-        )
-
-
-def on_the_clock(log: FailureLog) -> ClockTally:
-    """Count events by hour of the day and day of the week, on the clocks of the log's time zone.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> tally = on_the_clock(rf.datasets.load("white"))
-    >>> tally.hours.size, int(tally.hours.sum()) == int(tally.weekdays.sum())
-    (24, True)
-    """
-    zone = log.source.timezone
-    local = log.events["start"].dt.tz_convert(zone)
-    hours = np.bincount(local.dt.hour.to_numpy(dtype=np.int64), minlength=24)
-    weekdays = np.bincount(local.dt.day_of_week.to_numpy(dtype=np.int64), minlength=7)
-    observed = np.ones(7)
-    if _is_span(log):
-        days = pd.date_range(log.window.start.tz_convert(zone).normalize(), log.window.end.tz_convert(zone), freq="D")
-        observed = np.bincount(days.day_of_week.to_numpy(), minlength=7).astype(float)
-    return ClockTally(hours, weekdays, np.full(24, len(local) / 24.0), len(local) * observed / observed.sum(), zone)

@@ -7,10 +7,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 import relfit as rf
-from relfit.fitting import mean_time
 from relfit.lifedata import LifeData
 
 
@@ -163,31 +161,6 @@ def test_exact_interval_of_the_exponential_covers_at_n_5():
     sample = rf.families.Exponential(0.01).sample((20_000, 5), rng=3)
     result = rf.fit(sample, "exponential")["exponential"]
     assert np.mean((result.mean_low < 100) & (result.mean_high > 100)) == pytest.approx(0.95, abs=0.006)
-
-
-def test_mean_time_of_failures_is_exact_under_a_poisson_process():
-    rng = np.random.default_rng(14)
-    counts = rng.poisson(3.0, 4000)
-    lives = []
-    flags = []
-    for count in counts:
-        instants = np.sort(rng.uniform(0, 300.0, count))
-        gaps = np.diff(np.concatenate([[0.0], instants, [300.0]]))
-        lives.append(gaps)
-        flags.append(np.arange(count + 1) < count)
-    table = mean_time(LifeData.from_groups(lives, flags, measure="ttf"))
-    assert ((table["low"] < 100) & (table["high"] > 100)).mean() > 0.95
-    assert table.loc[table["failures"] == 0, "mean"].eq(np.inf).all()
-    assert set(table["interval"]) == {"exact", "one-sided"}
-
-
-def test_mean_time_of_repairs_is_students_on_the_log_scale():
-    sample = np.array([1.0, 2.0, 6.0])
-    table = mean_time(LifeData.from_array(sample, measure="ttr"))
-    factor = np.exp(stats.t.ppf(0.975, 2) * stats.sem(sample) / 3.0)
-    assert table.iloc[0][["mean", "low", "high"]].tolist() == pytest.approx([3.0, 3.0 / factor, 3.0 * factor])
-    single = mean_time(LifeData.from_groups([[4.0], [], [5.0, 5.0]], measure="ttr"))
-    assert single["interval"].tolist() == ["none", "none", "none"]
 
 
 def test_rejected_groups_are_those_with_p_below_the_level():

@@ -30,7 +30,7 @@ from relfit.screening import (
     repair_kinds,
     stable_period,
 )
-from relfit.screening.tallies import by_cause, by_node, on_the_clock, over_time
+from relfit.screening.tallies import by_cause, by_node, over_time
 from tests.poor_logs import LOGS, answers, check
 
 PARTS = ("correlation", "cofailure", "serial", "pooled", "dispersion", "cycles")
@@ -69,7 +69,6 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
     "by_cause": (by_cause, lambda r: str(len(r.table))),
     "by_node": (by_node, lambda r: str(int(r.table["events"].sum()))),
     "over_time": (over_time, lambda r: str(r.total.sum())),
-    "on_the_clock": (on_the_clock, lambda r: str(int(r.hours.sum()))),
 }
 ANSWERS = answers(
     {
@@ -124,7 +123,6 @@ ANSWERS = answers(
         "by_cause": ("1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | 1 | 1 | 1 | 1 | 0 | 0"),
         "by_node": ("4 | 1 | 6 | 8 | 50 | 20 | 2 | 2 | 0 | 0 | 0 | 1 | 10 | 6 | 0 | 0"),
         "over_time": ("4 | 1 | 6 | 8 | 50 | 20 | 2 | 2 | 0 | 0 | 3 | 0 | 10 | 6 | 0 | 0"),
-        "on_the_clock": ("4 | 1 | 6 | 8 | 50 | 20 | 2 | 2 | 0 | 0 | 3 | 1 | 10 | 6 | 0 | 0"),
     }
 )
 

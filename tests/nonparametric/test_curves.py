@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lifelines import KaplanMeierFitter, NelsonAalenFitter
-from lifelines.utils import median_survival_times, restricted_mean_survival_time
+from lifelines.utils import median_survival_times
 
 from relfit import ArgumentError, DataError, LifeData
 from relfit.nonparametric import kaplan_meier, nelson_aalen
@@ -51,15 +51,14 @@ def test_curves_are_those_of_lifelines(names):
         np.testing.assert_allclose(hazard.high[part], limits[:, 1], atol=1e-10, rtol=1e-10)
 
 
-def test_median_and_restricted_mean_are_those_of_lifelines():
+def test_median_is_that_of_lifelines():
     durations, observed, _, _ = _sample(5)
     curves = kaplan_meier(LifeData.from_groups(durations, observed))
-    median, mean = curves.median(), curves.restricted_mean(12.0)
+    median = curves.median()
     for j in (2, 3):
         peer = KaplanMeierFitter().fit(durations[j], observed[j])
         limits = median_survival_times(peer.confidence_interval_).to_numpy().ravel()
         assert median.iloc[j].tolist() == [peer.median_survival_time_, *limits]
-        assert mean["mean"].iloc[j] == pytest.approx(restricted_mean_survival_time(peer, t=12.0), rel=1e-9)
 
 
 def test_limits_of_quantiles_are_those_of_statsmodels():
@@ -73,16 +72,6 @@ def test_limits_of_quantiles_are_those_of_statsmodels():
         found = curves.quantile(p).iloc[0]
         assert found["time"] == peer.quantile(p)
         assert found[["low", "high"]].tolist() == pytest.approx(peer.quantile_ci(p, method="cloglog"))
-
-
-def test_restricted_mean_of_complete_data_is_the_mean_with_its_error():
-    sample = np.array([3.0, 8.0, 1.0, 4.0])
-    found = kaplan_meier(LifeData.from_array(sample)).restricted_mean().iloc[0]
-    assert found["mean"] == pytest.approx(sample.mean())
-    assert found["standard_error"] == pytest.approx(sample.std() / 2.0)
-    short = kaplan_meier(LifeData.from_array(sample)).restricted_mean(2.0).iloc[0]
-    assert short["mean"] == pytest.approx(np.minimum(sample, 2.0).mean())
-    assert short["standard_error"] == pytest.approx(np.minimum(sample, 2.0).std() / 2.0)
 
 
 def test_a_group_does_not_depend_on_its_neighbours():
@@ -121,13 +110,11 @@ def test_edges():
     curves = kaplan_meier(lives)
     assert curves.at(10.0).tolist() == [1.0, 1.0, 0.0, 0.5, 0.0]
     assert curves.at(0.0).tolist() == [1.0, 1.0, 1.0, 0.5, 1.0]
-    assert curves.at([10.0], beyond=np.nan)[1:4].tolist() == [[pytest.approx(np.nan, nan_ok=True)]] * 3
     limits = curves.interval(10.0)
     assert limits.low[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 0.0, 0.0]
     assert limits.to_frame().loc["censored"].tolist() == [1.0, 1.0, 1.0, "ok"]
     assert limits.high[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 1.0, 1.0]
     assert curves.median()["time"].tolist() == [np.inf, np.inf, 2.0, 0.0, 4.0]
-    assert curves.restricted_mean()["mean"].tolist() == [0.0, 5.0, 2.0, 0.5, 4.0]
     assert not curves.to_frame().isna().any().any()
     hazards = nelson_aalen(lives)
     assert hazards.at(10.0).round(6).tolist() == [0.0, 0.0, 1.833333, 0.5, 1.0]
@@ -185,5 +172,3 @@ def test_what_is_rejected():
         curves.at([-1.0])
     with pytest.raises(ArgumentError, match="one row"):
         curves.at([[1.0], [2.0]])
-    with pytest.raises(ArgumentError, match="until"):
-        curves.restricted_mean(np.nan)

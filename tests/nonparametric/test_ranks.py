@@ -1,4 +1,4 @@
-"""Plotting positions: exact median ranks, Johnson's ranks, Kaplan-Meier positions."""
+"""Plotting positions: exact median ranks, Johnson's ranks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from reliability.Probability_plotting import plotting_positions as positions_of_reliability
 from scipy import stats
 
-from relfit import ArgumentError, DataError, LifeData
-from relfit.nonparametric import median_ranks, plotting_positions
+from relfit import DataError, LifeData
+from relfit.nonparametric import median_ranks
 
 
 def test_median_ranks_of_complete_data_are_beta_medians():
@@ -28,12 +28,13 @@ def test_adjusted_ranks_are_those_of_reliability():
     flags = [rng.random(part.size) < 0.6 for part in parts]
     for flag in flags:
         flag[0] = True
-    points = plotting_positions(LifeData.from_groups(parts, flags), "benard")
+    points = median_ranks(LifeData.from_groups(parts, flags))
     for j, (part, flag) in enumerate(zip(parts, flags, strict=True)):
         times, expected = positions_of_reliability(part[flag], part[~flag], sort=True)
-        found = points.group(j)
-        np.testing.assert_allclose(found[0], times)
-        np.testing.assert_allclose(found[1], expected, rtol=1e-12)
+        mine = points.part(j)
+        np.testing.assert_allclose(points.times[mine], times)
+        benard = (points.rank[mine] - 0.3) / (part.size + 0.4)
+        np.testing.assert_allclose(benard, expected, rtol=1e-12)
 
 
 def test_johnsons_own_recursion_with_weights_and_ties():
@@ -44,32 +45,17 @@ def test_johnsons_own_recursion_with_weights_and_ties():
     assert points.rank.tolist() == pytest.approx([1.0, 2.0, 3.0, 4.5])
 
 
-def test_kaplan_meier_positions_are_hazens_on_complete_data():
-    sample = np.array([[3.0, 1.0, 2.0, 9.0]])
-    points = plotting_positions(LifeData.from_array(sample), "kaplan-meier")
-    np.testing.assert_allclose(points.position, (np.arange(1, 5) - 0.5) / 4)
-    np.testing.assert_allclose(points.rank, np.arange(1, 5))
-    hazen = plotting_positions(LifeData.from_array(sample), "hazen")
-    np.testing.assert_allclose(points.position, hazen.position)
-    late = plotting_positions(LifeData.from_array(sample, entry=[[2.0, 0.0, 0.5, 0.0]]), "kaplan-meier")
-    assert ((late.position > 0) & (late.position < 1) & (np.diff(late.position, prepend=0.0) > 0)).all()
-    assert ((late.low <= late.position) & (late.position <= late.high)).all()
-
-
 def test_edges():
     lives = LifeData.from_groups([[], [1.0, 2.0], [0.0, 0.0]], [[], [0, 0], [1, 1]])
-    for method in ("median", "benard", "mean", "hazen", "kaplan-meier"):
-        points = plotting_positions(lives, method)
-        assert points.offsets.tolist() == [0, 0, 0, 2]
-        assert ((points.position > 0) & (points.position < 1)).all()
-        assert not points.to_frame().isna().any().any()
+    points = median_ranks(lives)
+    assert points.offsets.tolist() == [0, 0, 0, 2]
+    assert ((points.position > 0) & (points.position < 1)).all()
+    assert not points.to_frame().isna().any().any()
     assert "2 failures in 3 groups" in repr(points)
 
 
 def test_what_is_rejected():
-    with pytest.raises(ArgumentError, match="method"):
-        plotting_positions(LifeData.from_array([1.0]), "bernard")
-    with pytest.raises(DataError, match="kaplan-meier"):
+    with pytest.raises(DataError, match="kaplan_meier"):
         median_ranks(LifeData.from_array([1.0, 2.0], entry=[0.0, 1.0]))
     with pytest.raises(DataError, match="turnbull"):
-        plotting_positions(LifeData.from_intervals([1.0], [2.0]), "kaplan-meier")
+        median_ranks(LifeData.from_intervals([1.0], [2.0]))

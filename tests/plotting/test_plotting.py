@@ -15,11 +15,10 @@ from matplotlib.axes import Axes
 
 import relfit as rf
 from relfit import plotting
-from relfit.fitting import mean_time
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.poisson import poisson_interval
 from relfit.plotting import style
-from relfit.screening.tallies import by_cause, by_node, on_the_clock, over_time
+from relfit.screening.tallies import by_cause, by_node, over_time
 from tests.reporting.logs import log_of
 
 EVENT_FIGURES = [
@@ -89,28 +88,6 @@ def test_names_from_the_log_are_taken_literally() -> None:
         drawn(figure(log))
     fits = rf.fit(log.ttf(overlaps="keep", zeros="keep"), families=["exponential"])
     drawn(plotting.distributions(fits))
-
-
-def test_thirty_thousand_groups_stay_light() -> None:
-    rng = np.random.default_rng(3)
-    mean = rng.lognormal(6, 1, 30_000)
-    table = pd.DataFrame({"failures": 5, "hours": 5 * mean, "mean": mean, "low": mean / 2, "high": mean * 3})
-    ax = plotting.means_by_group(table)
-    assert len(ax.collections[0].get_paths()) <= 1500
-    drawn(ax)
-
-
-def test_few_groups_are_named(white: rf.FailureLog) -> None:
-    ax = plotting.means_by_group(mean_time(white.ttf(per="rack")), what="MTTF")
-    labels = [tick.get_text() for tick in ax.get_xticklabels()]
-    assert len(labels) == 32
-    assert "frame07" in labels
-    assert "MTTF from" in title(ax)
-
-
-def test_groups_without_a_failure_say_so() -> None:
-    lives = rf.LifeData.from_groups({"a": [5.0], "b": [6.0]}, {"a": [False], "b": [False]})
-    assert "no MTTF" in title(plotting.means_by_group(mean_time(lives)))
 
 
 def test_fitted_curves_have_one_look_everywhere(fits: rf.Fits) -> None:
@@ -183,11 +160,6 @@ def test_node_hours_follow_the_population() -> None:
     tally = over_time(rf.FailureLog(log.events, population, log.window))
     total = ((population["left"] - population["entered"]) / pd.Timedelta(hours=1)).sum()
     assert tally.node_hours.sum() == pytest.approx(total)
-
-
-def test_clock_is_the_logs_own() -> None:
-    log = log_of([("a", "2020-07-01 20:30", None, None), ("b", "2020-01-01 20:30", None, None)], zone="America/Denver")
-    assert on_the_clock(log).hours.nonzero()[0].tolist() == [13, 14]  # six and seven hours behind UTC
 
 
 def test_causes_share_events_and_hours() -> None:

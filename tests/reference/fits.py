@@ -9,8 +9,8 @@ import numpy as np
 
 import relfit as rf
 from relfit.families import CompetingRisks, Exponential, Weibull, family_named
-from relfit.fitting import bias_corrected_shape, mean_time
-from relfit.nonparametric import kaplan_meier, nelson_aalen, plotting_positions, turnbull
+from relfit.fitting import bias_corrected_shape
+from relfit.nonparametric import kaplan_meier, median_ranks, nelson_aalen, turnbull
 from tests.reference.collect import SEED, Values, cells, counts, label_of, limits, log, random, spread, topic, under
 
 FAMILY_EXAMPLES: dict[str, tuple[float, ...]] = {
@@ -36,7 +36,7 @@ def families() -> Values:
             "cumulative_hazard": family.cumulative_hazard(hours), "log_sf_far": float(family.log_sf(1e5)),
             "log_cdf_near": float(family.log_cdf(51.0 if name == "weibull3" else 0.1)),
             "quantile": family.quantile(np.array([0.05, 0.15, 0.9])), "median": float(family.median()),
-            "mean": float(family.mean()), "excess_sf": family.excess_sf(hours, 300.0),
+            "mean": float(family.mean()), "excess_sf": family.sf(hours, 300.0),
             "mean_residual_life": float(family.mean_residual_life(300.0)),
         })  # fmt: skip
         drawn, late = family.sample(20000, rng=SEED), family.excess_sample(300.0, 20000, rng=SEED)
@@ -50,19 +50,6 @@ def families() -> Values:
         "disk": node.cumulative_incidence("disk", [100.0, 1000.0, np.inf]),
     })  # fmt: skip
     return values
-
-
-@topic()
-def mean_times() -> Values:
-    """Hours under observation over failures, without a family, with exact limits."""
-    values: Values = {}
-    for name, per in (("white", "node"), ("white", "system"), ("lanl_20", "node"), ("grid5000", "node"),
-                      ("titan", "cage"), ("lanl", "system")):  # fmt: skip
-        table = mean_time(log(name).ttf(per))
-        for column in ("failures", "hours", "mean", "low", "high"):
-            values[f"{name}.{per}.{column}"] = spread(table[column])
-    repair = mean_time(log("white").ttr("cause"))
-    return values | under("white.repair_by_cause", cells(repair, ["failures", "hours", "mean", "low", "high"]))
 
 
 def _one_fit(fit: rf.FamilyFit) -> Values:
@@ -390,7 +377,6 @@ def nonparametric() -> Values:
             "standard_error": spread(curve.standard_error), "steps": len(curve.times),
             "quantile_25": np.ravel(curve.quantile(0.25).to_numpy(float)),
             "median": np.ravel(curve.median().to_numpy(float)),
-            "restricted_mean": np.ravel(curve.restricted_mean(float(times[2])).to_numpy(float)),
             "cumulative_hazard": hazard.at(times).ravel(), "cumulative_hazard_limits": limits(hazard.interval(times)),
         })  # fmt: skip
     values["white_nodes.survival_1000h"] = spread(kaplan_meier(log("white").ttf()).at([1000.0]))
@@ -408,9 +394,8 @@ def nonparametric() -> Values:
             "survival": np.concatenate([np.ravel(x) for x in estimate.at(times)]),
         })  # fmt: skip
     few = log("lanl_20").ttf().take(range(12)).pooled()
-    for method in ("median", "benard", "mean", "hazen", "kaplan-meier"):
-        points = plotting_positions(few, method)
-        values[f"positions.{method}"] = [len(points.times), *np.quantile(points.position, [0.1, 0.5, 0.9])]
+    points = median_ranks(few)
+    values["positions.median"] = [len(points.times), *np.quantile(points.position, [0.1, 0.5, 0.9])]
     return values
 
 

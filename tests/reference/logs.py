@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
-from relfit.screening.tallies import by_cause, by_node, on_the_clock, over_time
+from relfit.screening.tallies import by_cause, by_node, over_time
 from tests.reference.collect import (
     SEED,
     Values,
@@ -110,7 +110,7 @@ def _table_formats() -> Values:
 
 @topic()
 def tallies() -> Values:
-    """Causes and their downtime, nodes with most failures, hours of the day, rate by quarter."""
+    """Causes and their downtime, nodes with most failures, rate by quarter."""
     values: Values = {}
     for name in ("white", "lanl_20", "lanl_2", "grid5000"):
         cause = by_cause(log(name)).table.select_dtypes("number")
@@ -118,9 +118,8 @@ def tallies() -> Values:
         node = by_node(log(name))
         values |= under(f"{name}.nodes", {
             "events": spread(node.table["events"]), "without_node": node.without_node,
-            "top_tenth": list(map(float, node.share_of_top(0.1))),
+            "top_tenth": list(map(float, node.busiest_tenth)),
         })  # fmt: skip
-        values |= under(f"{name}.clock", attributes(on_the_clock(log(name)), "hours", "weekdays"))
         along = over_time(log(name))
         rate, low, high = along.rate(level=0.95)
         values |= under(f"{name}.over_time", {

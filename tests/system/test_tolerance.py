@@ -123,7 +123,7 @@ def test_racks_by_enumeration():
 def test_common_causes_are_parts_in_series():
     plain, more = made(10, 0), made(10, 0, common=[Weibull(0.9, 5000.0), (Gamma(2.0, 800.0), "30 days")])
     x = np.array([3.0, 300.0])
-    extra = Weibull(0.9, 5000.0).sf(x) * Gamma(2.0, 800.0).excess_sf(x, 720.0)
+    extra = Weibull(0.9, 5000.0).sf(x) * Gamma(2.0, 800.0).sf(x, 720.0)
     np.testing.assert_allclose(more.reliability(x), plain.reliability(x) * extra, rtol=1e-9)
     lasting = System(LimitedFailure(0.3, 1.0, 10.0), ages=[0.0, 0.0], common=Exponential(0.01))
     assert np.isfinite(lasting.mttf())
