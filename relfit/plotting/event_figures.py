@@ -1,4 +1,4 @@
-"""Events along time, by cause, and on the clock."""
+"""Events along time and by cause, and counts on the clock."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ import pandas as pd
 from relfit.failurelog import FailureLog
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.screening.tallies import (
-    NOT_STATED,
-    CauseTally,
-    TimeTally,
-    by_cause,
-    over_time,
-)
-from relfit.text import count, number, percent
+from relfit.screening.tallies import NOT_STATED, CauseTally, TimeTally, by_cause, over_time
+from relfit.text import count, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["causes", "even_bars", "event_rate", "events_over_time"]
+__all__ = ["causes", "even_bars", "events_over_time"]
 
 
+@plot.register(TimeTally)
 def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> Axes:
     """Events in bins of time, stacked by cause (reliability-aware allocation, Figure 3.1)."""
     tally = tally if isinstance(tally, TimeTally) else over_time(tally)
@@ -49,55 +44,8 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
     peak = int(total.argmax())
     message = f"{count(int(total.sum()), 'event')}: most in the {tally.unit} from {tally.edges[peak]:%Y-%m-%d} on "
     message += f"({total[peak]:,}), {np.median(total):,.0f} in a typical {tally.unit}"
-    return style.finish(ax, message, _zone(tally), f"events per {tally.unit}", several, ncols=2, loc="upper right")
-
-
-@plot.register(TimeTally)
-def event_rate(tally: TimeTally | FailureLog, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-    """Events per node-year in bins of time with exact Poisson intervals; bins that leave the overall rate are shaded.
-
-    Parameters
-    ----------
-    level : float
-        Of the intervals.
-    """
-    tally = tally if isinstance(tally, TimeTally) else over_time(tally)
-    ax = style.axes(ax)
-    if not tally.total.sum() or not tally.node_hours.sum():
-        return style.empty(ax, "No dated events to take a rate of")
-    rate, low, high = tally.rate(level)
-    overall = tally.total.sum() / tally.node_hours.sum() * 8766.0
-    edges = style.days(tally.edges)
-    above, below = low > overall, high < overall
-    words: str | None
-    for mask, colour, words in (
-        (above, style.VERMILION, "above the average"),
-        (below, style.BLUE, "below the average"),
-    ):
-        for first, last in _runs(mask):
-            ax.axvspan(edges[first], edges[last], color=colour, alpha=0.10, linewidth=0, label=words)
-            words = None  # once in the legend
-    style.steps(
-        ax, edges, rate, low, high, colour=style.INK, shade=style.GREY, alpha=0.35, linewidth=1.6,
-        label=f"rate, {percent(level)} Poisson band",
-    )  # fmt: skip
-    ax.axhline(overall, color=style.GREY, linewidth=1.2, linestyle="--", label=f"average {number(overall)}")
-    style.dates(ax, edges, tally.unit not in ("quarter", "year"))
-    top = np.nanmax(np.where(tally.node_hours > 0.02 * np.nanmax(tally.node_hours), high, np.nan))
-    if float(np.nanmax(rate)) > 6.0 * overall and float(np.nanmin(rate)) > 0.0:
-        lowest, highest = float(np.nanmin(rate)), float(np.nanmax(rate))
-        style.decades(ax.yaxis, lowest / 1.6, highest * 2.0)
-        ax.set_ylim(lowest / 1.6, highest * 6.0)
-    else:
-        ax.set_ylim(0, max(float(top), overall) * 1.3)
     return style.finish(
-        ax,
-        _period_message(tally, rate, above, below),
-        _zone(tally),
-        "events per node and year",
-        True,
-        ncols=2,
-        loc="upper right",
+        ax, message, f"time ({tally.edges.tz})", f"events per {tally.unit}", several, ncols=2, loc="upper right"
     )
 
 
@@ -146,33 +94,3 @@ def even_bars(ax: Axes, place: np.ndarray, counts: np.ndarray, expected: np.ndar
         limits="even spread, 95 % by chance", linewidth=1.6,
     )  # fmt: skip
     ax.set_ylim(0, max(float(counts.max()), float(high.max())) * 1.28)
-
-
-# ---------------------------------------------------------------------- details
-
-
-def _zone(tally: TimeTally) -> str:
-    return f"time ({tally.edges.tz})"
-
-
-def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
-    """First and last edge of every unbroken run of true bins."""
-    change = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
-    return [(int(a), int(b)) for a, b in change.reshape(-1, 2)]
-
-
-def _period_message(tally: TimeTally, rate: np.ndarray, above: np.ndarray, below: np.ndarray) -> str:
-    bins = rate.size
-    if bins < 4 or not (above.any() or below.any()):
-        return f"The rate per node is steady: no {tally.unit} leaves the average by more than chance"
-    half = bins // 2
-    hours, total = tally.node_hours, tally.total
-    if not (hours[:half].sum() and hours[half:].sum()):
-        return f"{int(above.sum() + below.sum())} of {bins} {tally.unit}s leave the average rate by more than chance"
-    early = total[:half].sum() / hours[:half].sum() * 8766.0
-    late = total[half:].sum() / hours[half:].sum() * 8766.0
-    word = "fell" if late < early else "rose"
-    return (
-        f"The rate {word} from {number(early)} to {number(late)} per node and year between the halves; "
-        f"{int(above.sum() + below.sum())} of {bins} {tally.unit}s leave the average"
-    )

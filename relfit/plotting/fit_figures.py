@@ -12,7 +12,6 @@ from relfit.arrays import FloatArray
 from relfit.fitting import Fits
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.plotting.node_figures import group_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,7 +172,7 @@ def _group_words(fits: Fits, label: Any) -> str:
     """The group's name; a number alone says what it numbers."""
     key = str(fits.groups.name or "")
     alone = not isinstance(label, tuple) and key in ("system", "node")
-    return style.plain(f"{key} {label}" if alone else group_name(label))
+    return style.plain(f"{key} {label}" if alone else style.group_name(label))
 
 
 def _empirical(fits: Fits, position: int) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,6 @@ from scipy import special
 from relfit.nonparametric.curves import StepCurves
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.plotting.node_figures import group_name
 from relfit.recurrence import AvailabilityOverTime, MeanCumulative, ProcessComparison, ProcessFit, TrendTests
 from relfit.text import percent
 from relfit.units import HOURS_PER_YEAR
@@ -52,7 +51,7 @@ def step_curves(curves: StepCurves, ax: Axes | None = None) -> Axes:
     for nth, place in enumerate(order):
         label = "mean number of failures" if isinstance(curves, MeanCumulative) else curves.quantity
         if several:
-            label = f"{style.plain(group_name(curves.groups[place]), 18)} ({curves.sizes[place]:,})"
+            label = f"{style.plain(style.group_name(curves.groups[place]), 18)} ({curves.sizes[place]:,})"
         colour = style.PALETTE[nth % len(style.PALETTE)]
         _draw_group(ax, curves, int(place), float(until[place]), colour, linestyle=_LINES[nth], label=label,
                     limits=None if several else f"{percent(curves.level)} limits")  # fmt: skip
@@ -230,7 +229,7 @@ def processes(
     )
     message = f"Lowest AIC: {name}{shape}" if best is not None else "No process could be fitted"
     several = len(result.groups) > 1
-    what = f"failures ({style.plain(group_name(result.groups[place]), 16)})" if several else "failures of a node"
+    what = f"failures ({style.plain(style.group_name(result.groups[place]), 16)})" if several else "failures of a node"
     return style.finish(ax, message, "age: hours since observation began", what, True, loc="upper left")
 
 
@@ -271,7 +270,7 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
     lowest = 100.0
     for nth, place in enumerate(order):
         value, low, high = (100.0 * x[place] for x in (result.operational, result.low, result.high))
-        name = style.plain(group_name(result.groups[place]), 16) if several else "availability"
+        name = style.plain(style.group_name(result.groups[place]), 16) if several else "availability"
         if several:
             low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)  # bands over each other say nothing
         style.steps(ax, edges, value, low, high, colour=style.PALETTE[nth % len(style.PALETTE)], linestyle=_LINES[nth],

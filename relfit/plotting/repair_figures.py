@@ -10,7 +10,6 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.plotting.node_figures import group_name
 from relfit.screening import RepairKinds
 from relfit.text import number, percent
 
@@ -51,7 +50,7 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: Any = No
         place = labels.index(group)
     else:
         raise ArgumentError(f"no group {group!r}", remedy=f"there is {', '.join(map(str, labels[:8]))}")
-    row, name = rows.iloc[place], style.plain(group_name(labels[place]), 24)
+    row, name = rows.iloc[place], style.plain(style.group_name(labels[place]), 24)
     part = slice(int(lives.offsets[place]), int(lives.offsets[place + 1]))
     ended = lives.durations[part][lives.observed[part]]
     ended = ended[ended > 0.0]
@@ -154,7 +153,9 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
         words = {"one_class": "one kind", "no_split": "no clear split"}.get(status, f"{percent(part)} quick")
         ax.text(0.985, y, words, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8.5,
                 color=style.INK)  # fmt: skip
-    names = [group_name(tuple(row)) if len(row) > 1 else str(row[0]) for row in shown[keys].to_numpy(dtype=object)]
+    names = [
+        style.group_name(tuple(row)) if len(row) > 1 else str(row[0]) for row in shown[keys].to_numpy(dtype=object)
+    ]
     counts = shown["repairs"].to_numpy()
     ax.set_yticks(place, [f"{style.plain(n, 14)} ({c:,})" for n, c in zip(names, counts, strict=True)])
     ax.grid(visible=False, axis="y")

@@ -34,6 +34,7 @@ __all__ = [
     "empty",
     "family_mark",
     "finish",
+    "group_name",
     "headline",
     "legend_below",
     "look",
@@ -112,6 +113,11 @@ def look() -> Iterator[None]:
 
     with mpl.rc_context(LOOK):
         yield
+
+
+def group_name(label: Any) -> str:
+    """A group's label as people write it: ``system / node``."""
+    return " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def plain(text: Any, longest: int = 28) -> str:

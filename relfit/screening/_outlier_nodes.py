@@ -180,13 +180,12 @@ def outlier_nodes(
     share("level", level, zero=False, one=False)
     whole("n_resamples", n_resamples, least=0)
     log = _own_failures(log, of)
-    tally = by_node(log)
-    nodes = tally.table.set_index(["system", "node"])
+    nodes = by_node(log).set_index(["system", "node"])
     lives = log.ttf("node")
     keys = pd.MultiIndex.from_arrays([lives.groups.get_level_values(i).astype(str) for i in range(2)])
     kept = np.flatnonzero((lives.sizes > 0) & keys.isin(nodes.index) & (lives.total_time > 0.0))
     lives, keys = lives.take(kept.tolist()), keys[kept]
-    systems: Any = pd.unique(tally.table["system"])
+    systems: Any = pd.unique(nodes.index.get_level_values("system"))
     code: IntArray = np.asarray(pd.Index(systems).get_indexer(keys.get_level_values(0)), dtype=np.int64)
     models = renewal_models(lives, code, n_groups=systems.size, level=level, n_resamples=n_resamples, rng=rng)
     classes, posterior = _classes(lives, models, code, systems, level)
@@ -196,7 +195,7 @@ def outlier_nodes(
     wrong = (1.0 - ranked).cumsum() / np.arange(1, len(ranked) + 1)
     nodes["outlier"] = nodes.index.isin(ranked.index[(wrong <= alpha) & (ranked > 0.5)])
     nodes = nodes.reset_index().sort_values("excess", ascending=False, kind="stable", ignore_index=True)
-    return OutlierNodes(nodes, classes, models, alpha, level, tally.without_node)
+    return OutlierNodes(nodes, classes, models, alpha, level, int(log.events["node"].isna().sum()))
 
 
 def _own_failures(log: FailureLog, joined: Incidents | None) -> FailureLog:

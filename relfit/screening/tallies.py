@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
-from relfit.numeric.poisson import poisson_interval, poisson_pmf
-from relfit.outages import watched_of
 from relfit.results import Result
 from relfit.text import count, percent
-from relfit.units import HOURS_PER_YEAR, nanoseconds
+from relfit.units import nanoseconds
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
-__all__ = ["CauseTally", "NodeTally", "TimeTally", "by_cause", "by_node", "over_time"]
+__all__ = ["CauseTally", "TimeTally", "by_cause", "by_node", "over_time"]
 
 
 NOT_STATED = "not stated"
@@ -35,7 +33,6 @@ _UNITS = {  # pandas' name for the first day of a unit, and the longest span in 
     "year": ("YS", np.inf),
 }
 _MOST_CAUSES = 6
-_CLASSES = 400  # of expected events that the histogram of equal nodes tells apart
 
 
 class TimeTally(Result):
@@ -48,8 +45,6 @@ class TimeTally(Result):
     counts : ndarray of int, shape (bins, causes)
     causes : tuple of str
         Most frequent first; beyond six, rare ones are joined as "other causes".
-    node_hours : ndarray of float, shape (bins,)
-        Hours of observation, summed over the nodes.
     unit : str
         ``"hour"``, ``"day"``, ``"week"``, ``"month"``, ``"quarter"`` or ``"year"``.
     """
@@ -57,7 +52,6 @@ class TimeTally(Result):
     edges: pd.DatetimeIndex
     counts: IntArray
     causes: tuple[str, ...]
-    node_hours: FloatArray
     unit: str
 
     @property
@@ -70,19 +64,11 @@ class TimeTally(Result):
         """How many events in how many bins."""
         return f"{count(int(self.total.sum()), 'event')} in {count(self.total.size, 'bin')} of a {self.unit}."
 
-    def rate(self, level: float = 0.95) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Events per node-year in each bin with the exact Poisson interval; NaN where no node was watched."""
-        years = np.where(self.node_hours > 0, self.node_hours / HOURS_PER_YEAR, np.nan)
-        low, high = poisson_interval(self.total, level)
-        return self.total / years, low / years, high / years
-
     def to_frame(self) -> pd.DataFrame:
-        """One row per bin: its ends, all events, events by cause, node-hours, rate per node-year with interval."""
+        """One row per bin: its ends, all events, events by cause."""
         table = pd.DataFrame({"from": self.edges[:-1], "to": self.edges[1:], "events": self.total})
         for number, cause in enumerate(self.causes):
             table[f"events: {cause}"] = self.counts[:, number]
-        table["node_hours"] = self.node_hours
-        table["events_per_node_year"], table["rate_low"], table["rate_high"] = self.rate()
         return table
 
 
@@ -109,7 +95,7 @@ def over_time(log: FailureLog, unit: str | None = None) -> TimeTally:
     """
     zone = log.source.timezone
     if not _is_span(log):
-        return TimeTally(pd.DatetimeIndex([], tz=zone), np.zeros((0, 0), np.int64), (), np.zeros(0), "day")
+        return TimeTally(pd.DatetimeIndex([], tz=zone), np.zeros((0, 0), np.int64), (), "day")
     if unit is None:
         unit = next(name for name, (_, longest) in _UNITS.items() if log.window.hours / 24.0 <= longest)
     if unit not in _UNITS:
@@ -124,7 +110,7 @@ def over_time(log: FailureLog, unit: str | None = None) -> TimeTally:
     code, causes = _causes(log.events["cause"])
     counts = np.zeros((at.size - 1, max(len(causes), 1)), dtype=np.int64)
     np.add.at(counts, (row[inside], code[inside]), 1)
-    return TimeTally(edges, counts, causes or (NOT_STATED,), np.diff(watched_of(log).hours_until(at)), unit)
+    return TimeTally(edges, counts, causes or (NOT_STATED,), unit)
 
 
 def _is_span(log: FailureLog) -> bool:
@@ -197,59 +183,21 @@ def _hours(start: pd.Series, end: pd.Series) -> pd.Series:
     return (end - start).dt.total_seconds().astype(float) / 3600.0
 
 
-class NodeTally(Result):
-    """Events of every node; `relfit.screening.outlier_nodes` says which stand out.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per node, most events first: ``system``, ``node``, ``events``, ``hours`` under observation,
-        ``expected`` (the system's events shared out by those hours) and ``ratio``.
-    without_node : int
-        Records that name no node and are not counted.
-    """
-
-    table: pd.DataFrame
-    without_node: int
-
-    @property
-    def headline(self) -> str:
-        """What share of the failures the busiest nodes have."""
-        if not self.table["events"].sum():
-            return "No failure of a node was recorded."
-        top, part = self.busiest_tenth
-        return f"The busiest {top:,} of {count(len(self.table), 'node')} have {percent(part)} of the failures."
-
-    @property
-    def busiest_tenth(self) -> tuple[int, float]:
-        """How many nodes are the busiest tenth of them, and their share of the events."""
-        number = max(round(0.1 * len(self.table)), 1)
-        total = int(self.table["events"].sum())
-        return number, float(self.table["events"].nlargest(number).sum() / total) if total else 0.0
-
-    def expected_histogram(self, most: int) -> FloatArray:
-        """Nodes that would have 0, 1, ... `most` events if all nodes of a system were equal."""
-        means, nodes = np.unique(np.round(self.table["expected"].to_numpy(float), 3), return_counts=True)
-        if means.size > _CLASSES:  # many different times under observation: classes are finer than the eye
-            place = np.arange(means.size) * _CLASSES // means.size
-            weight = np.bincount(place, nodes)
-            means, nodes = np.bincount(place, nodes * means) / weight, weight
-        return np.asarray(nodes @ poisson_pmf(np.arange(most + 1)[None, :], means[:, None]), dtype=np.float64)
-
-    def to_frame(self) -> pd.DataFrame:
-        """`table`."""
-        return self.table
-
-
-def by_node(log: FailureLog) -> NodeTally:
-    """Count the events of every node of the population.
+def by_node(log: FailureLog) -> pd.DataFrame:
+    """Count the events of every node of the population; `relfit.screening.outlier_nodes` says which stand out.
 
     Where a log gives lifetimes rather than events, a node's events are its lifetimes that ended in a failure.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per node, most events first: ``system``, ``node``, ``events``, ``hours`` under observation,
+        ``expected`` (the system's events shared out by those hours) and ``ratio``.
 
     Examples
     --------
     >>> import relfit as rf
-    >>> busiest = by_node(rf.datasets.load("white")).table.iloc[0]
+    >>> busiest = by_node(rf.datasets.load("white")).iloc[0]
     >>> busiest["node"], int(busiest["events"])
     ('n391', 125)
     """
@@ -269,8 +217,7 @@ def by_node(log: FailureLog) -> NodeTally:
     portion = table["hours"] / total["hours"].where(total["hours"] > 0)
     table["expected"] = (total["events"] * portion).fillna(0.0)
     table["ratio"] = table["events"] / table["expected"].where(table["expected"] > 0)
-    table = table.sort_values("events", ascending=False, kind="stable", ignore_index=True)
-    return NodeTally(table, int(log.events["node"].isna().sum()))
+    return table.sort_values("events", ascending=False, kind="stable", ignore_index=True)
 
 
 def _nodes(frame: pd.DataFrame) -> pd.MultiIndex:

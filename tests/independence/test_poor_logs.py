@@ -67,7 +67,7 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
     ),
     "repair_kinds": (repair_kinds, lambda r: " ".join(sorted(set(r.table["status"])))),
     "by_cause": (by_cause, lambda r: str(len(r.table))),
-    "by_node": (by_node, lambda r: str(int(r.table["events"].sum()))),
+    "by_node": (by_node, lambda r: str(int(r["events"].sum()))),
     "over_time": (over_time, lambda r: str(r.total.sum())),
 }
 ANSWERS = answers(
@@ -144,4 +144,4 @@ def test_a_log_without_repair_times_still_has_failures() -> None:
     assert set(availability(log).status) == {"no_ends"}
     assert set(repair_kinds(log).table["status"]) == {"too_few"}
     assert trend_tests(histories_of_log(log), "all").status[0, 0] == "ok"
-    assert by_node(log).table["events"].sum() == 10
+    assert by_node(log)["events"].sum() == 10

@@ -16,7 +16,7 @@ from relfit.nonparametric import kaplan_meier, nelson_aalen
 from relfit.results import Result
 
 TABLES = {
-    "Assumptions", "ClockTally", "Availability", "BatchRuns", "CheckpointTable", "CompetingFit", "Dependence", "Draws",
+    "Assumptions", "Availability", "BatchRuns", "CheckpointTable", "CompetingFit", "Dependence", "Draws",
     "EventHistories", "FamilyFit", "FittedWorkload", "FleetModel", "Goodness", "Grouped", "LifeData", "Period",
     "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels", "Sequences", "SizeFits",
     "SlurmNodes", "SparesNeeded", "Throughputs", "TurnbullEstimate", "TwoLevels",

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -18,14 +17,12 @@ from relfit import plotting
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.numeric.poisson import poisson_interval
 from relfit.plotting import style
-from relfit.screening.tallies import by_cause, by_node, over_time
+from relfit.screening.tallies import by_cause, over_time
 from tests.reporting.logs import log_of
 
 EVENT_FIGURES = [
     plotting.events_over_time,
-    plotting.event_rate,
     plotting.causes,
-    plotting.failures_by_node,
 ]
 
 
@@ -69,11 +66,7 @@ def test_titles_say_what_the_data_say(white: rf.FailureLog) -> None:
     most = f"most in the quarter from 2000-07-01 on ({tally.total[0]:,})"
     assert title(plotting.events_over_time(tally)).startswith(f"{len(white):,} events: {most}")
     assert peak == 0
-    events = by_node(white).table["events"]
-    share = events.nlargest(51).sum() / events.sum()
-    assert f"The busiest 51 of 512 nodes have {100 * share:.0f} %" in title(plotting.failures_by_node(white))
     assert title(plotting.causes(white)).startswith("The most frequent cause is hardware, with 72 % of the events")
-    assert "fell" in title(plotting.event_rate(white))
 
 
 def test_bars_hold_every_event(white: rf.FailureLog) -> None:
@@ -133,12 +126,6 @@ def test_importing_relfit_does_not_load_matplotlib() -> None:
 # --------------------------------------------------------------------- tallies
 
 
-def test_expected_histogram_counts_every_node(white: rf.FailureLog) -> None:
-    tally = by_node(white)
-    assert tally.expected_histogram(200).sum() == pytest.approx(512, abs=1e-6)
-    assert tally.table["expected"].sum() == pytest.approx(tally.table["events"].sum())
-
-
 def test_poisson_interval_against_scipy() -> None:
     from scipy.stats import poisson
 
@@ -152,14 +139,6 @@ def test_adjusted_p_values_against_scipy() -> None:
 
     p = np.random.default_rng(5).uniform(size=200) ** 3
     np.testing.assert_allclose(adjusted_p(p), false_discovery_control(p))
-
-
-def test_node_hours_follow_the_population() -> None:
-    log = log_of([("a", "2020-01-05 00:00", None, None), ("b", "2020-03-01 00:00", None, None)])
-    population = log.population.assign(entered=pd.to_datetime(["2020-01-05", "2020-02-01"], utc=True))
-    tally = over_time(rf.FailureLog(log.events, population, log.window))
-    total = ((population["left"] - population["entered"]) / pd.Timedelta(hours=1)).sum()
-    assert tally.node_hours.sum() == pytest.approx(total)
 
 
 def test_causes_share_events_and_hours() -> None:
