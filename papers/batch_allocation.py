@@ -148,7 +148,7 @@ def moldable(
     scale = lives * SCALE * np.random.default_rng(rng).lognormal(0.0, 1.0, n_nodes)
     failures = NodeFailures(life=Weibull(np.full(n_nodes, 0.8606), scale), repair="2h")
     unit = float((jobs.run_time / jobs.nodes).sum())
-    length = np.asarray(length_classes(jobs.run_time, LENGTHS))
+    length = np.asarray(length_classes(jobs.run_time))
     rows, columns = [], {}
     for policy in ("ra_opt", "ra", "round_robin", "all"):
         run = simulate_batch(
@@ -167,5 +167,5 @@ def moldable(
         best = frame[measure].iloc[0]
         frame[f"{measure}_percent"] = 100.0 * (frame[measure] - best) / best
         frame[f"{measure}_printed"] = pd.Series(PRINTED_6_8[measure]).reindex(frame.index)
-    order = [name for name in length_classes(jobs.run_time, LENGTHS).categories if name in set(length)]
+    order = [name for name in length_classes(jobs.run_time).categories if name in set(length)]
     return frame, pd.DataFrame(columns).reindex(order)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from relfit.lazy import front
+
 if TYPE_CHECKING:
     from relfit import (
         batch,
@@ -51,77 +53,27 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_HOME = {
-    "ArgumentError": "relfit.errors",
-    "BatchRun": "relfit.batch",
-    "DataError": "relfit.errors",
-    "FailureLog": "relfit.failurelog",
-    "FleetModel": "relfit.fleet",
-    "Forecast": "relfit.fleet",
-    "FamilyFit": "relfit.fitting",
-    "Fits": "relfit.fitting",
-    "Interval": "relfit.results",
-    "LifeData": "relfit.lifedata",
-    "Parameters": "relfit.calibration",
-    "ReadError": "relfit.errors",
-    "RelfitError": "relfit.errors",
-    "Result": "relfit.results",
-    "SizeFits": "relfit.fitting",
-    "Source": "relfit.failurelog",
-    "System": "relfit.system",
-    "TrainingParameters": "relfit.training",
-    "Window": "relfit.failurelog",
-    "Workload": "relfit.workloads",
-    "calibrate": "relfit.calibration",
-    "change_points": "relfit.screening",
-    "dependence": "relfit.independence",
-    "fit": "relfit.fitting",
-    "fit_by_size": "relfit.fitting",
-    "fleet_model": "relfit.fleet",
-    "forecast": "relfit.fleet",
-    "incidents": "relfit.screening",
-    "outlier_nodes": "relfit.screening",
-    "plot": "relfit.plotting",
-    "read": "relfit.io",
-    "read_parameters": "relfit.calibration",
-    "read_workload": "relfit.workloads",
-    "read_training": "relfit.training",
-    "regress": "relfit.regression",
-    "repair_kinds": "relfit.screening",
-    "replay": "relfit.validation",
-    "report": "relfit.reporting",
-    "resume_batch": "relfit.batch",
-    "simulate_batch": "relfit.batch",
-    "simulate_training": "relfit.training",
-    "stable_period": "relfit.screening",
-    "sweep_repairs": "relfit.batch",
-    "system_from_fits": "relfit.system",
-    "system_from_log": "relfit.fleet",
-    "write": "relfit.io",
-    "write_workload": "relfit.workloads",
+_NAMES = {
+    "batch": "BatchRun resume_batch simulate_batch sweep_repairs",
+    "calibration": "Parameters calibrate read_parameters",
+    "errors": "ArgumentError DataError ReadError RelfitError",
+    "failurelog": "FailureLog Source Window",
+    "fitting": "FamilyFit Fits SizeFits fit fit_by_size",
+    "fleet": "FleetModel Forecast fleet_model forecast system_from_log",
+    "independence": "dependence",
+    "io": "read write",
+    "lifedata": "LifeData",
+    "plotting": "plot",
+    "regression": "regress",
+    "reporting": "report",
+    "results": "Interval Result",
+    "screening": "change_points incidents outlier_nodes repair_kinds stable_period",
+    "system": "System system_from_fits",
+    "training": "TrainingParameters read_training simulate_training",
+    "validation": "replay",
+    "workloads": "Workload read_workload write_workload",
 }
-_ROOMS = (
-    "batch",
-    "calibration",
-    "datasets",
-    "families",
-    "fitting",
-    "fleet",
-    "independence",
-    "io",
-    "jobs",
-    "nonparametric",
-    "planning",
-    "plotting",
-    "recurrence",
-    "regression",
-    "screening",
-    "simulation",
-    "system",
-    "training",
-    "validation",
-    "workloads",
-)
+_get, _, _named = front(__name__, _NAMES)
 
 __all__ = [
     "ArgumentError",
@@ -195,12 +147,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
-    elif name in _ROOMS:
-        value = import_module(f"relfit.{name}")
-    else:
-        raise AttributeError(f"module 'relfit' has no attribute {name!r}")
+    value = import_module(f"relfit.{name}") if name in __all__ and name not in _named else _get(name)
     globals()[name] = value
     return value
 

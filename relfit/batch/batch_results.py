@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,7 +22,7 @@ from relfit.batch.engine_state import (
 from relfit.errors import ArgumentError, DataError
 from relfit.results import Result, json_ready
 from relfit.text import count, duration, percent
-from relfit.workloads import LENGTHS, length_classes, width_classes
+from relfit.workloads import length_classes, width_classes
 
 __all__ = ["JOB_COLUMNS", "BatchRun"]
 
@@ -133,15 +132,13 @@ class BatchRun(Result):
         last = (jobs["finish_time"] - jobs["starting_time"]).where(jobs["finish_time"].notna(), 0.0)
         return float(((last + jobs["killed_run_time"]) * jobs["nodes"]).sum())
 
-    def by_class(self, by: str = "length", limits: Sequence[Any] = LENGTHS) -> pd.DataFrame:
+    def by_class(self, by: str = "length") -> pd.DataFrame:
         """Measures per class of jobs, the papers' by their names.
 
         Parameters
         ----------
         by : {"length", "width", "node_class"}
             Classes A-F by run time, by powers of two of the nodes, or (of `simulate_classes`) by class of nodes.
-        limits : sequence of durations
-            Where a class of lengths ends and the next begins.
 
         Returns
         -------
@@ -162,7 +159,7 @@ class BatchRun(Result):
         """
         ran = self._ran.assign(slowdown=self.slowdown)
         if by == "length":
-            classes = length_classes(ran["run_time"].to_numpy(), limits)
+            classes = length_classes(ran["run_time"].to_numpy())
         elif by == "width":
             classes = width_classes(ran["nodes"].to_numpy())
         elif by == "node_class" and by in ran:

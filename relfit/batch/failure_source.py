@@ -189,8 +189,8 @@ class ReplayedFailures:
         object.__setattr__(self, "repair", repair[order].astype(np.float64))
 
     @classmethod
-    def from_log(cls, log: FailureLog, start: Any = None) -> ReplayedFailures:
-        """Outages of a log's nodes, and outages of its system, from `start` (that of the log's window) on.
+    def from_log(cls, log: FailureLog) -> ReplayedFailures:
+        """Outages of a log's nodes, and outages of its system, from the start of its window on.
 
         Examples
         --------
@@ -199,10 +199,7 @@ class ReplayedFailures:
         >>> len(failures.labels), bool((failures.node == -1).any())
         (512, True)
         """
-        since = log.window.start if start is None else pd.Timestamp(start)
-        if since.tzinfo is None:
-            since = since.tz_localize("UTC")
-        begun = since.value
+        begun = log.window.start.value
         nodes, whole = outages_of(log), system_outages_of(log)
         parts = [
             (found.start[keep], code[keep], found.end[keep] - found.start[keep])

@@ -123,7 +123,6 @@ def system_from_file(
     ages: Any = 0.0,
     *,
     family: str = "best",
-    by: str = "aicc",
     missing: str = "error",
 ) -> System:
     """A system from a file that ``relfit fit --out`` or ``relfit fit --json`` wrote (.csv, .json, .parquet).
@@ -145,8 +144,6 @@ def system_from_file(
         raise ArgumentError(
             f"missing={missing!r} is not possible with a file", remedy="use error or drop, or give the log itself"
         )
-    if by not in ("aicc", "aic", "bic"):
-        raise ArgumentError(f"cannot choose by {by!r}", remedy="use aicc, aic or bic")
     keys = list(table.columns[: table.columns.get_loc("family")])
     keys = [key for key in keys if key in ("system", "node")] or keys
     if not keys:
@@ -162,7 +159,7 @@ def system_from_file(
     else:
         usable = table["family"].notna()
     usable = usable & (table["status"] == "ok")
-    criterion = table[by].to_numpy(dtype=float) if by in table else np.full(len(table), np.nan)
+    criterion = table["aicc"].to_numpy(dtype=float) if "aicc" in table else np.full(len(table), np.nan)
     counts = np.array([len(FAMILIES[name].parameter_names()) for name in table["family"]])
     order = np.lexsort((counts, np.where(np.isfinite(criterion), criterion, np.inf), codes))
     order = order[usable.to_numpy()[order]]

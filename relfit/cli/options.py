@@ -40,6 +40,10 @@ __all__ = [
 ]
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
+_OF_A_FILE = (
+    "format", "column", "mapping", "timezone", "nodeless", "observed", "population", "unit", "rules", "year", "ends",
+    "max_size",
+)  # fmt: skip
 _SETTINGS = ("path", "format", "strict", "timezone", "mapping", "nodeless")
 
 
@@ -163,20 +167,7 @@ class Reading:
             raise ReadError(
                 "no such file", path=self.log, remedy=f"give a file or a bundled sample ({', '.join(names)})"
             )
-        for option in (
-            "format",
-            "column",
-            "mapping",
-            "timezone",
-            "nodeless",
-            "observed",
-            "population",
-            "unit",
-            "rules",
-            "year",
-            "ends",
-            "max_size",
-        ):
+        for option in _OF_A_FILE:
             if getattr(self, option):
                 raise ArgumentError(
                     f"--{option.replace('_', '-')} does not go with a data set that is named, {self.log}"

@@ -165,9 +165,6 @@ def _sizes(
     shown = found.table.drop(columns="status")
     for name in [name for name in shown if "seconds" in name]:
         shown = shown.assign(**{name: shown[name] / 3600.0}).rename(columns={name: name.replace("_seconds", "_hours")})
-    shown = shown.rename(
-        columns=lambda name: name.replace("_hours_low", "_hours_low").replace("_hours_high", "_hours_high")
-    )
     output.print_lines([*found.findings, "", *output.table(shown), *written])
 
 

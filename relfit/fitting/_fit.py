@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -34,7 +34,6 @@ def fit(
     n_resamples: int | str = "auto",
     rng: Seed = 0,
     workers: int | None = None,
-    progress: Callable[[str], None] | None = None,
     **columns: Any,
 ) -> Fits:
     """Fit families to every group.
@@ -66,8 +65,6 @@ def fit(
         Of the bootstrap.
     workers : int, optional
         Threads; does not change the numbers.
-    progress : callable, optional
-        Called with the name of each family when it is done.
     **columns
         For a table, which columns hold what: ``duration``, ``observed``, ``by``, ``upper``, ``entry``, ``exit``,
         ``weights``, as for `LifeData.from_frame`; for a Dask table ``partitioned_by_group`` as well.
@@ -122,8 +119,6 @@ def fit(
         else:
             found = estimator(family, data, workers)
         results[name] = FamilyFit(family, data, found, level, how, estimator, known.ordered, n_resamples, rng)
-        if progress is not None:
-            progress(name)
     return Fits(data, results, level)
 
 

@@ -182,16 +182,14 @@ class Fits(Result):
         """
         return comparison.ranking(self.results, self.groups, by)
 
-    def rejected(self, test: str = "ad", alpha: float = 0.05, method: str = "bh") -> pd.DataFrame:
+    def rejected(self, test: str = "ad", alpha: float = 0.05) -> pd.DataFrame:
         """How many groups reject each family, by calibrated p-values, with and without regard to their number.
 
         Parameters
         ----------
         test : {"ad", "cvm", "ks"}
         alpha : float
-            Level of each test, and false-discovery rate over the groups.
-        method : {"bh", "by", "holm"}
-            See `relfit.numeric.false_discovery.adjusted_p`.
+            Level of each test, and false-discovery rate over the groups (Benjamini and Hochberg 1995).
 
         Returns
         -------
@@ -209,7 +207,7 @@ class Fits(Result):
             p, source = result.tests.p[:, place], result.tests.source[:, place]
             tested = int(np.isfinite(p).sum())
             with np.errstate(invalid="ignore"):
-                alone, together = (int((values < alpha).sum()) for values in (p, adjusted_p(p, method)))
+                alone, together = (int((values < alpha).sum()) for values in (p, adjusted_p(p)))
             rows.append((tested, alone, alpha * tested, together, int((source == "not computed").sum())))
         names = ["tested", "rejected", "expected", "rejected_adjusted", "not_computed"]
         return pd.DataFrame(rows, index=pd.Index(self.families, name="family"), columns=names)

@@ -143,8 +143,9 @@ class Correlations(Result):
             }
         )
 
-    def histogram(self, bins: int = 40) -> pd.DataFrame:
-        """One row per bin of -1..1: ``low``, ``high``, ``pairs`` and ``expected`` pairs of independent nodes."""
+    def histogram(self) -> pd.DataFrame:
+        """One row per twentieth of -1..1: ``low``, ``high``, ``pairs`` and ``expected`` pairs of independent nodes."""
+        bins = 40
         edges = np.linspace(-1.0, 1.0, bins + 1)
         # a coefficient of exactly an edge belongs to the bin above it, 1 to the last one
         row = np.floor((self.r[~np.isnan(self.r)] + 1.0) * bins / 2.0 + _SLACK).astype(np.int64)

@@ -15,11 +15,11 @@ def adjusted_p(p: npt.ArrayLike, method: str = "bh") -> npt.NDArray[np.float64]:
 
     Parameters
     ----------
-    p : array_like of float
+    p : array_like of float, shape (n,)
         NaN where there is no test; these stay NaN and do not count.
-    method : {"bh", "by", "holm"}
-        Benjamini and Hochberg 1995, for independent tests or such as depend positively; Benjamini and Yekutieli 2001,
-        under any dependence; Holm 1979, which keeps the probability of even one false rejection below alpha.
+    method : {"bh", "holm"}
+        Benjamini and Hochberg 1995, for independent tests or such as depend positively; Holm 1979, which keeps the
+        probability of even one false rejection below alpha.
 
     Raises
     ------
@@ -36,20 +36,13 @@ def adjusted_p(p: npt.ArrayLike, method: str = "bh") -> npt.NDArray[np.float64]:
     if np.any((values[known] < 0.0) | (values[known] > 1.0)):
         raise ArgumentError("a p-value must lie between 0 and 1")
     out = np.full(values.shape, np.nan)
-    if method in ("bh", "by"):
-        given = values[known]
-        order, rank = np.argsort(given), np.arange(1, given.size + 1)
-        scaled = given[order] * given.size / rank * (1.0 if method == "bh" else np.sum(1.0 / rank))
-        adjusted = np.empty_like(given)
-        adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-        out[known] = adjusted
+    order = np.argsort(values)[: known.sum()]  # NaN come last
+    rank = np.arange(1, order.size + 1)
+    if method == "bh":
+        steps = np.minimum.accumulate((values[order] * order.size / rank)[::-1])[::-1]
     elif method == "holm":
-        given = values[known]
-        order = np.argsort(given)
-        steps = np.maximum.accumulate((given.size - np.arange(given.size)) * given[order])
-        adjusted = np.empty_like(given)
-        adjusted[order] = np.minimum(steps, 1.0)
-        out[known] = adjusted
+        steps = np.maximum.accumulate((order.size + 1 - rank) * values[order])
     else:
-        raise ArgumentError(f"method {method!r} is not known", remedy="use bh, by or holm")
+        raise ArgumentError(f"method {method!r} is not known", remedy="use bh or holm")
+    out[order] = np.minimum(steps, 1.0)
     return out

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["causes", "even_bars", "events_over_time"]
 
+_CAUSES = 10  # shown
+
 
 @plot.register(TimeTally)
 def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> Axes:
@@ -50,22 +52,16 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
 
 
 @plot.register(CauseTally)
-def causes(tally: CauseTally | FailureLog, ax: Axes | None = None, *, most: int = 10) -> Axes:
-    """Each cause's share of the events and of the hours of outage.
-
-    Parameters
-    ----------
-    most : int
-        Causes shown; the others are joined.
-    """
+def causes(tally: CauseTally | FailureLog, ax: Axes | None = None) -> Axes:
+    """Each cause's share of the events and of the hours of outage; beyond ten causes, rare ones are joined."""
     tally = tally if isinstance(tally, CauseTally) else by_cause(tally)
     ax = style.axes(ax)
     table = tally.table[["events_share", "outage_share"]]
     if not tally.stated:
         return style.empty(ax, "The log states no causes")
-    if len(table) > most:
-        rest = table.iloc[most - 1 :].sum(min_count=1).to_frame().T.set_axis([f"{len(table) - most + 1} others"])
-        table = pd.concat([table.iloc[: most - 1], rest])
+    if len(table) > _CAUSES:
+        rest = table.iloc[_CAUSES - 1 :].sum(min_count=1).to_frame().T.set_axis([f"{len(table) - _CAUSES + 1} others"])
+        table = pd.concat([table.iloc[: _CAUSES - 1], rest])
     place = np.arange(len(table))[::-1].astype(float)
     both = tally.ends_known
     height = 0.38 if both else 0.7

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,24 +23,13 @@ DRAWN_POINTS = 160
 
 
 @plot.register(Fits)
-def distributions(
-    fits: Fits,
-    group: Any = None,
-    ax: Axes | None = None,
-    *,
-    families: Sequence[str] | None = None,
-    legend: bool = True,
-) -> Axes:
+def distributions(fits: Fits, group: Any = None, ax: Axes | None = None) -> Axes:
     """Empirical (Kaplan-Meier) distribution function of one group's lives against its fitted families.
 
     Parameters
     ----------
     group : label, optional
         Of the group; the first when left out.
-    families : sequence of str, optional
-        Those to draw; all fitted when left out.
-    legend : bool
-        Whether to name the lines.
 
     Returns
     -------
@@ -72,8 +61,7 @@ def distributions(
         label="observed (Kaplan-Meier)",
     )
     drawn = []
-    for family in families if families is not None else fits.families:
-        fit = fits[family]
+    for family, fit in fits.results.items():
         if fit.status[position] != "ok":
             continue
         mark = style.family_mark(family)
@@ -87,8 +75,7 @@ def distributions(
     message = _fit_message(f"{name}, {measure}", drawn, position)
     y = "fraction failed" if _ttf(fits) else "fraction repaired"
     style.finish(ax, message, f"{measure} (hours)", y)
-    if legend:
-        style.legend_below(ax, 2)
+    style.legend_below(ax, 2)
     return ax
 
 

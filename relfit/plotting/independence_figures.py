@@ -6,7 +6,7 @@ Orange is what independent failures would give, blue what was observed, vermilio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
@@ -38,18 +38,12 @@ _NAMED_PLACES = 4
 
 
 @plot.register(Correlations)
-def correlations(result: Correlations, ax: Axes | None = None, *, bins: int = 40) -> Axes:
-    """Histogram of the coefficients of all pairs of nodes, and the one that independent nodes would have (Figure 3.3).
-
-    Parameters
-    ----------
-    bins : int
-        Of the range -1 to 1.
-    """
+def correlations(result: Correlations, ax: Axes | None = None) -> Axes:
+    """Histogram of the coefficients of all pairs of nodes, and that of independent nodes (Figure 3.3)."""
     ax = style.axes(ax)
     if not result.n_pairs:
         return style.empty(ax, style.headline(result))
-    table = result.histogram(bins)
+    table = result.histogram()
     edges = np.append(table["low"].to_numpy(), 1.0)
     seen = 100.0 * table["pairs"].to_numpy(float) / result.n_pairs
     chance = 100.0 * table["expected"].to_numpy(float) / result.n_pairs
@@ -195,31 +189,16 @@ def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
     )  # fmt: skip
 
 
-def autocorrelation(result: SerialTests, ax: Axes | None = None, *, group: Any = None, alpha: float = 0.05) -> Axes:
-    """Autocorrelation of the times to failure, on average over the nodes or of one node, with the range by chance.
+def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
+    """Mean autocorrelation of the nodes' times to failure, with the range by chance; a node weighs as it has times.
 
     Parameters
     ----------
-    group : hashable, optional
-        Label of one node; when left out, the mean over all nodes, each weighing as many times as it has times to
-        failure.
     alpha : float
         Level of the range.
-
-    Raises
-    ------
-    ArgumentError
-        For a group that is not there.
     """
     ax = style.axes(ax)
     rows = np.flatnonzero(np.isfinite(result.durbin_watson))
-    name = "The nodes' times to failure"
-    if group is not None:
-        place = [i for i, label in enumerate(result.groups) if label == group]
-        if not place:
-            raise ArgumentError(f"no group {group!r}", remedy=f"there is {', '.join(map(str, result.groups[:5]))}")
-        rows = rows[np.isin(rows, place)]
-        name = f"The times to failure of {style.plain(group if not isinstance(group, tuple) else group[-1])}"
     if not rows.size:
         return style.empty(ax, "No times to failure that vary, so there is no autocorrelation")
     r, size = result.autocorrelation[rows], result.sizes[rows].astype(np.float64)
@@ -255,12 +234,13 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, group: Any =
     first = f"{mean[0]:+.2f} at lag 1 where chance gives {centre[0]:+.2f}"
     # all lags together at alpha
     clear = bool((np.abs(mean - centre) > -special.ndtri(alpha / (2.0 * lags.size)) * spread).any())
+    are = "are autocorrelated" if clear else "show no autocorrelation beyond chance"
+    message = f"The nodes' times to failure {are}: {first}"
     if clear:
-        message = f"{name} are autocorrelated: {first}; {int(out.sum())} of {lags.size} lags are beyond the range"
-    else:
-        message = f"{name} show no autocorrelation beyond chance: {first}"
-    y = "autocorrelation" if group is not None else "mean autocorrelation"
-    return style.finish(ax, message, "lag (failures)", y, True, ncols=3, loc="upper center", columnspacing=1.0)
+        message += f"; {int(out.sum())} of {lags.size} lags are beyond the range"
+    return style.finish(
+        ax, message, "lag (failures)", "mean autocorrelation", True, ncols=3, loc="upper center", columnspacing=1.0
+    )
 
 
 @plot.register(Dispersion)
@@ -304,15 +284,13 @@ def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
 
 
 @plot.register(Cofailures)
-def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None = None) -> Axes:
     """How many times as often as by chance two nodes of one place fail together, by scope, and the worst places.
 
     Parameters
     ----------
     result : Cofailures, or a sequence of them
         Such as those per system and per rack.
-    level : float
-        Of the range that chance gives (Poisson).
     """
     ax = style.axes(ax)
     scopes = [part for part in (result if isinstance(result, Sequence) else [result]) if part.expected > 0.0]
@@ -334,14 +312,13 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
         ]  # fmt: skip
     place = np.arange(len(rows))[::-1].astype(float)
     together, expected, shuffled = (np.array([row[i] for row in rows], dtype=float) for i in (1, 2, 3))
-    tail = 0.5 - 0.5 * level
-    low, high = poisson_ppf(tail, expected) / expected, poisson_ppf(1.0 - tail, expected) / expected
+    low, high = poisson_ppf(0.025, expected) / expected, poisson_ppf(0.975, expected) / expected
     ratio = together / expected
     ends = np.concatenate([ratio[ratio > 0.0] / 1.5, low[low > 0.0] / 1.2, [0.5]])
     floor = max(float(ends.min()), 0.05)
     ax.set_xscale("log")
     ax.barh(place, high - np.maximum(low, floor), 0.62, left=np.maximum(low, floor), color=style.ORANGE, alpha=0.35,
-            linewidth=0, label=f"{percent(level)} by chance")  # fmt: skip
+            linewidth=0, label="95 % by chance")  # fmt: skip
     ax.axvline(1.0, color=style.ORANGE, linewidth=1.4)
     if np.isfinite(shuffled).any():
         ax.plot(shuffled / expected, place, "|", color=style.INK, ms=12, mew=1.6, label="mean of random logs")

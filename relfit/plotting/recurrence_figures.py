@@ -175,16 +175,13 @@ def processes(
     ax: Axes | None = None,
     *,
     observed: MeanCumulative | None = None,
-    group: int | None = None,
 ) -> Axes:
-    """Expected failures of a node by age under the fitted point processes of one group of systems.
+    """Expected failures of a node by age under the fitted point processes; of the group with the most failures.
 
     Parameters
     ----------
     observed : MeanCumulative, optional
         Of the same groups, to draw below.
-    group : int, optional
-        Position of the group; the one with the most events when left out.
 
     Notes
     -----
@@ -195,7 +192,7 @@ def processes(
     events = fits[0].events
     if not events.size or not events.sum():
         return style.empty(ax, "Nothing failed, so there is no process to fit")
-    place = int(events.argmax()) if group is None else group
+    place = int(events.argmax())
     end = float(fits[0].hours[place] / fits[0].copies[place])
     top = 0.0
     if observed is not None and observed.part(place).stop > observed.part(place).start:

@@ -10,7 +10,6 @@ import numpy as np
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.results import Interval
 from relfit.system import System, SystemsBySize
 from relfit.text import number, percent
 from relfit.validation._calibration_curve import CalibrationCurve
@@ -20,35 +19,18 @@ from relfit.validation.system_chi_square import SystemChiSquare
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["by_size", "calibration", "chi_square_bins", "interval_band", "reliability_curve"]
+__all__ = ["by_size", "calibration", "chi_square_bins", "reliability_curve"]
 
 
 _NAMES = {
-    "reliability": "reliability",
-    "cdf": "probability of failure",
-    "cumulative_hazard": "cumulative hazard",
-    "hazard": "failure rate (per hour)",
-    "pdf": "density (per hour)",
-    "quantile": "time to failure (hours)",
-    "mttf": "mean time to failure (hours)",
-    "mean_residual_life": "mean time left (hours)",
-    "truncated_mean": "mean time to failure or horizon (hours)",
-}
+    "reliability": "reliability", "hazard": "failure rate (per hour)", "mttf": "mean time to failure (hours)",
+}  # fmt: skip
 _POINTS = 80
 _DRAWS = 399
 _DRAWS_BY_SIZE = 199
-_BY_SIZE = ("reliability", "hazard", "mttf")
 
 
-def reliability_curve(
-    system: System,
-    until: Any = None,
-    ax: Axes | None = None,
-    *,
-    level: float | None = 0.95,
-    label: str | None = None,
-    colour: str = style.BLUE,
-) -> Axes:
+def reliability_curve(system: System, until: Any = None, ax: Axes | None = None, *, level: float | None = 0.95) -> Axes:
     """Reliability of a system over the length of a job, with its limits where the system was made from fits.
 
     Parameters
@@ -57,9 +39,6 @@ def reliability_curve(
         Longest job; where reliability falls to 2 % when left out.
     level : float or None
         Of the band; None draws none.
-    label : str, optional
-        For the legend.
-    colour : str
 
     Examples
     --------
@@ -77,12 +56,12 @@ def reliability_curve(
     x = np.linspace(0.0, last, _POINTS)
     ax = style.axes(ax)
     value = system.reliability(x)
-    ax.plot(x, value, color=colour, linewidth=1.8, label=style.plain(label or f"{system.n_nodes} nodes"))
+    ax.plot(x, value, color=style.BLUE, linewidth=1.8, label=f"{system.n_nodes} nodes")
     message = f"a job of {number(last)} h on {system.n_nodes:,} nodes survives with {percent(value[-1])}"
     if level is not None and system.origin is not None:
         limits = system.interval("reliability", x, level, n_draws=_DRAWS)
         ax.fill_between(
-            x, limits.low, limits.high, color=colour, alpha=0.18, linewidth=0,
+            x, limits.low, limits.high, color=style.BLUE, alpha=0.18, linewidth=0,
             label=f"{percent(level)} limits",
         )  # fmt: skip
         message += f" ({percent(level)} limits {percent(limits.low[-1])} to {percent(limits.high[-1])})"
@@ -128,8 +107,8 @@ def by_size(
     >>> by_size(result, "mttf", ax=Figure().add_subplot()).get_xlabel()
     'nodes'
     """
-    if quantity not in _BY_SIZE:
-        raise ArgumentError(f"no quantity {quantity!r} by size", remedy=f"use one of {', '.join(_BY_SIZE)}")
+    if quantity not in _NAMES:
+        raise ArgumentError(f"no quantity {quantity!r} by size", remedy=f"use one of {', '.join(_NAMES)}")
     ax = style.axes(ax)
     k = result.sizes
     table = getattr(result, quantity).reshape(k.size, -1)
@@ -161,74 +140,10 @@ def by_size(
     return style.finish(ax, message, "nodes", _NAMES[quantity], quantity != "mttf" or band)
 
 
-@plot.register(Interval)
-def interval_band(result: Interval, ax: Axes | None = None, *, colour: str = style.BLUE) -> Axes:
-    """A quantity of a system with its limits: over its argument, or over the number of nodes.
-
-    Parameters
-    ----------
-    result : Interval
-        By size with one argument at most, or over an argument of one dimension.
-    colour : str
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> from matplotlib.figure import Figure
-    >>> fits = rf.fit(rf.LifeData.from_array(rf.families.Weibull(0.8, 1000.0).sample(60, rng=1)), "weibull")
-    >>> result = rf.system_from_fits(fits, nodes=4).interval("hazard", [1.0, 24.0, 72.0])
-    >>> interval_band(result, ax=Figure().add_subplot()).get_ylabel()
-    'failure rate (per hour)'
-    """
-    if "nodes" in result.labels.names and result.labels.nlevels > 1:
-        raise ArgumentError("by size, a plot shows one horizon", remedy="ask for one")
-    ax = style.axes(ax)
-    if result.labels.name == "nodes":
-        x, where = result.labels.to_numpy(dtype=np.float64), "nodes"
-    elif result.at is not None and result.at.size > 1:
-        x = result.at.ravel()
-        where = "probability of failure" if result.quantity == "quantile" else "time from now (hours)"
-    else:
-        x, where = np.zeros(1), ""
-    order = np.argsort(x, kind="stable")
-    x = x[order]
-    value, low, high = (np.ravel(v)[order] for v in (result.estimate, result.low, result.high))
-    shown = np.isfinite(value)
-    name = _NAMES.get(result.quantity, result.quantity)
-    limits = f"{percent(result.level)} limits"
-    if x.size == 1:
-        ax.errorbar([0.0], value, yerr=[value - low, high - value], fmt="o", color=colour, capsize=4, label=limits)
-        ax.set_xticks([])
-    else:
-        ax.plot(x[shown], value[shown], color=colour, linewidth=1.8)
-        ax.fill_between(x[shown], low[shown], high[shown], color=colour, alpha=0.18, linewidth=0, label=limits)
-    if result.quantity in ("reliability", "cdf"):
-        ax.set_ylim(0.0, 1.02)
-    last = np.flatnonzero(shown)[-1] if shown.any() else 0
-    at = "" if x.size == 1 else f" at {number(float(x[last]))}{' nodes' if where == 'nodes' else ''}"
-    message = (
-        f"{name.split(' (')[0]}{at}: {number(float(value[last]))}, "
-        f"limits {number(float(low[last]))} to {number(float(high[last]))}"
-    )
-    if where == "nodes" and result.at is not None:
-        name += f" after {number(float(result.at.ravel()[0]))} h"
-    return style.finish(ax, message, where, name, True)
-
-
 @plot.register(Replay)
 @plot.register(CalibrationCurve)
-def calibration(
-    result: Replay | CalibrationCurve,
-    ax: Axes | None = None,
-    *,
-    bins: int | None = None,
-) -> Axes:
+def calibration(result: Replay | CalibrationCurve, ax: Axes | None = None) -> Axes:
     """Share of jobs that survived by the probability that was predicted for them; on the diagonal they agree.
-
-    Parameters
-    ----------
-    bins : int, optional
-        Of a replay, with about equal numbers of jobs; see `Replay.calibration`.
 
     Examples
     --------
@@ -241,7 +156,7 @@ def calibration(
     'predicted reliability'
     """
     ax = style.axes(ax, (5.4, 5.2))
-    curve = result.calibration(bins) if isinstance(result, Replay) else result
+    curve = result.calibration() if isinstance(result, Replay) else result
     left = _rounded_down(float(curve.predicted.min()))
     bottom = min(_rounded_down(float(curve.low.min())), left)
     start = left if 1.0 - bottom > 2.0 * (1.0 - left) else bottom  # a square, unless predictions are all alike

@@ -145,17 +145,9 @@ class Replay(Result):
         chosen = failing if len(failing) else cells
         return chosen.iloc[int(np.argmax(chosen["error"].abs()))]
 
-    def calibration(self, bins: int | npt.ArrayLike | None = None) -> CalibrationCurve:
-        """Predicted against observed survival in bins of the prediction.
-
-        Parameters
-        ----------
-        bins : int or array_like of float, optional
-            See `relfit.validation.calibration_curve`; one for sixty jobs, from two to ten, when left out.
-        """
-        mask = self._placed
-        if bins is None:
-            bins = int(np.clip(self.n_jobs // _JOBS_PER_BIN, 2, 10))
+    def calibration(self) -> CalibrationCurve:
+        """Predicted against observed survival in bins of the prediction, one for sixty jobs, from two to ten."""
+        mask, bins = self._placed, int(np.clip(self.n_jobs // _JOBS_PER_BIN, 2, 10))
         blocks = np.broadcast_to(self.block[:, None, None, None], mask.shape)
         return calibration_curve(
             self.predicted[mask], self.survived[mask], blocks=blocks[mask], bins=bins, level=self.level, name=self.model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -37,23 +36,20 @@ def width_classes(nodes: Any) -> pd.Categorical[str]:
     return pd.Categorical.from_codes(octave, pd.Index(names), ordered=True)
 
 
-def length_classes(seconds: Any, limits: Sequence[Any] = LENGTHS) -> pd.Categorical[str]:
-    """Jobs by how long they run.
+def length_classes(seconds: Any) -> pd.Categorical[str]:
+    """Jobs by how long they run, in the classes of the dissertation; `LENGTHS` are their ends.
 
     Parameters
     ----------
     seconds : array_like of float, shape (jobs,)
-    limits : sequence of float, str or timedelta
-        Where classes end, rising; hours, or strings such as ``"6h"``. A job of just that length is in the next class.
+        A job of just the length that ends a class is in the next one.
 
     Examples
     --------
     >>> length_classes([30.0, 3600.0, 90_000.0]).tolist()
     ['under 1 minute', '1 hour to 6 hours', 'from 24 hours']
     """
-    ends = [hours(limit) for limit in limits]
-    if not ends or not all(a < b for a, b in zip([0.0, *ends], ends, strict=False)):
-        raise ArgumentError(f"limits of lengths are {list(limits)!r}", remedy="give rising durations above zero")
+    ends = [hours(limit) for limit in LENGTHS]
     shown = [duration(end) for end in ends]
     middle = [f"{low} to {high}" for low, high in pairwise(shown)]
     names = [f"under {shown[0]}", *middle, f"from {shown[-1]}"]
@@ -61,15 +57,13 @@ def length_classes(seconds: Any, limits: Sequence[Any] = LENGTHS) -> pd.Categori
     return pd.Categorical.from_codes(codes, pd.Index(names), ordered=True)
 
 
-def shares(workload: Workload, limits: Sequence[Any] = LENGTHS, weight: str = "jobs") -> pd.DataFrame:
+def shares(workload: Workload, weight: str = "jobs") -> pd.DataFrame:
     """Which share of a workload is how long and how wide.
 
     Parameters
     ----------
     workload : Workload
         A job that runs into its walltime is as long as that.
-    limits : sequence of float, str or timedelta
-        As in `length_classes`.
     weight : {"jobs", "work"}
         Share of the jobs, or of their node-hours.
 
@@ -90,7 +84,7 @@ def shares(workload: Workload, limits: Sequence[Any] = LENGTHS, weight: str = "j
     """
     if weight not in ("jobs", "work"):
         raise ArgumentError(f"weight is {weight!r}", remedy="use jobs or work")
-    length = length_classes(np.minimum(workload.run_time, workload.requested), limits)
+    length = length_classes(np.minimum(workload.run_time, workload.requested))
     part = np.ones(len(workload)) if weight == "jobs" else workload.node_seconds
     frame = pd.DataFrame({"length": length, "nodes": width_classes(workload.nodes), "share": part / part.sum()})
     return frame.pivot_table("share", "length", "nodes", aggfunc="sum", observed=False, fill_value=0.0)

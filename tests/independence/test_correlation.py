@@ -98,7 +98,7 @@ def test_classes_and_histogram_of_independent_nodes_are_as_expected(method):
     assert table["pairs"].sum() == found.n_pairs == 250 * 249 / 2
     assert table["expected_share"].sum() == pytest.approx(1.0)
     np.testing.assert_allclose(table["observed_share"], table["expected_share"], atol=0.02)
-    histogram = found.histogram(40)
+    histogram = found.histogram()
     assert histogram["pairs"].sum() == found.n_pairs
     assert histogram["expected"].sum() == pytest.approx(found.n_pairs)
     np.testing.assert_allclose(histogram["pairs"], histogram["expected"], rtol=0.35, atol=150)

@@ -70,24 +70,6 @@ def test_by_size_of_unknown_quantities(fitted: System, ax: Axes) -> None:
         plots.by_size(fitted.by_size("24h"), "speed", ax=ax)
 
 
-def test_interval_over_time_over_size_and_alone(fitted: System) -> None:
-    for found, wanted in (
-        (fitted.interval("hazard", [72.0, 1.0, 24.0]), "time from now (hours)"),
-        (fitted.interval("quantile", [0.1, 0.5], 0.9), "probability of failure"),
-        (fitted.by_size().interval("mttf"), "nodes"),
-        (fitted.interval("mttf"), ""),
-    ):
-        ax = plots.interval_band(found, ax=Figure().add_subplot())
-        assert ax.get_xlabel() == wanted
-        assert f"{100 * found.level:g} % limits" in ax.get_legend_handles_labels()[1][0]
-    ax = plots.interval_band(fitted.interval("hazard", [72.0, 1.0]), ax=Figure().add_subplot())
-    x, y = ax.lines[0].get_data()
-    assert x.tolist() == [1.0, 72.0]
-    assert y == pytest.approx(fitted.hazard([1.0, 72.0]))
-    with pytest.raises(ArgumentError, match="one horizon"):
-        plots.interval_band(fitted.by_size([1.0, 2.0]).interval("hazard"))
-
-
 def test_calibration(ax: Axes) -> None:
     rng = np.random.default_rng(1)
     p = rng.uniform(0.4, 1.0, 2000)

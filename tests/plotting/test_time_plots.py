@@ -109,8 +109,8 @@ def labelled(ax: Axes) -> dict[str, Any]:
 def test_correlations_are_those_of_the_histogram(asked: Dependence) -> None:
     found = asked.correlation
     assert found is not None
-    ax = plotting.correlations(found, new(), bins=20)
-    table = found.histogram(20)
+    ax = plotting.correlations(found, new())
+    table = found.histogram()
     heights = {patch.get_label(): patch.get_data() for patch in ax.patches if hasattr(patch, "get_data")}
     assert heights["observed"][0] == pytest.approx(100 * table["pairs"].to_numpy() / found.n_pairs)
     assert heights["independent nodes"][0] == pytest.approx(100 * table["expected"].to_numpy() / found.n_pairs)
@@ -186,18 +186,6 @@ def test_mean_autocorrelation_and_its_band() -> None:
     assert inner.max() == pytest.approx(centre[0] + 1.96 * spread[0], abs=0.006)
     assert inner.min() == pytest.approx(centre[0] - 1.96 * spread[0], abs=0.006)
     drawn(ax)
-
-
-def test_one_node_s_autocorrelation(asked: Dependence, log: rf.FailureLog) -> None:
-    found = asked.serial
-    assert found is not None
-    place = int(np.argmax(found.sizes))
-    ax = plotting.autocorrelation(found, new(), group=found.groups[place])
-    shown = {float(a): float(b) for h in ax.lines if h.get_marker() == "o" for a, b in zip(*h.get_data(), strict=True)}
-    assert shown[1.0] == pytest.approx(found.autocorrelation[place, 0])
-    assert found.groups[place][-1] in title(ax)
-    with pytest.raises(ArgumentError, match="no group"):
-        plotting.autocorrelation(found, new(), group=("white", "absent"))
 
 
 def test_dispersion_over_scales(log: rf.FailureLog) -> None:

@@ -31,8 +31,6 @@ def test_limits_belong_to_the_next_class() -> None:
     names = workloads.length_classes([59.9, 60.0, 3600.0, 21_600.0, 43_200.0, 86_400.0])
     assert names.codes.tolist() == [0, 1, 2, 3, 4, 5]
     assert workloads.width_classes([1, 2, 3, 4, 1023, 1024]).codes.tolist() == [0, 1, 1, 2, 9, 10]
-    with pytest.raises(rf.ArgumentError, match="rising"):
-        workloads.length_classes([1.0], ["2h", "1h"])
     with pytest.raises(rf.ArgumentError, match="weight"):
         workloads.shares(rf.Workload([1], [0.0], [1], [1.0]), weight="nodes")
     assert np.isclose(workloads.shares(rf.Workload([1], [0.0], [1], [1.0])).to_numpy().sum(), 1.0)
