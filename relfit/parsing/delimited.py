@@ -24,6 +24,7 @@ _LONGEST = 1_000_000
 _BLOCK = 1 << 22
 _MOST_LINES = 1000  # of one row with line ends in quotes
 _SAMPLE = 20_000
+_WHITE = np.frombuffer(b" \t\n\r\v\f", np.uint8)
 _TORN = "a quote that is not closed, or text behind a closing one"
 _FEW_KINDS = 0.3  # share of different texts in a column up to which each is kept once
 
@@ -138,14 +139,13 @@ def _line_ends(text: Text) -> npt.NDArray[Any]:
 
 def _blank(text: Text, ends: npt.NDArray[Any], delimiter: str) -> BoolArray:
     """Lines that hold nothing, or blanks."""
-    blank = np.zeros(ends.size, dtype=bool)
-    if b"\n\n" in text.data or text.data[:1] == b"\n" or b" \n" in text.data or b"\t\n" in text.data:
-        sizes = np.diff(ends, prepend=-1) - 1
-        blank[sizes == 0] = True
-        for i in np.flatnonzero((sizes > 0) & (sizes <= 64)).tolist():
-            line = text.data[ends[i] - sizes[i] : ends[i]]
-            # a line of tabs is a row of empty fields where those stand between them
-            blank[i] = not line.strip() and not (delimiter == "\t" and b"\t" in line)
+    sizes = np.diff(ends, prepend=-1) - 1
+    blank: BoolArray = sizes == 0
+    last = np.frombuffer(text.data, np.uint8)[np.maximum(ends - 1, 0)] if text.data else np.zeros(1, np.uint8)
+    for i in np.flatnonzero((sizes > 0) & (sizes <= 64) & np.isin(last, _WHITE)).tolist():
+        line = text.data[ends[i] - sizes[i] : ends[i]]
+        # a line of tabs is a row of empty fields where those stand between them
+        blank[i] = not line.strip() and not (delimiter == "\t" and b"\t" in line)
     return blank
 
 
