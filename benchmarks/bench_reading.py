@@ -2,8 +2,8 @@
 
 A Failure Trace Archive trace and a table against pandas, raw lines against ``grep -F``, daily rows of drives against
 pyarrow, all in processor time; the memory that a table needs, in a process of its own. Run: python
-benchmarks/bench_reading.py [--shared ../shared] [--memory], with ``--memory`` the last only; without the real trace one
-of the same size is made.
+benchmarks/bench_reading.py [--shared ../shared] [--memory] [--large 10], with ``--memory`` the last only, with
+``--large`` only so many GB of raw lines, made on the spot; without the real trace one of the same size is made.
 """
 
 from __future__ import annotations
@@ -175,11 +175,42 @@ def memory(folder: Path) -> None:
               f"{seconds:.1f} s")  # fmt: skip
 
 
+_MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
+_LINES = """
+import resource, sys, time
+import relfit as rf
+
+start = time.process_time()
+log = rf.read(sys.argv[1], year=2024)
+print(len(log), time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+def large(folder: Path, size: float) -> None:
+    """Raw lines of so many bytes in one file, of a month after a month, and what reading them takes."""
+    path, month = folder / "messages", made_lines(0.01)
+    count = round(size / len(month))
+    with path.open("wb") as file:
+        for i in range(count):
+            file.write(month.replace(b"Jan ", _MONTHS[i % 12] + b" "))
+    del month
+    told = subprocess.run([sys.executable, "-c", _LINES, path], capture_output=True, check=True, text=True)
+    number, seconds, held = (float(word) for word in told.stdout.split())
+    print(f"{path.stat().st_size / 1e9:.1f} GB of raw lines in one file: {number:,.0f} failures, {seconds:.0f} s of "
+          f"processor time, {path.stat().st_size / seconds / 1e6:.0f} MB/s (limit 150), at most {held / 2**30:.2f} GiB "
+          "(limit 2)")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--large", type=float, metavar="GB", help="raw lines only, so many")
     options = parser.parse_args()
+    if options.large:
+        with tempfile.TemporaryDirectory() as folder:
+            large(Path(folder), 1e9 * options.large)
+        return
     if options.memory:
         with tempfile.TemporaryDirectory() as folder:
             memory(Path(folder))
