@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
-    from relfit.fitting import FamilyFit, Fits, SizeFits, fit, fit_by_size
+    from relfit.fitting import FamilyFit, Fits, SizeFits, StoredFits, fit, fit_by_size, fit_stored
     from relfit.fleet import FleetModel, Forecast, fleet_model, forecast, system_from_log
     from relfit.independence import dependence
     from relfit.io import read, write
@@ -58,7 +58,7 @@ _NAMES = {
     "calibration": "Parameters calibrate read_parameters",
     "errors": "ArgumentError DataError ReadError RelfitError",
     "failurelog": "FailureLog Source Window",
-    "fitting": "FamilyFit Fits SizeFits fit fit_by_size",
+    "fitting": "FamilyFit Fits SizeFits StoredFits fit fit_by_size fit_stored",
     "fleet": "FleetModel Forecast fleet_model forecast system_from_log",
     "independence": "dependence",
     "io": "read write",

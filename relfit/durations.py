@@ -25,7 +25,7 @@ __all__ = ["Durations", "Rules", "times_by_cause", "times_to_failure", "times_to
 _CHOICES = {
     "origin": ("failure", "repair"),
     "first": ("known", "always", "never"),
-    "overlaps": ("merge", "keep"),
+    "overlaps": ("merge", "ends", "keep"),
     "zeros": ("apart", "keep"),
 }
 _NEVER = np.iinfo(np.int64).max

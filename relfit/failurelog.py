@@ -226,8 +226,9 @@ class FailureLog(Tables):
             otherwise one under way at an unknown age (``LifeData.stationary``; for pooled groups too, whose failures
             are a process under way). ``"always"``: from age 0. ``"never"``: left out. A node that never failed is one
             such censored time.
-        overlaps : {"merge", "keep"}
+        overlaps : {"merge", "ends", "keep"}
             A record that begins while the same node is already down is part of that outage, or a failure of its own.
+            Where most records have no end, ``"merge"`` also joins those of one burst, ``"ends"`` does not.
         zeros : {"apart", "keep"}
             Times of length zero are counted apart in ``counts``, or kept.
         since, until : str, datetime or pandas.Timestamp, optional

@@ -163,10 +163,10 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
         ``"node"``, ``"system"`` or any column of events or population. By a column, an outage takes its own value if
         events have the column, else its node's. Groups by a column that the population does not have are watched for
         as long as the whole log.
-    overlaps : {"merge", "keep"}
+    overlaps : {"merge", "ends", "keep"}
         A record that begins while the same node is already down, or at the instant at which that outage began, is part
         of it: the outage ends with its last record. In a log of messages, where most records have no end, so are those
-        of one burst (see `relfit.screening.incidents`); a note says how many. Or each record is an outage of its own.
+        of one burst (see `relfit.screening.incidents`) by ``"merge"``; a note says how many. Or each is its own outage.
 
     Raises
     ------
@@ -289,10 +289,10 @@ def _assembled(
     start_cut = events["start_cut"].to_numpy(dtype=bool)
     end_cut = events["end_cut"].to_numpy(dtype=bool, copy=True)
     joined = np.zeros(start.size, dtype=np.bool_)
-    if overlaps == "merge" and start.size:
+    if overlaps != "keep" and start.size:
         joined = _merge(unit, start, start_cut, end, end_known, end_cut)
         follows, reach = _bursts(unit, start, end_known, clock_step(log), log.window)
-        if reach:
+        if reach and overlaps == "merge":
             joined |= follows
             notes = (
                 *notes,

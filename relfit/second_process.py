@@ -1,4 +1,4 @@
-"""A second process that takes over parts of a long task while the first goes on."""
+"""Further processes that take over parts of a long task while the first goes on."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-__all__ = ["SecondProcess"]
+__all__ = ["SecondProcess", "spread"]
 
 T = TypeVar("T")
 _START = "fork" if sys.platform == "linux" else "spawn"
@@ -72,6 +72,33 @@ class SecondProcess:
         self._turn.shutdown(wait=False, cancel_futures=True)
         self._process.kill()
         self._process.join()
+
+
+def spread(function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], workers: int) -> Iterator[T]:
+    """What a function of a module gives for the arguments of each task, as it comes; in this process for one worker.
+
+    Examples
+    --------
+    >>> sorted(spread(divmod, [(7, 2), (9, 4)], 2))
+    [(2, 1), (3, 1)]
+    """
+    if workers == 1:
+        yield from (function(*task) for task in tasks)
+        return
+    with ExitStack() as stack:
+        free = [stack.enter_context(SecondProcess()) for _ in range(workers)]
+        busy: dict[Future[T], SecondProcess] = {}
+        for task in tasks:
+            if not free:
+                done = wait(busy, return_when=FIRST_COMPLETED).done.pop()
+                free.append(busy.pop(done))
+                yield done.result()
+            process = free.pop()
+            busy[process.submit(function, *task)] = process
+        while busy:
+            done = wait(busy, return_when=FIRST_COMPLETED).done.pop()
+            del busy[done]
+            yield done.result()
 
 
 def _serve(link: Connection, other: Connection) -> None:

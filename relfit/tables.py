@@ -25,6 +25,8 @@ __all__ = [
     "first_of_pairs",
     "pair_codes",
     "pairs",
+    "question_of",
+    "unseen",
 ]
 
 EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
@@ -146,23 +148,19 @@ class Tables:
         """
         if self.lifetimes is not None or self.population["declared"].any() or not len(self.population):
             return 0
+        return unseen(*self.nodes_with_one_or_two, len(self.population))
+
+    @property
+    def nodes_with_one_or_two(self) -> tuple[int, int]:
+        """Numbers of nodes with one record, and with two."""
         named = self.events[self.events["node"].notna()]
         records = np.bincount(pair_codes(named))
-        once, twice = int((records == 1).sum()), int((records == 2).sum())
-        unseen = once * (once - 1) / (2.0 * (twice + 1.0))
-        return math.ceil(unseen) if unseen > _MOST_UNSEEN * (unseen + len(self.population)) else 0
+        return int((records == 1).sum()), int((records == 2).sum())
 
     @property
     def question(self) -> str | None:
         """What must be asked before anything is said of one node, if anything."""
-        unseen, seen = self.unseen_nodes, len(self.population)
-        if not unseen:
-            return None
-        return (
-            f"only nodes that failed are known ({seen:,}), and at least {unseen:,} more are likely, so nothing is said "
-            "of one node: how many are there? Give n_nodes=... or population=... (--column n_nodes=..., "
-            "--population FILE)"
-        )
+        return question_of(self.unseen_nodes, len(self.population))
 
     def period(self, since: Any = None, until: Any = None) -> tuple[pd.Timestamp, pd.Timestamp]:
         """The part of the window from `since` to `until`, in UTC.
@@ -186,6 +184,29 @@ class Tables:
                 remedy=f"the log covers {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d}",
             )
         return first, last
+
+
+def unseen(once: int, twice: int, listed: int) -> int:
+    """Least number of nodes without a record, from those with one and with two; 0 below 5 % of all.
+
+    Examples
+    --------
+    >>> unseen(40, 10, 60), unseen(3, 10, 60)
+    (71, 0)
+    """
+    least = once * (once - 1) / (2.0 * (twice + 1.0))
+    return math.ceil(least) if least > _MOST_UNSEEN * (least + listed) else 0
+
+
+def question_of(unseen_nodes: int, seen: int) -> str | None:
+    """What must be asked before anything is said of one node, if anything."""
+    if not unseen_nodes:
+        return None
+    return (
+        f"only nodes that failed are known ({seen:,}), and at least {unseen_nodes:,} more are likely, so nothing is "
+        "said of one node: how many are there? Give n_nodes=... or population=... (--column n_nodes=..., "
+        "--population FILE)"
+    )
 
 
 def pair_codes(frame: pd.DataFrame) -> IntArray:

@@ -168,6 +168,10 @@ class Fitting:
     )
     level: opt.Level = 0.95
     seed: opt.Seed = 0
+    stream: Annotated[
+        bool,
+        opt.flag("--stream", "Part by part, for logs larger than memory: a folder of what relfit convert wrote."),
+    ] = False
 
     @property
     def n_resamples(self) -> int | str:
@@ -211,6 +215,11 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
     opt.without_effect({"--first": reading.first != "known"}, "--measure ttf", fitting.measure == "ttf")
     opt.without_effect({"--bias-correction": fitting.bias_correction}, "the family weibull", "weibull" in families)
     n_resamples, wanted = fitting.n_resamples, fitting.intervals
+    if fitting.stream:
+        from relfit.cli.fit_in_parts import fit_in_parts
+
+        fit_in_parts(reading, fitting, families, json, out)
+        return
     with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         chosen = reading.chosen(reading.read())
         log = chosen.log

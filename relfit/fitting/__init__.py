@@ -2,6 +2,7 @@
 
 from relfit.fitting._fit import fit
 from relfit.fitting._fit_by_size import SizeFits, fit_by_size
+from relfit.fitting._fit_stored import StoredFits, fit_stored
 from relfit.fitting.competing import CompetingFit
 from relfit.fitting.estimators import moments, rank_regression
 from relfit.fitting.family_fit import FamilyFit
@@ -18,10 +19,12 @@ __all__ = [
     "Goodness",
     "PooledFit",
     "SizeFits",
+    "StoredFits",
     "bias_corrected_shape",
     "finding",
     "fit",
     "fit_by_size",
+    "fit_stored",
     "moments",
     "pool",
     "rank_regression",

@@ -13,7 +13,7 @@ from relfit.io.frames import text_column
 from relfit.tables import pairs
 from relfit.text import count
 
-__all__ = ["merge"]
+__all__ = ["joint_window", "merge"]
 
 _SAME = ["system", "node", "start", "cause", "scope"]
 
@@ -73,13 +73,7 @@ def merge(
     events = events.sort_values("end", kind="stable", na_position="first")
     events = events[~events.duplicated(_SAME, keep="last")].sort_values(["start", "line"], kind="stable")
     events = events.reset_index(drop=True)
-    first, last = min(log.window.start for log in logs), max(log.window.end for log in logs)
-    window = Window(
-        first,
-        last,
-        all(log.window.start_known for log in logs if log.window.start == first),
-        all(log.window.end_known for log in logs if log.window.end == last),
-    )
+    window = joint_window([log.window for log in logs])
     population = _people(people)
     if replaced:
         events, population = _split(events, population, replaced)
@@ -105,6 +99,24 @@ def merge(
     )
 
 
+def joint_window(windows: Sequence[Window]) -> Window:
+    """From the first start to the last end of any.
+
+    Examples
+    --------
+    >>> day = [pd.Timestamp(f"2024-01-0{i}", tz="UTC") for i in (1, 2, 3)]
+    >>> joint_window([Window(day[0], day[1], True, True), Window(day[1], day[2])]).start_known
+    True
+    """
+    first, last = min(window.start for window in windows), max(window.end for window in windows)
+    return Window(
+        first,
+        last,
+        all(window.start_known for window in windows if window.start == first),
+        all(window.end_known for window in windows if window.end == last),
+    )
+
+
 def _renamed(frame: pd.DataFrame, renames: Mapping[str, str] | None) -> pd.DataFrame:
     if not renames:
         return frame
@@ -114,6 +126,8 @@ def _renamed(frame: pd.DataFrame, renames: Mapping[str, str] | None) -> pd.DataF
 
 def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """Rows of all, with categoricals that stay so."""
+    if len(frames) == 1:
+        return frames[0]
     texts = {
         str(name) for frame in frames for name, kind in frame.dtypes.items() if isinstance(kind, pd.CategoricalDtype)
     }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ from relfit.failurelog import FailureLog, Source, Window
 from relfit.parsing.opening import MAX_SIZE, Content
 from relfit.writing import complete
 
-__all__ = ["NAME", "read", "recognises", "write"]
+__all__ = [
+    "NAME", "Stored", "damage_named", "events_keep_the_rules", "opened", "population_keeps_the_rules", "read",
+    "recognises", "write",
+]  # fmt: skip
 
 NAME = "relfit"
 _MARK = b"relfit.log"
@@ -130,12 +134,106 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
     ReadError
         When this is not such a file, or it is damaged.
     """
+    with damage_named(content):
+        log = _restored(content)
+        if not (events_keep_the_rules(log.events) and _keeps_the_rules(log)):
+            raise ValueError
+    return log
+
+
+def events_keep_the_rules(events: pd.DataFrame) -> bool:
+    """Whether every start is an instant, and nothing ends before it starts."""
+    return bool(
+        all(isinstance(events[name].dtype, pd.DatetimeTZDtype) for name in ("start", "end"))
+        and events["start"].notna().all()
+        and not (events["end"] < events["start"]).any()
+    )
+
+
+def population_keeps_the_rules(people: pd.DataFrame) -> bool:
+    """Whether each node is listed once, and leaves no sooner than it enters."""
+    return bool(
+        all(isinstance(people[name].dtype, pd.DatetimeTZDtype) for name in ("entered", "left"))
+        and people["entered"].notna().all()
+        and not (people["left"] < people["entered"]).any()
+        and not people.duplicated(["system", "node"]).any()
+    )
+
+
+def _keeps_the_rules(log: FailureLog) -> bool:
+    return bool(
+        population_keeps_the_rules(log.population)
+        and log.source.rows_read == log.source.rows_kept + len(log.rejected)
+        and (log.lifetimes is None or bool((log.lifetimes["duration"] >= 0).all()))
+    )
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file that `write` wrote: its events, not read yet, and what stands beside them."""
+
+    file: parquet.ParquetFile
+    document: dict[str, Any]
+    streams: dict[str, bytes]
+
+    @property
+    def window(self) -> Window:
+        """When the log was observed."""
+        span = self.document["window"]
+        return Window(_instant(span["start"]), _instant(span["end"]), span["start_known"], span["end_known"])
+
+    @property
+    def source(self) -> Source:
+        """Where the log came from."""
+        origin: dict[str, Any] = {name: _tuples(value) for name, value in self.document["source"].items()}
+        return Source(**origin)
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """One of the tables, with the types it had: ``events``, or one of `streams`."""
+        if name == "events":
+            frame: pd.DataFrame = self.file.read(use_threads=False).to_pandas()
+        else:
+            frame = _from_stream(self.streams[name])
+        for column in self.document["object"][name]:
+            frame[column] = frame[column].astype(object)  # pandas 3 reads text as a type of its own
+        for column in self.document["categorical"][name]:
+            # a column without any value comes back without its type
+            if not isinstance(frame[column].dtype, pd.CategoricalDtype):
+                frame[column] = frame[column].astype(object).astype("category")
+        return frame
+
+
+def opened(content: Content) -> Stored:
+    """A file that `write` wrote, its metadata checked and its events not read.
+
+    Raises
+    ------
+    ReadError
+        When this is not such a file, or one of another version.
+    """
     if not recognises(content):
         raise ReadError("this is not a log that relfit wrote", path=content.path, remedy="leave out format")
-    try:
-        log = _restored(content)
-        if not _keeps_the_rules(log):
+    file = parquet.ParquetFile(content.seekable(), page_checksum_verification=True, pre_buffer=False)
+    metadata: dict[bytes, bytes] = file.schema_arrow.metadata
+    document = json.loads(metadata[_MARK])
+    if document["version"] != _VERSION:
+        raise ReadError(
+            f"version {document['version']} of relfit's own format is not known",
+            path=content.path,
+            remedy="update relfit",
+        )
+    for name, digest in document.get("sha256", {}).items():  # before a damaged length is believed
+        if hashlib.sha256(metadata[_MARK + b"." + name.encode()]).hexdigest() != digest:
             raise ValueError
+    marks = {name: _MARK + b"." + name.encode() for name in _TABLES}
+    return Stored(file, document, {name: metadata[mark] for name, mark in marks.items() if mark in metadata})
+
+
+@contextmanager
+def damage_named(content: Content) -> Iterator[None]:
+    """Within, whatever a damaged file leads to is an error that says so."""
+    try:
+        yield
     except (
         pa.ArrowException,
         MemoryError,
@@ -150,60 +248,22 @@ def read(content: Content, *, strict: bool = False, timezone: str | None = None)
         IndexError,
     ):
         raise ReadError("the file is damaged", path=content.path, remedy="write it again from the source") from None
-    return log
-
-
-def _keeps_the_rules(log: FailureLog) -> bool:
-    """Whether nothing ends before it starts, and every time is one."""
-    events, people = log.events, log.population
-    times = (events["start"], events["end"], people["entered"], people["left"])
-    return bool(
-        all(isinstance(each.dtype, pd.DatetimeTZDtype) for each in times)
-        and events["start"].notna().all()
-        and not (events["end"] < events["start"]).any()
-        and people["entered"].notna().all()
-        and not (people["left"] < people["entered"]).any()
-        and not people.duplicated(["system", "node"]).any()
-        and log.source.rows_read == log.source.rows_kept + len(log.rejected)
-        and (log.lifetimes is None or bool((log.lifetimes["duration"] >= 0).all()))
-    )
 
 
 def _restored(content: Content) -> FailureLog:
-    file = parquet.ParquetFile(content.seekable(), page_checksum_verification=True, pre_buffer=False)
-    metadata: dict[bytes, bytes] = file.schema_arrow.metadata
-    document = json.loads(metadata[_MARK])
-    if document["version"] != _VERSION:
-        raise ReadError(
-            f"version {document['version']} of relfit's own format is not known",
-            path=content.path,
-            remedy="update relfit",
-        )
-    for name, digest in document.get("sha256", {}).items():  # before a damaged length is believed
-        if hashlib.sha256(metadata[_MARK + b"." + name.encode()]).hexdigest() != digest:
-            raise ValueError
-    size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
+    stored = opened(content)
+    meta = stored.file.metadata
+    size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     if size > (MAX_SIZE if content.max_size is None else content.max_size):
-        raise ReadError("the log is larger than the limit", path=content.path, remedy="raise it with max_size=...")
-    table = file.read(use_threads=False)
-    frames = {"events": table.to_pandas()} | {
-        name: _from_stream(metadata[_MARK + b"." + name.encode()])
-        for name in _TABLES
-        if _MARK + b"." + name.encode() in metadata
-    }
-    for name, frame in frames.items():
-        for column in document["object"][name]:
-            frame[column] = frame[column].astype(object)  # pandas 3 reads text as a type of its own
-        for column in document["categorical"][name]:
-            # a column without any value comes back without its type
-            if not isinstance(frame[column].dtype, pd.CategoricalDtype):
-                frame[column] = frame[column].astype(object).astype("category")
-    span = document["window"]
-    window = Window(_instant(span["start"]), _instant(span["end"]), span["start_known"], span["end_known"])
-    origin: dict[str, Any] = {name: _tuples(value) for name, value in document["source"].items()}
+        raise ReadError(
+            "the log is larger than the limit", path=content.path,
+            remedy="raise it with max_size=..., or fit its nodes part by part: relfit fit LOG --stream",
+        )  # fmt: skip
+    frames = {name: stored.frame(name) for name in ("events", *stored.streams)}
     return FailureLog(
-        frames["events"], frames["population"], window, frames["rejected"], Source(**origin), frames.get("lifetimes")
-    )
+        frames["events"], frames["population"], stored.window, frames["rejected"], stored.source,
+        frames.get("lifetimes"),
+    )  # fmt: skip
 
 
 def _tuples(value: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from relfit.numeric.compiled import njit
 
-__all__ = ["SortedLives", "in_threads", "over_groups", "sort_lives"]
+__all__ = ["SortedLives", "in_threads", "over_groups", "processors", "sort_lives"]
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None]
         if groups:
             work(0, groups)
         return
-    threads = workers or _processors()
+    threads = workers or processors()
     cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], threads * _CHUNKS_PER_WORKER + 1))
     cuts[0], cuts[-1] = 0, groups
     in_threads(lambda piece: work(*piece), pairwise(np.unique(cuts).tolist()), threads)
@@ -96,7 +96,7 @@ def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> 
         raise failed[0]
 
 
-def _processors() -> int:
+def processors() -> int:
     """Processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

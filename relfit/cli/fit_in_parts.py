@@ -1,0 +1,67 @@
+"""``relfit fit --stream``: fits of every node of logs that are larger than memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from relfit.cli.look import Fitting
+
+__all__ = ["fit_in_parts"]
+
+_NOT_READ = (
+    "format", "column", "mapping", "timezone", "nodeless", "observed", "population", "unit", "rules", "year", "ends",
+    "max_size", "strict", "where",
+)  # fmt: skip
+
+
+def fit_in_parts(
+    reading: opt.PeriodReading, fitting: Fitting, families: list[str], json: bool, out: Path | None
+) -> None:
+    """Fit part by part, and say what was written."""
+    for name in _NOT_READ:
+        if getattr(reading, name):
+            raise ArgumentError(
+                f"--{name.replace('_', '-')} does not go with --stream", remedy="give it to relfit convert, before"
+            )
+    opt.without_effect({"--stream": True}, "--out FILE.parquet", out is not None and out.suffix.lower() == ".parquet")
+    opt.without_effect({"--stream": True}, "--per node", fitting.per == "node")
+    opt.without_effect({"--stream": True}, "no --interval", fitting.interval is None)
+    if fitting.resamples.strip().lower() not in ("auto", "0"):
+        raise ArgumentError("--resamples does not go with --stream", remedy="leave it out: none are drawn")
+    span = reading.span
+    if span == "stable":
+        raise ArgumentError(
+            "--stream looks for no stable period", remedy="add --period all, or --since and --until, or FROM/TO"
+        )
+    since, until = (reading.since, reading.until) if isinstance(span, str) else span
+    if reading.cut and span != "all":
+        raise ArgumentError("--stream takes one period", remedy="leave out --period, or --since and --until")
+    assert out is not None
+    with Steps("setting nodes apart", "fitting") as steps:
+        result = rf.fit_stored(
+            reading.log, out, families, measure=fitting.measure, censor=not fitting.no_censor, first=reading.first,
+            since=since, until=until, method=fitting.method, bias_correction=fitting.bias_correction,
+            level=fitting.level, progress=steps.say,
+        )  # fmt: skip
+    if json:
+        output.print_json(result.to_dict())
+        return
+    left_out = ", ".join(f"{name} {number}" for name, number in result.left_out.items())
+    output.print_lines(
+        [
+            result.headline,
+            *([f"left out: {left_out}"] if left_out else []),
+            *result.notes,
+            "",
+            "Nodes by status of their fit",
+            *output.table(result.status.reset_index()),
+        ]
+    )

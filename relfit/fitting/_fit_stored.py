@@ -1,0 +1,245 @@
+"""`fit_stored`: fits of every node of logs that are larger than memory, part by part, to a file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from relfit.arrays import BoolArray
+from relfit.errors import ArgumentError, DataError
+from relfit.failurelog import FailureLog
+from relfit.families import CORE
+from relfit.fitting._fit import fit
+from relfit.io.node_parts import NodeParts, set_apart
+from relfit.numeric.batches import processors
+from relfit.numeric.compiled import awake
+from relfit.results import Result
+from relfit.second_process import spread
+from relfit.tables import question_of, unseen
+from relfit.writing import complete
+
+__all__ = ["StoredFits", "fit_stored"]
+
+_KEYS = ["system", "node"]
+
+
+class StoredFits(Result):
+    """What `fit_stored` wrote.
+
+    Attributes
+    ----------
+    path : Path
+        The file, one row per node and family, with the columns of `Fits.to_frame`.
+    groups, durations : int
+        Nodes, and times of all of them.
+    status : pandas.DataFrame
+        Nodes by status, one row per family; ``best`` counts those that it fits best by AICc.
+    left_out : dict
+        Times that were left out, by reason.
+    notes : tuple of str
+        Rules that were applied.
+    """
+
+    path: Path
+    groups: int
+    durations: int
+    status: pd.DataFrame
+    left_out: dict[str, int]
+    notes: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        """Families, nodes, durations, how often each family is the best, and where the fits are."""
+        best = ", ".join(f"{family} {count:,}" for family, count in self.status["best"].items())
+        return (
+            f"{len(self.status)} families of {self.groups:,} nodes, {self.durations:,} durations; "
+            f"best by AICc: {best}; written to {self.path}"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Nodes by status, one row per family."""
+        return self.status
+
+
+@dataclass
+class _Tally:
+    """What parts add up to."""
+
+    groups: int = 0
+    durations: int = 0
+    records: int = 0
+    ended: int = 0
+    once: int = 0
+    twice: int = 0
+    listed: int = 0
+    declared: bool = False
+    status: Counter[tuple[str, str]] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def add(self, other: _Tally) -> None:
+        """Take in another part."""
+        for name in ("groups", "durations", "records", "ended", "once", "twice", "listed"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.declared |= other.declared
+        self.status += other.status
+        self.left_out.update(other.left_out)
+        self.notes |= other.notes
+
+
+def fit_stored(
+    path: str | Path | Sequence[str | Path],
+    out: str | Path,
+    families: Sequence[str] | str = CORE,
+    *,
+    measure: str = "ttf",
+    censor: bool = True,
+    first: str = "known",
+    since: Any = None,
+    until: Any = None,
+    method: str = "ml",
+    bias_correction: bool | str = False,
+    level: float = 0.95,
+    workers: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> StoredFits:
+    """Fit families to every node of stored logs that are larger than memory.
+
+    Rows are set apart by their nodes on the disk, beside `out`, which takes about as much room as twice the files;
+    so it does not matter in which files the rows of a node stand. Then parts of about a million events are fitted in
+    turn. The numbers are those of `fit` for ``rf.read(path).between(since, until)``, without bootstrap; rows come part
+    by part, and are in another order.
+
+    Parameters
+    ----------
+    path : str, Path, or several
+        Files that `relfit.write` (``relfit convert``) wrote, a folder or a pattern of them.
+    out : str or Path
+        A Parquet file.
+    families, method, bias_correction, level
+        As for `fit`.
+    measure : {"ttf", "ttr"}
+        Times to failure, or to repair.
+    censor, first
+        As for `FailureLog.ttf`.
+    since, until : str, datetime or pandas.Timestamp, optional
+        Observe from and up to here, as `FailureLog.between`.
+    workers : int, optional
+        Processes; all processors when left out. Does not change the numbers.
+    progress : callable, optional
+        Called with what is done and the share that is.
+
+    Returns
+    -------
+    StoredFits
+
+    Raises
+    ------
+    ReadError
+        For a file that `relfit.write` did not write.
+    DataError
+        Where most records have no end: which of them are bursts is found from all nodes together.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stored = rf.write(rf.datasets.load("white"), Path(folder, "log"), by="year")
+    ...     fits = rf.fit_stored(stored, Path(folder, "fits.parquet"), ["weibull", "gamma"], workers=1)
+    ...     len(pd.read_parquet(fits.path))
+    1024
+    """
+    if measure not in ("ttf", "ttr"):
+        raise ArgumentError(f"measure={measure!r} is not known", remedy="use ttf or ttr")
+    place = Path(out)
+    fit([[1.0, 2.0, 4.0]], families, method=method, bias_correction=bias_correction, level=level, workers=1)
+    awake()  # further processes are copies of this one: what all need is there before
+    crew = workers or processors()
+    options = {"families": families, "method": method, "bias_correction": bias_correction, "level": level}
+    times = {"censor": censor, "overlaps": "ends"} | ({"first": first} if measure == "ttf" else {})
+    say = progress or (lambda what, share: None)
+    with tempfile.TemporaryDirectory(prefix=".relfit-", dir=place.resolve().parent) as folder, complete(place) as file:
+        say("setting nodes apart", 0.0)
+        parts = set_apart(path, Path(folder), crew)
+        _need_ends(parts.ended, parts.records)
+        tasks = [(parts, part, (since, until), measure, times, options) for part in range(parts.number)]
+        tally = _Tally()
+        writer: parquet.ParquetWriter | None = None
+        for done, (table, one) in enumerate(spread(_fitted, tasks, crew)):
+            tally.add(one)
+            if table is not None:
+                if writer is None:
+                    texts = [name for name, kind in zip(table.schema.names, table.schema.types, strict=True)
+                             if pa.types.is_string(kind)]  # fmt: skip
+                    writer = parquet.ParquetWriter(file, table.schema, compression="zstd", use_dictionary=texts)
+                writer.write_table(table)
+            say("fitting", (done + 1) / parts.number)
+        _need_ends(tally.ended, tally.records)
+        if writer is None:
+            raise DataError("no event of these logs names a node", remedy="look at them with relfit info")
+        writer.close()
+    return _told(place, tally)
+
+
+def _need_ends(ended: int, records: int) -> None:
+    if 2 * ended <= records:
+        raise DataError(
+            "most records have no end, and which of them are bursts of one failure is found from all nodes together",
+            remedy="join them first, or fit the log in memory",
+        )
+
+
+def _fitted(
+    parts: NodeParts, part: int, period: tuple[Any, Any], measure: str, times: dict[str, Any], options: dict[str, Any]
+) -> tuple[pa.Table | None, _Tally]:
+    """The fits of one part, none where it has no node, and what it adds."""
+    log = parts.log(part)
+    tally = _Tally(records=len(log.events), ended=int(log.events["end"].notna().sum()))
+    log = _of_nodes(log).between(*period)
+    if not len(log.population) and not len(log.events):
+        return None, tally
+    lives = log.ttf(**times) if measure == "ttf" else log.ttr(**times)
+    fits = fit(lives, n_resamples=0, workers=1, **options)
+    (tally.once, tally.twice), tally.listed = log.nodes_with_one_or_two, len(log.population)
+    tally.declared = bool(log.population["declared"].any())
+    tally.groups, tally.durations = len(fits), int(lives.n_lives.sum())
+    for family in fits.families:
+        tally.status.update((family, status) for status in fits[family].status.tolist())
+    tally.status.update((family, "best") for family in fits.best().dropna().tolist())
+    if lives.counts is not None:
+        tally.left_out.update({str(name): int(number) for name, number in lives.counts.sum().items()})
+    tally.notes = dict.fromkeys(note for note in lives.notes if note != log.question)
+    frame = fits.to_frame()
+    texts = [name for name in frame.columns if frame[name].dtype == object or name in _KEYS]
+    frame = frame.astype(dict.fromkeys(texts, object))
+    schema = pa.schema(
+        [(name, pa.string() if name in texts else pa.from_numpy_dtype(frame[name].dtype)) for name in frame.columns]
+    )
+    return pa.Table.from_pandas(frame, schema, preserve_index=False), tally
+
+
+def _of_nodes(log: FailureLog) -> FailureLog:
+    """Without the records that name no node."""
+    named: BoolArray = log.events["node"].notna().to_numpy()
+    return log if named.all() else replace(log, events=log.events[named].reset_index(drop=True))
+
+
+def _told(place: Path, tally: _Tally) -> StoredFits:
+    families = list(dict.fromkeys(family for family, _ in tally.status))
+    names = ["best", "ok", *sorted({status for _, status in tally.status} - {"best", "ok"})]
+    counts = np.array([[tally.status[family, name] for name in names] for family in families])
+    missing = 0 if tally.declared else unseen(tally.once, tally.twice, tally.listed)
+    question = question_of(missing, tally.listed)
+    notes = (*([] if question is None else [question]), *tally.notes)
+    status = pd.DataFrame(counts, index=pd.Index(families, name="family"), columns=names)
+    left_out = {name: number for name, number in tally.left_out.items() if number}
+    return StoredFits(place, tally.groups, tally.durations, status, left_out, notes)

@@ -1,0 +1,217 @@
+"""Stored logs set apart by their nodes, in bounded memory: parts that hold all there is of theirs, each a log.
+
+A row goes to the part that the hash of its system and node says, so that it does not matter in which files the rows of
+a node stand, nor in which order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relfit.errors import DataError, ReadError
+from relfit.failurelog import FailureLog
+from relfit.io.frames import text_column
+from relfit.io.merging import joint_window, merge
+from relfit.io.relfit_parquet import damage_named, events_keep_the_rules, opened, population_keeps_the_rules, recognises
+from relfit.parsing.opening import Content, members
+from relfit.paths import files_meant
+from relfit.second_process import spread
+from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window
+
+__all__ = ["NodeParts", "set_apart"]
+
+_ROWS = 1_000_000  # of a part
+_MOST_PARTS = 256  # files that a process holds open
+_STAMP = pa.timestamp("ns", tz="UTC")
+_TEXT = ("system", "node", "cause", "scope")
+_EVENTS = pa.schema(
+    [*((name, pa.string()) for name in _TEXT), ("start", _STAMP), ("end", _STAMP),
+     ("start_cut", pa.bool_()), ("end_cut", pa.bool_())]
+)  # fmt: skip
+_PEOPLE = pa.schema(
+    [(name, pa.string() if name in _TEXT else _STAMP if name in ("entered", "left") else pa.bool_())
+     for name in POPULATION_COLUMNS]
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NodeParts:
+    """Where the parts of a log lie, and what they have in common.
+
+    Attributes
+    ----------
+    folder : Path
+    number, shares : int
+        How many parts there are, and how many processes wrote each.
+    files : int
+        How many the log had.
+    records, ended : int
+        Rows of events, and those with an end.
+    window : Window
+    timezone : str
+    """
+
+    folder: Path
+    number: int
+    shares: int
+    files: int
+    records: int
+    ended: int
+    window: Window
+    timezone: str
+
+    def log(self, part: int) -> FailureLog:
+        """All that is known of the nodes of a part, as `relfit.read` of all files has it; without details and lines."""
+        events = self._frame("events", part, _EVENTS)
+        events = events.assign(detail=text_column(pd.Series([None] * len(events))), line=0)
+        people = self._frame("people", part, _PEOPLE)
+        log = FailureLog(
+            events[list(EVENT_COLUMNS)], people, self.window, source=Source(timezone=self.timezone, format="relfit")
+        )
+        return merge([log]) if self.files > 1 else log
+
+    def _frame(self, what: str, part: int, schema: pa.Schema) -> pd.DataFrame:
+        tables = []
+        for share in range(self.shares):
+            with pa.OSFile(str(_place(self.folder, what, part, share))) as file, pa.ipc.open_stream(file) as reader:
+                tables.append(reader.read_all())
+        table = pa.concat_tables(tables)
+        for i, name in enumerate(table.column_names):
+            if name in _TEXT:
+                kinds = table[name].dictionary_encode().unify_dictionaries()
+                table = table.set_column(i, name, kinds.combine_chunks() if kinds.num_chunks else kinds)
+        frame: pd.DataFrame = table.to_pandas()
+        return frame
+
+
+def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: int = 1) -> NodeParts:
+    """Write the rows of stored logs to a folder, by their nodes.
+
+    Parameters
+    ----------
+    path : str, Path, or several
+        Files that `relfit.write` wrote, a folder or a pattern of them.
+    folder : Path
+        An empty one, with room for as much as the files take, three times over.
+    workers : int
+        Processes.
+
+    Raises
+    ------
+    ReadError
+        For a file that `relfit.write` did not write, or that holds lifetimes without dates.
+    DataError
+        When there is no event.
+    """
+    places = [path] if isinstance(path, (str, Path)) else list(path)
+    contents = [content for place in places for file in files_meant(place) for content in members(file)]
+    sizes, windows, zones = [], [], set()
+    for content in contents:
+        if not recognises(content):
+            raise ReadError(
+                "this is not a log that relfit wrote", path=content.path,
+                remedy="write it as one first: relfit convert LOG --out FILE.parquet",
+            )  # fmt: skip
+        with damage_named(content):
+            stored = opened(content)
+            meta = stored.file.metadata
+            sizes.append([meta.row_group(i).num_rows for i in range(meta.num_row_groups)])
+            windows.append(stored.window)
+            zones.add(stored.source.timezone)
+        if "lifetimes" in stored.streams:
+            raise ReadError(
+                "this log holds whole lives, which are not read part by part", path=content.path,
+                remedy="fit it in memory",
+            )  # fmt: skip
+    records = sum(map(sum, sizes))
+    if not records:
+        raise DataError(f"{path} holds no event", remedy="name a folder of logs that relfit wrote")
+    number = int(min(-(-records // _ROWS), _MOST_PARTS))
+    units = [(content, i) for content, groups in zip(contents, sizes, strict=True) for i in range(-1, len(groups))]
+    # each share is a run of the rows, so that parts keep their order
+    rows = np.array([count for groups in sizes for count in (0, *groups)])
+    share = np.minimum((np.cumsum(rows) - rows) * workers // records, workers - 1)
+    tasks = [([units[i] for i in np.flatnonzero(share == each)], folder, number, each) for each in range(workers)]
+    ended = sum(spread(_scatter, tasks, workers))
+    return NodeParts(
+        folder, number, workers, len(contents), records, ended, joint_window(windows),
+        zones.pop() if len(zones) == 1 else "UTC",
+    )  # fmt: skip
+
+
+def _place(folder: Path, what: str, part: int, share: int) -> Path:
+    return folder / f"{what}-{part}-{share}.arrow"
+
+
+def _scatter(units: Sequence[tuple[Content, int]], folder: Path, number: int, share: int) -> int:
+    """Write row groups (-1: the population) to the parts of one share; how many events have an end."""
+    ended = 0
+    with ExitStack() as stack:
+        writers = {
+            (schema, part): stack.enter_context(_writer(_place(folder, what, part, share), schema, stack))
+            for what, schema in (("events", _EVENTS), ("people", _PEOPLE))
+            for part in range(number)
+        }
+        for content, groups in _by_file(units):
+            with damage_named(content):
+                stored = opened(content)
+                for group in groups:
+                    if group < 0:
+                        schema, frame = _PEOPLE, stored.frame("population")
+                        good = population_keeps_the_rules(frame)
+                        table = pa.Table.from_pandas(frame[list(POPULATION_COLUMNS)], preserve_index=False)
+                    else:
+                        schema = _EVENTS
+                        table = stored.file.read_row_group(group, schema.names, use_threads=False)
+                        good = events_keep_the_rules(table.select(["start", "end"]).to_pandas())
+                        ended += len(table) - table["end"].null_count
+                    if not good:
+                        raise ValueError
+                    for part, rows in _divided(table.select(schema.names), schema, number):
+                        writers[schema, part].write_table(rows)
+    return ended
+
+
+def _writer(place: Path, schema: pa.Schema, stack: ExitStack) -> Any:
+    file = stack.enter_context(pa.OSFile(str(place), "wb"))
+    return pa.ipc.new_stream(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+
+
+def _by_file(units: Sequence[tuple[Content, int]]) -> Iterator[tuple[Content, list[int]]]:
+    """Row groups that follow each other in one file."""
+    begun = 0
+    for i in range(1, len(units) + 1):
+        if i == len(units) or units[i][0] is not units[begun][0]:
+            yield units[begun][0], [group for _, group in units[begun:i]]
+            begun = i
+
+
+def _divided(table: pa.Table, schema: pa.Schema, number: int) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each part, in their order."""
+    part = (_hashed(table["system"]) * np.uint64(0x9E3779B97F4A7C15) + _hashed(table["node"])) % np.uint64(number)
+    order = np.argsort(part.astype(np.uint16), kind="stable")
+    ends = np.cumsum(np.bincount(part.astype(np.int64), minlength=number))
+    sorted_rows = table.take(pa.array(order)).cast(schema)
+    for i, (begin, end) in enumerate(zip((0, *ends[:-1]), ends, strict=True)):
+        if end > begin:
+            yield i, sorted_rows.slice(begin, end - begin)
+
+
+def _hashed(column: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
+    """A number for each text, the same in every process; 0 where it is missing."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    coded = column.unify_dictionaries().combine_chunks()
+    kinds = pd.util.hash_array(coded.dictionary.cast(pa.string()).to_numpy(zero_copy_only=False), categorize=False)
+    codes = pc.fill_null(coded.indices, len(kinds)).to_numpy(zero_copy_only=False)
+    return np.asarray(np.append(kinds, np.uint64(0))[codes], dtype=np.uint64)
