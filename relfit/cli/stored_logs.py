@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
+from relfit.cli.fitting_options import Fitting
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from relfit.cli.look import Fitting
 
 __all__ = ["fit_in_parts"]
 
