@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from relfit.batch.batch_driver import Saving
 from relfit.batch.calibrated_failures import CalibratedFailures
@@ -22,10 +21,13 @@ from relfit.batch.failure_source import (
 from relfit.batch.reliability import EstimatedReliability
 from relfit.batch.reservations import Reservation
 from relfit.calibration.files import read_parameters
+from relfit.calibration.parameter_values import Model
+from relfit.calibration.validation_errors import ParameterError
 from relfit.errors import ArgumentError, ReadError
 from relfit.families import Weibull
 from relfit.io import read
 from relfit.jobs import Amdahl, Checkpoint, Gustafson
+from relfit.parsing.settings import read_settings
 from relfit.units import hours
 from relfit.workloads import Workload, compress, copies, read_workload, scale_load
 
@@ -34,31 +36,27 @@ __all__ = ["BatchConfig", "read_batch_config"]
 Time = str | float
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class WorkloadTable(_Table):
+class WorkloadTable(Model):
     """``[workload]``: the list of jobs, and what is done to it."""
 
     file: Path | None = None
     format: str | None = None
     processors_per_node: int | None = Field(None, ge=1)
     timezone: str | None = None
-    columns: dict[str, str] = {}
+    columns: dict[str, str] = Field(default_factory=dict)
     load: float | None = Field(None, gt=0)
     compress: float | None = Field(None, gt=0)
     copies: int | None = Field(None, ge=1)
 
 
-class ClusterTable(_Table):
+class ClusterTable(Model):
     """``[cluster]``: the machine."""
 
     nodes: int | None = Field(None, ge=1)
     nodes_per_rack: int | None = Field(None, ge=1)
 
 
-class SchedulerTable(_Table):
+class SchedulerTable(Model):
     """``[scheduler]``: who runs when."""
 
     name: Literal["easy", "fcfs", "conservative"] = "easy"
@@ -69,7 +67,7 @@ class SchedulerTable(_Table):
     walltimes: Literal["requested", "true"] = "requested"
 
 
-class FailureTable(_Table):
+class FailureTable(Model):
     """``[[failures]]``: one source of failures."""
 
     kind: Literal["system", "nodes", "groups", "replay", "log", "calibrated"]
@@ -81,7 +79,7 @@ class FailureTable(_Table):
     file: Path | None = None
 
 
-class AllocationTable(_Table):
+class AllocationTable(Model):
     """``[allocation]``: which nodes a job gets."""
 
     policy: Literal["first_fit", "round_robin", "ras", "ljras", "ra", "all", "ra_opt", "rack"] = "first_fit"
@@ -91,7 +89,7 @@ class AllocationTable(_Table):
     gustafson: float | None = Field(None, ge=0, le=1)
 
 
-class CheckpointTable(_Table):
+class CheckpointTable(Model):
     """``[checkpoint]``: of the jobs."""
 
     every: Time | None = None
@@ -99,7 +97,7 @@ class CheckpointTable(_Table):
     restore: Time = 0.0
 
 
-class ReservationTable(_Table):
+class ReservationTable(Model):
     """``[[reservations]]``: nodes kept free for planned maintenance."""
 
     start: Time
@@ -108,20 +106,20 @@ class ReservationTable(_Table):
     announced: Time | None = None
 
 
-class ClassTable(_Table):
+class ClassTable(Model):
     """``[[classes]]``: nodes of one kind, with a queue of their own; what is left out is as for the machine."""
 
     name: str
     nodes: int = Field(ge=1)
     nodes_per_rack: int | None = Field(None, ge=1)
-    failures: list[FailureTable] = []
+    failures: list[FailureTable] = Field(default_factory=list)
     scheduler: SchedulerTable | None = None
     allocation: AllocationTable | None = None
     checkpoint: CheckpointTable | None = None
     reservations: list[ReservationTable] | None = None
 
 
-class SimulationTable(_Table):
+class SimulationTable(Model):
     """``[simulation]``: how long, how random, and what is kept."""
 
     seed: int = Field(0, ge=0)
@@ -129,7 +127,7 @@ class SimulationTable(_Table):
     keep: Literal["jobs", "attempts", "nodes"] = "jobs"
 
 
-class SavingTable(_Table):
+class SavingTable(Model):
     """``[saving]``: when the simulation writes itself to a file."""
 
     file: Path
@@ -139,17 +137,17 @@ class SavingTable(_Table):
     time_limit: Time | None = None
 
 
-class BatchConfig(_Table):
+class BatchConfig(Model):
     """A configuration, checked; `read_batch_config` reads one."""
 
     workload: WorkloadTable = WorkloadTable()
     cluster: ClusterTable = ClusterTable()
     scheduler: SchedulerTable = SchedulerTable()
-    classes: list[ClassTable] = []
-    failures: list[FailureTable] = []
+    classes: list[ClassTable] = Field(default_factory=list)
+    failures: list[FailureTable] = Field(default_factory=list)
     allocation: AllocationTable = AllocationTable()
     checkpoint: CheckpointTable | None = None
-    reservations: list[ReservationTable] = []
+    reservations: list[ReservationTable] = Field(default_factory=list)
     simulation: SimulationTable = SimulationTable()
     saving: SavingTable | None = None
 
@@ -286,19 +284,12 @@ def read_batch_config(path: str | Path) -> BatchConfig:
         When it cannot be read, or a key in it is unknown or has a value that it cannot have.
     """
     place = Path(path)
-    try:
-        document = tomllib.loads(place.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror or error}", path=path) from error
-    except (ValueError, RecursionError) as error:
-        raise ReadError(f"is no TOML: {str(error)[:200]}", path=path) from None
+    document = read_settings(place, "toml", "settings of a batch system", "name a .toml file")
     try:
         config = BatchConfig(**document)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        remedy = "remove it or correct its name" if first["type"] == "extra_forbidden" else None
-        raise ReadError(f"{key}: {first['msg'].lower()}", path=path, remedy=remedy) from None
+        problem = ParameterError(error, BatchConfig)
+        raise ReadError(problem.what, path=path, remedy=problem.remedy) from None
     base = place.parent
 
     def beside(table: Any) -> Any:

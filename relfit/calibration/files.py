@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from relfit.calibration.schema import Parameters, plain
 from relfit.calibration.validation_errors import ParameterError, Place, dotted
 from relfit.errors import ArgumentError, ReadError
+from relfit.parsing.settings import read_settings, settings_of_text
 from relfit.writing import complete
 
 __all__ = [
@@ -23,8 +22,6 @@ __all__ = [
 ]
 
 _KINDS = ("toml", "json")
-_LARGEST = 10_000_000  # bytes
-_AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document\))$")
 _HEADER = "# Parameters of a cluster, for relfit's planners. Times are hours.\n\n"
 _REMEDY = "name a .toml or .json file, as relfit calibrate LOG -o params.toml writes it"
 _VERSION_1 = {  # keys that files of version 1 have
@@ -69,32 +66,12 @@ def parameters_of_text(text: str, kind: str = "toml") -> Parameters:
     """
     if kind not in _KINDS:
         raise ArgumentError(f"parameters are not written as {kind!r}", remedy=f"use {' or '.join(_KINDS)}")
-    return parameters_of_document(_parsed(text, kind, None), None)
+    return parameters_of_document(settings_of_text(text, kind, "parameters"), None)
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The tables and values of a file, unchecked.
-
-    Raises
-    ------
-    ReadError
-        When it cannot be read, or is no TOML or JSON.
-    """
-    kind = _kind(path, ReadError)
-    try:
-        if path.is_file() and path.stat().st_size > _LARGEST:
-            raise ReadError("this file is far too large for parameters", path=path)
-        data = path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"cannot read parameters: {error.strerror or error}", path=path, remedy=_REMEDY) from error
-    except ValueError as error:  # a name with a null character
-        raise ReadError(f"cannot read parameters: {error}", remedy=_REMEDY) from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ReadError("this is not text in UTF-8", path=path, line=line) from None
-    return _parsed(text, kind, path)
+    """The tables and values of a file, unchecked; errors as of `relfit.parsing.settings.read_settings`."""
+    return read_settings(path, _kind(path, ReadError), "parameters", _REMEDY)
 
 
 def parameters_of_document(document: dict[str, Any], path: Path | None) -> Parameters:
@@ -171,41 +148,6 @@ def _written(place: Place, document: dict[str, Any]) -> Place:
         other = [name for name in ("tray", "server") if _has(document, (place[0], name))]
         place = (place[0], *other[:1], *place[2:])
     return place[:-1] if place and place[-1] == "value" and not _has(document, place) else place
-
-
-def _parsed(text: str, kind: str, path: Path | None) -> dict[str, Any]:
-    name = kind.upper()
-    try:
-        if kind == "toml":
-            document = tomllib.loads(text)
-        else:
-            document = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
-    except tomllib.TOMLDecodeError as error:
-        at = _AT_LINE.search(str(error))
-        line = int(at[1]) if at and at[1] else text.count("\n") + 1 if at else None
-        raise ReadError(f"this is not {name}: {_AT_LINE.sub('', str(error))}", path=path, line=line) from None
-    except json.JSONDecodeError as error:
-        raise ReadError(f"this is not {name}: {error.msg}", path=path, line=error.lineno) from None
-    except RecursionError:
-        raise ReadError(f"this is not {name}: it is nested too deeply", path=path) from None
-    except (ValueError, OverflowError) as error:
-        raise ReadError(f"this is not {name}: {str(error).split(';')[0]}", path=path) from None
-    if not isinstance(document, dict):
-        raise ReadError("parameters are a table of names and values", path=path, line=1)
-    return document
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in table:
-            raise ValueError(f"the key {name!r} is there twice")
-        table[name] = value
-    return table
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
 
 
 def _kind(path: Path, error: type[ReadError | ArgumentError]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,8 +12,9 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from relfit.arrays import BoolArray, IntArray
-from relfit.errors import ArgumentError, ReadError
+from relfit.errors import ArgumentError
 from relfit.io.raw_lines import check_pattern
+from relfit.parsing.settings import read_settings
 
 __all__ = ["AlertRules", "rules_of"]
 
@@ -152,17 +152,14 @@ def rules_of(reader: str, given: str | Path | dict[str, Any] | None = None) -> A
     """
     place = _FOLDER / f"{reader}.toml"
     name = f"{reader}.toml of relfit"
+    if isinstance(given, dict):
+        document, name = given, "given as a dictionary"
+    else:
+        place, name = (place, name) if given is None else (Path(given), str(given))
+        document = read_settings(place, "toml", "rules", "see docs/raw-logs.md")
     try:
-        document: Any = given
-        if not isinstance(given, dict):
-            place, name = (place, name) if given is None else (Path(given), str(given))
-            document = tomllib.loads(place.read_text(encoding="utf-8"))
-        else:
-            name = "given as a dictionary"
         known = _Document(**document)
-    except OSError as error:
-        raise ReadError(f"cannot read the rules ({error.strerror})", path=place, remedy="check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValidationError, ValueError) as error:
+    except (ValidationError, ValueError) as error:
         what = str(error).replace("\n", " ")[:200]
         raise ArgumentError(f"these are no rules: {what}", path=place, remedy="see docs/raw-logs.md") from None
     for rule in known.rule:

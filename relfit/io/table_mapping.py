@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from relfit.errors import ArgumentError, ReadError
+from relfit.errors import ArgumentError
+from relfit.parsing.settings import read_settings
 
 __all__ = ["COMMON_NAMES", "TableMapping", "guessed", "mapping_of"]
 
@@ -104,16 +104,7 @@ def mapping_of(source: str | Path | dict[str, Any] | None, options: dict[str, An
         given = source
     elif source is not None:
         place = Path(source)
-        try:
-            given = tomllib.loads(place.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ReadError(
-                f"cannot read the mapping ({error.strerror})", path=place, remedy="check the path"
-            ) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
-            raise ReadError(
-                f"this is not TOML: {str(error)[:200]}", path=place, remedy='write lines such as node = "hostname"'
-            ) from None
+        given = read_settings(place, "toml", "the columns of a table", 'write lines such as node = "hostname"')
     try:
         return TableMapping(**{**given, **options})
     except ValidationError as error:

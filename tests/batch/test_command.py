@@ -126,7 +126,7 @@ def test_classes_that_are_stopped_go_on(tmp_path, capsys):
         ("[cluster]\nnodes = 0\n", "cluster.nodes"),
         ("[scheduler]\nname = 'sjf'\n", "scheduler.name"),
         ("[scheduler]\ncolour = 1\n", "scheduler.colour"),
-        ("[workload\n", "no TOML"),
+        ("[workload\n", "line 1: this is not TOML"),
         ("[[failures]]\nkind = 'nodes'\n", "need an mtbf"),
         ("[cluster]\nnodes = 4\n", "no list of jobs"),
     ],

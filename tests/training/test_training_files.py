@@ -147,9 +147,9 @@ def test_the_program_needs_room_for_its_standbys() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.yaml", "job_size: [", "write key"),
-        ("a.yaml", "- 1\n- 2", "no keys with values"),
-        ("a.toml", "job_size = ", "write key"),
+        ("a.yaml", "job_size: [", "not YAML: while parsing"),
+        ("a.yaml", "- 1\n- 2", "table of names and values"),
+        ("a.toml", "job_size = ", "line 1: this is not TOML"),
         ("a.toml", "job_sze = 3", "did you mean job_size"),
         ("a.txt", "job_size = 3", "does not end in"),
         ("a.toml", "calibrated = 3", "name a parameter file"),
