@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
     from relfit.failurelog import FailureLog, Source, Window
-    from relfit.fitting import FamilyFit, Fits, SizeFits, StoredFits, fit, fit_by_size, fit_stored
-    from relfit.fleet import FleetModel, Forecast, fleet_model, forecast, system_from_log
+    from relfit.fitting import FamilyFit, Fits, StoredFits, fit, fit_stored
+    from relfit.fleet import FleetModel, Forecast, SizeFits, fit_by_size, fleet_model, forecast, system_from_log
     from relfit.independence import dependence
     from relfit.io import read, write
     from relfit.lifedata import LifeData
@@ -58,8 +58,8 @@ _NAMES = {
     "calibration": "Parameters calibrate read_parameters",
     "errors": "ArgumentError DataError ReadError RelfitError",
     "failurelog": "FailureLog Source Window",
-    "fitting": "FamilyFit Fits SizeFits StoredFits fit fit_by_size fit_stored",
-    "fleet": "FleetModel Forecast fleet_model forecast system_from_log",
+    "fitting": "FamilyFit Fits StoredFits fit fit_stored",
+    "fleet": "FleetModel Forecast SizeFits fit_by_size fleet_model forecast system_from_log",
     "independence": "dependence",
     "io": "read write",
     "lifedata": "LifeData",

@@ -1,7 +1,6 @@
 """Estimation for whole batches: estimates, intervals, tests of fit, comparison of families, pooling."""
 
 from relfit.fitting._fit import fit
-from relfit.fitting._fit_by_size import SizeFits, fit_by_size
 from relfit.fitting._fit_stored import StoredFits, fit_stored
 from relfit.fitting.competing import CompetingFit
 from relfit.fitting.estimators import moments, rank_regression
@@ -18,12 +17,10 @@ __all__ = [
     "Fits",
     "Goodness",
     "PooledFit",
-    "SizeFits",
     "StoredFits",
     "bias_corrected_shape",
     "finding",
     "fit",
-    "fit_by_size",
     "fit_stored",
     "moments",
     "pool",

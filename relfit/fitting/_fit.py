@@ -29,7 +29,7 @@ def fit(
     families: Sequence[str] | str = CORE,
     *,
     method: str = "ml",
-    bias_correction: bool | str = False,
+    bias_correction: bool = False,
     level: float = 0.95,
     n_resamples: int | str = "auto",
     rng: Seed = 0,
@@ -53,9 +53,9 @@ def fit(
         Maximum likelihood; matching moments (complete durations); rank regression on probability paper, of the plotting
         position on the duration (``rank_y``) or the duration on the position. All but the first are for core families,
         observed or right-censored durations.
-    bias_correction : bool or {"mean", "median"}
-        Correct the shape of the Weibull for the bias of maximum likelihood in small samples: of its mean (also for
-        True) or of its median. See `relfit.fitting.bias_corrected_shape`.
+    bias_correction : bool
+        Correct the shape of the Weibull for the bias of its mean in small samples; see
+        `relfit.fitting.bias_corrected_shape`.
     level : float
         Level of the intervals, between 0 and 1.
     n_resamples : int or "auto"

@@ -107,7 +107,7 @@ def fit_stored(
     since: Any = None,
     until: Any = None,
     method: str = "ml",
-    bias_correction: bool | str = False,
+    bias_correction: bool = False,
     level: float = 0.95,
     workers: int | None = None,
     progress: Callable[[str, float], None] | None = None,

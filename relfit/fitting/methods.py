@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
@@ -26,12 +25,12 @@ Codes = npt.NDArray[np.int8]
 
 
 def bias_corrected_shape(
-    shape: npt.ArrayLike, failures: npt.ArrayLike, lives: npt.ArrayLike | None = None, *, target: str = "mean"
+    shape: npt.ArrayLike, failures: npt.ArrayLike, lives: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Correct the maximum-likelihood estimate of the Weibull shape for its bias in small samples.
+    """Correct the maximum-likelihood estimate of the Weibull shape for the bias of its mean in small samples.
 
     Where all durations ended, estimate over truth has a distribution that depends on their number alone: its mean is
-    1.44 for 5, 1.17 for 10 and 1.08 for 20, its median 1.24, 1.11 and 1.05.
+    1.44 for 5, 1.17 for 10 and 1.08 for 20.
 
     Parameters
     ----------
@@ -42,8 +41,6 @@ def bias_corrected_shape(
     lives : array_like of int, optional
         Durations behind each, n; the number of failures when left out (complete). Where there are more than failures, a
         time is taken to have ended the observation, as in logs.
-    target : {"mean", "median"}
-        What is made right; over many nodes, both cannot be.
 
     Returns
     -------
@@ -53,25 +50,19 @@ def bias_corrected_shape(
     Raises
     ------
     ArgumentError
-        For another target, or more failures than durations.
+        For more failures than durations.
 
     Notes
     -----
-    Mean: the estimate is divided by ``1 + 1.37 / (r - 1.92)`` where all ended (Ross 1996); this takes out all but 0.5 %
+    The estimate is divided by ``1 + 1.37 / (r - 1.92)`` where all ended (Ross 1996); this takes out all but 0.5 %
     from 4 on. With censoring by time: ``1 + 0.912 / (r - 1.18)``, from our own simulations of 5 to 40 expected failures
     among durations of which 10 to 95 % end, to 1 %.
-
-    Median: the estimate is multiplied by ``c4(r)**3.5``, with c4 that of the normal standard deviation (Abernethy
-    2006), where all ended to 0.5 % from 3 on. With censoring it is divided by ``1 + (0.31 + 0.49 (r/n)**3.57) /
-    (r - 0.99)``, from the same simulations, to 1 %.
 
     Examples
     --------
     >>> bias_corrected_shape([2.0, 2.0, 2.0], failures=[5, 5, 2], lives=[5, 9, 2]).round(4).tolist()
     [1.3843, 1.6145, 2.0]
     """
-    if target not in ("mean", "median"):
-        raise ArgumentError(f"unknown target {target!r}", remedy="use mean or median")
     value, r, n = np.broadcast_arrays(
         np.asarray(shape, np.float64),
         np.asarray(failures, np.float64),
@@ -80,14 +71,9 @@ def bias_corrected_shape(
     if np.any(r > n):
         raise ArgumentError("there are more failures than durations")
     enough = r >= 3.0
-    r, n = np.where(enough, r, 3.0), np.where(enough, n, 3.0)
-    if target == "mean":
-        complete, by_time = 1.37 / (r - 1.92), 0.912 / (r - 1.18)
-    else:
-        half = 0.5 * r
-        log_c4 = -0.5 * np.log(half - 0.5) + special.gammaln(half) - special.gammaln(half - 0.5)
-        complete, by_time = np.expm1(-3.5 * log_c4), (0.31 + 0.49 * (r / n) ** 3.57) / (r - 0.99)
-    return np.where(enough, value / (1.0 + np.where(n > r, by_time, complete)), value)
+    r = np.where(enough, r, 3.0)
+    bias = np.where(n > r, 0.912 / (r - 1.18), 1.37 / (r - 1.92))
+    return np.where(enough, value / (1.0 + bias), value)
 
 
 _Simple = Callable[[LifeData, str], tuple[FloatArray, Codes]]
@@ -111,7 +97,7 @@ def _loglik(family: type[Family], parameters: FloatArray, lives: LifeData) -> Fl
         return LogLikelihood(family, lives)(family.to_free(parameters)[None])[0]
 
 
-def _corrected(target: str, family: type[Family], lives: LifeData, workers: int | None) -> Estimates:
+def _corrected(family: type[Family], lives: LifeData, workers: int | None) -> Estimates:
     """Maximum likelihood with the Weibull shape corrected for its bias, and the scale that is likeliest for it."""
     lives = lives.from_age_known() if family.name == "weibull" else lives
     found = maximum_likelihood(family, lives, workers)
@@ -119,7 +105,7 @@ def _corrected(target: str, family: type[Family], lives: LifeData, workers: int 
         return found
     if not lives.plain:
         raise ArgumentError("the correction of the shape needs observed or right-censored lives without weights")
-    corrected = bias_corrected_shape(found.parameters[:, 0], lives.n_failures, lives.n_lives, target=target)
+    corrected = bias_corrected_shape(found.parameters[:, 0], lives.n_failures, lives.n_lives)
     shape = np.where(found.codes == status.OK, corrected, np.nan)
     codes = lives.group_codes()
     with np.errstate(all="ignore"):
@@ -148,7 +134,7 @@ METHODS: dict[str, tuple[str, Estimator]] = {
 }
 
 
-def method_named(name: str, bias_correction: bool | str = False) -> tuple[str, Estimator]:
+def method_named(name: str, bias_correction: bool = False) -> tuple[str, Estimator]:
     """What a method is called in full, and the function that estimates by it.
 
     Raises
@@ -165,8 +151,5 @@ def method_named(name: str, bias_correction: bool | str = False) -> tuple[str, E
     if bias_correction:
         if name != "ml":
             raise ArgumentError("only maximum likelihood is corrected for bias", remedy="use method='ml'")
-        target = "mean" if bias_correction is True else str(bias_correction)
-        if target not in ("mean", "median"):
-            raise ArgumentError(f"bias_correction={bias_correction!r} is not known", remedy="use 'mean' or 'median'")
-        return f"maximum likelihood, Weibull shape corrected for bias of its {target}", partial(_corrected, target)
+        return "maximum likelihood, Weibull shape corrected for bias of its mean", _corrected
     return METHODS[name]

@@ -13,8 +13,7 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.families import CORE
-from relfit.fitting._fit import fit
-from relfit.fitting.fits import Fits
+from relfit.fitting import Fits, fit
 from relfit.lifedata import LifeData
 from relfit.outages import Outages, outages_of
 from relfit.results import Result
