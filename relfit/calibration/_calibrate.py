@@ -139,7 +139,7 @@ def calibrate(
     if {"mttr", "repair_kinds"} & wanted:
         work.repair_times("mttr" in wanted, "repair_kinds" in wanted)
     if "families" in wanted:
-        work.families(families, undated)
+        work.families(families)
     if "bad_nodes" in wanted:
         work.bad_nodes(streams[1])
     if "dependence" in wanted:
@@ -278,7 +278,7 @@ class _Work:
             self.absent |= absent
         self.mttr = Mttr(**found)
 
-    def families(self, families: Sequence[str], undated: bool) -> None:
+    def families(self, families: Sequence[str]) -> None:
         """Distributions of times to failure, of nodes by themselves, and to repair."""
         # lives that the source gives whole say more than what its events do
         model = self.model if self.part.lifetimes is None else None

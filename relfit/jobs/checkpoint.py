@@ -181,7 +181,7 @@ def mu_times_root(mu: FloatArray, c: FloatArray, cost: FloatArray, exposed: bool
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         q = -np.expm1(-c / mu) if exposed else c / cost  # 1 - (1 - x) exp(x)
         p = np.sqrt(2.0 * q)
-        near = p - p * p / 3.0 + 11.0 / 72.0 * p**3
+        near = p - p * p / 3.0
         far = 1.0 + np.real(np.asarray(special.lambertw((q - 1.0) / np.e)))  # type: ignore[call-overload]
         x = np.where(q < 0.01, near, far)
         for _ in range(3):

@@ -52,6 +52,15 @@ def test_counts_and_exposure_by_scope() -> None:
     assert found.fleet.model_dump(exclude_none=True) == {"nodes": 12, "racks": 3, "systems": 1, "rack_share": 1.0}
 
 
+def test_only_what_is_asked_is_looked_at() -> None:
+    trend = rf.calibrate(small_log(), parts=("trend",))
+    assert trend.censoring.model_dump(exclude_none=True) == {}
+    found = rf.calibrate(small_log(), parts=("mtbf", "mttr", "repair_kinds", "families"))
+    assert found.mtbf.any is not None
+    assert found.mtbf.any.events == 5
+    assert found.censoring.outages == 3 + 4 + 12
+
+
 def test_one_repair_for_each_incident() -> None:
     found = rf.calibrate(small_log(), period="all", parts=("mttr",), window=0).mttr.mean
     assert found is not None
@@ -102,6 +111,27 @@ def test_events_without_nodes_have_no_node_rate() -> None:
     assert found.mtbf.any.value == 50.0
 
 
+def test_whole_lives_with_and_without_events() -> None:
+    lives = [{"node": f"n{h}", "duration": float(h), "observed": h < 40} for h in (10, 20, 30, 40)]
+    nodes = [{"node": life["node"]} for life in lives]
+    undated = rf.calibrate(make_log([], nodes, lifetimes=lives))
+    assert undated.mtbf.node is not None
+    assert undated.mtbf.node.value == pytest.approx(100.0 / 3.0)
+    assert {"mtbf.any", "mttr.mean", "repair"} < set(undated.absent)
+    assert undated.absent["checks.dependence"] == undated.absent["checks.trend"]
+    assert undated.absent["checks.trend"].startswith("the log gives times to failure without dates")
+    events = [{"node": "n10", "start": 10, "end": 12}, {"node": "n20", "start": 20, "end": 26}]
+    dated = rf.calibrate(make_log(events, nodes, lifetimes=lives, window=(0, 50)), parts=QUICK)
+    assert dated.mtbf.any is not None
+    assert dated.mtbf.any.value == 25.0
+    assert dated.mttr.mean is not None
+    assert dated.mttr.mean.value == 4.0
+    silent = rf.calibrate(make_log([], nodes, window=(0, 50)), parts=("mtbf", "trend"))
+    assert silent.mtbf.any is not None
+    assert silent.mtbf.any.events == 0
+    assert "without dates" not in silent.absent["checks.trend"]
+
+
 @pytest.mark.verify
 def test_whole_lives_give_a_node_rate_and_a_family_only() -> None:
     rng = np.random.default_rng(2)
@@ -128,7 +158,10 @@ def test_the_period_is_used_and_told() -> None:
     assert (given.period.name, given.period.hours) == ("given", 8760.0)
     assert given.mtbf.any is not None
     assert given.mtbf.any.events == len(rf.incidents(white.between("2003-01-01", "2004-01-01"), 0))
+    assert "systems" not in [check.name for check in given.checks]
     two = make_log([{"system": s, "node": s, "start": 5} for s in "ab"])
+    finding = next(check.finding for check in rf.calibrate(two, parts=("mtbf",)).checks if check.name == "systems")
+    assert finding.startswith("2 systems are taken as one")
     assert rf.calibrate(two, parts=("period", "mtbf")).absent["period"].startswith("the log has several systems")
 
 

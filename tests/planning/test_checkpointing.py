@@ -20,7 +20,7 @@ from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
 from relfit.planning.checkpointing.two_level import Levels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
-from relfit.planning.job_rate import rate_of_job
+from relfit.planning.job_rate import rate_of_job, wait_for_repair
 from relfit.planning.plan import limits
 from tests.planning.followed_jobs import follow
 
@@ -93,6 +93,7 @@ def test_limits() -> None:
     assert exact.best_interval(np.inf, 1.0) == np.inf
     assert exact.waste(np.inf, 9.0, 1.0) == pytest.approx(0.1)
     assert exact.waste(np.inf, 0.5, 2.0) == pytest.approx(0.8)  # of 2.5 hours, half an hour is work
+    assert exact.slowdown([24.0, np.inf], np.inf, 1.0).tolist() == [np.inf, 1.0]  # a long job that is never saved
     small = exact.best_interval(1e12, 1e-3)
     assert small == pytest.approx(np.sqrt(2e9), rel=1e-6)  # Young
     assert exact.best_waste(1e-3, 10.0) == 1.0
@@ -180,8 +181,8 @@ def test_renewal_equals_closed_form_for_exponential_failures(exposed: tuple[str,
     expected = exact.waste(24, w, 0.3, 0.5, 0.2, exposed=exposed)
     assert renewal_waste(hidden, w, plan, 0.2) == pytest.approx(expected, rel=1e-10)
     assert renewal_waste(24, w, plan, 0.2) == pytest.approx(expected, rel=1e-10)
-    best = best_fixed_interval(hidden, plan, 0.2)
-    assert best.every == pytest.approx(float(exact.best_interval(24, 0.3, 0.5, 0.2, exposed=exposed)), rel=1e-4)
+    best = best_fixed_interval(hidden, plan, 0.2)  # the vertex of the parabola at the top, not its highest point
+    assert best.every == pytest.approx(float(exact.best_interval(24, 0.3, 0.5, 0.2, exposed=exposed)), rel=1e-6)
 
 
 def test_the_time_of_a_long_job_has_the_renewal_waste() -> None:
@@ -415,6 +416,26 @@ def test_a_job_without_spares_waits_for_the_repair_of_what_failed() -> None:
     assert plan_checkpoints(known, saves, nodes=200, repair="3h").restart == pytest.approx(np.expm1(3.0 / mu) * mu)
     unknown = plan_checkpoints(Parameters(mtbf="5000h"), saves, nodes=200)
     assert "not known and left out" in unknown.findings[1]
+
+
+@pytest.mark.parametrize(("mtbf", "told"), [(3.9, True), (4.0, True), (4.1, False)])
+def test_where_first_order_formulas_see_no_progress(mtbf: float, told: bool) -> None:
+    # a save of 2 h and failures 4 h apart: Young's interval is 4 h, its first-order waste 2/4 + 4/8, all of the time
+    text = " ".join(plan_checkpoints(mtbf, costs(2.0)).findings)
+    assert ("need failures more than 4 hours apart" in text) == told
+
+
+@pytest.mark.parametrize(("wait", "told"), [(2.0, False), (2.009, False), (2.011, True), (3.0, True)])
+def test_what_fails_during_a_repair_is_told_if_it_adds_half_a_percent(wait: float, told: bool) -> None:
+    hours, text = wait_for_repair(2.0, wait=wait)
+    assert hours == 2.0
+    assert ("and for what fails meanwhile" in text) == told
+
+
+def test_the_basis_names_the_parameters() -> None:
+    known = Parameters(mtbf={"node": "100h"}, name="cluster B")
+    assert rate_of_job(known, 5, rng=0).source == "parameters (mtbf.node) of cluster B"
+    assert rate_of_job(known.model_copy(update={"name": None}), 5, rng=0).source == "parameters (mtbf.node)"
 
 
 def test_the_uncertainty_of_the_repair_is_in_the_limits() -> None:

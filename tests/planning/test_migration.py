@@ -225,6 +225,8 @@ def test_plan_takes_parameters() -> None:
         plan_migration(1.0, Checkpoint(None, 1, 1), 1, 50.0, nodes=4, risk=1e-9, recall=1.0, precision=1.0)
     with pytest.raises(ArgumentError, match=r"recall is 1\.5"):
         plan_migration(known, FIVE, 1, recall=1.5)
+    with pytest.raises(ArgumentError, match="mtbf is 0 hours"):
+        break_even_recall(0.0, 1, 1, 1, 1, 0.5)
 
 
 def test_failures_of_whole_systems_are_not_predicted() -> None:

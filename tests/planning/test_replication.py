@@ -99,8 +99,17 @@ def test_break_even() -> None:
     assert gain(nodes) > 0.0 >= gain(nodes - 2)
     assert float(Copies(43_800, "10min", replicas=1).useful(1000)) == pytest.approx(1 - float(best_waste(43.8, 1 / 6)))
     assert replace(pairs, overhead=0.2).break_even() > nodes
-    least = Copies(1e-3, 1.0).break_even()
-    assert least == 2.0 or np.isinf(least)
+
+
+def test_break_even_of_cases_side_by_side() -> None:
+    """Each case has the answer that it has alone, one pair of nodes among them."""
+    cases = Copies([1.0, 5.0, 43_800.0], 1.0)
+    nodes = cases.break_even()
+    assert nodes[0] == 2.0
+    assert np.all(cases.useful(nodes) > replace(cases, replicas=1).useful(nodes))
+    fewer = np.maximum(nodes - 2.0, 2.0)
+    assert (cases.useful(fewer) > replace(cases, replicas=1).useful(fewer)).tolist() == [True, False, False]
+    assert np.isinf(Copies(1e-3, 1.0).break_even())  # nothing is ever kept, with copies or without
 
 
 def test_two_copies_of_each_process_yield_less_than_half() -> None:

@@ -195,6 +195,7 @@ def test_figures_2_to_5_in_words() -> None:
 
     def won(where: Cluster, performance: Performance) -> pd.Series:
         table = sparing_map(where, paper.STRATEGIES, mtbf, mttr, recovery, performance).shares()
+        assert table["share"].is_monotonic_decreasing
         return table.set_index("strategy")["share"].reindex(names)
 
     plain = won(cluster, Performance())
@@ -222,6 +223,10 @@ def test_boundaries_lie_where_two_strategies_are_equal(least: float) -> None:
         assert side[0] == pytest.approx(side[1], rel=2e-3)
     json.dumps(found.to_dict(), allow_nan=False)
     assert found.to_frame().shape[0] == 144
+    # one boundary for each pair of neighbours with different winners
+    along = found.boundaries["along"].value_counts()
+    assert along["mtbf"] == np.count_nonzero(np.diff(found.winner, axis=1))
+    assert along["mttr"] == np.count_nonzero(np.diff(found.winner, axis=0))
 
 
 @pytest.mark.parametrize("rack", [{"mtbf_rack": 4000}, {"rack_ratio": 0.5}, {"rack_ratio": None}])

@@ -126,8 +126,8 @@ class CheckpointPlan(Plan, kw_only=True):
             )
         if self.mtbf <= self.least_mtbf and self.status == "ok":
             remarks.append(
-                f"The first-order formulas see no progress here: they need failures {duration(self.least_mtbf)} "
-                "or more apart."
+                f"The first-order formulas see no progress here: they need failures more than "
+                f"{duration(self.least_mtbf)} apart."
             )
         remarks += [] if self.two_levels is None else [self.two_levels.headline]
         if self.two_level_limits is not None:

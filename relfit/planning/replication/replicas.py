@@ -162,9 +162,9 @@ class Copies:
         top = np.where(found, high, 2.0)
         low = np.where(top > 1.0, top / 2.0, 0.0)
         while np.any(top - low > 1.0):
-            middle = np.floor(0.5 * (low + top))
-            wins, open_ = better(np.maximum(middle, 1.0)), top - low > 1.0
-            low, top = np.where(open_ & ~wins, middle, low), np.where(open_ & wins, middle, top)
+            middle = np.maximum(np.floor(0.5 * (low + top)), 1.0)
+            wins = better(middle)
+            low, top = np.where(wins, low, middle), np.where(wins, middle, top)
         return np.asarray(np.where(found, top * self.replicas, np.inf))
 
     def every(self, step: int) -> Copies:
