@@ -215,7 +215,7 @@ def run_pytest(
             seconds = int(limit + _processor_time()) + 1
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
         made = plugin()
-        options = [fail, "-q", "-p", "no:cacheprovider", "-m", "not slow and not verify"]
+        options = [fail, "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not verify"]
         code = pytest.main([*options, *paths], plugins=[made] if made else [])
         sys.stdout.flush()
         os._exit(int(code))
@@ -307,6 +307,13 @@ def coverage_map(copy: Path, paths: list[str], file: Path, again: bool) -> dict[
 
 def import_libraries() -> None:
     """What every run needs and no mutant changes, so that forks have it."""
-    for name in ("numba", "pandas", "pyarrow", "scipy.stats", "scipy.optimize", "hypothesis", "pydantic", "lifelines"):
+    import gc
+
+    import numba
+
+    for name in ("pandas", "pyarrow", "scipy.stats", "scipy.optimize", "hypothesis", "pydantic", "lifelines", "jinja2"):
         __import__(name)
+    numba.njit(lambda x: x + 1.0)(1.0)  # the compiler, too, is ready then
     assert not any(name.split(".")[0] == "relfit" for name in sys.modules)
+    gc.collect()
+    gc.freeze()  # forks share the memory of what is there, and their collections pass over it

@@ -98,11 +98,14 @@ def places(path: Path) -> dict[tuple[int, int], list[tuple[str, int]]]:
     text = path.read_text(encoding="utf-8")
     spans = skipped_spans(ast.parse(text))
     nodes = list(ast_nodes(get_ast(text)))
+    # the operators that replace one symbol by another, nine of ten, look only at nodes that can hold it
+    kinds = {kind: [n for n in nodes if n.type == kind] for kind in ("operator", "comparison")}
     table: dict[tuple[int, int], list[tuple[str, int]]] = {}
     for name in operator_names():
         operator = get_operator(f"core/{name}")()
+        kind = {"ReplaceBinaryOperator": "operator", "ReplaceComparisonOperator": "comparison"}.get(name.split("_")[0])
         number = -1
-        for node in nodes:
+        for node in nodes if kind is None else kinds[kind]:
             for start, _ in operator.mutation_positions(node):
                 number += 1
                 if not any(first <= start < last for first, last in spans):
