@@ -208,8 +208,7 @@ def kinds_of_repairs(times: LifeData, level: float) -> tuple[dict[str, Any], dic
 
     def ends(name: str) -> dict[str, float]:
         low, value, high = (float(row[f"{name}{end}"]) for end in ("_low", "", "_high"))
-        kept = {"value": value}
-        return kept | {"low": low, "high": high} if np.isfinite(low) and np.isfinite(high) and low > 0.0 else kept
+        return {"value": value} | ({"low": low, "high": high} if low > 0.0 and high < np.inf else {})
 
     parts: dict[str, Any] = {
         "quick": Duration(**ends("mean_quick"), **about),

@@ -6,13 +6,15 @@ import lzma
 import warnings
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, text_of_parameters
+from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, repair_times, text_of_parameters
 from relfit.calibration.fitted_families import fitted_family
 from relfit.calibration.rates import duration_of_counts
 from relfit.calibration.repair_times import _correlation, _hall, mean_of_repairs
@@ -73,6 +75,21 @@ def test_without_repairs_there_is_no_mean_and_without_batches_no_dispersion() ->
     assert mean_of_repairs(rf.LifeData.from_groups([[5.0, 7.0]], [[False, False]]), 0.95) == (None, None)
     assert duration_of_counts(10, 1000.0, 0.95).dispersion is None
     assert duration_of_counts(10, 1000.0, 0.95, 2.0).dispersion == 2.0
+
+
+@pytest.mark.parametrize(
+    ("dispersion", "method"),
+    [
+        (1.0, "exact Poisson"), (2.5, "Poisson, widened for clustering 2.5 times"),
+        (0.5, "Poisson, narrowed for regular times between 0.5 times"),
+    ],
+)  # fmt: skip
+def test_limits_of_counts_that_scatter_more_or_less_than_poisson_counts(dispersion: float, method: str) -> None:
+    found = duration_of_counts(10, 1000.0, 0.9, dispersion)
+    assert found.method == method
+    # the limits of as many events as tell as much, 10 over the dispersion, in as many hours for each
+    low, high = stats.gamma(10 / dispersion + 1).ppf(0.95), stats.gamma(10 / dispersion).ppf(0.05)
+    assert (found.low, found.high) == pytest.approx((1000 / dispersion / low, 1000 / dispersion / high))
 
 
 def test_outages_come_in_batches() -> None:
@@ -333,6 +350,22 @@ def test_quick_and_slow_repairs() -> None:
     assert found.slow is not None
     assert found.slow.value == pytest.approx(60.0, rel=0.2)
     assert found.overall == pytest.approx(15.75, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kept"), [(0.5, 2.0, True), (0.0, 2.0, False), (0.5, np.inf, False), (np.nan, np.nan, False)]
+)
+def test_limits_of_kinds_of_repairs_that_are_no_limits_are_left_out(
+    low: float, high: float, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("mean_quick", "mean_slow", "share_quick", "split")
+    row = {f"{name}{end}": value for name in names for end, value in (("_low", low), ("", 1.0), ("_high", high))}
+    row |= {"share_quick": 0.6, "share_quick_low": 0.5, "share_quick_high": 0.7, "mean_slow": 2.0, "mean_slow_high": 3.0}
+    table = pd.DataFrame([row | {"status": "ok", "repairs": 12, "model": "exponential"}])
+    monkeypatch.setattr(repair_times, "repair_kinds", lambda *_, **__: SimpleNamespace(best=lambda: table))
+    times = rf.LifeData.from_groups([[0.5, 1.0, 3.0]], [[True, True, True]])
+    quick = repair_times.kinds_of_repairs(times, 0.95)[0]["quick"]
+    assert (quick.low, quick.high) == ((low, high) if kept else (None, None))
 
 
 # ------------------------------------------------------------------- real logs

@@ -30,6 +30,13 @@ def test_counts_have_the_gamma_distribution_of_jeffreys() -> None:
     assert found == pytest.approx(1.0 / stats.gamma(7.5, scale=1.0 / 1000.0).ppf(1.0 - P))
 
 
+def test_an_exponential_distribution_needs_an_event() -> None:
+    with pytest.raises(ValueError, match="needs at least one event"):
+        Duration(low=30.0, events=0, exposure=100.0, distribution="exponential")
+    assert Duration(low=30.0, events=0, exposure=100.0, distribution="poisson").drawn_by == "poisson"
+    assert Duration(value=100.0, events=1, exposure=100.0, distribution="exponential").drawn_by == "exponential"
+
+
 def test_completed_exponential_repairs_have_an_exact_distribution() -> None:
     found = quantity_quantile(Duration(value=5.0, events=20, exposure=100.0, distribution="exponential"), P)
     assert found == pytest.approx(100.0 / stats.gamma(20).ppf(1.0 - P))

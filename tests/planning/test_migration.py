@@ -227,6 +227,8 @@ def test_plan_takes_parameters() -> None:
         plan_migration(known, FIVE, 1, recall=1.5)
     with pytest.raises(ArgumentError, match="mtbf is 0 hours"):
         break_even_recall(0.0, 1, 1, 1, 1, 0.5)
+    with pytest.raises(ArgumentError, match="mtbf is 0 hours"):
+        compare_throughputs("today", 1024, 0.0)
 
 
 def test_failures_of_whole_systems_are_not_predicted() -> None:
