@@ -201,7 +201,7 @@ def run_pytest(
     """
     child = os.fork()
     if child == 0:
-        os.setsid()
+        os.setpgrp()  # a session of its own would not keep the priority of this one
         os.chdir(copy)
         with Path(copy, "output.txt").open("w") as output:
             os.dup2(output.fileno(), 1)

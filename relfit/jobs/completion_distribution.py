@@ -83,10 +83,7 @@ class RestartDistribution:
         low = np.full(flat.shape, self.length)
         high = low + self.restart + self.length
         with np.errstate(over="ignore"):
-            for _ in range(1000):
-                short = (self.cdf(high) < flat) & (high < 1e300)
-                if not short.any():
-                    break
+            while (short := (self.cdf(high) < flat) & (high < 1e300)).any():
                 high = np.where(short, 2.0 * high, high)
             for _ in range(80):
                 middle = 0.5 * (low + high)

@@ -54,7 +54,7 @@ def test_equal_independent_steady_nodes_make_no_clause(shape: float) -> None:
 
 @pytest.mark.parametrize(("rho", "word"), [(0.6, "narrow"), (-0.6, "wide")])
 def test_a_nodes_own_order_is_not_nodes_together(rho: float, word: str) -> None:
-    for seed in range(3):
+    for seed in range(2):
         found = dependence(log_of(correlated(np.random.default_rng(seed), rho)), rng=seed)
         assert "serial" in said(found)
         assert not said(found) & {"correlation", "cofailure", "dispersion"}
@@ -64,7 +64,7 @@ def test_a_nodes_own_order_is_not_nodes_together(rho: float, word: str) -> None:
 
 
 def test_a_rate_that_doubles_is_the_calendar_and_not_nodes_together() -> None:
-    for seed in range(3):
+    for seed in range(2):
         found = dependence(log_of(renewals(np.random.default_rng(seed), 1.0, 2.0)), rng=seed)
         assert "dispersion" in said(found)
         assert not said(found) & {"correlation", "cofailure", "serial"}
@@ -96,7 +96,7 @@ def racked(rng: np.random.Generator, minutes: float) -> FailureLog:
 @pytest.mark.parametrize("minutes", [0.0, 12.0])
 def test_racks_that_fail_as_one_are_nodes_together_and_no_change_of_rate(minutes: float) -> None:
     """By records, all of 24 such logs had a rate that was not steady, and 3 nodes whose failures depend on the last."""
-    said_of = [dependence(racked(np.random.default_rng(seed), minutes), rng=seed) for seed in (1, 2, 3, 4)]
+    said_of = [dependence(racked(np.random.default_rng(seed), minutes), rng=seed) for seed in (1, 2)]
     for found in said_of:
         assert {"cofailure", "place"} <= {name for name in (*PARTS, "place") if found.depends(name)}
         assert not said(found) & {"pooled", "dispersion"}

@@ -7,9 +7,10 @@ from papers.allocation import best_size_of_table_6_1, system_of_table_6_1
 from papers.printed import printed_table
 from relfit.errors import ArgumentError
 from relfit.families import Exponential, Lognormal, Weibull
+from relfit.fitting import fit
 from relfit.jobs import Amdahl, Checkpoint, Gustafson, best_size, completion_time, ra_opt
 from relfit.jobs.size_curve import Judged
-from relfit.system import System
+from relfit.system import System, system_from_fits
 
 
 def fleet(n: int, seed: int, **options) -> System:
@@ -73,6 +74,34 @@ def test_equal_nodes_and_many() -> None:
     assert found.expected[699] == pytest.approx(one.expected, rel=1e-9)
     assert k[found.place] == found.best
     assert 1 < found.best < 3000
+
+
+@pytest.mark.parametrize(
+    ("nodes", "work", "status"), [(3, 10.0, "all"), (1, 10.0, "ok"), (3, 1e4, "ok"), (3, 1e6, "never")]
+)
+def test_status(nodes: int, work: float, status: str) -> None:
+    # a node fails every 100 h: an attempt at 1e4 h of work meets 100 failures on one node and 200 on three
+    found = best_size(System(Exponential([0.01] * nodes)), work, Amdahl(0.5))
+    assert found.status == status
+    assert ("all of them, and more might be better" in found.headline) == (status == "all")
+
+
+def test_limits_of_the_best_size_over_draws() -> None:
+    """Nodes of one failure rate have the expected time in closed form, so that each draw's best size is known."""
+    system = system_from_fits(fit(np.random.default_rng(2).exponential(2000.0, (1, 12)), "exponential"), nodes=60)
+    found = best_size(system, 3000.0, Amdahl(0.99), level=0.8, n_draws=80, rng=4)
+    assert found.draws is not None
+    k, length = found.draws["nodes"].to_numpy(), Amdahl(0.99).time(3000.0, found.draws["nodes"].to_numpy())
+    assert (k[0], k[-1]) == (1, 60)  # of many sizes some, the ends and those beside the best among them
+    assert set(range(found.best - 6, found.best + 7)) <= set(k.tolist()) < set(range(1, 61))
+    rates = np.array([float(one.take([0]).cumulative_hazard(1.0)) for one in system.drawn(80, 4)])[:, None]
+    best = k[(np.expm1(k * rates * length) / (k * rates)).argmin(axis=1)]
+    assert (found.draws["best"] * 80).tolist() == [np.count_nonzero(best == size) for size in k]
+    assert found.best_limits == tuple(np.quantile(best, [0.1, 0.9], method="inverted_cdf"))
+    assert f"80 % of the draws of the parameters have their best from {found.best_limits[0]} to" in found.headline
+    default = best_size(system.take(range(2)), 10.0, level=0.8).draws
+    assert default is not None
+    assert (default["best"] * 200 % 1.0).tolist() == [0.0, 0.0]  # as many draws unless it is said
 
 
 def test_rules_and_ties() -> None:

@@ -42,6 +42,20 @@ def test_exponential_closed_form_and_papers_convention() -> None:
     assert length + (exact.lost + 2.0) * exact.failures == pytest.approx(exact.expected, rel=1e-10)
 
 
+def test_lost_hours_of_failures_that_hardly_happen() -> None:
+    done = completion_time(System(Exponential([1e-13])), Job(10.0, ONE_SPEED, 2.0))
+    assert done.lost == 5.0  # a failure of a constant rate is as likely at any hour
+
+
+def test_the_papers_convention_has_the_papers_interval() -> None:
+    system, job = System(Weibull(0.6, [300.0] * 2)), Job(500.0, ONE_SPEED, 1.0, Checkpoint(save=0.5, restore=0.25))
+    plan = completion_time(system, job, convention="paper").job.checkpoint
+    assert plan is not None
+    mean = float(system.mttf())
+    a = mean + 1.25  # as in the sparing paper's appendix C
+    assert plan.every == pytest.approx(mean * (1.0 + mp.lambertw((0.5 / a - 1.0) / mp.e).real), rel=1e-10)
+
+
 MIXED = System(
     [Weibull(0.6, 400.0), Weibull(1.8, 300.0), Lognormal(5.5, 1.2), Gamma(0.7, 500.0), Exponential(2e-3)],
     ages=[50.0, 100.0, 10.0, 0.0, 7.0],
@@ -102,7 +116,7 @@ def test_distribution_by_hand_and_in_the_tail(restart: float) -> None:
     life = time_to_failure(Weibull(1.0, 1.0 / rate))
     law = RestartDistribution(life, life, length, restart)
     alive = np.exp(-rate * length)
-    for late in (5.0, 10.0, 14.0):
+    for late in (5.0, 7.8, 10.0, 14.0):
         if late < 2.0 * restart:  # one failure at most
             one = 1.0 - np.exp(-rate * max(late - restart, 0.0)) if late > restart else 0.0
             assert float(law.cdf(length + late)) == pytest.approx(alive * (1.0 + one), abs=1e-8)

@@ -19,6 +19,7 @@ def test_measured_inside_and_outside() -> None:
     assert law.work == 120.0
     assert law.time(None, [2, 4, 16]) == pytest.approx([60.0, 32.0, 10.0])
     assert law.time(None, [8])[0] == pytest.approx(np.sqrt(32.0 * 10.0))  # a straight line in the logs
+    assert law.time(None, [8**0.5])[0] == pytest.approx(np.sqrt(60.0 * 32.0))
     assert law.time(None, [1, 100]) == pytest.approx([120.0, 10.0])
 
 

@@ -216,6 +216,12 @@ def test_plan_says_from_which_recall_it_pays() -> None:
     assert "it pays" not in " ".join(never.findings)
 
 
+def test_predictions_that_foresee_nothing_do_not_pay() -> None:
+    """Without spares to pay for they gain nothing and cost nothing."""
+    plan = plan_migration(1e5, FIVE, "1min", "2min", nodes=4, risk=0.5, recall=0.0)
+    assert np.isnan(plan.break_even["precision"].item())
+
+
 def test_plan_takes_parameters() -> None:
     known = Parameters(mtbf={"node": {"value": 8760, "low": 6000, "high": 12000}}, fleet={"nodes": 512})
     plan = plan_migration(known, FIVE, "1min", "2min", recall=0.5, precision=1.0)

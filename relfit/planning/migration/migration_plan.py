@@ -36,6 +36,7 @@ __all__ = ["MigrationPlan", "plan_migration", "spares_for_alarms"]
 
 
 _NO_RECALL = 0.005  # a recall below it is as good as none
+_NO_GAIN = 1e-12  # a difference of yields below it is rounding
 _PRECISIONS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
 _TAKEN = (
     "Failures of groups of nodes and of whole systems are never predicted.",
@@ -382,7 +383,7 @@ class _Machine:
             low, high = 0.0, 1.0
             for _ in range(3):
                 grid = np.linspace(low, high, 201)[1:]
-                not_yet = np.flatnonzero(self.gain(rate, predictor_of(grid)) <= 0.0)
+                not_yet = np.flatnonzero(self.gain(rate, predictor_of(grid)) < _NO_GAIN)
                 if not_yet.size and not_yet[-1] == grid.size - 1:
                     return np.nan
                 at = int(not_yet[-1]) + 1 if not_yet.size else 0

@@ -174,7 +174,7 @@ def blocking_probability(
         return _above(spare_blocks, blocks, share_down)
     values = (blocks, spare_blocks, racks.own(share_down), racks.blocks, racks.share_down)
     count, spare, own, size, rack = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))
-    above = _above(np.floor(spare / size), count / size, rack)  # more racks are down than spares stand in for
+    above = _above(spare // size, count / size, rack)  # more racks are down than spares stand in for
     return np.minimum(above + _over_racks(_above, spare, count, own, size, rack), 1.0)
 
 
