@@ -135,7 +135,7 @@ def calibrate(
         work.take_incidents(model, window, group, first)
     rates = Rates(Mtbf())
     if "mtbf" in wanted:
-        rates = work.mtbf(undated)
+        rates = work.mtbf()
     if {"mttr", "repair_kinds"} & wanted:
         work.repair_times("mttr" in wanted, "repair_kinds" in wanted)
     if "families" in wanted:
@@ -236,9 +236,9 @@ class _Work:
         self.step = clock_step(self.part)
         self.repairs = repairs_of_incidents(self.outages, self.outage_incident)
 
-    def mtbf(self, undated: bool) -> Rates:
+    def mtbf(self) -> Rates:
         """Mean times between failures by scope."""
-        if undated or self.model is None:
+        if self.model is None:  # of lifetimes without dates
             found = rates_of_durations(self.part.ttf("node"), self.level)
         else:
             found = rates_of_log(self.model, level=self.level)

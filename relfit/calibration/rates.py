@@ -117,9 +117,7 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
         if not incidents.size and len(begun):  # of unknown places
             incidents = ((begun - log.window.start) / pd.Timedelta(hours=1)).to_numpy()
         along, p = excess_scatter(incidents, span, *_spans(log))
-        # most incidents are of one node, and the sum of nodes scatters as they do; more regular only if all scopes are
-        own = [_mean_dispersion(model, SCOPES[:1]), _mean_dispersion(model, SCOPES)]
-        scatter = max(along if along > 1.0 else 0.0, own[0] if own[0] >= 1.0 else own[1])
+        scatter = _of_any_scope(along, _mean_dispersion(model, SCOPES[:1]), _mean_dispersion(model, SCOPES))
         rates["any"] = duration_of_counts(incidents.size, span * max(len(model.places.systems), 1), level, scatter)
         if along > 1.0:
             checks.append(_clustered("incidents of any scope", "dispersion.any", along, p))
@@ -130,6 +128,19 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
         return Rates(Mtbf(**rates), absent, checks, model.found, None, {})
     _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
     return Rates(Mtbf(**rates), absent, checks, model.found, len(model.places.racks) or None, _shares(model))
+
+
+def _of_any_scope(along: float, of_nodes: float, of_all: float) -> float:
+    """Dispersion of all incidents, from that along time, that of incidents of one node and that of all scopes.
+
+    Most incidents are of one node, and the sum of nodes scatters as they do; more regular only if all scopes are.
+
+    Examples
+    --------
+    >>> _of_any_scope(1.0, 1.5, 1.4), _of_any_scope(3.0, 1.5, 1.4), _of_any_scope(1.0, 0.8, 0.9)
+    (1.5, 3.0, 0.9)
+    """
+    return max(along if along > 1.0 else 0.0, of_nodes if of_nodes >= 1.0 else of_all)
 
 
 def _mean_dispersion(model: FleetModel, scopes: Sequence[str]) -> float:

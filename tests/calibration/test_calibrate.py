@@ -61,6 +61,9 @@ def test_only_what_is_asked_is_looked_at() -> None:
     assert found.mtbf.any is not None
     assert found.mtbf.any.events == 5
     assert found.censoring.outages == 3 + 4 + 12
+    apart = rf.calibrate(small_log(), parts=("mtbf",), window="10min").provenance
+    assert apart is not None
+    assert apart.window == pytest.approx(1 / 6)
 
 
 def test_one_repair_for_each_incident() -> None:
@@ -73,6 +76,9 @@ def test_one_repair_for_each_incident() -> None:
 
 def test_without_repairs_there_is_no_mean_and_without_batches_no_dispersion() -> None:
     assert mean_of_repairs(rf.LifeData.from_groups([[5.0, 7.0]], [[False, False]]), 0.95) == (None, None)
+    minutes = mean_of_repairs(rf.LifeData.from_groups([[0.1, 0.2]]), 0.95)[0]
+    assert minutes is not None
+    assert minutes.value == pytest.approx(0.15)
     assert duration_of_counts(10, 1000.0, 0.95).dispersion is None
     assert duration_of_counts(10, 1000.0, 0.95, 2.0).dispersion == 2.0
 
@@ -242,6 +248,10 @@ def test_covariance_is_widened_for_dependence() -> None:
     assert found.covariance[0][0] == pytest.approx(rate**2 * robust, rel=1e-3)
     assert found.low is not None
     assert found.low["rate"] == pytest.approx(rate * np.exp(-1.959964 * np.sqrt(robust)), rel=1e-3)
+    alike, _ = fitted_family(rf.LifeData.from_groups([[1.0, 2.0, 3.0]] * 60), ["exponential"], 0.95)
+    assert alike is not None
+    assert alike.dispersion is None  # nodes more alike than independent ones leave the likelihood's covariance
+    assert alike.covariance == [[pytest.approx(0.5**2 / 180)]]
     few, _ = fitted_family(rf.LifeData.from_groups(times[:10]), ["exponential"], 0.95)
     assert few is not None
     assert few.dispersion is None  # too few nodes to see it
@@ -249,6 +259,26 @@ def test_covariance_is_widened_for_dependence() -> None:
     chosen, _ = fitted_family(data, ["exponential", "weibull"], 0.95)
     assert chosen is not None
     assert chosen.method == "maximum likelihood; best by AICc of exponential, weibull"
+
+
+def test_limits_of_a_mean_are_those_of_any_unit() -> None:
+    times = np.array([[1.0, 4.0, 2.0, 9.0, 3.0]])
+    long, short = (fitted_family(rf.LifeData.from_array(times * unit), ["exponential"], 0.9)[0] for unit in (1.0, 1e-3))
+    assert long is not None
+    assert short is not None
+    assert long.mean is not None
+    assert short.mean is not None
+    assert long.mean.low is not None
+    assert (short.mean.low, short.mean.high) == pytest.approx((1e-3 * long.mean.low, 1e-3 * long.mean.high))
+
+
+def test_incidents_of_unknown_nodes_scatter_too() -> None:
+    events = [{"node": None, "start": 100.0 + 0.1 * i, "end": 100.05 + 0.1 * i} for i in range(60)]
+    found = rf.calibrate(make_log(events, [], window=(0, 10_000)), period="all", parts=("mtbf",), window=0).mtbf.any
+    assert found is not None
+    assert found.events == 60
+    assert found.dispersion is not None
+    assert found.dispersion > 10.0  # all within six hours of ten thousand
 
 
 def test_scatter_is_that_of_a_compound_process() -> None:
@@ -360,7 +390,13 @@ def test_limits_of_kinds_of_repairs_that_are_no_limits_are_left_out(
 ) -> None:
     names = ("mean_quick", "mean_slow", "share_quick", "split")
     row = {f"{name}{end}": value for name in names for end, value in (("_low", low), ("", 1.0), ("_high", high))}
-    row |= {"share_quick": 0.6, "share_quick_low": 0.5, "share_quick_high": 0.7, "mean_slow": 2.0, "mean_slow_high": 3.0}
+    row |= {
+        "share_quick": 0.6,
+        "share_quick_low": 0.5,
+        "share_quick_high": 0.7,
+        "mean_slow": 2.0,
+        "mean_slow_high": 3.0,
+    }
     table = pd.DataFrame([row | {"status": "ok", "repairs": 12, "model": "exponential"}])
     monkeypatch.setattr(repair_times, "repair_kinds", lambda *_, **__: SimpleNamespace(best=lambda: table))
     times = rf.LifeData.from_groups([[0.5, 1.0, 3.0]], [[True, True, True]])

@@ -30,6 +30,12 @@ def test_counts_have_the_gamma_distribution_of_jeffreys() -> None:
     assert found == pytest.approx(1.0 / stats.gamma(7.5, scale=1.0 / 1000.0).ppf(1.0 - P))
 
 
+def test_a_share_whose_limit_is_all_is_drawn_below_all() -> None:
+    middle, most = quantity_quantile(Share(value=0.9, low=0.5, high=1.0), [0.5, 0.99])
+    assert middle == pytest.approx(0.9)
+    assert 0.9 < most < 1.0
+
+
 def test_an_exponential_distribution_needs_an_event() -> None:
     with pytest.raises(ValueError, match="needs at least one event"):
         Duration(low=30.0, events=0, exposure=100.0, distribution="exponential")

@@ -91,6 +91,8 @@ BAD = [
     ("[mtbf.node]\nvalue = 3\nlevel = 95\n", "mtbf.node.level: this cannot be 95; it must be below 1"),
     ("[mtbf.node]\nvalue = 3\nevents = 2.5\n", "mtbf.node.events: this cannot be 2.5; it must be a whole number"),
     ("[mtbf.node]\nvalue = 3\ndistribution = 'poisson'\n", "mtbf.node.distribution: the distribution poisson needs"),
+    ("[mtbf.node]\nevents = 3\nexposure = 'long'\n", "mtbf.node.exposure: this cannot be"),
+    ("[mtbf.node]\nevents = -3\nexposure = 100\n", "mtbf.node.events: this cannot be -3"),
     ("[mtbf.node]\nvalue = 5\nevents = 3\nexposure = 100\n", "is not exposure over events (100 h / 3)"),
     ("[mtbf.node]\nvalue = 5\nevents = 0\nexposure = 100\n", "is not exposure over events (100 h / 0)"),
     ("[mttr]\nquick = 5\nslow = 2\nshare_quick = 0.5", "mttr.quick: quick repairs (5 h) take longer than slow ones"),
