@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit import LifeData
+from relfit import DataError, LifeData
 
 FULL: dict[str, Any] = {
     "durations": {"a": [3.0, 2.0, 7.0], "b": [4.0, 0.0]},
@@ -129,6 +129,11 @@ def test_an_interval_without_length_is_an_observed_life() -> None:
     assert lives.observed.tolist() == [True, False]
     assert lives.upper is None
     assert lives.plain
+
+
+def test_an_interval_of_a_table_with_its_ends_exchanged_is_rejected() -> None:
+    with pytest.raises(DataError, match=r"interval from 5.0 to 3.0"):
+        LifeData.from_frame(pd.DataFrame({"hours": [5.0, 1.0], "latest": [3.0, 2.0]}), "hours", upper="latest")
 
 
 def test_what_says_nothing_is_dropped() -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import relfit as rf
-from relfit.goodness import chi_square_of_hazards, distances_of_hazards, kolmogorov_p, tabulated_p
+from relfit.goodness import chi_square_of_hazards, distances_of_hazards, kolmogorov_p, null_tables, tabulated_p
 from relfit.lifedata import LifeData
 from tests.fitting.reference import DISTRIBUTIONS
 
@@ -122,3 +122,13 @@ def test_chi_square_lies_between_its_two_limits(censored):
 def test_too_few_durations_for_cells():
     hazards = np.arange(1.0, 15.0) / 7.0
     assert np.isnan(chi_square_of_hazards(hazards, np.ones(14, bool), np.array([0, 14]), np.array([True]), 2)[0])
+
+
+def test_quantiles_between_the_sizes_of_the_table_are_linear_in_the_root_of_one_over_n():
+    tables = null_tables._tables()
+    root = 1.0 / np.sqrt(tables.sizes)
+    line = np.stack([1.0 + root, 3.0 - 2.0 * root], axis=1)
+    for n in (int(tables.sizes[0]), int(tables.sizes[2]) + 1, int(0.6 * tables.sizes[-2] + 0.4 * tables.sizes[-1])):
+        near = null_tables._at_size(line, tables, n)
+        assert near == pytest.approx([1.0 + n**-0.5, 3.0 - 2.0 * n**-0.5], rel=1e-12)
+    assert null_tables._at_size(line, tables, 10**9) == pytest.approx(line[-1])  # beyond the table its last size

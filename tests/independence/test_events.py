@@ -364,8 +364,11 @@ def test_pooled_series_that_cannot_be_tested():
     assert "too few" in one.headline
     assert one.to_dict()["p"][0] is None
     assert pooled_tests(make_failures([])).nodes.size == 0
-    with pytest.raises(ArgumentError, match="between 1 and"):
-        pooled_tests(make_failures([[1.0]]), [2])
+    assert np.isnan(flat.p_resampled)  # no random logs unless they are asked for
+    assert pooled_tests(make_failures([[1.0]]), []).nodes.size == 0
+    for nodes in ([2], [0], [1, 0]):
+        with pytest.raises(ArgumentError, match="between 1 and"):
+            pooled_tests(make_failures([[1.0]]), nodes)
 
 
 def test_a_rate_that_changes_shows_in_the_pooled_series():

@@ -291,6 +291,7 @@ def test_every_node_of_a_real_system(shared):
         (lambda: System(Weibull(0.8, [1.0, 2.0]), ages=[1.0, 2.0, 3.0]), "2 nodes but 3 ages"),
         (lambda: System(Weibull(0.8, [1.0, 2.0]), tolerance=2), "cannot lose 2"),
         (lambda: System(Weibull(0.8, [1.0, 2.0])).take([2]), "no node 2"),
+        (lambda: System(Weibull(0.8, [1.0, 2.0])).take([0, -1]), "no node -1"),
         (lambda: System(Weibull(0.8, [1.0, 2.0])).take([0, 0]), "node 0 is given twice"),
         (lambda: System(Weibull(0.8, [1.0, 2.0])).by_size(order=[0, 1, 5]), "no node 5"),
         (lambda: System(Weibull(0.8, [1.0, 2.0])).reliability(-1.0), "horizon of -1"),
