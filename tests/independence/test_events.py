@@ -354,6 +354,14 @@ def test_size_of_the_pooled_series():
     assert 0.04 <= (np.array(p) <= 0.05).mean() <= 0.06
 
 
+def test_forty_failures_are_enough_for_the_pooled_series():
+    times = np.sort(np.random.default_rng(2).uniform(0.0, 2400.0, 40))
+    assert pooled_tests(make_failures([times]), [1]).depends is False
+    few = pooled_tests(make_failures([times[:39]]), [1])
+    assert few.depends is None
+    assert few.headline.startswith("39 failures are too few")
+
+
 def test_pooled_series_that_cannot_be_tested():
     flat = pooled_tests(make_failures([[], [1.0, 2.0], np.arange(1.0, 9.0)]))
     assert flat.to_frame()["status"].tolist() == ["too_few", "too_few", "ok"]

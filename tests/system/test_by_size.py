@@ -200,3 +200,13 @@ def test_a_hundred_thousand_nodes_without_closed_form(family, survival):
         alive = mp.exp(-spent(mp.mpf("0.1")))
     assert found.mttf[-1] == pytest.approx(float(total), rel=1e-9)
     assert found.reliability[-1] == pytest.approx(float(alive), rel=1e-9)
+
+
+def test_quantities_of_the_first_nodes_in_closed_form() -> None:
+    rates, x = np.array([0.1, 0.02, 0.3]), np.array([0.0, 1.0, 40.0])
+    sums = np.cumsum(rates)[:, None]
+    nodes = System(Exponential(rates))
+    assert nodes.quantity_by_size("cdf", x) == pytest.approx(1.0 - np.exp(-sums * x))
+    assert nodes.quantity_by_size("cumulative_hazard", x) == pytest.approx(sums * x)
+    assert nodes.quantity_by_size("hazard", x) == pytest.approx(np.broadcast_to(sums, (3, 3)))
+    assert nodes.quantity_by_size("mttf") == pytest.approx(1.0 / sums[:, 0])
