@@ -370,8 +370,7 @@ def _bursts(node: IntArray, start: IntArray, end_known: BoolArray, step: int, wi
         return follows, 0
     rows = np.lexsort((start, node))
     rows = rows[node[rows] >= 0]
-    same = np.zeros(rows.size, dtype=np.bool_)
-    same[1:] = node[rows[1:]] == node[rows[:-1]]
+    same = np.diff(node[rows], prepend=-1) == 0
     apart = np.diff(start[rows], prepend=0)
     if same.sum() < FEWEST:
         return follows, 0
