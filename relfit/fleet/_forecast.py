@@ -29,6 +29,7 @@ _LONGEST = 10.0  # times the period that the forecast rests on
 _WHOLE = "whole system"
 _MANY_CAUSES = 200
 _BINS = 24  # of the history
+_CAUSES = 5  # on a page
 
 
 def forecast(
@@ -277,13 +278,8 @@ class Forecast(Result):
         """The same as `table`."""
         return self.table
 
-    def compact(self, causes: int = 5) -> pd.DataFrame:
-        """All failures and those of the most frequent causes, one row each, for a page.
-
-        Parameters
-        ----------
-        causes : int
-            Most rows of causes.
+    def compact(self) -> pd.DataFrame:
+        """All failures and those of the five most frequent causes, one row each, for a page.
 
         Returns
         -------
@@ -292,7 +288,7 @@ class Forecast(Result):
             text such as ``158 (121-204)``, and for the causes ``stock`` for the longest horizon.
         """
         longest = self.by_cause[self.by_cause["horizon"] == self.horizons[-1]]
-        names = longest.sort_values("failures", ascending=False, kind="stable")["name"].head(causes).tolist()
+        names = longest.sort_values("failures", ascending=False, kind="stable")["name"].head(_CAUSES).tolist()
         columns: dict[str, dict[str, str]] = {}
         for hours in self.horizons:
             all_ = self.total[self.total["horizon"] == hours].iloc[0]

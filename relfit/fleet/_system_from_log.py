@@ -27,7 +27,6 @@ def system_from_log(
     families: str | Sequence[str] | None = None,
     family: str = "best",
     missing: str = "pool",
-    group: str | None = None,
     first: str = "known",
     **options: Any,
 ) -> System:
@@ -40,7 +39,7 @@ def system_from_log(
         End of the window when left out; what came later is not used.
     nodes : sequence of labels, optional
         Those that were watched and up then when left out.
-    period, group, first
+    period, first
         As for `relfit.fleet_model`.
     families : str or sequence of str, optional
         Fit the times between each node's own failures with these, node by node. When left out, nodes have the fleet's
@@ -79,7 +78,7 @@ def system_from_log(
                 remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}",
             )
         log = log.between(None, moment) if moment < log.window.end else log
-    model = fleet_model(log, period, group=group, first=first)
+    model = fleet_model(log, period, first=first)
     system = model.system(nodes, **options)
     assert system.sources is not None
     gone = np.flatnonzero(~model.standing.present[system.sources])

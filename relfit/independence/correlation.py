@@ -112,9 +112,9 @@ class Correlations(Result):
         rising = np.sort(self.p)[: self.n_pairs]  # NaN comes last
         return rising * rising.size / np.arange(1, rising.size + 1)
 
-    def n_significant(self, alpha: float = ALPHA) -> int:
-        """Pairs whose adjusted p-value is at most `alpha`."""
-        return int(np.flatnonzero(self._steps <= alpha).max(initial=-1)) + 1
+    def n_significant(self) -> int:
+        """Pairs whose adjusted p-value is at most 0.05."""
+        return int(np.flatnonzero(self._steps <= ALPHA).max(initial=-1)) + 1
 
     @cached_property
     def classes(self) -> pd.DataFrame:

@@ -224,7 +224,7 @@ def encoding_of(head: bytes) -> str | None:
     return None
 
 
-def open_content(path: str | Path, *, max_size: int | None = None) -> Content:
+def open_content(path: str | Path) -> Content:
     """Open a file, plain or compressed with gz, bz2, xz, zst or zip (of one file); the name does not matter.
 
     Raises
@@ -242,7 +242,7 @@ def open_content(path: str | Path, *, max_size: int | None = None) -> Content:
     ...     content.data, content.compression
     (b'node,start', 'gz')
     """
-    found = members(path, max_size=max_size)
+    found = members(path)
     if len(found) > 1:
         names = ", ".join(str(content.member) for content in found[:4])
         raise ReadError(

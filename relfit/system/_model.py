@@ -132,7 +132,7 @@ class System(Nodes, Quantities):
         return sampling.sample(self.components, self.ages, self._rule, size, rng)
 
     def sequences(
-        self, until: Any = None, failures: int | None = None, size: int = 1, rng: Any = 0, *, repair: Any = None
+        self, until: Any = None, failures: int | None = None, size: int = 1, rng: Any = 0
     ) -> sampling.Sequences:
         """Random sequences of failures: a node that fails starts anew, the others go on ageing.
 
@@ -145,8 +145,6 @@ class System(Nodes, Quantities):
         size : int
             Number of sequences.
         rng : int or numpy.random.Generator
-        repair : Distribution or duration, optional
-            Time that a failed node is down, before it starts anew; none when left out.
 
         Returns
         -------
@@ -163,7 +161,7 @@ class System(Nodes, Quantities):
         >>> rf.System(rf.families.Weibull(0.8, [1000.0] * 20), ages=600.0).sequences(until="30 days", rng=1)
         Sequences: 12 failures of 20 nodes in 1 sequence until 720 h
         """
-        return sampling.sequences(self.components, self.ages, self.names, until, failures, size, rng, repair)
+        return sampling.sequences(self.components, self.ages, self.names, until, failures, size, rng)
 
     # ------------------------------------------------------- the first k nodes
 

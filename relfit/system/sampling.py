@@ -14,7 +14,6 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.families import Distribution
 from relfit.results import Result
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
@@ -80,7 +79,7 @@ class Sequences(Result):
     nodes : ndarray of int, shape (n,)
         Position of the node that failed.
     worked : ndarray, shape (n,)
-        Hours that the node had worked since its last failure or repair; for its first failure its age counts.
+        Hours that the node had worked since its last failure; for its first failure its age counts.
     offsets : ndarray of int, shape (sequences + 1,)
         Where each sequence begins.
     names : pandas.Index
@@ -144,7 +143,6 @@ def sequences(
     failures: int | None,
     size: int,
     rng: Any,
-    repair: Any,
 ) -> Sequences:
     """Random failures; `System.sequences` documents the arguments.
 
@@ -161,30 +159,16 @@ def sequences(
     end = np.inf if until is None else float(duration_array(until))
     if not end > 0.0:
         raise ArgumentError(f"until={end:g} h", remedy="give a time above zero")
-    down = _repair(repair)
     generator = np.random.default_rng(rng)
     step = max(1, CELLS // ages.size)
     parts: list[tuple[IntArray, FloatArray, IntArray, FloatArray]] = []
     for first in range(0, size, step):
-        renewals = _Renewals(components, ages, min(step, size - first), generator, down)
+        renewals = _Renewals(components, ages, min(step, size - first), generator)
         rows, *rest = renewals.until(end) if failures is None else renewals.first(failures)
         parts.append((rows + first, *rest))  # type: ignore[arg-type]
     rows, times, nodes, worked = (np.concatenate(p) for p in zip(*parts, strict=True))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=size))]).astype(np.int64)
     return Sequences(times, nodes, worked, offsets, names, end)
-
-
-def _repair(repair: Any) -> Distribution | float:
-    if repair is None:
-        return 0.0
-    if isinstance(repair, Distribution):
-        if repair.batch_shape not in ((), (1,)):
-            raise ArgumentError(f"a batch of shape {repair.batch_shape} of repairs", remedy="give one distribution")
-        return repair
-    fixed = float(duration_array(repair))
-    if not fixed >= 0.0 or np.isinf(fixed):
-        raise ArgumentError(f"a repair of {fixed:g} h", remedy="give a time at or above zero")
-    return fixed
 
 
 class _Renewals:
@@ -196,9 +180,8 @@ class _Renewals:
         ages: FloatArray,
         count: int,
         generator: np.random.Generator,
-        repair: Distribution | float,
     ) -> None:
-        self.count, self.nodes, self.generator, self.repair = count, ages.size, generator, repair
+        self.count, self.nodes, self.generator = count, ages.size, generator
         self.components = components
         self.kind, self.place = np.empty((2, ages.size), dtype=np.int64)
         for number, component in enumerate(components):
@@ -221,11 +204,8 @@ class _Renewals:
                 raise ArgumentError(f"more than {_MOST} failures", remedy="ask for less time, or fewer sequences")
             self.seen.append((due, self.next[due], self.life[due]))
             fresh = self._as_new(due % self.nodes)
-            down: Any = self.repair
-            if isinstance(down, Distribution):
-                down = np.ravel(down.sample(due.size, self.generator))
             self.life[due] = fresh
-            self.next[due] += down + fresh
+            self.next[due] += fresh
             due = due[self.next[due] <= end[due // self.nodes]]
         raise ArgumentError("a node fails without end", remedy="its lives are too short beside the horizon")
 

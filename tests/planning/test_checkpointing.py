@@ -170,7 +170,7 @@ def test_of_a_system() -> None:
     plan = costs(0.1, 0.2)
     assert float(renewal_waste(system, 2, plan)) == pytest.approx(float(renewal_waste(direct, 2, plan)))
     with pytest.raises(ArgumentError, match="a system has ages of its own"):
-        renewal_waste(system, 2, plan, ages=[1.0, 2.0])
+        time_to_failure(system, ages=[1.0, 2.0])
 
 
 @pytest.mark.parametrize("exposed", EXPOSED)

@@ -13,7 +13,7 @@ import numpy as np
 import relfit as rf
 from relfit.calibration import to_fta
 from relfit.families import Gamma, Lognormal, Weibull
-from relfit.jobs import Checkpoint, expected_time
+from relfit.jobs import Checkpoint, expected_time, time_to_failure
 from relfit.planning import (
     Cluster,
     DeviceFailures,
@@ -99,7 +99,7 @@ def checkpoint_formulas() -> Values:
         })  # fmt: skip
         slow = best_fixed_interval(family, Checkpoint(None, "15min", "10min", slowed=0.2))
         values[f"{name}.asynchronous"] = [float(slow.every), float(slow.waste)]
-    many = best_fixed_interval(Weibull(0.7, 9000.0), cost, nodes=100, ages=500.0)
+    many = best_fixed_interval(time_to_failure(Weibull(0.7, 9000.0), 500.0, 100), cost)
     values["hundred_nodes"] = [float(many.every), float(many.waste)]
     two = Levels(24, "1min", "10min", "1min", "20min", share_global=0.1)
     levels = two.best()

@@ -50,13 +50,6 @@ def test_numbers_of_failures_are_those_of_renewal_theory():
     assert stats.ttest_1samp(found.counts, 500.0 * np.linspace(0.001, 0.01, 10).sum()).pvalue > 1e-3
     assert found.times.max() <= 500.0
     assert (found.times_between() >= 0.0).all()
-    # with repairs of a fixed length the rate in the long run is 1 / (mean + repair)
-    long = System(Exponential(0.01), ages=[0.0] * 5).sequences(until=20_000.0, size=40, rng=2, repair="100h")
-    assert long.counts.mean() == pytest.approx(5 * 20_000.0 / 200.0, rel=0.02)
-    random = System(Exponential(0.01), ages=[0.0] * 5).sequences(
-        until=20_000.0, size=40, rng=2, repair=Exponential(0.01)
-    )
-    assert random.counts.mean() == pytest.approx(5 * 20_000.0 / 200.0, rel=0.03)
 
 
 def test_nodes_that_do_not_fail_go_on_ageing():
@@ -103,7 +96,5 @@ def test_what_cannot_be_drawn():
     for bad in ({}, {"until": 10.0, "failures": 3}, {"until": 0.0}, {"failures": 0}, {"until": 5.0, "size": 0}):
         with pytest.raises(ArgumentError):
             system.sequences(**bad)
-    with pytest.raises(ArgumentError, match="repair"):
-        system.sequences(until=10.0, repair=-1.0)
     with pytest.raises(ArgumentError, match="never fail"):
         System(LimitedFailure(0.5, 1.0, 10.0), ages=[0.0, 0.0]).sequences(failures=50, size=20, rng=1)

@@ -45,15 +45,13 @@ class BestFixed:
     status: str
 
 
-def renewal_waste(
-    source: Any, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Any = 0.0, *, ages: Any = 0.0, nodes: int = 1
-) -> FloatArray:
+def renewal_waste(source: Any, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Any = 0.0) -> FloatArray:
     """Long-run waste of saves after every so many hours of work, when every restart meets the same ages.
 
     Parameters
     ----------
-    source, ages, nodes
-        As in `relfit.jobs.time_to_failure`: a mean time, a distribution, or a system.
+    source
+        A mean time, a distribution or a system, as for `relfit.jobs.time_to_failure`, or what that gives.
     every : array_like of durations
         Hours from the end of one save to the start of the next; where saves block, the work between them. Zero where
         saves take time and do not block: they follow one another.
@@ -70,7 +68,7 @@ def renewal_waste(
     Raises
     ------
     ArgumentError
-        For a time that is not above zero where it must be, or ages that do not go with the nodes.
+        For a time that is not above zero where it must be.
     DataError
         When the mean time to failure is infinite.
 
@@ -81,12 +79,10 @@ def renewal_waste(
     [0.0975, 0.0759, 0.0853]
     """
     gap = durations("every", every, zero=checkpoint.slowed < 1.0 and checkpoint.save > 0.0)
-    return 1.0 - _progress(time_to_failure(source, ages, nodes), gap, checkpoint, float(durations("restart", restart)))
+    return 1.0 - _progress(time_to_failure(source), gap, checkpoint, float(durations("restart", restart)))
 
 
-def best_fixed_interval(
-    source: Any, checkpoint: Checkpoint, restart: Any = 0.0, *, ages: Any = 0.0, nodes: int = 1
-) -> BestFixed:
+def best_fixed_interval(source: Any, checkpoint: Checkpoint, restart: Any = 0.0) -> BestFixed:
     """The interval with the least waste, by search over eight decades and refinement; arguments as in `renewal_waste`.
 
     Examples
@@ -97,7 +93,7 @@ def best_fixed_interval(
     >>> round(best.every, 4), round(best.waste, 4)
     (1.9448, 0.0874)
     """
-    life, pause = time_to_failure(source, ages, nodes), float(durations("restart", restart))
+    life, pause = time_to_failure(source), float(durations("restart", restart))
 
     def progress(every: npt.ArrayLike) -> FloatArray:
         return _progress(life, np.asarray(every, dtype=np.float64), checkpoint, pause)
