@@ -204,13 +204,12 @@ class Columns:
     def attributes(self, kept: npt.NDArray[np.bool_], besides: Sequence[str] = ()) -> dict[str, pd.Series]:
         """The rows kept of the columns that no field uses, and of those of the fields `besides`.
 
-        The column of racks is called so; one with a name that relfit uses itself gets an underscore behind it.
+        The columns of racks and causes are called so; one with a name that relfit uses itself gets an underscore.
         """
         used = {column for field, column in self.names.items() if field not in (*besides, "rack")}
         free = [name for name in self.table.header if name and name not in used]
         called = {name: f"{name}_" if name in _RESERVED else name for name in free}
-        if "rack" in self.names:
-            called[self.names["rack"]] = "rack"
+        called |= {self.names[field]: field for field in ("rack", "cause") if self.names.get(field) in called}
         every = bool(kept.all())
         return {called[name]: _attribute(self.table.columns[name], None if every else kept) for name in free}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -359,3 +361,14 @@ def test_an_outage_without_an_end_goes_on(tmp_path):
     assert with_left.events["end"].iloc[4] == pd.Timestamp("2024-01-10", tz="UTC")
     ends_never = rf.read(write(tmp_path, "node,start,end\na,2024-01-01,\nb,2024-01-02,2024-01-03\nc,2024-01-09,\n"))
     assert ends_never.events["end"].isna().tolist() == [True, False, True]
+
+
+def test_causes_of_durations_compete_whatever_their_column_is_called(tmp_path: Path) -> None:
+    path = tmp_path / "disks.csv"
+    rows = [f"d{i},{100 + i},{int(i != 4)},{'head' if i % 2 else 'motor'}" for i in range(8)]
+    for name in ("cause", "Reason"):
+        path.write_text("\n".join([f"disk,hours,failed,{name}", *rows]) + "\n")
+        lives = rf.read(path, observed="failed").ttf(per="cause")
+        assert lives.groups.tolist() == ["head", "motor"]
+        assert lives.n_lives.tolist() == [8, 8]
+        assert lives.n_failures.tolist() == [4, 3]
