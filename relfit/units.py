@@ -19,6 +19,7 @@ __all__ = [
     "NANOSECONDS_PER_HOUR",
     "hours",
     "instant",
+    "mean_time",
     "nanoseconds",
     "unit_in_hours",
 ]
@@ -33,7 +34,9 @@ HOURS_PER_UNIT = {
     "days": 24.0,
     "weeks": 168.0,
 }
-_LONG = re.compile(r"\s*(\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?)\s*([a-z]+)\s*")
+_NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?)"
+_LONG = re.compile(rf"\s*{_NUMBER}\s*([a-z]+)\s*")
+_RATE = re.compile(rf"\s*(?:{_NUMBER}\s*FIT|{_NUMBER}\s*%\s*AFR)\s*", re.IGNORECASE)
 _SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -98,6 +101,34 @@ def hours(value: Any) -> float:
         if not np.isnan(number):  # what pandas reads as "not a time" is not a duration either
             return number
     raise ArgumentError(f"{value!r} is not a duration", remedy="give hours as a number, or a string such as '20h'")
+
+
+def mean_time(value: Any) -> float:
+    """A mean time in hours, from a duration or a failure rate.
+
+    Parameters
+    ----------
+    value : float, str, datetime.timedelta, numpy.timedelta64 or pandas.Timedelta
+        As for `hours`, or ``"2%AFR"``: annualised, 2 failures for every 100 devices and year; or ``"500FIT"``: failures
+        in a billion device-hours.
+
+    Raises
+    ------
+    ArgumentError
+        When it is neither.
+
+    Examples
+    --------
+    >>> mean_time("2%AFR"), mean_time("500 FIT"), mean_time("20h")
+    (438300.0, 2000000.0, 20.0)
+    """
+    found = _RATE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return hours(value)
+    rate, of = (float(found[1]), 1e9) if found[2] is None else (float(found[2]), 100.0 * HOURS_PER_YEAR)
+    if not 0.0 < rate < np.inf:
+        raise ArgumentError(f"{value!r} is no failure rate", remedy="write 2%AFR or 500FIT, or a mean time as 20000h")
+    return of / rate
 
 
 def _long(text: str) -> float:

@@ -12,7 +12,7 @@ __all__ = ["Fitting"]
 
 _MOST_RESAMPLES = 100_000
 
-Per = Annotated[str, opt.option("COLUMN", "Group by node, system or any column.")]
+Per = Annotated[str, opt.option("COLUMN", "Group by node, system or any column; all for one sample of all nodes.")]
 NoCensor = Annotated[
     bool,
     opt.flag("--no-censor", "Leave censored times out, as the papers do; the mean comes out too low."),

@@ -156,12 +156,15 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         chosen = reading.chosen(reading.read())
         log = chosen.log
         steps.next()
+        together = fitting.per == "all" and "all" not in log.attributes
+        per = "node" if together else fitting.per
         if fitting.measure == "ttr":
-            times = log.ttr(fitting.per, censor=not fitting.no_censor)
+            times = log.ttr(per, censor=not fitting.no_censor)
         else:
-            times = log.ttf(fitting.per, censor=not fitting.no_censor, first=reading.first)
-        if fitting.per == "node" and log.lifetimes is not None and times.sizes.max(initial=0) < 2:
-            times = times.pooled()  # units that are not repaired have one life each
+            times = log.ttf(per, censor=not fitting.no_censor, first=reading.first)
+        one_each = per == "node" and log.lifetimes is not None and times.sizes.max(initial=0) < 2
+        if together or one_each:  # units that are not repaired have one life each
+            times = times.pooled()
         steps.next()
         fits = rf.fit(
             times, families=families, level=level, method=fitting.method, bias_correction=fitting.bias_correction,

@@ -33,6 +33,7 @@ __all__ = [
     "family_names",
     "flag",
     "grouped",
+    "mean_time",
     "option",
     "pairs",
     "probability",
@@ -389,6 +390,24 @@ def duration(option: str, text: str, *, positive: bool = False) -> float:
     if positive and value == 0.0:
         raise ArgumentError(f"{option} {text!r} is nothing", remedy="give a time above zero, as 20h")
     return value
+
+
+def mean_time(option: str, text: str) -> str:
+    """A mean time as `relfit.units.hours` takes it, from one or from a failure rate.
+
+    Examples
+    --------
+    >>> mean_time("--mtbf", "2%AFR"), mean_time("--mtbf", "20000h")
+    ('438300.0h', '20000h')
+    """
+    from relfit import units
+
+    try:
+        value = units.mean_time(text)
+    except ArgumentError:
+        remedy = "write 20000h, 2%AFR or 500FIT"
+        raise ArgumentError(f"{option} {text!r} is neither a mean time nor a failure rate", remedy=remedy) from None
+    return f"{value!r}h" if text.strip()[-1:] in "RrTt" else text
 
 
 def choice(option: str, value: str, known: tuple[str, ...]) -> str:

@@ -40,7 +40,9 @@ class Failing:
         Path | None,
         typer.Argument(metavar="[PARAMS]", help="Parameters, as relfit calibrate writes them (.toml or .json)."),
     ] = None
-    mtbf: Annotated[str | None, opt.option("TIME", "Mean time between failures of one node, as 20000h.")] = None
+    mtbf: Annotated[
+        str | None, opt.option("TIME", "Mean time between failures of one node, as 20000h, 2%AFR or 500FIT.")
+    ] = None
     nodes: Annotated[int | None, opt.option("N", "Nodes; all of the fleet, where PARAMS knows.")] = None
     events: Annotated[float | None, opt.option("N", "Failures behind --mtbf, for limits of everything.")] = None
     save: Annotated[str | None, opt.option("TIME", "Time to save a checkpoint (required).")] = None
@@ -63,7 +65,7 @@ class Failing:
             return found
         if self.mtbf is None:
             raise ArgumentError("no failure rate is given", remedy="name a parameter file, or give --mtbf")
-        return self.mtbf
+        return opt.mean_time("--mtbf", self.mtbf)
 
     @property
     def costs(self) -> tuple[str, str, str]:

@@ -114,14 +114,20 @@ class Devices:
         Path | None,
         typer.Argument(metavar="[PARAMS]", help="Parameters (.toml or .json), which may hold a table [cluster]."),
     ] = None
-    mtbf: Annotated[str | None, opt.option("TIME", "Mean time between failures of a tray, as 20000h.")] = None
+    mtbf: Annotated[
+        str | None, opt.option("TIME", "Mean time between failures of a tray, as 20000h, 2%AFR or 500FIT.")
+    ] = None
     mtbf_rack: Annotated[str | None, opt.option("TIME", "Of a rack as a whole; never when left out.")] = None
     mttr: Annotated[str | None, opt.option("TIME", "Mean time to repair.")] = None
 
     @property
     def by_hand(self) -> dict[str, str | None]:
         """The options by the names of `DeviceFailures`."""
-        return {"mtbf_tray": self.mtbf, "mtbf_rack": self.mtbf_rack, "mttr": self.mttr}
+        tray, rack = (
+            None if text is None else opt.mean_time(option, text)
+            for option, text in (("--mtbf", self.mtbf), ("--mtbf-rack", self.mtbf_rack))
+        )  # fmt: skip
+        return {"mtbf_tray": tray, "mtbf_rack": rack, "mttr": self.mttr}
 
     def failures(self, file: PlanFile, draws: Draws) -> tuple[Any, Any, tuple[str, ...]]:
         """Estimates, draws where they are uncertain, and what to say about them."""
@@ -134,7 +140,8 @@ class Devices:
             missing = next((o for o, v in (("--mtbf", self.mtbf), ("--mttr", self.mttr)) if v is None), None)
             if missing:
                 raise ArgumentError(f"{missing} is missing", remedy="give it, or name a parameter file")
-            return DeviceFailures(self.mtbf, np.inf if self.mtbf_rack is None else self.mtbf_rack, self.mttr), None, ()
+            tray, rack, repair = self.by_hand.values()
+            return DeviceFailures(tray, np.inf if rack is None else rack, repair), None, ()
         by_hand = {name: value for name, value in self.by_hand.items() if value is not None}
         estimate = device_failures(known, **by_hand)
         drawn = device_failures(known, **by_hand, n_draws=draws.draws, rng=draws.seed)

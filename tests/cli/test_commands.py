@@ -272,3 +272,31 @@ def test_info_shows_what_a_record_was_taken_for_and_the_whole_funnel(tmp_path, c
     out = capsys.readouterr().out
     assert "funnel    4 lines > 4 alerts > 4 that end a job > 4 failures > 4 incidents" in out
     assert "example   node 'n3', start 2024-01-03 10:00, end not known, cause 'gpu" in out
+
+
+@pytest.mark.parametrize("measure", ["ttf", "ttr"])
+def test_all_times_are_fitted_as_one_sample(capsys: pytest.CaptureFixture[str], measure: str) -> None:
+    options = ["white", "--period", "all", "--families", "weibull", "--measure", measure]
+    found = document(capsys, "fit", *options, "--per", "all")
+    times = getattr(rf.datasets.load("white"), measure)().pooled()
+    expected = rf.fit(times, "weibull").to_frame()
+    assert [row["lives"] for row in found["fits"]] == [times.durations.size]
+    assert found["fits"][0]["shape"] == pytest.approx(float(expected["shape"][0]))
+
+
+@pytest.mark.parametrize(("rate", "hours"), [("2%AFR", "438300h"), ("1000 FIT", "1e6h"), ("0.5 % afr", "1753200h")])
+def test_failure_rates_by_the_year_and_in_billions_of_hours(
+    capsys: pytest.CaptureFixture[str], rate: str, hours: str
+) -> None:
+    plans = [
+        document(capsys, "plan", "checkpoint", "--mtbf", mtbf, "--nodes", 1000, "--save", "5min")
+        for mtbf in (rate, hours)
+    ]
+    assert plans[0]["findings"] == plans[1]["findings"]
+
+
+def test_a_rate_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for rate in ("2AFR", "0 FIT", "-1%AFR", "1e400FIT"):
+        assert main(["plan", "checkpoint", "--mtbf", rate, "--save", "5min"]) == 2
+        assert "--mtbf" in capsys.readouterr().err
+    assert main(["plan", "checkpoint", "--mtbf", "20h", "--save", "2%AFR"]) == 2
