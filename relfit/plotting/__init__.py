@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = front(
         "event_figures": "causes events_over_time",
         "fit_figures": "distributions probability_plot",
         "forecast_figures": "forecast",
+        "group_figures": "means_by_group",
         "incident_figures": "incident_sizes incident_window incidents_by_window",
         "independence_figures": "autocorrelation clock_cycle correlation_classes correlations dispersion durbin_watson "
         "durbin_watson_pooled failing_together",
