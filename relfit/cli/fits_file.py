@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError, DataError, ReadError
+from relfit.arrays import FloatArray, IntArray
+from relfit.errors import ArgumentError, ReadError
 from relfit.families import FAMILIES, family_named
-from relfit.system import Component, System
-from relfit.system.builders import positions_of
-from relfit.system.checked_nodes import ages_in_hours, duration_array
+from relfit.system import System
+from relfit.system.builders import family_code, system_of_estimates
 from relfit.writing import unguarded
 
 __all__ = ["is_fits_file", "read_fits_table", "system_from_file"]
@@ -151,58 +150,43 @@ def system_from_file(
     values = [table[key].astype(str) for key in keys]
     labels = pd.MultiIndex.from_arrays(values, names=keys) if len(keys) > 1 else pd.Index(values[0], name=keys[0])
     codes, groups = pd.factorize(labels)
+    usable = (table["status"] == "ok").to_numpy()
     if family != "best":
         name = family_named(family).name
-        usable = table["family"] == name
-        if not usable.any():
+        if not (table["family"] == name).any():
             raise ReadError(f"no {name} fit", path=place, column="family")
-    else:
-        usable = table["family"].notna()
-    usable = usable & (table["status"] == "ok")
+        usable &= (table["family"] == name).to_numpy()
     criterion = table["aicc"].to_numpy(dtype=float) if "aicc" in table else np.full(len(table), np.nan)
     counts = np.array([len(FAMILIES[name].parameter_names()) for name in table["family"]])
     order = np.lexsort((counts, np.where(np.isfinite(criterion), criterion, np.inf), codes))
-    order = order[usable.to_numpy()[order]]
-    first = np.full(len(groups), -1, dtype=np.int64)
-    first[codes[order[::-1]]] = order[::-1]
-    sources, names = positions_of(groups, nodes)
-    rows = first[sources]
-    if (rows < 0).any():
-        lost = [repr(names[i]) for i in np.flatnonzero(rows < 0)[:5]]
-        if missing == "error":
-            raise DataError(
-                f"{(rows < 0).sum()} nodes of {place} have no estimate: {', '.join(lost)}",
-                remedy="use missing='drop' to leave them out",
-            )
-        kept = np.flatnonzero(rows >= 0)
-        if not kept.size:
-            raise DataError(f"no node of {place} has an estimate")
-        rows, names = rows[kept], names[kept]
-    else:
-        kept = np.arange(rows.size)
-    components = []
-    chosen = table["family"].to_numpy()[rows]
-    for name in pd.unique(chosen):
-        where = np.flatnonzero(chosen == name).astype(np.int64)
-        kind = FAMILIES[str(name)]
-        columns: list[FloatArray] = []
-        for parameter, domain in zip(kind.parameter_names(), kind.domains, strict=True):
-            column = table[parameter].to_numpy(dtype=float)[rows[where]] if parameter in table else None
-            bad = np.ones(where.size, bool) if column is None else ~np.isfinite(column)
-            if column is not None and domain != "real":
-                bad |= column <= 0.0
-            if bad.any():
-                row = int(rows[where[np.flatnonzero(bad)[0]]])
-                value = "missing" if column is None else f"{column[np.flatnonzero(bad)[0]]:g}"
-                raise ReadError(
-                    f"{parameter} of the {name} fit is {value}", path=place, line=_line(row, place.suffix.lower()),
-                    column=parameter, remedy="a fit that is ok has all its parameters",
-                )  # fmt: skip
-            assert column is not None
-            columns.append(column)
-        components.append(Component(kind.unchecked(*columns), where))
-    hours = duration_array(ages, "age")
-    if hours.ndim and hours.size > kept.max():
-        hours = hours[kept]
-    checked = ages_in_hours(hours, names.size, names)
-    return System.of_components(tuple(components), checked, names=names, sources=None, origin=None)
+    order = order[usable[order]]
+    of_group, first = np.unique(codes[order], return_index=True)
+    rows = order[first]
+    chosen = table["family"].astype(str).to_numpy()[rows]
+    estimates, kind = dict[str, FloatArray](), np.full(len(groups), -1, dtype=np.int64)
+    for name in map(str, np.unique(chosen)):
+        mine = chosen == name
+        kind[of_group[mine]] = family_code(name)
+        estimates[name] = np.full((len(groups), len(FAMILIES[name].parameter_names())), np.nan)
+        estimates[name][of_group[mine]] = _parameters(table, name, rows[mine], place)
+    remedy = "use missing='drop' to leave them out, or give the log itself"
+    return system_of_estimates(groups, nodes, ages, estimates, kind, missing, remedy)
+
+
+def _parameters(table: pd.DataFrame, name: str, rows: IntArray, place: Path) -> FloatArray:
+    """Parameters of the rows of one family, shape (rows, k), each checked."""
+    columns = []
+    for parameter, domain in zip(FAMILIES[name].parameter_names(), FAMILIES[name].domains, strict=True):
+        column = np.full(rows.size, np.nan)
+        if parameter in table:
+            column = table[parameter].to_numpy(dtype=float)[rows]
+        bad = np.flatnonzero(~np.isfinite(column) | ((column <= 0.0) & (domain != "real")))
+        if bad.size:
+            value = f"{column[bad[0]]:g}" if parameter in table else "missing"
+            raise ReadError(
+                f"{parameter} of the {name} fit is {value}", path=place,
+                line=_line(int(rows[bad[0]]), place.suffix.lower()), column=parameter,
+                remedy="a fit that is ok has all its parameters",
+            )  # fmt: skip
+        columns.append(column)
+    return np.stack(columns, axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from relfit.fitting import FamilyFit, Fits, PooledFit, pool
 from relfit.system._model import System
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, duration_array
 
-__all__ = ["positions_of", "system_from_fits"]
+__all__ = ["family_code", "system_from_fits", "system_of_estimates"]
 
 
 MISSING = ("error", "drop", "pool")
@@ -71,21 +71,6 @@ def system_from_fits(
     >>> rf.system_from_fits(fits, nodes=["n000", "n001", "n002"], ages="10 days").n_nodes
     3
     """
-    components, names, sources, kept = _chosen(fits, nodes, family, by, missing)
-    hours = duration_array(ages, "age", unit)
-    if hours.ndim and kept.size and hours.size > kept.max():
-        hours = hours[kept]  # without those of nodes that are dropped
-    checked = ages_in_hours(hours, names.size, names, longest=longest_age)
-    return System.of_components(components, checked, names=names, sources=sources, origin=fits, **options)
-
-
-# ---------------------------------------------------------- nodes out of fits
-
-
-def _chosen(
-    fits: Fits | FamilyFit | PooledFit, nodes: Any, family: str, by: str, missing: str
-) -> tuple[tuple[Component, ...], pd.Index, IntArray, IntArray]:
-    """Components, names, fitted groups (-1 where the fleet stands in) and positions among the nodes asked for."""
     if missing not in MISSING:
         raise ArgumentError(f"missing={missing!r} is not known", remedy=f"use one of {', '.join(MISSING)}")
     if isinstance(fits, Fits):
@@ -95,20 +80,54 @@ def _chosen(
             raise ArgumentError(f"these are {fits.family.name} fits, not {family}")
         array = fits.parameter_array
         values = {fits.family.name: array}
-        kind = np.where(np.isfinite(array).all(axis=1), _code(fits.family.name), -1)
+        kind = np.where(np.isfinite(array).all(axis=1), family_code(fits.family.name), -1)
     else:
         raise ArgumentError(
             f"{type(fits).__name__} is no fit", remedy="give Fits, FamilyFit or PooledFit, as rf.fit(times) returns"
         )
-    sources, names = positions_of(fits.groups, nodes)
+    status = getattr(fits, "status", None) if not isinstance(fits, Fits) else next(iter(fits.results.values())).status
+    remedy = "use missing='pool' to give them what is expected of the fleet, or missing='drop'"
+    return system_of_estimates(
+        fits.groups, nodes, ages, values, kind, missing, remedy, status=status, pooled=lambda: _pooled(fits, family),
+        origin=fits, unit=unit, longest_age=longest_age, **options,
+    )  # fmt: skip
+
+
+# --------------------------------------------------- nodes out of estimates
+
+
+def system_of_estimates(
+    groups: pd.Index, nodes: Any, ages: Any, values: Mapping[str, FloatArray], kind: IntArray, missing: str,
+    remedy: str, *, status: Any = None, pooled: Callable[[], PooledFit] | None = None, origin: Any = None,
+    unit: str = "hours", longest_age: Any = LONGEST_AGE, **options: Any,
+) -> System:  # fmt: skip
+    """A system of fitted groups, each of the family of its `kind`; other arguments as of `system_from_fits`.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray
+        Parameters by family, shape (groups, k).
+    kind : ndarray of int, shape (groups,)
+        The family of each group, as `family_code` numbers them, -1 for none.
+    remedy : str
+        What to do about nodes without an estimate, of which `status` says why.
+    pooled : callable, optional
+        Gives the fleet that stands in for them.
+    origin : optional
+        The fits whose uncertainty is carried on.
+    """
+    sources, names = positions_of(groups, nodes)
     known: BoolArray = kind[sources] >= 0
     kept = np.arange(sources.size)
     fleet = None
     if not known.all():
         if missing == "error":
-            _reject(fits, names, sources, known)
-        elif missing == "pool":
-            fleet = _pooled(fits, family)
+            lost = np.flatnonzero(~known)
+            why = "" if status is None else f" ({status[sources[lost[0]]]})"
+            shown = ", ".join(repr(names[i]) for i in lost[:_MOST_NAMED]) + (", ..." if lost.size > _MOST_NAMED else "")
+            raise DataError(f"{lost.size} of {sources.size} nodes have no estimate: {shown}{why}", remedy=remedy)
+        if missing == "pool" and pooled is not None:
+            fleet = pooled()
         else:
             sources, names, kept = sources[known], names[known], np.flatnonzero(known)
             if not sources.size:
@@ -116,7 +135,7 @@ def _chosen(
     own = kind[sources]
     components = []
     for name, array in values.items():
-        places = np.flatnonzero(own == _code(name))
+        places = np.flatnonzero(own == family_code(name))
         if places.size:
             components.append(Component(FAMILIES[name].unchecked(*array[sources[places]].T.copy()), places))
     places = np.flatnonzero(own < 0)
@@ -126,10 +145,16 @@ def _chosen(
         array = np.where(usable, array, [float(v) for v in fleet.fleet.parameters().values()])
         components.append(Component(fleet.family.unchecked(*array.T.copy()), places))
         sources = np.where(own < 0, -1, sources)
-    return tuple(components), names, sources, kept
+    hours = duration_array(ages, "age", unit)
+    if hours.ndim and kept.size and hours.size > kept.max():
+        hours = hours[kept]  # without those of nodes that are dropped
+    checked = ages_in_hours(hours, names.size, names, longest=longest_age)
+    carried = None if origin is None else sources
+    return System.of_components(tuple(components), checked, names=names, sources=carried, origin=origin, **options)
 
 
-def _code(name: str) -> int:
+def family_code(name: str) -> int:
+    """The number of a family."""
     return list(FAMILIES).index(name)
 
 
@@ -139,8 +164,8 @@ def _of_fits(fits: Fits, family: str, by: str) -> tuple[dict[str, FloatArray], I
     if family != "best":
         name = family_named(family).name
         own = fits[name]
-        return {name: own.parameter_array}, np.where(own.ok, _code(name), -1).astype(np.int64)
-    codes = {name: _code(name) for name in values}
+        return {name: own.parameter_array}, np.where(own.ok, family_code(name), -1).astype(np.int64)
+    codes = {name: family_code(name) for name in values}
     best = fits.best(by).to_numpy()
     kind = np.array([-1 if name is None or name != name else codes[name] for name in best], dtype=np.int64)
     # too few failures for the criterion: the family with the fewest parameters that could be fitted
@@ -198,19 +223,6 @@ def _short(groups: pd.Index) -> pd.Index:
         return groups
     last = groups.get_level_values(-1)
     return last if last.is_unique else groups
-
-
-def _reject(fits: Any, names: pd.Index, sources: IntArray, known: BoolArray) -> None:
-    lost = np.flatnonzero(~known)
-    status = getattr(fits, "status", None)
-    if status is None and hasattr(fits, "results"):
-        status = next(iter(fits.results.values())).status
-    why = "" if status is None else f" ({status[sources[lost[0]]]})"
-    shown = ", ".join(repr(names[i]) for i in lost[:_MOST_NAMED]) + (", ..." if lost.size > _MOST_NAMED else "")
-    raise DataError(
-        f"{lost.size} of {sources.size} nodes have no estimate: {shown}{why}",
-        remedy="use missing='pool' to give them what is expected of the fleet, or missing='drop'",
-    )
 
 
 def _pooled(fits: Fits | FamilyFit | PooledFit, family: str) -> PooledFit:
