@@ -15,8 +15,8 @@ import pandas as pd
 from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
-from relfit.outages import Outages, group_codes, outages_of
-from relfit.tables import Tables
+from relfit.outages import Outages, outages_of
+from relfit.tables import Tables, group_codes
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["Durations", "Rules", "times_by_cause", "times_to_failure", "times_to_repair"]

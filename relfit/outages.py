@@ -6,23 +6,21 @@ All questions about failures in time, down time, ages and exposure start from `o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pandas.api.types import union_categoricals
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.bursts import FEWEST, in_nodes, step_of
-from relfit.numeric.ordering import natural_order, order_in_groups
-from relfit.tables import POPULATION_COLUMNS, Tables, Window, pairs
+from relfit.numeric.ordering import order_in_groups
+from relfit.tables import POPULATION_COLUMNS, Tables, Window, group_codes, once, pairs
 from relfit.text import duration
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 __all__ = [
-    "Outages", "Watched", "clock_step", "group_codes", "node_values", "of_whole_system", "outages_of",
+    "Outages", "Watched", "clock_step", "node_codes", "node_values", "of_whole_system", "outages_of",
     "system_outages_of", "timed_repairs", "unknown_scope", "watched_of",
 ]  # fmt: skip
 
@@ -146,10 +144,24 @@ def watched_of(log: Tables, *keys: str) -> Watched:
     >>> float(watched_of(rf.datasets.load("white"), "system").hours[0])
     37272.0
     """
+    return once(log, _watched_of, *(keys or ("system", "node")))
+
+
+def _watched_of(log: Tables, *keys: str) -> Watched:
     people = log.population
     people = people[people["entered"].notna() & people["left"].notna()]
-    (members,), groups = group_codes([people], list(keys or ("system", "node")))
+    (members,), groups = group_codes([people], list(keys))
     return Watched(groups, *_watched(log, people, members, len(groups)))
+
+
+def node_codes(log: Tables) -> tuple[IntArray, IntArray, pd.Index]:
+    """Number of the node of every event, -1 for none, and of every row of the population; (system, node) labels."""
+    return once(log, _node_codes)
+
+
+def _node_codes(log: Tables) -> tuple[IntArray, IntArray, pd.Index]:
+    (node, listed), nodes = group_codes([log.events, log.population], ["system", "node"])
+    return node, listed, nodes
 
 
 def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outages:
@@ -180,7 +192,11 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
     >>> found.n_groups, int(found.failures.sum()), round(float(found.hours.max()))
     (512, 13262, 37272)
     """
-    (node, listed), nodes = group_codes([log.events, log.population], ["system", "node"])
+    return once(log, _outages_of, per, overlaps) if per == "node" else _outages_of(log, per, overlaps)
+
+
+def _outages_of(log: Tables, per: str, overlaps: str) -> Outages:
+    node, listed, nodes = node_codes(log)
     code, members, groups, notes = _grouped(log, per, node, listed, nodes)
     return _assembled(log, node, code, members, groups, (*notes, *unknown_scope(log)), overlaps)
 
@@ -206,6 +222,10 @@ def clock_step(log: Tables) -> int:
     >>> clock_step(rf.datasets.load("white")) / 6e10  # minutes
     1.0
     """
+    return once(log, _clock_step)
+
+
+def _clock_step(log: Tables) -> int:
     start = log.events.loc[~log.events["start_cut"].to_numpy(dtype=bool), "start"]
     if log.source.timezone != "UTC":
         start = start.dt.tz_convert(log.source.timezone).dt.tz_localize(None).dt.tz_localize("UTC")
@@ -272,6 +292,10 @@ def system_outages_of(log: Tables) -> Outages:
     >>> found.groups.tolist(), found.start.size, round(float((found.end - found.start).sum() / 3.6e12))
     (['white'], 1113, 3238)
     """
+    return once(log, _system_outages_of)
+
+
+def _system_outages_of(log: Tables) -> Outages:
     (code, members), groups = group_codes([log.events, log.population], ["system"])
     code = np.where(of_whole_system(log.events), code, -1)
     return _assembled(log, code, code, members, groups, unknown_scope(log), "merge")
@@ -285,7 +309,7 @@ def _assembled(
     events = log.events
     start = nanoseconds(events["start"])
     end_known = events["end"].notna().to_numpy(copy=True)
-    end = np.where(end_known, nanoseconds(events["end"].fillna(events["start"])), start)
+    end = np.where(end_known, nanoseconds(events["end"]), start)
     start_cut = events["start_cut"].to_numpy(dtype=bool)
     end_cut = events["end_cut"].to_numpy(dtype=bool, copy=True)
     joined = np.zeros(start.size, dtype=np.bool_)
@@ -408,43 +432,3 @@ def node_values(log: Tables, column: str, nodes: pd.Index) -> npt.NDArray[np.obj
     at = listed[first].get_indexer(nodes)
     values = log.population[column].astype(object).to_numpy()[first]
     return np.append(values, _NONE)[at]
-
-
-def group_codes(frames: list[pd.DataFrame], keys: list[str]) -> tuple[list[IntArray], pd.Index]:
-    """Number of the group of every row of each table, -1 where a key is missing, and the labels in natural order.
-
-    Examples
-    --------
-    >>> first, second = pd.DataFrame({"node": ["10", "9"]}), pd.DataFrame({"node": [None, "9"]})
-    >>> codes, groups = group_codes([first, second], ["node"])
-    >>> [code.tolist() for code in codes], groups.tolist()
-    ([[1, 0], [-1, 0]], ['9', '10'])
-    """
-    ranked = [_ranks([frame[key] for frame in frames]) for key in keys]
-    code = np.zeros(sum(map(len, frames)), dtype=np.int64)
-    for ranks, values in ranked:
-        code = code * max(len(values), 1) + ranks
-    there = np.logical_and.reduce([ranks >= 0 for ranks, _ in ranked])
-    sizes = [max(len(values), 1) for _, values in ranked]
-    if np.prod(sizes, dtype=np.float64) <= 4.0 * code.size:  # a table of all combinations is about as long as the rows
-        seen = np.bincount(code[there], minlength=1) > 0
-        code[there], present = (np.cumsum(seen) - 1)[code[there]], np.flatnonzero(seen)
-    else:
-        code[there], present = pd.factorize(code[there], sort=True)
-    code[~there] = -1
-    places = np.unravel_index(present, sizes) if len(present) else [present] * len(keys)
-    labels = [values[place] for (_, values), place in zip(ranked, places, strict=True)]
-    groups: pd.Index = (
-        pd.Index(labels[0], name=keys[0]) if len(keys) == 1 else pd.MultiIndex.from_arrays(labels, names=keys)
-    )
-    return np.split(code, np.cumsum([len(frame) for frame in frames])[:-1]), groups
-
-
-def _ranks(columns: list[pd.Series]) -> tuple[IntArray, npt.NDArray[Any]]:
-    """Rank of each value of columns set end to end, -1 where missing, and the values in natural order."""
-    parts: list[Any] = [column.astype("category").cat for column in columns]
-    both = union_categoricals([part.rename_categories(part.categories.astype(object)) for part in parts])
-    values = np.asarray(both.categories, dtype=object)
-    order = natural_order(values)
-    rank = np.append(np.argsort(order), -1)
-    return rank[both.codes].astype(np.int64), values[order]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from relfit.arrays import IntArray
 from relfit.errors import ArgumentError, DataError
+from relfit.numeric.ordering import natural_order
 from relfit.units import instant
 
 __all__ = [
@@ -23,8 +27,11 @@ __all__ = [
     "Tables",
     "Window",
     "first_of_pairs",
+    "group_codes",
+    "once",
     "pair_codes",
     "pairs",
+    "places_of_pairs",
     "question_of",
     "unseen",
 ]
@@ -33,6 +40,8 @@ EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "
 POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
 LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
 REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
+T = TypeVar("T")
+_FOUND: WeakKeyDictionary[Tables, dict[Any, Any]] = WeakKeyDictionary()
 _MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 
@@ -209,6 +218,24 @@ def question_of(unseen_nodes: int, seen: int) -> str | None:
     )
 
 
+def once(log: Tables, find: Callable[..., T], *arguments: Any) -> T:
+    """What a function finds in a log, looked for once: as long as the log is there, so is that.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> log = rf.datasets.load("white")
+    >>> once(log, repr) is once(log, repr)
+    True
+    """
+    known = _FOUND.setdefault(log, {})
+    key = (find, *arguments)
+    if key not in known:
+        known[key] = find(log, *arguments)
+    found: T = known[key]
+    return found
+
+
 def pair_codes(frame: pd.DataFrame) -> IntArray:
     """A number for each row, the same for rows of one system and node.
 
@@ -244,6 +271,59 @@ def first_of_pairs(codes: IntArray) -> IntArray:
     new = np.ones(codes.size, dtype=bool)
     new[1:] = codes[1:] > np.maximum.accumulate(codes)[:-1]
     return np.flatnonzero(new)
+
+
+def places_of_pairs(frame: pd.DataFrame, listed: pd.MultiIndex) -> IntArray:
+    """Position of the system and node of each row among those `listed`, -1 where it is not there.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"system": ["a", "a", "b"], "node": ["2", "1", "1"]})
+    >>> places_of_pairs(rows, pairs(rows.iloc[:2])).tolist()
+    [0, 1, -1]
+    """
+    codes = pair_codes(frame)
+    return np.asarray(listed.get_indexer(pairs(frame.iloc[first_of_pairs(codes)])), dtype=np.int64)[codes]
+
+
+def group_codes(frames: list[pd.DataFrame], keys: list[str]) -> tuple[list[IntArray], pd.Index]:
+    """Number of the group of every row of each table, -1 where a key is missing, and the labels in natural order.
+
+    Examples
+    --------
+    >>> first, second = pd.DataFrame({"node": ["10", "9"]}), pd.DataFrame({"node": [None, "9"]})
+    >>> codes, groups = group_codes([first, second], ["node"])
+    >>> [code.tolist() for code in codes], groups.tolist()
+    ([[1, 0], [-1, 0]], ['9', '10'])
+    """
+    ranked = [_ranks([frame[key] for frame in frames]) for key in keys]
+    code = np.zeros(sum(map(len, frames)), dtype=np.int64)
+    for ranks, values in ranked:
+        code = code * max(len(values), 1) + ranks
+    there = np.logical_and.reduce([ranks >= 0 for ranks, _ in ranked])
+    sizes = [max(len(values), 1) for _, values in ranked]
+    if np.prod(sizes, dtype=np.float64) <= 4.0 * code.size:  # a table of all combinations is about as long as the rows
+        seen = np.bincount(code[there], minlength=1) > 0
+        code[there], present = (np.cumsum(seen) - 1)[code[there]], np.flatnonzero(seen)
+    else:
+        code[there], present = pd.factorize(code[there], sort=True)
+    code[~there] = -1
+    places = np.unravel_index(present, sizes) if len(present) else [present] * len(keys)
+    labels = [values[place] for (_, values), place in zip(ranked, places, strict=True)]
+    groups: pd.Index = (
+        pd.Index(labels[0], name=keys[0]) if len(keys) == 1 else pd.MultiIndex.from_arrays(labels, names=keys)
+    )
+    return np.split(code, np.cumsum([len(frame) for frame in frames])[:-1]), groups
+
+
+def _ranks(columns: list[pd.Series]) -> tuple[IntArray, npt.NDArray[Any]]:
+    """Rank of each value of columns set end to end, -1 where missing, and the values in natural order."""
+    parts: list[Any] = [column.astype("category").cat for column in columns]
+    both = union_categoricals([part.rename_categories(part.categories.astype(object)) for part in parts])
+    values = np.asarray(both.categories, dtype=object)
+    order = natural_order(values)
+    rank = np.append(np.argsort(order), -1)
+    return rank[both.codes].astype(np.int64), values[order]
 
 
 def pairs(frame: pd.DataFrame) -> pd.MultiIndex:

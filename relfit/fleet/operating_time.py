@@ -16,9 +16,9 @@ import pandas as pd
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.incident_scopes import SCOPES, Places, Scope, Standing
 from relfit.lifedata import LifeData
-from relfit.outages import Outages, clock_step, group_codes, node_values, outages_of, timed_repairs
+from relfit.outages import Outages, clock_step, node_codes, node_values, outages_of, timed_repairs
 from relfit.screening import Incidents
-from relfit.tables import Tables
+from relfit.tables import Tables, group_codes
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 __all__ = ["SCOPES", "Clocks", "Places", "Scope", "Standing", "clocks_of", "scopes_of", "standing_of"]
@@ -121,7 +121,7 @@ class _Work:
         self.end_known = np.bincount(self.incident[inside], end_known, self.start.size) > 0
         self.end_cut = np.bincount(self.incident[inside], end_cut, self.start.size) > 0
         self.system = _codes_in(places.systems, table["system"])
-        (self.node, _), _ = group_codes([events, log.population], ["system", "node"])
+        self.node = node_codes(log)[0]
         self.entered = self._in_hours(outages.entered)
         self.left = np.maximum(self._in_hours(outages.left), self.entered)
         size = len(places.systems)

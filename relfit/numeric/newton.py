@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -66,13 +67,7 @@ def derivatives(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Value, gradient and Hessian at `at`, shape (groups, k), by central differences of width `step`."""
     groups, k = at.shape
-    moves = [np.zeros(k)]
-    for i in range(k):
-        moves += [np.eye(k)[i], -np.eye(k)[i]]
-    for i, j in combinations(range(k), 2):
-        plus, minus = np.eye(k)[i] + np.eye(k)[j], np.eye(k)[i] - np.eye(k)[j]
-        moves += [plus, minus, -minus, -plus]
-    values = function(at[None] + np.stack(moves)[:, None, :] * step[None])
+    values = function(at[None] + _moves(k)[:, None, :] * step[None])
     centre = values[0]
     gradient = np.empty((groups, k))
     hessian = np.empty((groups, k, k))
@@ -87,6 +82,18 @@ def derivatives(
             hessian[:, i, j] = hessian[:, j, i] = (pp - pm - mp + mm) / (4.0 * step[:, i] * step[:, j])
             place += 4
     return centre, gradient, hessian
+
+
+@cache
+def _moves(k: int) -> FloatArray:
+    """Where `derivatives` asks for values, in steps."""
+    each = np.eye(k)
+    out = [np.zeros(k)]
+    for one in each:
+        out += [one, -one]
+    for one, other in combinations(each, 2):
+        out += [one + other, one - other, other - one, -one - other]
+    return np.stack(out)
 
 
 def _finite(matrices: FloatArray) -> BoolArray:

@@ -18,9 +18,10 @@ from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.numeric.grouped import per_group
 from relfit.numeric.levels import normal_quantile
+from relfit.numeric.ordering import alike
 from relfit.outages import Outages, node_values, outages_of, system_outages_of
 from relfit.recurrence.availability_results import Availability, AvailabilityOverTime
-from relfit.screening.tallies import over_time
+from relfit.screening.tallies import calendar_bins
 from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def availability_over_time(
     """
     normal_quantile(level)
     down = _down_times(log, per)
-    edges = over_time(log, unit).edges
+    edges = calendar_bins(log, unit)[0]
     at = edges.tz_convert("UTC").astype("int64").to_numpy()
     size, bins = len(down.groups), max(len(edges) - 1, 0)
     value, low, high, node_hours, down_hours = (np.full((size, bins), np.nan) for _ in range(5))
@@ -220,6 +221,13 @@ class _DownTimes:
         common = self.system.until(self.member, at) - self.system.until(self.member, self.entered)
         return own, common, (at - self.entered) / NANOSECONDS_PER_HOUR
 
+    @cached_property
+    def parts(self) -> tuple[IntArray, IntArray]:
+        """Groups and systems that have nodes in common, shape (2, parts), and of which of these each member is."""
+        member = self.group >= 0
+        first, place = alike(self.group[member], self.member[member])
+        return np.stack([self.group[member][first], self.member[member][first]]), place
+
     @property
     def of_system(self) -> tuple[IntArray, IntArray, IntArray]:
         """Outages of its whole system while each node was watched, those that began then, those of unknown end."""
@@ -301,8 +309,7 @@ def _limits(
             variance[single & (outages == 1)] = np.nan
             free[single] = np.maximum(outages - 1.0, 1.0)[single]
         # all nodes of a system share its outages: their hours in a group vary together
-        pairs, place = np.unique(np.stack([code, down.member[member]]), axis=1, return_inverse=True)
-        place = place.reshape(-1)
+        pairs, place = down.parts
         most = np.zeros(pairs.shape[1])
         np.maximum.at(most, place, number[member])
         part = per_group(common, place, most.size) / hours[pairs[0]] * (1.0 - share[pairs[0]])

@@ -247,9 +247,11 @@ class EventHistories(Result):
         out = np.ones(groups)
         if self.incident is None or not self.times.size:
             return out
-        incidents = int(self.incident.max()) + 1
-        pair, size = np.unique(codes[self.codes()] * incidents + self.incident, return_counts=True)
-        events, squares = (np.bincount(pair // incidents, size**power, minlength=groups) for power in (1.0, 2.0))
+        records, group = np.bincount(self.incident), codes[self.codes()]
+        several = (records > 1)[self.incident]  # each of the others is an incident of its own
+        pair, size = np.unique(group[several] * records.size + self.incident[several], return_counts=True)
+        events = np.bincount(group, minlength=groups).astype(np.float64)
+        squares = events + np.bincount(pair // records.size, size * (size - 1.0), minlength=groups)
         out[events > 0.0] = (squares / np.maximum(events, 1.0))[events > 0.0]
         return out
 

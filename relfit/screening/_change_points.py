@@ -26,7 +26,7 @@ from relfit.screening._incidents import incidents
 from relfit.screening.incident_results import Incidents
 from relfit.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
 from relfit.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments, thinned
-from relfit.tables import pairs
+from relfit.tables import places_of_pairs
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 if TYPE_CHECKING:
@@ -116,8 +116,10 @@ def change_points(
     if of == "incidents":
         joined = incidents(log) if joined is None and len(log.events) else joined
         when = np.zeros(0, np.int64) if joined is None else nanoseconds(joined.table["start"])
-        number, row = np.unique([] if joined is None else joined.incident, return_index=True)
-        row = row[number >= 0]
+        row = np.zeros(when.size, np.int64)
+        if joined is not None:  # the first record of each incident
+            records = np.flatnonzero(joined.incident >= 0)[::-1]
+            row[joined.incident[records]] = records
     else:
         row = np.flatnonzero(~log.events["start_cut"].to_numpy(dtype=bool))
         when = nanoseconds(log.events["start"].iloc[row])
@@ -132,7 +134,7 @@ def change_points(
     else:
         # an incident belongs to the node of its first record, or to the system
         owner = (
-            nodes.groups.get_indexer(pairs(log.events[["system", "node"]].iloc[row]))
+            places_of_pairs(log.events[["system", "node"]].iloc[row], nodes.groups)
             if nodes.n_groups
             else np.full(row.size, -1)
         )

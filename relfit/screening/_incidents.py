@@ -13,10 +13,11 @@ from relfit.arguments import share
 from relfit.arrays import BoolArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.bursts import FALSE_JOINS
-from relfit.outages import clock_step, group_codes, node_values, of_whole_system, unknown_scope, watched_of
+from relfit.numeric.ordering import order_in_groups
+from relfit.outages import clock_step, node_values, of_whole_system, unknown_scope, watched_of
 from relfit.screening.incident_results import Incidents
 from relfit.screening.incident_window import IncidentWindow, Points, window_between, window_of_nodes
-from relfit.tables import POPULATION_COLUMNS
+from relfit.tables import POPULATION_COLUMNS, group_codes
 from relfit.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
 
 if TYPE_CHECKING:
@@ -97,19 +98,22 @@ def incidents(
     levels = list(dict.fromkeys(["node", *([group_name] if group_name and place == "system" else []), place]))
     records = _Records.of(log, events, levels if group_name is None else [*levels, group_name])
     number, windows = _joined(records, width, clock_step(log), levels)
-    rows = np.lexsort((records.start, number))
+    rows, heads = records.sorted_by(number)
+    begun = records.start[rows[heads]]
+    if np.any(begun[1:] < begun[:-1]):  # incidents in the order of time
+        number = np.argsort(np.argsort(begun, kind="stable"))[number]
+        rows, heads = records.sorted_by(number)
     number = number[rows]
-    heads = np.flatnonzero(np.diff(number, prepend=-1))
     groups = None if group_name is None else records.codes[group_name][rows]
     table = _summary(events, rows, number, heads, records.codes["node"][rows], groups, place)
     whole = of_whole_system(events)[rows]
-    table["scope"] = _scopes(table, events["scope"].astype(str).to_numpy()[rows], whole, number, log, group_name)
-    order = np.argsort(nanoseconds(table["start"]), kind="stable")
+    of_group = (events["scope"] == "group").to_numpy(dtype=bool)[rows]
+    table["scope"] = _scopes(table, of_group, whole, number, log, group_name)
     incident = np.full(len(log.events), -1, dtype=np.int64)
-    incident[np.flatnonzero(~under_way)[rows]] = np.argsort(order)[number]
+    incident[np.flatnonzero(~under_way)[rows]] = number
     return Incidents(
-        table.iloc[order].reset_index(drop=True), windows, incident, place, group_name, _exposure(log, group_name),
-        level, int((records.codes[place] < 0).sum()), int(under_way.sum()), unknown_scope(log),
+        table, windows, incident, place, group_name, _exposure(log, group_name), level,
+        int((records.codes[place] < 0).sum()), int(under_way.sum()), unknown_scope(log),
     )  # fmt: skip
 
 
@@ -143,14 +147,18 @@ class _Records:
         unit = np.where(node >= 0, node, int(node.max(initial=-1)) + 1 + codes["system"])
         return cls(nanoseconds(events["start"]), codes, watch, unit, (log.window.end - log.window.start).value)
 
+    def sorted_by(self, number: IntArray) -> tuple[IntArray, IntArray]:
+        """Records sorted by number of incident and start; and where each incident begins among them."""
+        rows = order_in_groups(number, self.start)
+        return rows, np.flatnonzero(np.diff(number[rows], prepend=-1))
+
     def points(self, number: IntArray, level: str, unit: IntArray) -> tuple[Points, IntArray]:
         """The incidents so far that are in a place of this level, sorted by place and start; and which they are."""
-        rows = np.lexsort((self.start, number))
-        heads = np.flatnonzero(np.diff(number[rows], prepend=-1))
+        rows, heads = self.sorted_by(number)
         first = rows[heads]
         last = np.maximum.reduceat(self.start[rows], heads) if heads.size else self.start[:0]
         place = self.codes[level][first]
-        order = np.lexsort((self.start[first], place))
+        order = order_in_groups(place, self.start[first])
         order = order[place[order] >= 0]
         rows = first[order]
         return Points(place[order], unit[rows], self.start[rows], last[order], *self.watch[level]), order
@@ -171,7 +179,7 @@ def _joined(
     for nth, level in enumerate(levels):
         share = FALSE_JOINS * (nth + 1) / len(levels)
         if level == "node":
-            rows = np.lexsort((records.start, records.unit))
+            rows = order_in_groups(records.unit, records.start)
             rows = rows[records.codes[place][rows] >= 0]  # records without a place stand alone
             same = np.diff(records.unit[rows], prepend=-1) == 0
             apart = np.where(same, np.diff(records.start[rows], prepend=0), -1)
@@ -216,20 +224,23 @@ def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> tuple[IntArray,
     return code, places
 
 
-def _distinct(number: IntArray, code: IntArray, size: int) -> IntArray:
-    """How many different codes of zero and more each incident has."""
-    width = int(code.max(initial=-1)) + 1
-    pairs = np.sort(number[code >= 0] * width + code[code >= 0])
-    return np.bincount(pairs[np.diff(pairs, prepend=-1) != 0] // max(width, 1), minlength=size).astype(np.int64)
+def _kinds(number: IntArray, code: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """How many different codes of zero and more each incident has, and the most frequent one.
 
-
-def _most_frequent(number: IntArray, code: IntArray, size: int) -> IntArray:
-    """The most frequent code of each incident, the smaller one of equals; -1 where all are missing."""
-    out = np.full(size, -1, dtype=np.int64)
-    often = pd.DataFrame({"number": number, "code": code})[code >= 0].value_counts().reset_index(name="often")
-    often = often.sort_values(["often", "code"], ascending=[True, False], kind="stable")
-    out[often["number"]] = often["code"]  # the last of an incident stays
-    return out
+    Of equals the smaller one; -1 where all are missing. `number` rises.
+    """
+    most = np.full(size, -1, dtype=np.int64)
+    most[number] = code
+    different = (most >= 0).astype(np.int64)
+    several = np.flatnonzero((np.bincount(number, minlength=size) > 1)[number] & (code >= 0))  # the others have one
+    width = int(code.max(initial=0)) + 1
+    pairs = np.sort(number[several] * width + code[several])
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    incident, kind = np.divmod(pairs[first], width)
+    different[incident] = np.bincount(incident, minlength=size)[incident]
+    rising = np.argsort(np.diff(first, append=pairs.size)[::-1], kind="stable")
+    most[incident[::-1][rising]] = kind[::-1][rising]  # the last of an incident stays
+    return different, most
 
 
 def _summary(
@@ -242,7 +253,7 @@ def _summary(
     events = events[[*places, "start", "end", "cause"]].iloc[rows]
     begun = nanoseconds(events["start"])
     end_known = events["end"].notna().to_numpy()
-    ended = np.where(end_known, nanoseconds(events["end"].fillna(events["start"])), begun)
+    ended = np.where(end_known, nanoseconds(events["end"]), begun)
     last_start = np.maximum.reduceat(begun, heads) if size else begun
     last_end = np.maximum.reduceat(ended, heads) if size else ended
     known = np.bincount(number, end_known, size).astype(np.int64)
@@ -251,24 +262,24 @@ def _summary(
     (cause,), causes = group_codes([events], ["cause"])
     names = np.array([*causes, None], dtype=object)
     table = events[[*places, "start"]].iloc[heads].reset_index(drop=True)
-    ends = pd.Series(pd.to_datetime(last_end, utc=True))
-    table["end"] = ends.where(pd.Series(known == records))
+    table["end"] = pd.Series(last_end.view("datetime64[ns]")).where(known == records).dt.tz_localize("UTC")
     table["records"] = records
-    table["nodes"] = _distinct(number, node, size)
+    table["nodes"] = _kinds(number, node, size)[0]
     if groups is not None:
-        table["groups"] = _distinct(number, groups, size)
+        table["groups"] = _kinds(number, groups, size)[0]
     table["duration"] = np.where(known == records, (last_end - begun[heads]) / NANOSECONDS_PER_HOUR, np.nan)
     table["spread"] = (last_start - begun[heads]) / NANOSECONDS_PER_HOUR
     table["node_hours"] = np.where(known > 0, outage, np.nan)
     table["ends_unknown"] = records - known
-    table["cause"] = pd.Series(names[_most_frequent(number, cause, size)], dtype=object)
-    table["causes"] = _distinct(number, cause, size)
+    different, most = _kinds(number, cause, size)
+    table["cause"] = pd.Series(names[most], dtype=object)
+    table["causes"] = different
     return table
 
 
 def _scopes(
     table: pd.DataFrame,
-    declared: npt.NDArray[np.object_],
+    of_group: BoolArray,
     whole_system: BoolArray,
     number: IntArray,
     log: FailureLog,
@@ -280,9 +291,10 @@ def _scopes(
     def any_of(records: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         return np.bincount(number, records, len(table)) > 0
 
-    size = log.population["system"].astype(object).value_counts()
-    whole = table["system"].astype(object).map(size).fillna(0).to_numpy(dtype=np.int64)
-    out = np.where((nodes > 1) | any_of(declared == "group"), "group", "node").astype(object)
+    system = table["system"].astype("category").cat
+    size = log.population["system"].astype(object).value_counts().reindex(system.categories, fill_value=0)
+    whole = np.append(size.to_numpy(dtype=np.int64), 0)[system.codes]
+    out = np.array(["node", "group"], dtype=object)[((nodes > 1) | any_of(of_group)).astype(np.int64)]
     if group is not None:
         out[(table["groups"].to_numpy() == 1) & (nodes > 1)] = group
     out[any_of(whole_system) | ((whole > 1) & (nodes > 1) & (nodes >= _SYSTEM_SHARE * whole))] = "system"

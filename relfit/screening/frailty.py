@@ -18,6 +18,7 @@ from relfit.arguments import share
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
+from relfit.numeric.grouped import sums
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
 from relfit.numeric.ordering import alike
@@ -257,7 +258,7 @@ class _Lives:
             spent = self.time**b
             if late.size:
                 spent[late] -= self.entry[late] ** (b if self.n_groups == 1 else b[late])
-            row[:] = np.bincount(self.node, spent, self.code.size)
+            row[:] = sums(spent, self.offsets)
         return out[which.reshape(-1)]
 
     @cached_property

@@ -267,7 +267,8 @@ def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: i
     cell = run * (size + 1) + place
     count = np.bincount(cell, minlength=runs * (size + 1)).reshape(runs, size + 1)
     length = np.bincount(cell, gap, runs * (size + 1)).reshape(runs, size + 1)
-    of_unit = pd.Series(points.unit).groupby([points.place, points.unit]).transform("size").to_numpy()
+    pair = pd.factorize(points.place * (int(points.unit.max()) + 1) + points.unit)[0]
+    of_unit = np.bincount(pair)[pair]
     in_place = np.bincount(points.place)[points.place]
     share = np.bincount(run, 1.0 - of_unit / in_place, runs)
     trailing = np.zeros(runs)
@@ -280,19 +281,20 @@ def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: i
     lasting = joined / np.maximum(number.sum(axis=0), 1.0)  # of an incident, on average
     false, added, usable = np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.bool_)
     rates: list[tuple[FloatArray, FloatArray]] = []
+    begins = np.append(True, ending[:-1])
+    of_run, first, of_all = np.cumsum(begins) - 1, np.flatnonzero(begins), count.sum(axis=1)
     for k in range(size):
         above = number[:, k].astype(np.float64)
         free = total[:, k] - edges[k] * above + np.maximum(trailing - edges[k], 0.0)
         so_far = np.cumsum(above)
-        before = np.concatenate([[0.0], so_far[:-1]])[np.flatnonzero(np.append(True, ending[:-1]))]
-        of_run = np.cumsum(np.append(0, ending[:-1]))
-        key = (so_far - before[of_run]) // _ENOUGH
+        key = (so_far - (so_far - above)[first][of_run]) // _ENOUGH
         group = np.cumsum(np.append(True, (key[1:] != key[:-1]) | ending[:-1])) - 1
         many = np.bincount(group, above).astype(np.float64)
-        others = np.bincount(group, share) / np.bincount(group, count.sum(axis=1))
+        others = np.bincount(group, share) / np.bincount(group, of_all)
         rate = many / np.maximum(np.bincount(group, free), 1.0) * others
         rates.append((rate, many))
-        false[k], added[k] = (many @ _within(rate, edges[k] + more, step) for more in (lasting[k], 0.0))
+        ends = np.array([[edges[k] + lasting[k]], [edges[k]]])
+        false[k], added[k] = (many @ within for within in _within(rate, ends, step))
         usable[k] = many.sum() > 0 and rate @ many * lasting[k] <= _BUSY * many.sum()
 
     def up_to(k: int) -> FloatArray:

@@ -14,6 +14,7 @@ import pandas as pd
 from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
 from relfit.results import Result
+from relfit.tables import pairs, places_of_pairs
 from relfit.text import count, percent
 from relfit.units import nanoseconds
 
@@ -72,6 +73,20 @@ class TimeTally(Result):
         return table
 
 
+def calendar_bins(log: FailureLog, unit: str | None = None) -> tuple[pd.DatetimeIndex, str]:
+    """Edges of the calendar bins of `over_time`, none for a log without a span of time, and their unit."""
+    zone = log.source.timezone
+    if not _is_span(log):
+        return pd.DatetimeIndex([], tz=zone), "day"
+    if unit is None:
+        unit = next(name for name, (_, longest) in _UNITS.items() if log.window.hours / 24.0 <= longest)
+    if unit not in _UNITS:
+        raise ArgumentError(f"unknown unit {unit!r} of a bin", remedy=f"use one of {', '.join(_UNITS)}")
+    first, last = log.window.start.tz_convert(zone), log.window.end.tz_convert(zone)
+    inner = pd.date_range(first.floor("h" if unit == "hour" else "D"), last, freq=_UNITS[unit][0])
+    return pd.DatetimeIndex([first, *inner[(inner > first) & (inner < last)], last]).as_unit("ns"), unit
+
+
 def over_time(log: FailureLog, unit: str | None = None) -> TimeTally:
     """Count a log's events in calendar bins.
 
@@ -93,19 +108,12 @@ def over_time(log: FailureLog, unit: str | None = None) -> TimeTally:
     >>> tally.unit, tally.total.size
     ('quarter', 17)
     """
-    zone = log.source.timezone
-    if not _is_span(log):
-        return TimeTally(pd.DatetimeIndex([], tz=zone), np.zeros((0, 0), np.int64), (), "day")
-    if unit is None:
-        unit = next(name for name, (_, longest) in _UNITS.items() if log.window.hours / 24.0 <= longest)
-    if unit not in _UNITS:
-        raise ArgumentError(f"unknown unit {unit!r} of a bin", remedy=f"use one of {', '.join(_UNITS)}")
-    first, last = log.window.start.tz_convert(zone), log.window.end.tz_convert(zone)
-    inner = pd.date_range(first.floor("h" if unit == "hour" else "D"), last, freq=_UNITS[unit][0])
-    edges = pd.DatetimeIndex([first, *inner[(inner > first) & (inner < last)], last]).as_unit("ns")
-    at = edges.tz_convert("UTC").astype("int64").to_numpy()
-    row = np.searchsorted(at, nanoseconds(log.events["start"]), side="right") - 1
-    row[nanoseconds(log.events["start"]) == at[-1]] = at.size - 2
+    edges, unit = calendar_bins(log, unit)
+    if not len(edges):
+        return TimeTally(edges, np.zeros((0, 0), np.int64), (), unit)
+    at, start = edges.tz_convert("UTC").astype("int64").to_numpy(), nanoseconds(log.events["start"])
+    row = np.searchsorted(at, start, side="right") - 1
+    row[start == at[-1]] = at.size - 2
     inside = (row >= 0) & (row < at.size - 1)
     code, causes = _causes(log.events["cause"])
     counts = np.zeros((at.size - 1, max(len(causes), 1)), dtype=np.int64)
@@ -201,24 +209,20 @@ def by_node(log: FailureLog) -> pd.DataFrame:
     >>> busiest["node"], int(busiest["events"])
     ('n391', 125)
     """
-    nodes = _nodes(log.population)
+    people = log.population
+    nodes = pairs(people)
     if log.lifetimes is None:
-        records = log.events[log.events["node"].notna()]
-        hours = _hours(log.population["entered"], log.population["left"]).to_numpy(float)
+        records = log.events
+        hours = _hours(people["entered"], people["left"]).to_numpy(float)
     else:
         records = log.lifetimes[log.lifetimes["observed"].to_numpy(bool)]
-        of_node = nodes.get_indexer(_nodes(log.lifetimes))
+        of_node = places_of_pairs(log.lifetimes, nodes)
         hours = np.bincount(of_node[of_node >= 0], log.lifetimes["duration"].to_numpy(float)[of_node >= 0], len(nodes))
-    place = nodes.get_indexer(_nodes(records))
-    table = nodes.to_frame(index=False).assign(
-        events=np.bincount(place[place >= 0], minlength=len(nodes)), hours=np.maximum(hours, 0.0)
-    )
+    place = places_of_pairs(records, nodes)
+    table = people[["system", "node"]].astype(str).reset_index(drop=True)
+    table["events"], table["hours"] = np.bincount(place[place >= 0], minlength=len(nodes)), np.maximum(hours, 0.0)
     total = table.groupby("system")[["events", "hours"]].transform("sum")
     portion = table["hours"] / total["hours"].where(total["hours"] > 0)
     table["expected"] = (total["events"] * portion).fillna(0.0)
     table["ratio"] = table["events"] / table["expected"].where(table["expected"] > 0)
     return table.sort_values("events", ascending=False, kind="stable", ignore_index=True)
-
-
-def _nodes(frame: pd.DataFrame) -> pd.MultiIndex:
-    return pd.MultiIndex.from_arrays([frame["system"].astype(str), frame["node"].astype(str)], names=["system", "node"])
