@@ -97,12 +97,14 @@ def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) 
     rules = rules or Rules()
     outages = outages_of(log, per, rules.overlaps)
     whole = outages.end_known & outages.failures & ~outages.end_cut
+    kept = outages.end_known if rules.censor else whole
     parts = pd.DataFrame(
         {
             "code": outages.code, "row": outages.row, "ending": outages.row,
             "begun": outages.start, "ended": outages.end, "observed": whole, "stationary": False,
         }
-    )[outages.end_known if rules.censor else whole]  # fmt: skip
+    )  # fmt: skip
+    parts = parts if kept.all() else parts[kept]
     counts = {"end_unknown": outages.count(~outages.end_known)}
     note = "outages cut off by the window are " + ("right-censored" if rules.censor else "left out")
     return _packed(log, outages, "ttr", parts, counts, (note,), rules)

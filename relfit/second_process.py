@@ -8,14 +8,17 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-__all__ = ["SecondProcess", "spread"]
+from relfit.numeric.compiled import awake
+
+__all__ = ["SecondProcess", "beside", "later", "spread"]
 
 T = TypeVar("T")
 _START = "fork" if sys.platform == "linux" else "spawn"
@@ -99,6 +102,30 @@ def spread(function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], workers
             done = wait(busy, return_when=FIRST_COMPLETED).done.pop()
             del busy[done]
             yield done.result()
+
+
+@contextmanager
+def beside() -> Iterator[SecondProcess | None]:
+    """A second process where there is a core for it; what compiled code needs is there before, in both."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if cores == 1:
+        yield None
+        return
+    awake()
+    with SecondProcess() as second:
+        yield second
+
+
+def later(second: SecondProcess | None, function: Callable[..., T], *arguments: Any, **options: Any) -> Callable[[], T]:
+    """What gives the answer of a call: under way in the second process, or made when it is asked for.
+
+    Examples
+    --------
+    >>> later(None, divmod, 7, 2)()
+    (3, 1)
+    """
+    call = partial(function, *arguments, **options)
+    return call if second is None else second.submit(call).result
 
 
 def _serve(link: Connection, other: Connection) -> None:

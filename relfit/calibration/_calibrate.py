@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ from relfit.outages import clock_step
 from relfit.recurrence import histories_of_incidents, trend_tests
 from relfit.screening import Incidents, incidents, outlier_nodes
 from relfit.screening.frailty import renewal_models
+from relfit.second_process import SecondProcess, later
 
 __all__ = ["PARTS", "calibrate"]
 
@@ -63,6 +64,7 @@ def calibrate(
     name: str | None = None,
     model: FleetModel | None = None,
     rng: int | np.random.Generator | None = 0,
+    second: SecondProcess | None = None,
 ) -> Parameters:
     """Estimate everything that planners need from a failure log, each with an interval and what it rests on.
 
@@ -95,6 +97,8 @@ def calibrate(
         Of this log, where there is one already: its period is used, and `period`, `window` and `group` are not.
     rng : int or numpy.random.Generator, optional
         For the periods, the test of bad nodes and dependence.
+    second : relfit.second_process.SecondProcess, optional
+        Looks for dependence meanwhile; the parameters are the same.
 
     Returns
     -------
@@ -133,6 +137,9 @@ def calibrate(
     undated = log.lifetimes is not None and not len(log.events)
     if {"mtbf", "mttr", "repair_kinds", "families"} & wanted and not undated:
         work.take_incidents(model, window, group, first)
+    related = None
+    if "dependence" in wanted and not undated:
+        related = later(second, _dependence, part, work.incidents or work.joined, streams[2])
     rates = Rates(Mtbf())
     if "mtbf" in wanted:
         rates = work.mtbf()
@@ -143,7 +150,7 @@ def calibrate(
     if "bad_nodes" in wanted:
         work.bad_nodes(streams[1])
     if "dependence" in wanted:
-        work.dependence(streams[2], undated)
+        work.dependence(related)
     if "trend" in wanted:
         work.trend(undated)
     systems = part.systems
@@ -179,6 +186,11 @@ def _checked(
     for family in families:
         family_named(family)
     return {parts} if isinstance(parts, str) else set(parts)
+
+
+def _dependence(log: FailureLog, joined: Incidents | None, rng: np.random.Generator) -> pd.DataFrame:
+    """The questions whether failures depend on each other, with their answers."""
+    return dependence(log, incidents=joined, rng=rng).to_frame()
 
 
 @dataclass
@@ -345,17 +357,17 @@ class _Work:
             p=p if np.isfinite(p) else None,
         )
 
-    def dependence(self, rng: np.random.Generator, undated: bool) -> None:
+    def dependence(self, ask: Callable[[], pd.DataFrame] | None) -> None:
         """Whether failures depend on each other."""
-        if undated:
+        if ask is None:
             self.absent["checks.dependence"] = _NO_DATES
             return
         try:
-            found = dependence(self.part, incidents=self.incidents or self.joined, rng=rng)
+            found = ask()
         except RelfitError as error:
             self.absent["checks.dependence"] = str(error)
             return
-        for row in found.to_frame().itertuples():
+        for row in found.itertuples():
             name, finding = f"dependence.{row.part}", str(row.finding)
             if row.depends is None:
                 self.absent[f"checks.{name}"] = finding

@@ -140,10 +140,14 @@ def calibrate(
             log = reading.read()
             steps.next()
             wanted = None if parts is None else [part.strip() for part in parts.split(",") if part.strip()]
-            parameters = rf.calibrate(
-                log, period=reading.span, **({} if wanted is None else {"parts": wanted}),
-                families=names, window=window, group=rack, first=reading.first, level=level, rng=seed,
-            )  # fmt: skip
+            estimate = rf.calibrate  # a second process is a copy of this one: what both need is there before
+            from relfit.second_process import beside
+
+            with beside() as second:
+                parameters = estimate(
+                    log, period=reading.span, **({} if wanted is None else {"parts": wanted}), families=names,
+                    window=window, group=rack, first=reading.first, level=level, rng=seed, second=second,
+                )  # fmt: skip
         steps.next()
         if out is not None:
             rf.calibration.write_parameters(parameters, out)

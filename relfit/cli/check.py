@@ -16,6 +16,8 @@ from relfit.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.recurrence import Availability, AvailabilityOverTime
+
 __all__ = ["dependence", "incidents", "trend"]
 
 _PERIODS = 12  # shown
@@ -160,16 +162,24 @@ def trend(
     with Steps("reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
         log = reading.read()
         _check_column("--per", per, log, ("node", "system", "cause", "scope"))
-        answers, joined = Answers(), rf.incidents(log) if len(log.events) else None
-        steps.next()
-        _change_points(answers, log, joined, alpha, level, seed)
-        steps.next()
-        _histories(answers, log, joined, per, alpha, level)
-        steps.next()
-        _outlier_nodes(answers, log, joined, level, seed)
-        steps.next()
-        _repair_kinds(answers, log, level)
-        _availability(answers, log, level)
+        from relfit.recurrence import availability, availability_over_time
+        from relfit.second_process import beside, later
+
+        find, kinds, answers = rf.outlier_nodes, rf.repair_kinds, Answers()
+        with beside() as second:
+            repairs = later(second, kinds, log, level=level)
+            up = later(second, availability, log, level=level), later(second, availability_over_time, log, level=level)
+            joined = rf.incidents(log) if len(log.events) else None
+            outliers = later(second, find, log, of=joined, level=level, rng=seed)
+            steps.next()
+            _change_points(answers, log, joined, alpha, level, seed)
+            steps.next()
+            _histories(answers, log, joined, per, alpha, level)
+            steps.next()
+            _outlier_nodes(answers, outliers)
+            steps.next()
+            _repair_kinds(answers, repairs)
+            _availability(answers, *up)
         steps.next()
         first = answers.all[0]
         answers.show(repr(log), to, "trend_tests", "" if first.problem else first.text.split(". ")[0].rstrip(".") + ".")
@@ -268,11 +278,9 @@ def _trend_shares(result: Any, alpha: float) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _outlier_nodes(
-    answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, level: float, seed: int
-) -> None:
+def _outlier_nodes(answers: Answers, ask: Callable[[], rf.screening.OutlierNodes]) -> None:
     with answers.asking("outlier_nodes", "Are there nodes with excess failures") as answer:
-        result = rf.outlier_nodes(log, of=joined, level=level, rng=seed)
+        result = ask()
         answer.text, answer.document = f"{result.headline} {result.models.headline}", result.to_dict
         answer.tables = {"outlier_nodes": result.nodes, "classes_of_nodes": result.classes}
         if result.nodes["events"].sum():
@@ -283,9 +291,9 @@ def _outlier_nodes(
         answer.figures = [("outlier_nodes", partial(rf.plot, result))]
 
 
-def _repair_kinds(answers: Answers, log: rf.FailureLog, level: float) -> None:
+def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds]) -> None:
     with answers.asking("repair_kinds", "Are repairs of two kinds: quick and slow") as answer:
-        result = rf.repair_kinds(log, level=level)
+        result = ask()
         if not result.table["repairs"].sum():
             raise DataError("no repair was observed to its end")
         answer.text, answer.document = result.headline, result.to_dict
@@ -301,14 +309,14 @@ def _repair_kinds(answers: Answers, log: rf.FailureLog, level: float) -> None:
         ]
 
 
-def _availability(answers: Answers, log: rf.FailureLog, level: float) -> None:
-    from relfit.recurrence import availability, availability_over_time
-
+def _availability(
+    answers: Answers, ask: Callable[[], Availability], ask_over_time: Callable[[], AvailabilityOverTime]
+) -> None:
     with answers.asking("availability", "How much of the time are nodes up") as answer:
-        whole = availability(log, level=level)
+        whole = ask()
         if (whole.status == "no_ends").all() or not whole.node_hours.sum():
             raise DataError("no outage has a known end, or nothing was watched")
-        over = availability_over_time(log, level=level)
+        over = ask_over_time()
         answer.text = f"{whole.headline} {over.headline}"
         frame = whole.to_frame()
         answer.tables = {"availability": frame, "availability_over_time": over.to_frame()}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -280,20 +279,18 @@ def report(
     """Write a report as one HTML file."""
     output.check_destination(out, endings=(".html", ".htm"))
     opt.probability("--level", level)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with Steps("reading", "writing the report") as steps:
         names = opt.family_names(families)
         log = reading.read()
         from relfit.fitting.kernels import fit_gamma
-        from relfit.numeric.compiled import awake, kept
-        from relfit.second_process import SecondProcess
+        from relfit.numeric.compiled import kept
+        from relfit.second_process import beside
 
         if sys.stderr.isatty() and not kept(fit_gamma):
             print("relfit: compiling, once per installation: some ten seconds", file=sys.stderr)
         steps.next()
-        write = rf.report
-        awake()  # a second process is a copy of this one: what both need is there before
-        with SecondProcess() if cores > 1 else nullcontext() as second:
+        write = rf.report  # a second process is a copy of this one: what both need is there before
+        with beside() as second:
             path = write(
                 log, out, period=reading.span, first=reading.first, families=names, level=level, title=title,
                 progress=steps.say, second=second,

@@ -10,6 +10,7 @@ import pandas as pd
 
 from relfit.arrays import IntArray
 from relfit.lifedata import LifeData
+from relfit.numeric.ordering import order_in_groups
 
 __all__ = ["condensed"]
 
@@ -31,7 +32,7 @@ def condensed(lives: LifeData) -> LifeData:
     """
     kept = lives.durations > 0.0
     code, time, observed = lives.group_codes()[kept], lives.durations[kept], lives.observed[kept]
-    order = np.lexsort((observed, time, code))
+    order = order_in_groups(code, time, observed)
     code, time, observed = code[order], time[order], observed[order]
     first = _changes(code, time, observed)
     weight = np.diff(first, append=code.size)

@@ -16,6 +16,7 @@ import pandas as pd
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.incident_scopes import SCOPES, Places, Scope, Standing
 from relfit.lifedata import LifeData
+from relfit.numeric.ordering import alike
 from relfit.outages import Outages, clock_step, node_codes, node_values, outages_of, timed_repairs
 from relfit.screening import Incidents
 from relfit.tables import Tables, group_codes
@@ -113,13 +114,13 @@ class _Work:
         self.scope = scope if found.group is None else np.where(scope == found.group, "rack", scope)
         self.start = self._in_hours(nanoseconds(table["start"]))
         begun = self._in_hours(nanoseconds(events["start"]))
-        ended = self._in_hours(nanoseconds(events["end"].fillna(events["start"])))
+        end_known, end_cut = events["end"].notna().to_numpy(), events["end_cut"].to_numpy(bool)
+        ended = np.where(end_known, self._in_hours(nanoseconds(events["end"])), begun)
         self.end = self.start.copy()
         inside = self.incident >= 0
         np.maximum.at(self.end, self.incident[inside], ended[inside])
-        end_known, end_cut = events["end"].notna().to_numpy()[inside], events["end_cut"].to_numpy(bool)[inside]
-        self.end_known = np.bincount(self.incident[inside], end_known, self.start.size) > 0
-        self.end_cut = np.bincount(self.incident[inside], end_cut, self.start.size) > 0
+        self.end_known = np.bincount(self.incident[inside], end_known[inside], self.start.size) > 0
+        self.end_cut = np.bincount(self.incident[inside], end_cut[inside], self.start.size) > 0
         self.system = _codes_in(places.systems, table["system"])
         self.node = node_codes(log)[0]
         self.entered = self._in_hours(outages.entered)
@@ -132,7 +133,7 @@ class _Work:
         self.system_entered[alone] = 0.0
         self.system_left[alone] = np.maximum(log.window.hours, 0.0)
         # outages of whole systems that name no node, those under way when observation began among them
-        whole = (self.node < 0) & (events["scope"].astype(object) == "system").to_numpy()
+        whole = (self.node < 0) & (events["scope"] == "system").to_numpy(dtype=bool)
         self.down = _SystemDown(_codes_in(places.systems, events["system"])[whole], begun[whole], ended[whole], size)
         # outages of nodes; those from before observation are their own, for all we know
         which = np.append(self.incident, -1)[outages.row]
@@ -189,13 +190,15 @@ class _Work:
         number = np.full(self.start.size + 1, -1, np.int64)
         number[mine] = np.arange(mine.size)
         hit = number[self.incident]
-        pairs = np.unique(np.stack([hit, self.node], axis=1)[(hit >= 0) & (self.node >= 0)], axis=0)
+        named = np.flatnonzero((hit >= 0) & (self.node >= 0))
+        named = named[alike(hit[named], self.node[named])[0]]
+        incident, node = hit[named], self.node[named]
         system, place = self.system[mine], self.system[mine]
         place_system, labels = np.arange(len(places.systems)), places.systems
         entered, left = self.system_entered, self.system_left
         if name == "rack":
             place = np.full(mine.size, -1, np.int64)
-            place[pairs[:, 0]] = places.rack[pairs[:, 1]]
+            place[incident] = places.rack[node]
             place_system, labels = places.system_of_rack, places.racks
             entered, left = np.full(len(labels), np.inf), np.zeros(len(labels))
             inside = places.rack >= 0
@@ -219,8 +222,8 @@ class _Work:
         done[done] = timed_repairs((ended - begun)[done], self.step)
         repairs = _repairs((ended - begun)[done], ~self.end_cut[mine][done], system[done], places.systems)
         return Scope(
-            name=name, **vars(spans), system=place_system, repairs=repairs, incident_of=pairs[:, 0],
-            node_of=pairs[:, 1], at_risk=self._at_risk(places.rack if name == "rack" else places.system, place, begun),
+            name=name, **vars(spans), system=place_system, repairs=repairs, incident_of=incident,
+            node_of=node, at_risk=self._at_risk(places.rack if name == "rack" else places.system, place, begun),
             system_of_incident=system, instants=begun,
         )  # fmt: skip
 
@@ -255,8 +258,9 @@ def _latest(end: FloatArray, code: IntArray, start: FloatArray) -> FloatArray:
 
 def _codes_in(labels: pd.Index, values: pd.Series) -> IntArray:
     """Position of each value among the labels, -1 for none."""
-    places = labels.get_indexer(pd.Index(values.astype(object)))
-    return np.asarray(places, dtype=np.int64)
+    kinds = values.astype("category").cat
+    places = np.append(labels.get_indexer(pd.Index(kinds.categories.astype(object))), -1)
+    return np.asarray(places[kinds.codes], dtype=np.int64)
 
 
 def _repairs(hours: FloatArray, observed: BoolArray, system: IntArray, systems: pd.Index) -> LifeData:

@@ -107,10 +107,11 @@ class Correlations(Result):
         """What Benjamini and Hochberg's steps make of each p-value, smallest first.
 
         The least of them is the least adjusted p-value, and as many pairs are significant as there are up to the last
-        that is small enough: of millions of pairs, sorting alone takes a tenth of the time of adjusting them.
+        that is small enough: of millions of pairs, sorting alone takes a tenth of the time of adjusting them. Those
+        above one half, whose steps are above it too, are left out.
         """
-        rising = np.sort(self.p)[: self.n_pairs]  # NaN comes last
-        return rising * rising.size / np.arange(1, rising.size + 1)
+        rising = np.sort(self.p[self.p <= 0.5])
+        return rising * self.n_pairs / np.arange(1, rising.size + 1)
 
     def n_significant(self) -> int:
         """Pairs whose adjusted p-value is at most 0.05."""
@@ -176,7 +177,7 @@ class Correlations(Result):
         if not self.n_pairs:
             return np.nan, np.nan
         mean = float(np.nan_to_num(self.mean_r_p, nan=0.5))
-        return min(1.0, 2.0 * mean), min(1.0, 2.0 * float(self._steps.min()))
+        return min(1.0, 2.0 * mean), min(1.0, 2.0 * float(self._steps.min(initial=0.5)))
 
     @property
     def p_overall(self) -> float:

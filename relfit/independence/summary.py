@@ -20,7 +20,7 @@ from relfit.independence.pooled import PooledTests, pooled_tests
 from relfit.independence.resampling import shared_alpha, steady_series
 from relfit.independence.serial import SerialTests, serial_tests
 from relfit.independence.series import Failures, failures_of
-from relfit.independence.thresholds import ALPHA, LEAST_FAILURES
+from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, held_to
 from relfit.lifedata import LifeData
 from relfit.results import Result
 from relfit.screening import incidents as join_records
@@ -242,7 +242,7 @@ def dependence(
         parts["serial"] = replace(parts["serial"], at_once=failures.at_once)
     p = np.array([np.nan if found is None else found.p_overall for found in parts.values()])
     for (name, found), alpha in zip(list(parts.items()), shared_alpha(p, ALPHA), strict=True):
-        parts[name] = None if found is None else replace(found, alpha=float(alpha))
+        parts[name] = None if found is None else held_to(float(alpha), found)
     return Dependence(
         **parts,
         problems=problems,

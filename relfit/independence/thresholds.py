@@ -7,6 +7,9 @@ error: one that is 5 % too small makes an interval of 95 % cover 94 %, which nob
 
 from __future__ import annotations
 
+from copy import copy
+from typing import TypeVar
+
 __all__ = [
     "ALPHA",
     "CORRELATION_CLASSES",
@@ -18,6 +21,7 @@ __all__ = [
     "LEAST_SHARE",
     "LEAST_TOGETHER",
     "MOST_EVEN",
+    "held_to",
     "verdict",
 ]
 
@@ -49,6 +53,16 @@ MOST_EVEN = 0.9
 LEAST_REJECTED = 0.075
 # Share of nodes that are rejected after adjustment for their number: fewer do not change what a fleet does.
 LEAST_SHARE = 0.01
+
+
+T = TypeVar("T")
+
+
+def held_to(alpha: float, part: T) -> T:
+    """A result whose verdict is that of a test of size `alpha`, with all that it has worked out already."""
+    again = copy(part)
+    vars(again)["alpha"] = alpha
+    return again
 
 
 def verdict(found: bool, failures: int) -> bool | None:

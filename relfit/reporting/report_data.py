@@ -18,7 +18,7 @@ from relfit.failurelog import FailureLog
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
 from relfit.independence import Dependence, dependence
 from relfit.independence.resampling import shared_alpha
-from relfit.independence.thresholds import ALPHA
+from relfit.independence.thresholds import ALPHA, held_to
 from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.results import Interval
@@ -255,7 +255,7 @@ class ReportData:
         if found is None:
             return self._dependence
         parts = {name: getattr(found, name) for name in _PARTS if getattr(found, name) is not None}
-        held = {name: replace(part, alpha=self._alpha.get(name, ALPHA)) for name, part in parts.items()}
+        held = {name: held_to(self._alpha.get(name, ALPHA), part) for name, part in parts.items()}
         return Answer(replace(found, **held, asked=self.asked))
 
     @cached_property
