@@ -15,7 +15,7 @@ from pandas.api.types import union_categoricals
 
 from relfit.arrays import IntArray
 from relfit.errors import ArgumentError, DataError
-from relfit.numeric.ordering import natural_order
+from relfit.numeric.ordering import natural_order, renumbered
 from relfit.units import instant
 
 __all__ = [
@@ -303,8 +303,7 @@ def group_codes(frames: list[pd.DataFrame], keys: list[str]) -> tuple[list[IntAr
     there = np.logical_and.reduce([ranks >= 0 for ranks, _ in ranked])
     sizes = [max(len(values), 1) for _, values in ranked]
     if np.prod(sizes, dtype=np.float64) <= 4.0 * code.size:  # a table of all combinations is about as long as the rows
-        seen = np.bincount(code[there], minlength=1) > 0
-        code[there], present = (np.cumsum(seen) - 1)[code[there]], np.flatnonzero(seen)
+        code[there], present = renumbered(code[there])
     else:
         code[there], present = pd.factorize(code[there], sort=True)
     code[~there] = -1

@@ -11,6 +11,7 @@ from relfit.calibration.parameter_values import Duration
 from relfit.calibration.repair_times import mean_of_repairs
 from relfit.failurelog import FailureLog
 from relfit.lifedata import LifeData
+from relfit.numeric.ordering import renumbered
 from relfit.outages import clock_step, timed_repairs
 from relfit.screening import Incidents
 
@@ -80,7 +81,7 @@ def repair_of_an_outage(
     6.4
     """
     used = (incident >= 0) & timed_repairs(outages.durations, step)
-    _, place = np.unique(incident[used], return_inverse=True)
+    place, _ = renumbered(incident[used])
     hours = np.bincount(place, outages.durations[used])
     ended = np.bincount(place, outages.observed[used])
     if nodeless is not None:

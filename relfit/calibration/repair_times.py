@@ -15,6 +15,7 @@ from relfit.calibration.schema import Check
 from relfit.fitting import Fits, fit
 from relfit.fitting.condensing import condensed
 from relfit.lifedata import LifeData
+from relfit.numeric.ordering import renumbered
 from relfit.numeric.poisson import exponential_mean_interval
 from relfit.outages import timed_repairs
 from relfit.screening import repair_kinds
@@ -52,7 +53,7 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], ste
     [5.0, 8.0]
     """
     used = (incident >= 0) & timed_repairs(outages.durations, step)
-    _, place = np.unique(incident[used], return_inverse=True)
+    place, _ = renumbered(incident[used])
     number = np.bincount(place)
     mean = np.bincount(place, outages.durations[used]) / np.maximum(number, 1)
     ended = np.bincount(place, outages.observed[used]) == number

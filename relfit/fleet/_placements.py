@@ -147,13 +147,15 @@ def _up_at(watched: Outages, at: IntArray) -> FloatArray:
     kept, key = _UP.setdefault(watched, {}), at.tobytes()
     if key not in kept:
         everyone, width = np.arange(watched.n_groups), at.size + 1
-        node, left = np.concatenate([everyone, watched.code]), np.maximum(watched.left, watched.entered)
+        began, ended = (np.searchsorted(at, instants, "right") for instants in (watched.start, watched.end))
+        here = np.flatnonzero(began != ended)  # most outages are between two instants
+        node = np.concatenate([everyone, watched.code[here]])
         more, less = (
             np.bincount(
-                node * width + np.searchsorted(at, np.concatenate(instants), "right"),
+                node * width + np.concatenate([np.searchsorted(at, of_nodes, "right"), places[here]]),
                 minlength=width * watched.n_groups,
             )
-            for instants in ((watched.entered, watched.end), (left, watched.start))
+            for of_nodes, places in ((watched.entered, ended), (np.maximum(watched.left, watched.entered), began))
         )
         there = (more - less).reshape(-1, width)
         while len(kept) > 1:

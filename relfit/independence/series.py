@@ -11,6 +11,7 @@ import pandas as pd
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import DataError
 from relfit.lifedata import LifeData
+from relfit.numeric.ordering import renumbered
 from relfit.outages import clock_step, outages_of
 from relfit.units import NANOSECONDS_PER_HOUR
 
@@ -87,14 +88,17 @@ class Failures:
         """Failures of the incident that a failure is part of, on average."""
         if self.incident is None or not self.times.size:
             return 1.0
-        size = np.unique(self.incident, return_counts=True)[1].astype(np.float64)
+        size = np.bincount(renumbered(self.incident + 1)[0]).astype(np.float64)
         return float((size**2).sum() / size.sum())
 
     def once(self) -> Failures:
         """Each incident once, as a failure of the first of its nodes."""
         if self.incident is None:
             return self
-        kept = np.sort(np.unique(self.incident, return_index=True)[1])
+        first = np.zeros(int(self.incident.max(initial=-1)) + 2, np.int64)
+        backwards = np.arange(self.incident.size)[::-1]
+        first[self.incident[backwards] + 1] = backwards
+        kept = np.flatnonzero(first[self.incident + 1] == np.arange(self.incident.size))
         if kept.size == self.times.size:
             return self
         sizes = np.bincount(self.nodes[kept], minlength=self.sizes.size)

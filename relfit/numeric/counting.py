@@ -1,4 +1,4 @@
-"""Compiled counting sorts."""
+"""Compiled counting sorts, and sums in order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from relfit.numeric.compiled import njit
 
-__all__ = ["counting_order", "sort_within"]
+__all__ = ["counting_order", "sort_within", "sum_within"]
 
 
 @njit(cache=True, nogil=True)
@@ -62,3 +62,13 @@ def sort_within(values: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> Non
                         j -= gap
                     out[j + gap] = value
             first = last
+
+
+@njit(cache=True, nogil=True)
+def sum_within(values: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
+    """Write the sum of each ``offsets[j]:offsets[j + 1]``, its values added in turn, as `numpy.bincount` does."""
+    for group in range(offsets.size - 1):
+        total = 0.0
+        for i in range(offsets[group], offsets[group + 1]):
+            total += values[i]
+        out[group] = total

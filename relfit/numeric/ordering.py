@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.arrays import IntArray
 
-__all__ = ["alike", "different", "natural_key", "natural_order", "order_in_groups", "sorted_within"]
+__all__ = ["alike", "different", "natural_key", "natural_order", "order_in_groups", "renumbered", "sorted_within"]
 
 
 _FEW = 100_000  # rows below which a plain sort is as fast
@@ -77,6 +77,18 @@ def different(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """
     rising = np.sort(values)
     return rising[np.append(True, rising[1:] != rising[:-1])[: rising.size]]
+
+
+def renumbered(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Whole numbers from zero on without the gaps between them; and which numbers there are, rising.
+
+    Examples
+    --------
+    >>> [values.tolist() for values in renumbered(np.array([7, 2, 7]))]
+    [[1, 0, 1], [2, 7]]
+    """
+    there = np.bincount(codes) > 0
+    return (np.cumsum(there) - 1)[codes], np.flatnonzero(there)
 
 
 def sorted_within(values: IntArray, offsets: IntArray) -> IntArray:

@@ -209,6 +209,11 @@ def csv_text(frame: pd.DataFrame) -> str:
 def _cells(column: pd.Series) -> list[Any]:
     if pd.api.types.is_float_dtype(column):
         return ["" if value != value else f"{value:.6g}" for value in column.to_numpy(np.float64).tolist()]
+    if column.dtype == object or isinstance(column.dtype, pd.CategoricalDtype):
+        codes, kinds = pd.factorize(column)
+        if all(isinstance(kind, str) for kind in kinds):  # each of them is looked at once
+            texts = [*map(guarded, kinds), ""]
+            return [texts[code] for code in codes.tolist()]
     return column.astype(object).where(column.notna(), "").map(guarded).tolist()
 
 

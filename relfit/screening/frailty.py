@@ -18,7 +18,7 @@ from relfit.arguments import share
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.lifedata import LifeData
-from relfit.numeric.grouped import sums
+from relfit.numeric.counting import sum_within
 from relfit.numeric.levels import normal_quantile
 from relfit.numeric.newton import Maximum, maximise
 from relfit.numeric.ordering import alike
@@ -250,16 +250,17 @@ class _Lives:
 
     def hazards(self, shape: FloatArray) -> FloatArray:
         """Sum of ``time**shape - entry**shape`` over each node's lives; shape (trials, groups) to (trials, nodes)."""
-        several, which = np.unique(shape, axis=0, return_inverse=True)
-        out = np.empty((several.shape[0], self.code.size))
+        rows, which = alike(*shape.T)
+        several = shape[rows]
+        out = np.empty((rows.size, self.code.size))
         late = np.flatnonzero(self.entry > 0.0)
         for row, shapes in zip(out, several, strict=True):
             b = shapes if self.n_groups == 1 else shapes[self.code][self.node]
             spent = self.time**b
             if late.size:
                 spent[late] -= self.entry[late] ** (b if self.n_groups == 1 else b[late])
-            row[:] = sums(spent, self.offsets)
-        return out[which.reshape(-1)]
+            sum_within(spent, self.offsets, row)
+        return out[which]
 
     @cached_property
     def _kinds(self) -> tuple[_Lives, IntArray] | None:
