@@ -117,7 +117,7 @@ def beside() -> Iterator[SecondProcess | None]:
 
 
 def later(second: SecondProcess | None, function: Callable[..., T], *arguments: Any, **options: Any) -> Callable[[], T]:
-    """What gives the answer of a call: under way in the second process, or made when it is asked for.
+    """What gives the answer of a call: that of the second process, or made here if it has not begun by then.
 
     Examples
     --------
@@ -125,7 +125,10 @@ def later(second: SecondProcess | None, function: Callable[..., T], *arguments: 
     (3, 1)
     """
     call = partial(function, *arguments, **options)
-    return call if second is None else second.submit(call).result
+    if second is None:
+        return call
+    under_way = second.submit(call)
+    return lambda: call() if under_way.cancel() else under_way.result()
 
 
 def _serve(link: Connection, other: Connection) -> None:

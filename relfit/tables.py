@@ -273,7 +273,7 @@ def first_of_pairs(codes: IntArray) -> IntArray:
     return np.flatnonzero(new)
 
 
-def places_of_pairs(frame: pd.DataFrame, listed: pd.MultiIndex) -> IntArray:
+def places_of_pairs(frame: pd.DataFrame, listed: pd.Index) -> IntArray:
     """Position of the system and node of each row among those `listed`, -1 where it is not there.
 
     Examples

@@ -24,6 +24,7 @@ from relfit.independence.thresholds import ALPHA, LEAST_FAILURES, held_to
 from relfit.lifedata import LifeData
 from relfit.results import Result
 from relfit.screening import incidents as join_records
+from relfit.second_process import SecondProcess, later
 from relfit.text import count, percent
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Dependence", "dependence"]
 
 _MOST_NODES = 4000
+_MANY_TIMES = 1_000_000  # times to failure, of which not all series are shuffled
 _PARTS = {
     "correlation": "between nodes: times to failure",
     "cofailure": "between nodes: failing together",
@@ -159,6 +161,7 @@ def dependence(
     method: str = "spearman",
     incidents: Incidents | None = None,
     rng: Seed = 0,
+    second: SecondProcess | None = None,
 ) -> Dependence:
     """Whether failures of a log depend on each other, between nodes and along time.
 
@@ -180,6 +183,8 @@ def dependence(
     rng : int or numpy.random.Generator
         For random logs, and for the 4,000 nodes whose pairs are correlated where there are more. The same seed gives
         the same numbers whatever the number of threads.
+    second : relfit.second_process.SecondProcess, optional
+        Looks along time meanwhile; the answers are the same.
 
     Returns
     -------
@@ -228,16 +233,22 @@ def dependence(
     def together(per: str, rng: np.random.Generator) -> Cofailures:
         return cofailures(log, window, per, n_resamples=resamples, rng=rng, failures=instants(once=False))
 
+    serial: Callable[[], SerialTests] = later(second, _serial, series, streams[3])
+    pooled: Callable[[], PooledTests] | None = None
+    if failures is not None:
+        pooled = later(second, pooled_tests, failures.once(), n_resamples=resamples, rng=streams[4])
     column = place if place is not None else next((name for name in _PLACES if name in log.attributes), None)
     parts: dict[str, Any] = {
         "correlation": part("correlation", lambda: _correlation(series, method, streams[0], notes)),
         "cofailure": part("cofailure", lambda: together("system", streams[1])),
         "place": None if column is None else part("place", lambda: together(column, streams[2])),
-        "serial": part("serial", lambda: _serial(series, streams[3], notes)),
-        "pooled": part("pooled", lambda: pooled_tests(instants(), n_resamples=resamples, rng=streams[4])),
+        "serial": part("serial", serial),
+        "pooled": part("pooled", instants if pooled is None else pooled),
         "dispersion": part("dispersion", lambda: dispersion(instants(), n_resamples=resamples, rng=streams[5])),
         "cycles": part("cycles", lambda: cycles(log, instants())),
     }
+    if parts["serial"] is not None and series.durations.size > _MANY_TIMES:
+        notes.append("more than a million times to failure: only series with p of 0.02 or less were shuffled")
     if parts["serial"] is not None and failures is not None:
         parts["serial"] = replace(parts["serial"], at_once=failures.at_once)
     p = np.array([np.nan if found is None else found.p_overall for found in parts.values()])
@@ -272,9 +283,8 @@ def _correlation(series: LifeData, method: str, rng: np.random.Generator, notes:
     return correlations(series, method, most=most, n_resamples=shuffles if shuffles >= 39 else 0, rng=rng)
 
 
-def _serial(series: LifeData, rng: np.random.Generator, notes: list[str]) -> SerialTests:
+def _serial(series: LifeData, rng: np.random.Generator) -> SerialTests:
     total = series.durations.size
-    if total > 1_000_000:
-        notes.append("more than a million times to failure: only series with p of 0.02 or less were shuffled")
+    if total > _MANY_TIMES:
         return serial_tests(series, n_resamples=4999, screen=0.02, rng=rng)
     return serial_tests(series, n_resamples=int(np.clip(2e9 // max(total, 1), 1999, 9999)), rng=rng)

@@ -7,7 +7,6 @@ fills the template and writes the file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,13 @@ from relfit.arguments import share
 from relfit.failurelog import FailureLog
 from relfit.families import CORE, family_named
 from relfit.reporting import detail_sections, fleet_sections, lifetime_report
-from relfit.reporting.components import FirstScreen, Section
+from relfit.reporting.components import FirstScreen, Picture, Section
 from relfit.reporting.drawing import drawn
 from relfit.reporting.first_screen import fleet_summary, picture
 from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
 from relfit.reporting.report_data import ReportData, validated
-from relfit.second_process import SecondProcess
+from relfit.second_process import SecondProcess, later
 from relfit.text import count
 
 __all__ = ["report"]
@@ -115,18 +114,18 @@ def report(
     share("level", level, zero=False, one=False)
     names = tuple(family_named(name).name for name in (families if families is not None else CORE))
     # what needs no period of the whole log is asked while that is looked for
-    early = None if second is None else second.submit(validated, log, period, first, level)
+    early = None if second is None else later(second, validated, log, period, first, level)
     data = ReportData.of(log, period, level, names, first)
     parts: list[FirstScreen | Section | str] = []
-    pictures: dict[str, Any] = {}
+    pictures: dict[str, Callable[[], Picture]] = {}
     if second is not None and early is not None:
-        pictures |= {figure.key: second.submit(drawn, figure) for figure in picture(data)}
+        pictures |= {figure.key: later(second, drawn, figure) for figure in picture(data)}
         data.answer_with(second, early)
     for part in _parts(data, progress if progress is not None else _silent):
         parts.append(part)
         for figure in part.figures if isinstance(part, FirstScreen | Section) else ():
             if figure.key not in pictures:
-                pictures[figure.key] = drawn(figure) if second is None else second.submit(drawn, figure)
+                pictures[figure.key] = later(second, drawn, figure)
     sections = [part for part in parts if isinstance(part, Section)]
     sections += [detail_sections.data(data), methods(data)]
     for section in sections:  # while the last figures are drawn
@@ -144,6 +143,6 @@ def report(
         sections=sections,
         left_out=f"Left out, since this log has no answer: {'; '.join(missing)}." if missing else "",
         version=__version__,
-        pictures={key: one.result() if isinstance(one, Future) else one for key, one in pictures.items()},
+        pictures={key: draw() for key, draw in pictures.items()},
     )
     return write_whole(Path(path), page)

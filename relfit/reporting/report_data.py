@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -23,7 +22,7 @@ from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.results import Interval
 from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
-from relfit.second_process import SecondProcess
+from relfit.second_process import SecondProcess, later
 from relfit.validation import Replay, replay
 
 __all__ = ["JOB_LENGTHS", "Answer", "ReportData"]
@@ -35,7 +34,7 @@ _JOB_SIZES = (64, 16, 4, 1)
 JOB_LENGTHS = ("6h", "24h", "72h")
 _FEW = 40  # failures
 _FEWEST_FITTED = 3
-_HERE = ("parameters", "forecast", "_dependence", "interruptions", "repairs")
+_HERE, _THERE = ("parameters", "forecast"), ("outlier_nodes", "repair_kinds", "interruptions", "repairs")
 
 
 @dataclass(frozen=True)
@@ -98,15 +97,15 @@ class ReportData:
         """The data of a report of this period."""
         return cls(log, chosen_period(log, period), level, families, first, period)
 
-    def answer_with(self, second: SecondProcess, validated: Future[Answer[Replay]]) -> None:
+    def answer_with(self, second: SecondProcess, validated: Callable[[], Answer[Replay]]) -> None:
         """Answer what takes longest in two processes at once; the second one has been validating for a while."""
-        nodes = second.submit(getattr, replace(self), "outlier_nodes")
-        vars(self)["_kinds"] = second.submit(getattr, replace(self), "repair_kinds")
+        there = {name: later(second, getattr, replace(self), name) for name in _THERE}
         for name in _HERE:
             getattr(self, name)
+        vars(self)["_dependence"] = self._whether_dependent(second)
         if not self.few:
-            vars(self)["replay"] = validated.result()
-        vars(self)["outlier_nodes"] = nodes.result()
+            vars(self)["replay"] = validated()
+        vars(self).update({name: ask() for name, ask in there.items()})
 
     @property
     def part(self) -> FailureLog:
@@ -207,10 +206,13 @@ class ReportData:
 
     @cached_property
     def _dependence(self) -> Answer[Dependence]:
+        return self._whether_dependent()
+
+    def _whether_dependent(self, second: SecondProcess | None = None) -> Answer[Dependence]:
         if self.several_systems:  # their failures make one series of unlike parts
             return Answer(None, "several systems; select one")
         model = self.model.result
-        return _ask(lambda: dependence(self.part, incidents=None if model is None else model.found))
+        return _ask(lambda: dependence(self.part, incidents=None if model is None else model.found, second=second))
 
     @cached_property
     def _p_values(self) -> dict[str, float]:
@@ -309,9 +311,6 @@ class ReportData:
     @cached_property
     def repair_kinds(self) -> Answer[RepairKinds]:
         """Whether the repairs of a system are of two kinds."""
-        under_way: Future[Answer[RepairKinds]] | None = vars(self).get("_kinds")
-        if under_way is not None:
-            return under_way.result()
         if self.several_systems:
             return Answer(None, "several systems; select one")
         return _ask(lambda: screening.repair_kinds(self.part, "system", level=self.level))
