@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import signal
 import sys
 import warnings
@@ -10,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,12 +26,20 @@ __all__ = ["SecondProcess", "beside", "later", "spread"]
 T = TypeVar("T")
 _START = "fork" if sys.platform == "linux" else "spawn"
 """A copy of this process has its modules already; elsewhere than on Linux system libraries do not survive that."""
+_KNOWN: dict[int, tuple[object, ...]] = {}
+_NAMES = count()
 
 
 class SecondProcess:
     """Another process that calls functions in turn; what it cannot do is done in this one.
 
     On Linux it is a copy of this one, and has what is imported here: import before.
+
+    Parameters
+    ----------
+    *known : object
+        Of classes other than those of Python itself, what both have from the start, such as a log: it is not sent with
+        calls, nor back with their answers.
 
     Examples
     --------
@@ -38,10 +49,12 @@ class SecondProcess:
     (3, 1)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *known: object) -> None:
         context: Any = get_context(_START)
         self._link, other = context.Pipe()
-        self._process = context.Process(target=_serve, args=(other, self._link), daemon=True)
+        self._name = next(_NAMES)
+        _KNOWN[self._name] = known
+        self._process = context.Process(target=_serve, args=(other, self._link, self._name, known), daemon=True)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*multi-threaded", category=DeprecationWarning)
             self._process.start()
@@ -57,8 +70,8 @@ class SecondProcess:
         done = False
         answer: Any = None
         try:
-            self._link.send((function, arguments))
-            done, answer = self._link.recv()
+            self._link.send_bytes(_packed((function, arguments), self._name))
+            done, answer = pickle.loads(self._link.recv_bytes())
         except Exception:  # it is gone, or this does not go from one process to another
             if self._closed:
                 raise
@@ -75,6 +88,7 @@ class SecondProcess:
         self._turn.shutdown(wait=False, cancel_futures=True)
         self._process.kill()
         self._process.join()
+        _KNOWN.pop(self._name, None)
 
 
 def spread(function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], workers: int) -> Iterator[T]:
@@ -105,14 +119,14 @@ def spread(function: Callable[..., T], tasks: Iterable[tuple[Any, ...]], workers
 
 
 @contextmanager
-def beside() -> Iterator[SecondProcess | None]:
+def beside(*known: object) -> Iterator[SecondProcess | None]:
     """A second process where there is a core for it; what compiled code needs is there before, in both."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if cores == 1:
         yield None
         return
     awake()
-    with SecondProcess() as second:
+    with SecondProcess(*known) as second:
         yield second
 
 
@@ -131,15 +145,40 @@ def later(second: SecondProcess | None, function: Callable[..., T], *arguments: 
     return lambda: call() if under_way.cancel() else under_way.result()
 
 
-def _serve(link: Connection, other: Connection) -> None:
+class _Pickler(pickle.Pickler):
+    """Names what both processes have instead of sending it."""
+
+    def __init__(self, file: io.BytesIO, name: int) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.name = name
+
+    def reducer_override(self, value: Any) -> Any:
+        for place, one in enumerate(_KNOWN[self.name]):
+            if one is value:
+                return _known, (self.name, place)
+        return NotImplemented
+
+
+def _packed(value: Any, name: int) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, name).dump(value)
+    return file.getvalue()
+
+
+def _known(name: int, place: int) -> Any:
+    return _KNOWN[name][place]
+
+
+def _serve(link: Connection, other: Connection, name: int, known: tuple[object, ...]) -> None:
     """Call what the other process asks for, until it is gone."""
+    _KNOWN[name] = known
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     other.close()  # its end of the pipe: a copy of it would outlive that process
     sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - that process prints, and warns
     with suppress(Exception):
         while True:
-            function, arguments = link.recv()
+            function, arguments = pickle.loads(link.recv_bytes())
             try:
-                link.send((True, function(*arguments)))
+                link.send_bytes(_packed((True, function(*arguments)), name))
             except Exception:  # the other process does it again, and says what is wrong
-                link.send((False, None))
+                link.send_bytes(_packed((False, None), name))

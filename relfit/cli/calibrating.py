@@ -143,7 +143,7 @@ def calibrate(
             estimate = rf.calibrate  # a second process is a copy of this one: what both need is there before
             from relfit.second_process import beside
 
-            with beside() as second:
+            with beside(log) as second:
                 parameters = estimate(
                     log, period=reading.span, **({} if wanted is None else {"parts": wanted}), families=names,
                     window=window, group=rack, first=reading.first, level=level, rng=seed, second=second,

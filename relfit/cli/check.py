@@ -166,7 +166,7 @@ def trend(
         from relfit.second_process import beside, later
 
         find, kinds, answers = rf.outlier_nodes, rf.repair_kinds, Answers()
-        with beside() as second:
+        with beside(log) as second:
             repairs = later(second, kinds, log, level=level)
             up = later(second, availability, log, level=level), later(second, availability_over_time, log, level=level)
             joined = rf.incidents(log) if len(log.events) else None

@@ -290,7 +290,7 @@ def report(
             print("relfit: compiling, once per installation: some ten seconds", file=sys.stderr)
         steps.next()
         write = rf.report  # a second process is a copy of this one: what both need is there before
-        with beside() as second:
+        with beside(log) as second:
             path = write(
                 log, out, period=reading.span, first=reading.first, families=names, level=level, title=title,
                 progress=steps.say, second=second,

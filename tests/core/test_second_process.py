@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from relfit.second_process import SecondProcess
+from relfit.second_process import SecondProcess, later
 
 
 def _fails(value: int) -> int:
@@ -32,6 +34,30 @@ def test_what_does_not_go_to_another_process_is_done_here() -> None:
         assert second.submit(lambda: 5).result() == 5
         assert second.submit(id, lock).result() == id(lock)
         assert second.submit(os.getpid).result() != os.getpid()
+
+
+def test_what_both_know_is_the_same_object_again() -> None:
+    known, other = _Held(threading.Lock()), _Held(5)  # a lock cannot be sent
+    with SecondProcess(known) as second:
+        assert second.submit(_with_its_process, [known]).result()[0] != os.getpid()
+        assert second.submit(_with_its_process, [known]).result()[1][0] is known
+        assert second.submit(_with_its_process, other).result()[1] == other
+
+
+@dataclass
+class _Held:
+    value: object
+
+
+def _with_its_process(value: Any) -> tuple[int, Any]:
+    return os.getpid(), value
+
+
+def test_what_has_not_begun_is_done_here() -> None:
+    with SecondProcess() as second:
+        first, then = later(second, _waits_for, "a"), later(second, os.getpid)
+        assert then() == os.getpid()
+        assert first() == "a"
 
 
 def test_an_error_comes_back_as_it_is() -> None:
