@@ -250,7 +250,7 @@ class _Lives:
 
     def hazards(self, shape: FloatArray) -> FloatArray:
         """Sum of ``time**shape - entry**shape`` over each node's lives; shape (trials, groups) to (trials, nodes)."""
-        rows, which = alike(*shape.T)
+        rows, which = alike(np.zeros(len(shape)), *shape.T)  # of no groups all are alike
         several = shape[rows]
         out = np.empty((rows.size, self.code.size))
         late = np.flatnonzero(self.entry > 0.0)
