@@ -243,19 +243,13 @@ class _Lives:
         out = np.stack([np.bincount(self.code, row, self.n_groups) for row in flat]).astype(np.float64)
         return out.reshape(*values.shape[:-1], self.n_groups)
 
-    @cached_property
-    def node(self) -> IntArray:
-        """Node of each life."""
-        return np.repeat(np.arange(self.code.size), np.diff(self.offsets))
-
     def hazards(self, shape: FloatArray) -> FloatArray:
         """Sum of ``time**shape - entry**shape`` over each node's lives; shape (trials, groups) to (trials, nodes)."""
         rows, which = alike(np.zeros(len(shape)), *shape.T)  # of no groups all are alike
-        several = shape[rows]
         out = np.empty((rows.size, self.code.size))
         late = np.flatnonzero(self.entry > 0.0)
-        for row, shapes in zip(out, several, strict=True):
-            b = shapes if self.n_groups == 1 else shapes[self.code][self.node]
+        for row, shapes in zip(out, shape[rows], strict=True):
+            b = shapes if self.n_groups == 1 else np.repeat(shapes[self.code], np.diff(self.offsets))
             spent = self.time**b
             if late.size:
                 spent[late] -= self.entry[late] ** (b if self.n_groups == 1 else b[late])
