@@ -481,3 +481,13 @@ def test_deriving_lives_leaves_the_log_as_it_was() -> None:
     log.ttr()
     log.between(since=at(15), until=at(35))
     pd.testing.assert_frame_equal(log.events, before)
+
+
+def test_a_time_that_would_begin_after_its_end_is_counted() -> None:
+    """On a clock that starts at repair, node b fails and is repaired while a is down: the system has one time less."""
+    downs = [("a", 10, 100), ("b", 50, 60), ("c", 200, 210)]
+    events = [{"node": node, "start": start, "end": end} for node, start, end in downs]
+    lives = make_log(events, [{"node": node} for node in "abc"], window=(0, 1000)).ttf("system", origin="repair")
+    assert lives.durations.tolist() == [10.0, 140.0, 790.0]
+    assert lives.counts is not None
+    assert lives.counts["negative_gaps"].tolist() == [1]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.fitting.competing import causes_in_series
 from relfit.lifedata import LifeData
 
 
@@ -36,6 +37,21 @@ def test_summary_and_frame_have_a_row_a_group_and_family(fits):
         assert (
             (rows[f"{name}_low"] < rows[name]) & (rows[name] < rows[f"{name}_high"]) & (rows[f"{name}_low"] > 0)
         ).all()
+
+
+def test_the_distance_of_a_table_is_the_plain_one_to_kaplan_meier(fits):
+    one = fits["weibull"]
+    kolmogorov = one.tests.statistic[:, list(one.tests.tests).index("ks")]
+    ok = np.isfinite(one.ks)
+    assert (np.abs(one.ks - kolmogorov)[ok] > 1e-6).any()  # with censoring the test has a statistic of its own
+    np.testing.assert_array_equal(one.to_frame()["ks"].to_numpy()[ok], one.ks[ok])
+
+
+def test_a_cause_stands_once_in_a_group():
+    keys = pd.MultiIndex.from_tuples([(1, "disk"), (1, "disk")], names=["node", "cause"])
+    lives = LifeData(np.array([1.0, 2.0, 3.0, 5.0]), np.ones(4, bool), np.array([0, 2, 4]), keys)
+    with pytest.raises(rf.ArgumentError, match="a cause twice"):
+        causes_in_series(rf.fit(lives, "exponential")["exponential"])
 
 
 def test_criteria(fits):

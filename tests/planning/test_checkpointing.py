@@ -230,6 +230,9 @@ def test_no_progress() -> None:
     assert plan.status == "no_progress"
     assert plan.headline.startswith("No interval makes progress")
     assert plan_checkpoints(24, costs(0, slowed=0.5)).checkpoint_every == 0.0
+    with pytest.raises(ArgumentError, match="every is 0 hours"):  # nothing but saves, unless work goes on meanwhile
+        renewal_waste(24, 0.0, costs(0.1))
+    assert float(renewal_waste(24, 0.0, costs(0.1, slowed=0.5))) < 1.0
     with pytest.raises(DataError, match="infinite"):
         best_fixed_interval(Loglogistic(0.9, 10.0), costs(0.1))
 

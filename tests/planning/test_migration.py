@@ -192,6 +192,8 @@ def test_plan_of_a_machine() -> None:
     assert plan.migration_yield == pytest.approx((weight * table["migration_yield"]).sum())
     assert plan.gain_low < plan.gain < plan.gain_high
     assert plan.spares_low <= plan.spares <= plan.spares_high
+    few = plan_migration(876, FIVE, "1min", "2.5min", nodes=2**12, recall=0.7, precision=0.6, events=4, n_draws=50)
+    assert few.spares_low < few.spares_high
     assert 0.0 <= plan.probability <= 1.0
     json.dumps(plan.to_dict(), allow_nan=False)
     single = plan_migration(8760, Checkpoint(None, 1, 1), 3.0, 0.1, nodes=100, sequential=True)
@@ -232,7 +234,7 @@ def test_plan_takes_parameters() -> None:
     with pytest.raises(ArgumentError, match=r"recall is 1\.5"):
         plan_migration(known, FIVE, 1, recall=1.5)
     with pytest.raises(ArgumentError, match="mtbf is 0 hours"):
-        break_even_recall(0.0, 1, 1, 1, 1, 0.5)
+        predicted_waste(0.0, 2.0, *COSTS, Predictor(0.5))
     with pytest.raises(ArgumentError, match="mtbf is 0 hours"):
         compare_throughputs("today", 1024, 0.0)
 

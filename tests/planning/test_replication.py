@@ -14,6 +14,7 @@ from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_replication
 from relfit.planning.checkpointing.exponential_failures import best_waste, waste
+from relfit.planning.replication import replication_plan
 from relfit.planning.replication.replicas import Copies, failures_to_interruption
 
 TEN = Checkpoint(save="10min", restore="10min")
@@ -147,6 +148,16 @@ def test_plan() -> None:
     assert rows["processes"].tolist() == [11, 5, 3]
     known = Parameters(mtbf="43800h", fleet={"nodes": 2000})
     assert plan_replication(known, Checkpoint(None, "1min", "1min")).nodes == 2000
+
+
+def test_how_much_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replication_plan, "_MOST_WORK", 100)
+    few = plan_replication(100, TEN, nodes=10, events=9, n_draws=50, most_replicas=3)
+    assert few.strategies["replicas"].tolist() == [1, 2, 3]
+    with pytest.raises(ArgumentError, match="60 draws of 2 to 3 copies are too many"):
+        plan_replication(100, TEN, nodes=10, events=9, n_draws=60, most_replicas=3)
+    with pytest.raises(ArgumentError, match="save is 0 hours"):
+        Copies(100.0, 0.0).best_interval(10)
 
 
 @pytest.mark.parametrize(

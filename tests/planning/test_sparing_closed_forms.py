@@ -22,7 +22,21 @@ from relfit.planning.sparing.blocks import (
     unavailability,
 )
 from relfit.planning.sparing.cluster import PowerHeadroom
-from relfit.planning.sparing.recovery import Recovery, losses, reduced_size
+from relfit.planning.sparing.recovery import Recovery, _running, losses, reduced_size
+from relfit.planning.sparing.spare_search import _best_work
+
+
+@pytest.mark.parametrize("x", [1e-6, 0.01, 0.03, 0.045, 0.06, 1.0, 20.0])
+def test_the_best_work_between_saves_solves_its_equation(x: float) -> None:
+    with mpmath.workdps(40):
+        ratio = float(x * mpmath.exp(x) - mpmath.exp(x) + 1)
+    assert _best_work.py_func(ratio) == pytest.approx(x, rel=1e-8)
+
+
+def test_saves_without_work_between_them_take_all_of_the_time() -> None:
+    shares = _running(0.1, [0.0, 2.0], 0.5, 0.1, 0.2)
+    assert sum(shares.values()) == pytest.approx([1.0, 1.0])
+    assert (shares["saves"][0], shares["useful"][0]) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(("trays", "spares"), [(4, 0), (6, 1), (9, 3), (36, 4)])
