@@ -17,6 +17,7 @@ import relfit as rf
 from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, repair_times, text_of_parameters
 from relfit.calibration.fitted_families import fitted_family
 from relfit.calibration.rates import duration_of_counts
+from relfit.calibration.repair_scopes import repair_of_an_outage
 from relfit.calibration.repair_times import _correlation, _hall, mean_of_repairs
 from relfit.errors import ArgumentError
 from relfit.fleet.scope_rates import excess_scatter
@@ -380,6 +381,15 @@ def test_quick_and_slow_repairs() -> None:
     assert found.slow is not None
     assert found.slow.value == pytest.approx(60.0, rel=0.2)
     assert found.overall == pytest.approx(15.75, rel=0.2)
+
+
+def test_limits_of_the_repair_of_an_outage_by_hand() -> None:
+    """Incidents of 1, 1 and 3 nodes and 1, 1 and 30 hours: the mean is 6.4, what they differ from it 5.4, 5.4, 10.8."""
+    lives = rf.LifeData.from_array([1.0, 1.0, 10.0, 10.0, 10.0])
+    found = repair_of_an_outage(lives, np.array([0, 1, 2, 2, 2]), 0.9)
+    assert found is not None
+    factor = np.exp(1.6448536 * np.sqrt(5.4**2 + 5.4**2 + 10.8**2) / 5 / 6.4)
+    assert (found.low, found.value, found.high) == pytest.approx((6.4 / factor, 6.4, 6.4 * factor))
 
 
 @pytest.mark.parametrize(

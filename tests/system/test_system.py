@@ -292,6 +292,7 @@ def test_every_node_of_a_real_system(shared):
         (lambda: System(Weibull(0.8, [1.0, 2.0]), tolerance=2), "cannot lose 2"),
         (lambda: System(Weibull(0.8, [1.0, 2.0])).take([2]), "no node 2"),
         (lambda: System(Weibull(0.8, [1.0, 2.0])).take([0, -1]), "no node -1"),
+        (lambda: System(Weibull(0.8, [1.0, 2.0]), [1.0, 2.0, 3.0], names=["a", "b"]), "2 names but 3 ages"),
         (lambda: System(Weibull(0.8, [1.0, 2.0])).take([0, 0]), "node 0 is given twice"),
         (lambda: System(Weibull(0.8, [1.0, 2.0])).by_size(order=[0, 1, 5]), "no node 5"),
         (lambda: System(Weibull(0.8, [1.0, 2.0])).reliability(-1.0), "horizon of -1"),
@@ -376,3 +377,9 @@ def test_nodes_in_repair_are_not_offered_and_do_not_grow_more_reliable() -> None
     assert set(offered.names) == {"up", "late", *(f"n{i}" for i in range(9))}
     with pytest.raises(DataError, match="'down' was in repair then"):
         rf.system_from_log(log, period="all", nodes=["up", "down"], families="exponential")
+
+
+def test_labels_of_three_levels_are_named_by_the_last_one_where_it_suffices():
+    times = {("x", "rack 1", "n1"): [1.0, 2.0], ("x", "rack 1", "n2"): [3.0, 5.0], ("x", "rack 2", "n3"): [2.0, 9.0]}
+    fits = rf.fit(rf.LifeData.from_groups(times), "exponential")
+    assert rf.system_from_fits(fits["exponential"]).names.tolist() == ["n1", "n2", "n3"]
