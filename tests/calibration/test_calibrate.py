@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import relfit as rf
 from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, repair_times, text_of_parameters
@@ -198,6 +198,11 @@ def test_all_of_white() -> None:
     assert found.failure is not None
     assert found.failure.spread is not None  # nodes differ, so that the shape is that of each
     assert found.failure.spread > 0.1
+    # the mean does not depend on the shape: the scale, mean / gamma(1 + 1/shape), moves with it by its derivative
+    assert found.failure.covariance is not None
+    shape, scale = found.failure.parameters["shape"], found.failure.parameters["scale"]
+    (var, both), _ = found.failure.covariance
+    assert both / var == pytest.approx(scale * special.digamma(1.0 + 1.0 / shape) / shape**2)
     assert {check.name for check in found.checks} >= {"failures.exponential", "dependence.cofailure", "trend"}
     assert found.warnings
     for kind in ("toml", "json"):

@@ -124,6 +124,13 @@ def test_too_few_durations_for_cells():
     assert np.isnan(chi_square_of_hazards(hazards, np.ones(14, bool), np.array([0, 14]), np.array([True]), 2)[0])
 
 
+def test_groups_without_a_fit_or_without_lives_have_no_distance():
+    hazards, seen = np.array([0.2, 0.5, 1.7]), np.ones(3, bool)
+    found = distances_of_hazards(hazards, seen, None, np.array([0, 3, 3]), np.array([False, True]))
+    assert np.isnan(found).all()
+    assert np.isfinite(distances_of_hazards(hazards, seen, None, np.array([0, 3]), np.array([True]))[0, 0])
+
+
 def test_quantiles_between_the_sizes_of_the_table_are_linear_in_the_root_of_one_over_n():
     tables = null_tables._tables()
     root = 1.0 / np.sqrt(tables.sizes)

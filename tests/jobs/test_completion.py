@@ -8,7 +8,8 @@ from scipy import stats
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
 from relfit.jobs import Amdahl, Checkpoint, Job, completion_time, expected_time, time_to_failure
-from relfit.jobs.checkpoint import expected_exponential
+from relfit.jobs._time_to_failure import has_constant_rates
+from relfit.jobs.checkpoint import expected_exponential, slowdown_exponential
 from relfit.jobs.completion import expected_paper
 from relfit.jobs.completion_distribution import RestartDistribution, simulated_times
 from relfit.jobs.hazard_tables import table_of
@@ -40,6 +41,14 @@ def test_exponential_closed_form_and_papers_convention() -> None:
     assert paper.lost == pytest.approx(mean)
     exact = completion_time(system, job)
     assert length + (exact.lost + 2.0) * exact.failures == pytest.approx(exact.expected, rel=1e-10)
+
+
+def test_rates_that_never_change() -> None:
+    equal = System(Exponential([0.01, 0.02]))
+    assert has_constant_rates(equal)
+    assert not has_constant_rates(System(Exponential([0.01, 0.02]), tolerance=1))  # two nodes on, then one
+    assert not has_constant_rates(System([Exponential(0.01), Weibull(0.7, 100.0)]))
+    assert float(slowdown_exponential(np.inf, 2.0, 0.5, 0.1, 0.1)) == 1.25  # without failures only the saves
 
 
 def test_lost_hours_of_failures_that_hardly_happen() -> None:
