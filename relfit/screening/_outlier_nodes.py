@@ -42,9 +42,9 @@ class OutlierNodes(Result):
     Attributes
     ----------
     nodes : pandas.DataFrame
-        One row per node, largest excess first: the columns of `NodeTally.table`, of failures of single nodes, and
-        ``excess`` (failures above those of a node of mean rate), ``posterior`` (probability to be an outlier, see
-        `outlier_nodes`) and ``outlier``.
+        One row per node, largest excess first: the columns of `relfit.screening.tallies.by_node`, of failures of single
+        nodes, and ``excess`` (failures above those of a node of mean rate), ``posterior`` (probability to be an
+        outlier, see `outlier_nodes`) and ``outlier``.
     classes : pandas.DataFrame
         One row per system: ``system``, ``nodes``, ``events``, ``status`` (``ok``, or ``too_few``: under three nodes or
         ten failures), ``description`` (``equal``, ``spread``, ``two_classes``, ``either`` of the two), ``p`` (chance
