@@ -461,7 +461,7 @@ def test_an_empty_log_has_no_groups() -> None:
         ({"per": "entered"}, "no column 'entered'"),
         ({"origin": "birth"}, "failure, repair"),
         ({"first": "no"}, "known, always, never"),
-        ({"overlaps": "drop"}, "merge, keep"),
+        ({"overlaps": "drop"}, "merge, ends, keep"),
         ({"zeros": "drop"}, "apart, keep"),
     ],
 )
