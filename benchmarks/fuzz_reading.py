@@ -2,14 +2,16 @@
 
 What is mutated is read to the end or refused with an error of relfit's: no traceback, no row lost, no input over its
 time. Slow readers get fewer inputs than quick ones, and files lie in memory where the system has a place for that.
-With ``--guided`` atheris chooses the mutations by what they reach; it has to be installed.
-Run: python benchmarks/fuzz_reading.py [--seconds 60] [--seed 0] [--keep FOLDER] [--guided]; a kept corpus holds what
-failed.
+With ``--guided`` atheris chooses the mutations by what they reach; it has to be installed. What reached something new
+stays in FOLDER/corpus, and ``--pack`` writes it as the one file that `tests/io/test_corpus.py` reads again.
+Run: python benchmarks/fuzz_reading.py [--seconds 60] [--seed 0] [--keep FOLDER] [--guided | --pack]; a kept folder
+holds what failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
 import io
 import random
@@ -18,6 +20,7 @@ import tempfile
 import time
 import traceback
 import warnings
+import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +53,7 @@ _WORDS = ("node", "start", "end", "cause", "rack", "node+rack", "", "unix", "uni
 _RULED = ("syslog", "slurmctld", "loghub", "sacct", "slurm_nodes", "blue_gene")
 _OFTEN = {"lanl": 1, "titan": 1, "parameters": 8, "relfit": 8, "prometheus": 8}
 """Inputs of a kind where others have 4, by what one costs."""
+CORPUS = Path(__file__).resolve().parents[1] / "tests" / "io" / "corpus.zip"
 _SECONDS = 10.0  # of the processor, for a kilobyte
 
 
@@ -192,18 +196,32 @@ def guided(trial: Trial, seconds: float, seed: int, corpus: Path) -> None:
     atheris.Fuzz()
 
 
+def pack(corpus: Path, kinds: list[str], target: Path) -> None:
+    """The inputs of a guided search as one archive, each under its kind."""
+    found = {(kinds[data[0] % len(kinds)], data[1:]) for data in map(Path.read_bytes, corpus.iterdir()) if data}
+    with zipfile.ZipFile(target, "w") as archive:
+        for kind, data in sorted(found):
+            entry = zipfile.ZipInfo(f"{kind}/{hashlib.sha256(data).hexdigest()[:16]}")
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
+    print(f"{len(found)} inputs in {target}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--guided", action="store_true")
+    parser.add_argument("--pack", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     chance = random.Random(options.seed)
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         trial = Trial(Path(name), seeds_of(Path(name)), options.keep)
+        if options.pack:
+            pack(options.keep / "corpus", list(trial.seeds), CORPUS)
+            return 0
         if options.guided:
             guided(trial, options.seconds, options.seed, (options.keep or Path(name)) / "corpus")
         kinds = list(trial.seeds)
