@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -23,7 +24,7 @@ try:
 except ImportError:  # not every system has locks on files
     fcntl = None
 
-__all__ = ["check_writable", "complete", "guarded", "guarded_table", "sparing", "unguarded"]
+__all__ = ["check_writable", "complete", "guarded", "guarded_table", "sparing", "unguarded", "workplace"]
 
 _BEFORE, _AFTER = ".relfit-", ".part"
 _STRAY = 60.0  # seconds after which a part that nobody holds is a leftover
@@ -104,6 +105,33 @@ def complete(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+@contextmanager
+def workplace(path: Path) -> Iterator[Path]:
+    """A hidden folder beside `path`, gone afterwards; what killed processes left behind goes with the next.
+
+    Raises
+    ------
+    ArgumentError
+        When the system does not let us write there.
+    """
+    folder = path.resolve().with_name(f"{_BEFORE}{secrets.token_hex(8)}{_AFTER}")
+    try:
+        folder.mkdir(mode=0o700)
+        handle = os.open(folder, os.O_RDONLY) if fcntl is not None else None
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        if handle is not None:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove_strays(folder.parent)
+        yield folder
+    finally:
+        if handle is not None:
+            os.close(handle)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def guarded(text: Any) -> Any:
     r"""A text as a cell of a CSV that no spreadsheet takes for a formula and no terminal for orders; else as it is.
 
@@ -174,7 +202,10 @@ def _remove_strays(folder: Path) -> None:
             handle = os.open(stray, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                stray.unlink()
+                if stray.is_dir():
+                    shutil.rmtree(stray)
+                else:
+                    stray.unlink()
             finally:
                 os.close(handle)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,8 @@ from relfit.numeric.compiled import awake
 from relfit.results import Result
 from relfit.second_process import spread
 from relfit.tables import question_of, unseen
-from relfit.writing import complete
+from relfit.text import count
+from relfit.writing import complete, workplace
 
 __all__ = ["StoredFits", "fit_stored"]
 
@@ -59,9 +59,10 @@ class StoredFits(Result):
     @property
     def headline(self) -> str:
         """Families, nodes, durations, how often each family is the best, and where the fits are."""
-        best = ", ".join(f"{family} {count:,}" for family, count in self.status["best"].items())
+        best = ", ".join(f"{family} {number:,}" for family, number in self.status["best"].items())
+        families = count(len(self.status), "family", "families")
         return (
-            f"{len(self.status)} families of {self.groups:,} nodes, {self.durations:,} durations; "
+            f"{families} of {count(self.groups, 'node')}, {count(self.durations, 'duration')}; "
             f"best by AICc: {best}; written to {self.path}"
         )
 
@@ -167,9 +168,9 @@ def fit_stored(
     options = {"families": families, "method": method, "bias_correction": bias_correction, "level": level}
     times = {"censor": censor, "overlaps": "ends"} | ({"first": first} if measure == "ttf" else {})
     say = progress or (lambda what, share: None)
-    with tempfile.TemporaryDirectory(prefix=".relfit-", dir=place.resolve().parent) as folder, complete(place) as file:
+    with workplace(place) as folder, complete(place) as file:
         say("setting nodes apart", 0.0)
-        parts = set_apart(path, Path(folder), crew)
+        parts = set_apart(path, folder, crew)
         _need_ends(parts.ended, parts.records)
         tasks = [(parts, part, (since, until), measure, times, options) for part in range(parts.number)]
         tally = _Tally()

@@ -59,10 +59,13 @@ def test_permissions_and_links_of_the_target_stay(tmp_path):
     assert (real.read_text(), real.stat().st_mode & 0o777) == ("new", 0o640)
 
 
-def test_what_a_killed_writer_left_goes_and_what_is_being_written_stays(tmp_path):
+@pytest.mark.parametrize("context", ["complete", "workplace"])
+def test_what_a_killed_writer_left_goes_and_what_is_being_written_stays(context, tmp_path):
     code = (
-        "import sys, time; from pathlib import Path; from relfit.writing import complete\n"
-        f"with complete(Path({str(tmp_path)!r}, 'a.txt')) as part:\n print('up', flush=True); time.sleep(60)"
+        f"import sys, time; from pathlib import Path; from relfit.writing import {context}\n"
+        f"with {context}(Path({str(tmp_path)!r}, 'a.txt')) as part:\n"
+        " if part.is_dir(): (part / 'inner').touch()\n"
+        " print('up', flush=True); time.sleep(60)"
     )
     writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
