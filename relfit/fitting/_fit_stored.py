@@ -152,6 +152,7 @@ def fit_stored(
 
     Examples
     --------
+    >>> import tempfile
     >>> import relfit as rf
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     stored = rf.write(rf.datasets.load("white"), Path(folder, "log"), by="year")

@@ -118,9 +118,13 @@ def test_ctrl_c_is_heard_while_threads_compute():
         threading.Event().wait(0.5)  # all threads have been started
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        over_groups(np.arange(9) * 1_000_000, work, 2)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background has it ignored
+    try:
+        threading.Thread(target=interrupt, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            over_groups(np.arange(9) * 1_000_000, work, 2)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert ended == []
 
 

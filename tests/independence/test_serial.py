@@ -145,7 +145,7 @@ def test_the_seed_alone_decides_not_the_threads(monkeypatch):
     x = np.random.default_rng(0).weibull(0.8, (1500, 20))
     results = []
     for threads in (1, 2):
-        monkeypatch.setattr("relfit.numeric.batches._processors", lambda threads=threads: threads)
+        monkeypatch.setattr("relfit.numeric.batches.processors", lambda threads=threads: threads)
         results.append(serial_tests(LifeData.from_array(x), rng=4))
     one, two = results
     np.testing.assert_array_equal(one.durbin_watson_p, two.durbin_watson_p)
