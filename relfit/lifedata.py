@@ -436,15 +436,13 @@ class LifeData(Result):
     def headline(self) -> str:
         """How many lives there are, and of which kinds."""
         total = self.to_dict()
-        between = f"{total['intervals']} in intervals, " if total["intervals"] else ""
-        cut = "".join(
-            f", {total[f'{side}_truncated']} {side}-truncated"
-            for side in ("left", "right")
-            if total[f"{side}_truncated"]
-        )
-        cut += f", {total['stationary']} under way at an unknown age" if total["stationary"] else ""
+        said = {name: f"{number:,}" for name, number in total.items() if isinstance(number, int)}
+        between = f"{said['intervals']} in intervals, " if total["intervals"] else ""
+        sides = [side for side in ("left", "right") if total[f"{side}_truncated"]]
+        cut = "".join(f", {said[f'{side}_truncated']} {side}-truncated" for side in sides)
+        cut += f", {said['stationary']} under way at an unknown age" if total["stationary"] else ""
+        lives = f"{count(total['lives'], 'life', 'lives')} in {count(self.n_groups, 'group')}"
         return (
-            f"{count(total['lives'], 'life', 'lives')} in {count(self.n_groups, 'group')} ({total['observed']} "
-            f"observed, {between}{total['censored']} censored, {total['zeros']} of length zero{cut}), "
-            f"measure {self.measure}"
+            f"{lives} ({said['observed']} observed, {between}{said['censored']} censored, "
+            f"{said['zeros']} of length zero{cut}), measure {self.measure}"
         )
