@@ -9,6 +9,8 @@ from zlib import crc32
 
 from numba import njit
 
+from relfit.numeric.compiled import njit as kept_njit
+
 __all__ = ["inner", "inner_of", "making_arrays", "sources"]
 
 _jit: Any = njit  # whose type does not name all that it takes
@@ -51,8 +53,7 @@ def merged(function: Function) -> Function:
 
 def outermost(function: Function) -> Function:
     """Compile what is called from Python, with all of its parts, and keep it on disk."""
-    whole: Function = _jit(nogil=True, cache=True, error_model="numpy", _nrt=False)(function)
-    return whole
+    return kept_njit(nogil=True, error_model="numpy", _nrt=False)(function)
 
 
 def making_arrays(function: Function) -> Function:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from numba.core.registry import CPUDispatcher
 
 from relfit.batch import event_loop
+from relfit.batch.compiling import outermost
 
 
 def parts(function, found):
@@ -26,3 +28,14 @@ def test_no_two_compiled_parts_have_one_name():
         parts(engine, found)
     assert len(found) > 40
     assert {name: len(same) for name, same in found.items() if len(same) > 1} == {}
+
+
+def test_an_engine_is_compiled_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(_: object) -> None:
+        raise RuntimeError("no locator available")
+
+    monkeypatch.setattr("numba.core.dispatcher.FunctionCache", nowhere)
+    monkeypatch.setattr("relfit.numeric.compiled._said", [])
+    with pytest.warns(RuntimeWarning, match="cannot be kept"):
+        double = outermost(lambda x: 2 * x)
+    assert double(4) == 8
