@@ -30,5 +30,7 @@ def files_meant(path: str | Path) -> list[Path]:
     if is_folder:
         return sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))
     if not there and any(sign in str(path) for sign in "*?["):
-        return sorted(Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file())  # noqa: PTH207 - Path.glob takes no absolute pattern
+        # Path.glob takes no absolute pattern
+        matching = glob.glob(str(path), recursive=True)  # noqa: PTH207
+        return sorted(Path(name) for name in matching if Path(name).is_file())
     return [place]

@@ -47,7 +47,8 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The findings and every field by its name, ready for JSON: tables as records, what is not finite as None."""
-        named: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._not_in_json}  # type: ignore[arg-type]
+        names = [f.name for f in fields(self) if f.name not in self._not_in_json]  # type: ignore[arg-type]
+        named: dict[str, Any] = {name: getattr(self, name) for name in names}
         return json_ready({"findings": self.findings, **named})
 
     def __repr__(self) -> str:

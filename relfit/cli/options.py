@@ -134,6 +134,11 @@ class Reading:
         selected = {column: [value or None for value in values] for column, values in conditions.items()}
         return log.where(selected).between(self.since, self.until)
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the log is a bundled sample, or a public data set that was fetched."""
+        return self.log in list(rf.datasets.listing()["name"]) or rf.datasets.is_fetched(self.log)
+
     def _columns(self) -> dict[str, Any]:
         """Settings from ``--column``; whatever can be wrong without the log is noticed here, before it is read."""
         from relfit.io.frames import NODELESS
@@ -160,11 +165,11 @@ class Reading:
         return settings | {name: value for name, value in said.items() if value is not None}
 
     def _sample(self) -> rf.FailureLog:
-        names = [str(name) for name in rf.datasets.listing()["name"]]
         fetched = rf.datasets.is_fetched(self.log)
         if self.log in rf.datasets.public() and not fetched:
             raise ReadError("no such file", path=self.log, remedy=f"get it first with: relfit fetch {self.log}")
-        if self.log not in names and not fetched:
+        if not self.is_named:
+            names = rf.datasets.listing()["name"]
             raise ReadError(
                 "no such file", path=self.log, remedy=f"give a file or a bundled sample ({', '.join(names)})"
             )

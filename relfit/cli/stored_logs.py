@@ -28,6 +28,11 @@ def fit_in_parts(
             raise ArgumentError(
                 f"--{name.replace('_', '-')} does not go with --stream", remedy="give it to relfit convert, before"
             )
+    if not Path(reading.log).exists() and reading.is_named:
+        raise ArgumentError(
+            f"--stream takes a log in files, not a data set by its name, {reading.log}",
+            remedy=f"relfit convert {reading.log} --out FILE.parquet writes it as one",
+        )
     opt.without_effect({"--stream": True}, "--out FILE.parquet", out is not None and out.suffix.lower() == ".parquet")
     opt.without_effect({"--stream": True}, "--per node", fitting.per == "node")
     opt.without_effect({"--stream": True}, "no --interval", fitting.interval is None)

@@ -245,7 +245,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
 
 @plot.register(Dispersion)
 def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
-    """Index of dispersion of the counts of failures over time scales, with the range of a Poisson process."""
+    """Index of dispersion of the counts of failures over time scales, with the range of what it is compared with."""
     ax = style.axes(ax)
     known = ~result.too_few
     if not known.any():
@@ -254,9 +254,12 @@ def dispersion(result: Dispersion, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.fill_between(
         scale, np.maximum(low, 1e-3), high, color=style.ORANGE, alpha=0.3, linewidth=0,
-        label=f"{percent(result.level)} of Poisson processes",
+        label=f"{percent(result.level)} of {'Poisson processes' if result.expected is None else 'random logs'}",
     )  # fmt: skip
-    ax.axhline(1.0, color=style.ORANGE, linewidth=1.4)
+    if result.expected is None:
+        ax.axhline(1.0, color=style.ORANGE, linewidth=1.4)
+    else:
+        ax.plot(scale, result.expected[known], color=style.ORANGE, linewidth=1.4)
     out = (index < low) | (index > high)
     shown = np.maximum(index, 1e-3)
     ax.plot(scale, shown, color=style.GREY, linewidth=1.0)

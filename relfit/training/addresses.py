@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from relfit.numeric.compiled import njit
 
 __all__ = ["address", "compiled"]
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+compiled = njit(nogil=True, error_model="numpy")
 
 
 def _address(typing: Any, array: Any) -> Any:

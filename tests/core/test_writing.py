@@ -223,6 +223,28 @@ def test_without_a_folder_for_the_cache_functions_are_compiled(tmp_path):
     assert done.stderr.count("RuntimeWarning") <= 1
 
 
+_NOWHERE = """
+import importlib, pkgutil, warnings
+import numba.core.caching as caching
+for kind in vars(caching).values():
+    if hasattr(kind, "_locator_classes"):
+        kind._locator_classes = []  # as with a package that may only be read and no home: numba finds no folder
+import relfit
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    for module in pkgutil.walk_packages(relfit.__path__, "relfit."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+print([str(warning.message)[:33] for warning in said])
+"""
+
+
+def test_every_module_loads_where_nothing_can_be_kept():
+    done = subprocess.run([sys.executable, "-c", _NOWHERE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['compiled functions cannot be kept']\n"
+
+
 def test_killed_and_crowded_writers_break_nothing_and_leave_nothing():
     script = Path(__file__).parents[2] / "benchmarks" / "stress_writing.py"
     command = [sys.executable, str(script), "--kills", "5", "--accesses", "200"]

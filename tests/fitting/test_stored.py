@@ -164,6 +164,11 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert_whole(Path(out), expected_of(rf.read(stored).between("2003-01-01"), families=["weibull"]))
 
 
+def test_a_data_set_by_name_is_no_stored_log(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", "white", "--stream", "--period", "all", "--out", "fits.parquet"]) == 2
+    assert "relfit convert white" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "options",
     [

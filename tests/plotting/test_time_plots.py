@@ -192,6 +192,9 @@ def test_dispersion_over_scales(log: rf.FailureLog) -> None:
     found = dispersion(failures_of(log), n_resamples=19)
     ax = plotting.dispersion(found, new())
     known = ~found.too_few
+    assert found.expected is not None
+    assert ax.lines[0].get_ydata() == pytest.approx(found.expected[known])
+    assert "95 % of random logs" in labelled(ax)
     assert ax.lines[1].get_xdata() == pytest.approx(found.scales[known])
     assert ax.lines[1].get_ydata() == pytest.approx(found.index[known])
     beyond = labelled(ax)["beyond chance"].get_ydata()

@@ -45,7 +45,7 @@ class CheckpointPlan(Plan, kw_only=True):
         ``"mean"`` or the quantile.
     rules : pandas.DataFrame
         One row per rule: ``rule``, ``checkpoint_every`` (hours), ``waste`` there (exact), and ``excess``, points above
-        the best.
+        the best, to a millionth.
     checkpoint : Checkpoint
         The costs, and the hours of work asked about.
     restart : float
@@ -353,7 +353,7 @@ def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> 
     }
     waste = np.array([lost, *(float(model.at(np.asarray(every))) for every in list(rules.values())[1:])])
     table = pd.DataFrame({"rule": list(rules), "checkpoint_every": list(rules.values()), "waste": waste})
-    return table.assign(excess=100.0 * (waste - lost))
+    return table.assign(excess=(100.0 * (waste - lost)).round(6) + 0.0)
 
 
 def _two_levels(
