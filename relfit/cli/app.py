@@ -9,6 +9,7 @@ import atexit
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -132,6 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name from a log may not exist in the terminal's encoding
             stream.reconfigure(errors="backslashreplace")
+    if arguments is None:  # nobody else's process: a line of our code beside a warning would tell the user nothing
+        warnings.formatwarning = lambda message, *_, **__: f"relfit: warning: {message}\n"
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
         with sparing(_read_by(given)):

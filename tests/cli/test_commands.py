@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -300,3 +302,9 @@ def test_a_rate_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["plan", "checkpoint", "--mtbf", rate, "--save", "5min"]) == 2
         assert "--mtbf" in capsys.readouterr().err
     assert main(["plan", "checkpoint", "--mtbf", "20h", "--save", "2%AFR"]) == 2
+
+
+def test_a_warning_is_a_line_without_our_code():
+    code = "import sys, warnings; from relfit.cli import app; app.main(); warnings.warn('slow')"
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True)
+    assert done.stderr == "relfit: warning: slow\n"
