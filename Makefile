@@ -16,10 +16,10 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 	@$(BIN)/relfit report white --out $(REPORT) > /dev/null
 	@echo "The report is $(abspath $(REPORT))"
 
-test: $(VENV)/.installed-all ## Install what the tests need and run them
-	$(PYTEST)
+test: $(VENV)/.installed-all ## Install what the tests need and run them, but for those that take seconds each
+	$(PYTEST) -m 'not slow and not verify'
 
-check: $(VENV)/.installed-all ## Run the tests, the examples in README.md and docs/ and the notebooks, as CI does
+check: $(VENV)/.installed-all ## Run all tests, the examples in README.md and docs/ and the notebooks, as CI does
 	$(PYTEST) --doctest-glob='*.md' README.md docs notebooks tests relfit
 
 verify: $(VENV)/.installed-all ## Run the long simulations that check the statistics

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, wraps
@@ -38,6 +39,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.scheduling import RoomByRoom
 
     return RoomByRoom(config, log) if config.option.dist == "loadfile" else None
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: searching it again and again for what can be freed took 4 % of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

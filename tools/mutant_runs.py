@@ -215,7 +215,7 @@ def run_pytest(
             seconds = int(limit + _processor_time()) + 1
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
         made = plugin()
-        options = [fail, "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not verify"]
+        options = [fail, "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not verify"]
         code = pytest.main([*options, *paths], plugins=[made] if made else [])
         sys.stdout.flush()
         os._exit(int(code))

@@ -64,6 +64,7 @@ def test_nodes_that_are_alike_fail_at_their_rate_to_a_percent() -> None:
     assert short.size == pytest.approx(30_000 * 500 / 2002, rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_machine_of_a_log_is_interrupted_as_often_as_the_log(tmp_path: Path) -> None:
     """Instants at which something fails, in the sample by hand and in the machine that its parameters make."""
     log = rf.datasets.load("white").between("2003-01-01", "2004-10-01")

@@ -422,6 +422,7 @@ def test_limits_of_kinds_of_repairs_that_are_no_limits_are_left_out(
 # ------------------------------------------------------------------- real logs
 
 
+@pytest.mark.slow
 def test_lanl_systems(shared: Path) -> None:
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
     for system in (2, 13, 17, 21):
@@ -447,6 +448,7 @@ def test_titan_lives_have_no_repairs(shared: Path, tmp_path: Path) -> None:
     assert found.mtbf.node is not None
 
 
+@pytest.mark.slow
 def test_grid5000(shared: Path) -> None:
     log = rf.read(shared / "data" / "grid5000-fta")
     found = rf.calibrate(log, period="all", parts=QUICK)

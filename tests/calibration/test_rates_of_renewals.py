@@ -12,6 +12,7 @@ from tests.factories import make_log
 
 
 @pytest.mark.parametrize("shape", [0.5, 0.7])
+@pytest.mark.slow
 def test_limits_allow_for_the_scatter_between_nodes(shape: float) -> None:
     held = 0
     for seed in range(12):

@@ -277,6 +277,7 @@ def test_info_shows_what_a_record_was_taken_for_and_the_whole_funnel(tmp_path, c
 
 
 @pytest.mark.parametrize("measure", ["ttf", "ttr"])
+@pytest.mark.slow
 def test_all_times_are_fitted_as_one_sample(capsys: pytest.CaptureFixture[str], measure: str) -> None:
     options = ["white", "--period", "all", "--families", "weibull", "--measure", measure]
     found = document(capsys, "fit", *options, "--per", "all")

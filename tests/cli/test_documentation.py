@@ -48,6 +48,7 @@ def _few_racks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_few_racks")
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.slow
 def test_shown_commands_work(command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(shlex.split(command)) == 0
     caught = capsys.readouterr()

@@ -13,6 +13,7 @@ RACKS = [word for i in range(1, 5) for word in ("--where", f"rack=frame0{i}")]  
 JOB = ["nodes", "white", "--families", "weibull", *RACKS, "--k-max", "40", "--work", "500h"]
 
 
+@pytest.mark.slow
 def test_answer(capsys, tmp_path) -> None:
     out, plot = tmp_path / "sizes.csv", tmp_path / "sizes.png"
     more = ["--parallel-fraction", "0.99", "--deadline", "40h", "--out", str(out), "--plot", str(plot)]
@@ -24,6 +25,7 @@ def test_answer(capsys, tmp_path) -> None:
     assert plot.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_json_with_a_measured_table_and_checkpoints(capsys, tmp_path) -> None:
     table = tmp_path / "times.csv"
     table.write_text("nodes,time\n1,500h\n16,40h\n32,45h\n")
@@ -35,6 +37,7 @@ def test_json_with_a_measured_table_and_checkpoints(capsys, tmp_path) -> None:
     assert found["job"]["checkpoint"]["every"] == 4.0
 
 
+@pytest.mark.slow
 def test_the_interval_is_looked_for_and_sizes_have_ends_and_spares(capsys) -> None:
     job = [*JOB[:-4], "--work", "500h", "--parallel-fraction", "0.99", "--save", "5min", "--tolerate", "2"]
     assert main([*job, "--k-min", "20", "--k-max", "40", "--json"]) == 0
@@ -72,6 +75,7 @@ def test_table_errors_name_the_place(capsys, tmp_path) -> None:
     assert "times.csv, line 3, column time: 'fast'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_file_of_fits_with_ages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fits = tmp_path / "fits.csv"
     assert main(["fit", "white", "--since", "2004-01-01", "--families", "weibull", "--out", str(fits)]) == 0
@@ -101,6 +105,7 @@ def test_no_estimate_comes_without_its_interval(command, capsys) -> None:
         assert all(row[f"{name}low"] <= row[f"{name}high"] for name in ends)
 
 
+@pytest.mark.slow
 def test_a_system_of_fits_that_say_no_error_says_so(capsys) -> None:
     assert main(["system", "white", "--families", "weibull", "--k", "4"]) == 0
     assert "No intervals: node " in " ".join(capsys.readouterr().out.split())

@@ -129,6 +129,7 @@ def test_json_parameters_with_a_cluster(tmp_path: Path, capsys: pytest.CaptureFi
     assert "cluster.trays" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_all_planners_read_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "params.toml"
     path.write_text(FILE, encoding="utf-8")

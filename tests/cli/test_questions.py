@@ -92,6 +92,7 @@ def test_incidents_in_json_are_the_library_s(
 
 
 @pytest.mark.parametrize("command", ["dependence", "trend", "incidents"])
+@pytest.mark.slow
 def test_a_folder_takes_tables_and_figures(command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = here / "found"
     folder.mkdir()
@@ -234,6 +235,7 @@ def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFix
     assert "no table trend_tests to write" in message
 
 
+@pytest.mark.slow
 def test_los_alamos(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lanl = shared / "data" / "lanl-failures-1996-2005.csv.xz"
     said = document(capsys, "incidents", lanl, "--where", "system=2", "--until", "2000-01-01")

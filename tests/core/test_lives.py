@@ -246,6 +246,7 @@ rules = st.fixed_dictionaries(
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(log=logs(), measure=st.sampled_from(["ttf", "ttr"]), rules=rules, data=st.data())
+@pytest.mark.slow
 def test_generated_logs_follow_the_documented_rules(
     log: FailureLog, measure: str, rules: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -256,6 +257,7 @@ def test_generated_logs_follow_the_documented_rules(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(log=logs(), cut=st.integers(1, 40))
+@pytest.mark.slow
 def test_a_cut_log_follows_the_same_rules(log: FailureLog, cut: int) -> None:
     for part in (log.between(since=at(cut)), log.between(until=at(cut))):
         for measure, per in product(("ttf", "ttr"), ("node", "system")):

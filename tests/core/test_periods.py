@@ -54,6 +54,7 @@ def test_times_to_failure_of_two_parts_add_up(log: FailureLog, per: str, data: s
 @often
 @given(log=logs(), data=st.data())
 @pytest.mark.parametrize("overlaps", ["merge", "keep"])
+@pytest.mark.slow
 def test_events_of_two_parts_add_up(log: FailureLog, overlaps: str, data: st.DataObject) -> None:
     cut = cut_of(log, data)
     parts = [log.between(until=cut), log.between(since=cut)]

@@ -200,6 +200,7 @@ def run(folder: Path, cache: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_written_anew(tmp_path):
     (tmp_path / "made.py").write_text(_MADE)
     cache = tmp_path / "cache"
@@ -245,6 +246,7 @@ def test_every_module_loads_where_nothing_can_be_kept():
     assert done.stdout == "['compiled functions cannot be kept']\n"
 
 
+@pytest.mark.slow
 def test_killed_and_crowded_writers_break_nothing_and_leave_nothing():
     script = Path(__file__).parents[2] / "benchmarks" / "stress_writing.py"
     command = [sys.executable, str(script), "--kills", "5", "--accesses", "200"]

@@ -193,6 +193,7 @@ def test_the_bootstrap_of_an_exponential_is_a_scaled_gamma():
 
 
 @pytest.mark.parametrize("family", ["weibull", "gamma", "lognormal"])
+@pytest.mark.slow
 def test_a_bent_region_is_followed_to_its_end(family):
     """With few failures and half of the lives censored the region is a long bow, most of it out of sight of its centre.
 

@@ -109,6 +109,7 @@ def test_equal_nodes_are_pooled_almost_entirely():
     assert float(found.fleet.shape) == pytest.approx(whole.parameters["shape"][0], rel=0.08)
 
 
+@pytest.mark.slow
 def test_nodes_with_many_failures_keep_their_own():
     rng = np.random.default_rng(5)
     scale = np.exp(rng.normal(7.0, 1.0, 30))

@@ -187,6 +187,7 @@ def _real(shared, name: str) -> LifeData:
 
 
 @pytest.mark.parametrize("name", ["lanl", "grid5000", "titan"])
+@pytest.mark.slow
 def test_every_group_of_a_real_log_is_at_a_maximum(shared, name):
     sample = _real(shared, name)
     sample = sample.take(np.random.default_rng(0).permutation(sample.n_groups)[:400].tolist())
@@ -204,6 +205,7 @@ def test_every_group_of_a_real_log_is_at_a_maximum(shared, name):
 
 
 @pytest.mark.parametrize("name", ["lanl", "grid5000", "titan"])
+@pytest.mark.slow
 def test_groups_of_a_real_log_against_peers(shared, name):
     sample = _real(shared, name)
     rng = np.random.default_rng(1)

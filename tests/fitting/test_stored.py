@@ -67,6 +67,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("files", [one_file, by_year, shuffled, exports_that_overlap])
 @pytest.mark.usefixtures("small_parts")
+@pytest.mark.slow
 def test_equal_to_the_log_in_memory(files: Files, tmp_path: Path) -> None:
     folder = tmp_path / "log"
     folder.mkdir()

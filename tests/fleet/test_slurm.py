@@ -86,6 +86,7 @@ def test_nodes_that_fail_often_come_last_and_are_drained(found, tmp_path: Path) 
     assert re.fullmatch(r"relfit: 60 failures, \d+\.\d expected, 2001-01-01 to 2002-01-01", first["Reason"])
 
 
+@pytest.mark.slow
 def test_scripts_run_what_they_show_and_nothing_else(tmp_path: Path) -> None:
     hostile = ["n001", "n002", "$(touch x)", "a;touch y", "b c", "-n", "n[1-9]", "a,b", "`id`", "node\n2", '"', "../z"]
     found = rf.fleet.slurm_nodes(fleet(hostile, {}), period="all")

@@ -47,6 +47,7 @@ def said(found: Dependence) -> set[str]:
 
 
 @pytest.mark.parametrize("shape", [0.5, 1.0, 2.0])
+@pytest.mark.slow
 def test_equal_independent_steady_nodes_make_no_clause(shape: float) -> None:
     false = [said(dependence(log_of(renewals(np.random.default_rng(seed), shape)), rng=seed)) for seed in range(8)]
     assert sum(map(bool, false)) <= 1  # some clause was false in 15 to 26 % of them; at shape 0.5 in nearly all
@@ -94,6 +95,7 @@ def racked(rng: np.random.Generator, minutes: float) -> FailureLog:
 
 
 @pytest.mark.parametrize("minutes", [0.0, 12.0])
+@pytest.mark.slow
 def test_racks_that_fail_as_one_are_nodes_together_and_no_change_of_rate(minutes: float) -> None:
     """By records, all of 24 such logs had a rate that was not steady, and 3 nodes whose failures depend on the last."""
     said_of = [dependence(racked(np.random.default_rng(seed), minutes), rng=seed) for seed in (1, 2)]

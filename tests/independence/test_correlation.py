@@ -186,6 +186,7 @@ def test_arguments():
         correlations(LifeData.from_array(np.ones((2, 4)), weights=2))
 
 
+@pytest.mark.slow
 def test_four_thousand_nodes():
     rng = np.random.default_rng(0)
     sizes = rng.integers(0, 40, 4000)

@@ -205,6 +205,7 @@ def test_size_of_the_index_of_dispersion(width, failures):
     assert 0.03 <= (p <= 0.05).mean() <= 0.07
 
 
+@pytest.mark.slow
 def test_size_of_the_index_against_few_random_logs():
     """At 5 %, 12.4 % of 1000 logs had been rejected against 19 random logs whose own spread all were scaled by."""
     rng = np.random.default_rng(11)

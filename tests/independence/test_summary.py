@@ -100,6 +100,7 @@ def test_lanl_system_18_in_time(shared):
     assert dependence(log).to_dict() == found.to_dict()
 
 
+@pytest.mark.slow
 def test_lanl_system_2_fails_in_bursts(shared):
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=2).between(until="2000-01-01")
     found = dependence(log)

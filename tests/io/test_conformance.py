@@ -65,6 +65,7 @@ def test_every_reader_keeps_the_contract_and_survives_parquet(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", list(REAL))
+@pytest.mark.slow
 def test_real_logs_keep_the_contract(name, shared, tmp_path):
     file, read, kept = REAL[name]
     log = rf.read(shared / "data" / file)
@@ -176,6 +177,7 @@ def test_a_copy_in_which_something_ends_before_it_starts_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("by", ["year", "month", "system"])
+@pytest.mark.slow
 def test_a_log_in_parts_comes_back(tmp_path, by):
     log = rf.datasets.load("white")
     folder = rf.write(log, tmp_path / "parts", by=by)

@@ -171,6 +171,7 @@ def test_a_zip_of_one_file(tmp_path):
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
+@pytest.mark.slow
 def test_bombs_stop_at_a_limit(tmp_path, monkeypatch, pack):
     monkeypatch.setattr(opening, "_ALWAYS", 1 << 20)
     monkeypatch.setattr(opening, "_SUSPICIOUS", 50)
@@ -304,6 +305,7 @@ def test_numbers_of_very_many_digits():
     assert as_numbers([f"0.{digits[:-2]}", "7"]).tolist() == pytest.approx([1 / 9, 7.0])
 
 
+@pytest.mark.slow
 def test_wide_tables(tmp_path):
     names = ",".join(f"c{i}" for i in range(2000))
     row = ",".join("1" * 2000)

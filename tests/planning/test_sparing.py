@@ -118,6 +118,7 @@ def law_of_racks(racks: int, blocks: int, own: float, down: float) -> np.ndarray
     return law
 
 
+@pytest.mark.slow
 def test_optimiser_agrees_with_exhaustive_search() -> None:
     rng = np.random.default_rng(11)
     checked = 0
@@ -336,6 +337,7 @@ def test_what_a_plan_file_leaves_out_has_no_effect(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ assumptions
 
 
+@pytest.mark.slow
 def test_assumptions_of_a_log() -> None:
     log = rf.datasets.load("white").between("2002-01-01", "2002-04-01")
     found = check_assumptions(rf.calibrate(log, period="all"))

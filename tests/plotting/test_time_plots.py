@@ -523,6 +523,7 @@ def of_everything(log: rf.FailureLog) -> list[tuple[Callable[..., Axes], Any]]:
 
 
 @pytest.mark.parametrize("case", ["nothing", "one", "one node", "one instant", "constant"])
+@pytest.mark.slow
 def test_hard_logs_are_figures_too(case: str) -> None:
     rows: dict[str, list[tuple[Any, Any, Any, Any]]] = {
         "nothing": [],

@@ -216,6 +216,7 @@ def test_a_trend_of_few_failures_that_gaps_and_counts_see_one_way_is_told():
     assert "rises" in found.headline
 
 
+@pytest.mark.slow
 def test_sentences_agree_with_the_counts_in_every_system_of_lanl(shared):
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
     pooled = []

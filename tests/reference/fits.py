@@ -132,7 +132,7 @@ def _many_fits(fit: rf.FamilyFit) -> Values:
     }  # fmt: skip
 
 
-@topic()
+@topic(slow=True)
 def fits_nodes() -> Values:
     """Four families for every node of the sample, LANL 2, 18, 20 and Grid'5000; all families for some nodes."""
     values: Values = {}
@@ -213,7 +213,7 @@ def fits_partitioned() -> Values:
     return values
 
 
-@topic(noise=0.1)
+@topic(slow=True, noise=0.1)
 def intervals() -> Values:
     """Wald, profile and exact limits of parameters, mean, quantile, reliability and hazard; bootstraps."""
     values: Values = {}
@@ -363,7 +363,7 @@ def competing_causes() -> Values:
 # ---------------------------------------------------------------------- without a family, and with covariates
 
 
-@topic()
+@topic(slow=True)
 def nonparametric() -> Values:
     """Kaplan-Meier, Nelson-Aalen, Turnbull, plotting positions."""
     values: Values = {}
@@ -410,7 +410,7 @@ def _regression(model: Any) -> Values:
     return values
 
 
-@topic()
+@topic(slow=True)
 def regression() -> Values:
     """Cox and accelerated failure time models on the sample and LANL (through lifelines)."""
     cox = rf.regress(log("white"), "ttf ~ rack")

@@ -149,6 +149,7 @@ def test_importing_relfit_does_not_import_lifelines() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_cage_of_titan_matters(shared: Path) -> None:
     log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz", outcome="out_or_event")
     cox = rf.regress(log, "ttf ~ cage + column")

@@ -115,6 +115,7 @@ def test_what_racks_and_groups_cost_is_not_put_down_to_nodes(white: Page) -> Non
     assert "failures of nodes, racks and groups \N{MINUS SIGN}0.13 points" in section(white, "summary")
 
 
+@pytest.mark.slow
 def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf.FailureLog) -> None:
     part = sample.where(rack=["frame01", "frame02"])
     page = page_of(part, tmp_path, period=("2003-04-01", "2004-04-01"), **FAST)
@@ -126,6 +127,7 @@ def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_what_came_after_the_period_and_no_change_within_its_limits(tmp_path: Path, shared: Path) -> None:
     """LANL 2, against its records since December 2004; before 1999 the rate was within the limits of the period's."""
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system="2")
@@ -215,6 +217,7 @@ def test_outlier_nodes_are_those_beyond_the_spread(white: Page, sample: rf.Failu
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_a_change_no_clearer_than_the_questions_asked_is_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

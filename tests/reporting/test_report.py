@@ -68,6 +68,7 @@ def white_page(white_report: Path) -> Page:
     return Page(white_report.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_same_bytes(white_report: Path, tmp_path: Path) -> None:
     with SecondProcess() as second:
         path = rf.report(rf.datasets.load("white"), tmp_path / "white.html", second=second)
@@ -112,6 +113,7 @@ def test_downloads_are_whole(white_page: Page) -> None:
     assert causes.to_dict() == incidents.table["cause"].value_counts().to_dict()
 
 
+@pytest.mark.slow
 def test_same_log_gives_the_same_file(tmp_path: Path) -> None:
     log = rf.datasets.load("white").where(rack=["frame01", "frame02"]).between("2004-06-01", "2004-07-01")
     first = rf.report(log, tmp_path / "a.html", **FAST).read_bytes()
@@ -291,6 +293,7 @@ def test_failed_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         pytest.param("titan-gpu-lifetimes.csv.xz", None, marks=pytest.mark.verify),
     ],
 )
+@pytest.mark.slow
 def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system: str | None) -> None:
     log = rf.read(shared / "data" / name)
     part = log.where(system=system) if system else log.between("2006-09-15", None) if name.startswith("grid") else log
@@ -316,6 +319,7 @@ def test_progress_is_told_section_by_section(tmp_path) -> None:
     assert max(shares) < 1.0
 
 
+@pytest.mark.slow
 def test_a_report_imports_no_large_part_of_scipy(tmp_path: Path) -> None:
     code = (
         "import sys, relfit as rf; from pathlib import Path;"

@@ -39,6 +39,7 @@ def exact_mean(shapes, scales, ages):
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.05, 0.06), (0.05, 20.0), (0.5, 1.5), (19.0, 20.0)])
+@pytest.mark.slow
 def test_means_against_mpmath(low, high):
     rng = np.random.default_rng(7)
     size = 12
@@ -171,6 +172,7 @@ def test_more_nodes_than_there_are():
         (Gamma([0.4, 0.06, 12.0], [800.0, 3000.0, 300.0]), lambda p, t: mp.gammainc(p[0], t / p[1], regularized=True)),
     ],
 )
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes_without_closed_form(family, survival):
     # three distinct nodes many times over, so that mpmath can follow
     size = 100_000

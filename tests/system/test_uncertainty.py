@@ -151,6 +151,7 @@ def test_many_draws_at_once_are_one_after_the_other(system, quantity, argument, 
 
 
 @pytest.mark.parametrize("quantity", ["reliability", "hazard", "mttf", "cdf", "cumulative_hazard"])
+@pytest.mark.slow
 def test_by_size_is_what_each_part_has(system: System, quantity: str) -> None:
     order = np.array([3, 1, 0, 2, 7, 6, 5, 4])
     argument = None if quantity == "mttf" else [24.0, 150.0]

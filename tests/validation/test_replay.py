@@ -76,6 +76,7 @@ def found(log: rf.FailureLog) -> Replay:
     return rf.replay(log, 0.5, sizes=[1, 4, 16], lengths=["12h", "48h"], jobs=600, model=Known(), rng=1)
 
 
+@pytest.mark.slow
 def test_the_models_of_version_0_1_fail_on_the_sample() -> None:
     """They predict that half of the jobs on 64 nodes survive a day; counted in the log: 0.31."""
     white = rf.datasets.load("white")
@@ -119,6 +120,7 @@ def test_a_fleet_that_changed_is_told_from_a_wrong_model() -> None:
 
 
 @pytest.mark.parametrize("system", ["18", "20"])
+@pytest.mark.slow
 def test_systems_of_los_alamos(shared: Path, system: str) -> None:
     """Anything that takes down a node, in the last quarter of the log, is as often as the model of the rest says."""
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=system)
