@@ -109,4 +109,4 @@ def _kendall_lattice(length: int) -> tuple[FloatArray, FloatArray]:
     for size in range(2, length + 1):
         mass = np.convolve(mass, np.full(size, 1.0 / size))
     pairs = length * (length - 1) // 2
-    return 1.0 - 2.0 * np.arange(pairs, -1, -1) / pairs, mass[::-1].copy()
+    return 1.0 - 2.0 * np.arange(pairs, -1, -1) / pairs, mass  # which is symmetric

@@ -188,3 +188,14 @@ def test_parts_of_repairs_are_drawn_together_with_their_mean() -> None:
     for bad in ([[1.0]], [[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[2.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]):
         with pytest.raises(ArgumentError, match=r"mttr\.correlation"):
             Parameters(mttr={"mean": 3, "correlation": bad})
+
+
+def test_a_parameter_that_is_known_exactly_has_variance_zero() -> None:
+    fitted = {
+        "family": "weibull",
+        "parameters": {"shape": 0.7, "scale": 1000.0},
+        "covariance": [[0.0, 0.0], [0.0, 10_000.0]],
+    }
+    drawn = draw_parameters(Parameters(failure=fitted), 4_000, 3)
+    assert np.ptp(drawn["failure.shape"]) < 1e-9
+    assert np.std(np.log(drawn["failure.scale"])) == pytest.approx(0.1, rel=0.05)

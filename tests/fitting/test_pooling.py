@@ -125,6 +125,12 @@ def test_other_families(family, fleet):
     found = rf.fit(part, family).pool(family)
     assert np.isfinite(found.parameter_array).all()
     assert ((found.shrinkage >= 0.0) & (found.shrinkage <= 1.0)).all()
+    drawn, frame = found.draws(4000, rng=1), found.to_frame()
+    for name in found.parameters:
+        low, high = np.quantile(getattr(drawn, name), [0.025, 0.975], axis=0)
+        width = frame[f"{name}_high"] - frame[f"{name}_low"]
+        assert np.abs((frame[f"{name}_low"] - low) / width).max() < 0.15
+        assert np.abs((frame[f"{name}_high"] - high) / width).max() < 0.15
 
 
 def test_the_unit_of_time_does_not_matter(fleet):

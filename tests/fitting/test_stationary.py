@@ -9,6 +9,7 @@ from scipy import integrate, optimize, stats
 import relfit as rf
 from benchmarks.verify_entry import coverage
 from relfit.families import FAMILIES
+from relfit.fitting.conditional_kernels import maximise_conditional
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.nonparametric import kaplan_meier
 from relfit.numeric.newton import derivatives
@@ -87,6 +88,54 @@ def test_the_compiled_search_ends_at_the_maximum(family: str) -> None:
         search = optimize.minimize(lambda p, one=one: -float(one(p[None, None])[0, 0]), start, method="Nelder-Mead",
                                    options={"xatol": 1e-8, "fatol": 1e-10})  # fmt: skip
         assert -search.fun <= fit.loglik[group] + 1e-7
+
+
+@pytest.mark.parametrize("family", ["weibull", "gamma", "lognormal"])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_the_compiled_search_leaves_nothing_to_the_general_one(family: str, seed: int) -> None:
+    lives = mixed(seed, groups=60, size=25)
+    kind = FAMILIES[family]
+    found = maximise_conditional(family, lives, kind.to_free(np.tile(PARAMETERS[family], (60, 1))))
+    assert found.found.all()
+    assert not found.edge.any()
+    value, gradient, hessian = derivatives(LogLikelihood(kind, lives), found.free, np.full(found.free.shape, 1e-4))
+    np.testing.assert_allclose(found.value, value, rtol=1e-11)
+    assert np.abs(gradient).max() < 1e-5
+    np.testing.assert_allclose(found.information, -hessian, rtol=1e-3, atol=1e-3)  # that before the last step
+
+
+TWO_MAXIMA = {
+    "weibull": (
+        [1364.95, 309.21, 1409.42, 19.39, 79.55, 102.7], [1330.45, 0, 680.77, 0, 58.59, 0],
+        [1, 0, 1, 1, 0, 1], [0, 1, 0, 1, 0, 1], [-0.22, 6.68],
+    ),
+    "gamma": (
+        [233.65, 92.77, 91.64, 227.43, 6.72, 9820.82, 4403.33, 42.41, 123.6, 1185.09, 7949.2, 3.03],
+        [0, 0, 0, 201.66, 0, 0, 0, 30.55, 0, 0, 5665.97, 0],
+        [1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1], [1, 1, 1, 0, 0, 0, 1, 0, 1, 1, 0, 1], [-0.73, 8.47],
+    ),
+    "lognormal": (
+        [451.66, 85.92, 39.6, 487.66, 21.23, 107.21], [144.85, 0, 0, 229.2, 0, 0],
+        [1, 0, 1, 1, 1, 0], [0, 1, 1, 0, 1, 1], [5.12, 0.25],
+    ),
+}  # fmt: skip
+"""Lives whose likelihood has a lower maximum next to where a search would begin: times, entries, ended, stationary."""
+
+
+@pytest.mark.parametrize("family", TWO_MAXIMA)
+def test_of_two_maxima_the_higher_one_is_found(family: str) -> None:
+    times, entry, ended, stationary, start = TWO_MAXIMA[family]
+    lives = rf.LifeData.from_array(
+        np.array([times]), np.array([ended], np.bool_), entry=np.array([entry], np.float64),
+        stationary=np.array([stationary], np.bool_),
+    )  # fmt: skip
+    found = maximise_conditional(family, lives, np.array([start]))
+    assert found.found.all()
+    objective = LogLikelihood(FAMILIES[family], lives)
+    near = np.array(start) + np.stack(np.meshgrid([-0.3, 0.0, 0.3], [-0.3, 0.0, 0.3]), axis=-1).reshape(-1, 1, 2)
+    assert found.value[0] > objective(near).max() + 0.5
+    grid = np.stack(np.meshgrid(np.linspace(-4.0, 10.0, 281), np.linspace(-4.0, 10.0, 281)), axis=-1).reshape(-1, 1, 2)
+    assert found.value[0] >= objective(grid).max() - 1e-9
 
 
 @pytest.mark.parametrize("name", list(FAMILIES))

@@ -139,3 +139,11 @@ def test_quantiles_between_the_sizes_of_the_table_are_linear_in_the_root_of_one_
         near = null_tables._at_size(line, tables, n)
         assert near == pytest.approx([1.0 + n**-0.5, 3.0 - 2.0 * n**-0.5], rel=1e-12)
     assert null_tables._at_size(line, tables, 10**9) == pytest.approx(line[-1])  # beyond the table its last size
+
+
+def test_two_lives_have_the_p_value_that_simulation_gives():
+    life = np.sort(np.random.default_rng(1).exponential(1.0, (200_000, 2)), axis=1)
+    below = -np.expm1(-life / life.mean(axis=1, keepdims=True))
+    distance = np.maximum(np.maximum(below[:, 0], 0.5 - below[:, 0]), np.maximum(below[:, 1] - 0.5, 1.0 - below[:, 1]))
+    for seen in (0.45, 0.5, 0.55):
+        assert tabulated_p("exponential", "ks", [seen], [2])[0] == pytest.approx((distance >= seen).mean(), abs=0.01)

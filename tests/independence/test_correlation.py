@@ -221,3 +221,15 @@ def test_a_sentence_names_no_share_of_few_pairs_and_no_effect_that_does_not_matt
     assert slight.depends is False
     assert "do not correlate to an amount that matters (mean r -0.001)" in slight.headline
     assert "shock" not in slight.headline
+
+
+def test_pairs_as_a_whole_and_the_clearest_one_are_two_questions():
+    rng = np.random.default_rng(4)
+    shared = rng.exponential(100.0, 30)
+    found = correlations(LifeData.from_array(rng.exponential(100.0, (8, 30)) + 0.6 * shared), n_resamples=999)
+    clearest = found.p_adjusted.min()
+    assert found.mean_r_p < clearest
+    assert found.p_overall == pytest.approx(2.0 * found.mean_r_p)
+    alone = correlations(LifeData.from_array(rng.exponential(100.0, (8, 30))), n_resamples=999)
+    assert alone.n_significant() == 0
+    assert alone.p_overall == pytest.approx(min(1.0, 2.0 * alone.mean_r_p, 2.0 * alone.p_adjusted.min()))

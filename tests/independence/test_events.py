@@ -14,6 +14,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.independence import Failures, cofailures, cycles, dispersion, failures_of, pooled_tests
 from relfit.independence._cycles import cycles_of_instants
 from relfit.independence.cofailure import chance_within
+from relfit.independence.resampling import moved
 from relfit.units import NANOSECONDS_PER_HOUR
 from tests.factories import make_log
 
@@ -403,3 +404,25 @@ def test_nothing_is_seen_below_a_step_of_the_clock(hours: float, cycle: str) -> 
     assert clock.status[0] == cycle
     assert not clock.depends
     assert not dispersion(failures_of(log)).depends
+
+
+def test_failures_are_moved_round_the_time_of_observation_and_stay_in_it():
+    failures = make_failures([[1.0, 400.0, 999.0], [10.0, 20.0]], hours=1000.0, entered=[0.0, 5.0], left=[1000.0, 25.0])
+
+    class By:
+        def __init__(self, hours):
+            self.hours = np.array(hours)
+
+        def uniform(self, low, high):
+            assert (low <= high).all()
+            return np.clip(self.hours * NANOSECONDS_PER_HOUR, low, high)
+
+    def hours(by, **options):
+        return (moved(failures, By(by), **options) / NANOSECONDS_PER_HOUR).round(6).tolist()
+
+    # the very end is the beginning again
+    assert hours([1.0, 5.0]) == [2.0, 401.0, 0.0, 15.0, 5.0]
+    assert hours([-2.0, -6.0]) == [999.0, 398.0, 997.0, 24.0, 14.0]
+    # turned back at the ends, by a tenth of the time at most
+    assert hours([3.0, 9.0], reach=100.0) == [4.0, 403.0, 998.0, 12.0, 22.0]
+    assert hours([-3.0, -9.0], reach=1.0) == [0.0, 399.0, 998.0, 9.0, 19.0]

@@ -92,6 +92,15 @@ def test_p_values_by_shuffling_are_uniform():
             assert (p <= level).mean() == pytest.approx(level, abs=4 * np.sqrt(level / 2000) + 0.002)
 
 
+def test_the_p_value_of_few_shuffles_counts_the_series_itself():
+    lives = LifeData.from_array(np.random.default_rng(5).exponential(100.0, (200, 20)))
+    for most in (1, 3):
+        found = serial_tests(lives, n_resamples=most)
+        for p in (found.durbin_watson_p, found.ljung_box_p):
+            assert set(np.round(p * (most + 1)).astype(int)) == set(range(1, most + 2))
+            np.testing.assert_allclose(p * (most + 1), np.round(p * (most + 1)), atol=1e-12)
+
+
 def test_autoregressive_series_are_found_and_the_others_are_not():
     rng = np.random.default_rng(3)
     x = np.concatenate([autoregressive(rng, 30, 60), rng.weibull(0.8, (270, 60)) * 100])
