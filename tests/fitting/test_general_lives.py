@@ -11,6 +11,7 @@ from scipy import optimize
 import relfit as rf
 from relfit.families import family_named
 from relfit.fitting._maximum_likelihood import Known, _search
+from relfit.fitting.goodness_of_fit import spent_hazards
 from tests.fitting.all_kinds import FAMILIES, from_logs, log_likelihood, random_lives, to_logs
 from tests.fitting.reference import quiet
 from tests.fitting.simulated import TRUTH
@@ -252,3 +253,10 @@ def test_estimates_come_close_to_the_truth(family):
         truth = float(getattr(TRUTH[family], name))
         assert abs(value[0] - truth) < 4.0 * fit.standard_errors[name][0], name
         assert fit.standard_errors[name][0] < 0.1 * abs(truth) + 0.2 * (name == "scale") * truth, name
+
+
+def test_hazards_spent_begin_at_the_entry_of_those_that_entered_late() -> None:
+    times, entry = np.array([50.0, 120.0, 300.0, 80.0]), np.array([0.0, 100.0, 0.0, 10.0])
+    lives = rf.LifeData.from_array(times[None], np.array([[True, True, False, True]]), entry=entry[None])
+    spent = spent_hazards(family_named("weibull"), np.array([[1.5, 100.0]]), lives)
+    np.testing.assert_allclose(spent, (times / 100.0) ** 1.5 - (entry / 100.0) ** 1.5, rtol=1e-12)

@@ -336,3 +336,11 @@ class TestBadInput:
 
     def test_every_kind_is_explained(self):
         assert set(INTERVAL_KINDS) == {"wald", "profile", "bootstrap", "resample", "exact"}
+
+
+def test_the_highest_of_few_replicates_is_a_limit() -> None:
+    life = np.random.default_rng(2).weibull(0.8, (3, 30)) * 100.0
+    fit = rf.fit(rf.LifeData.from_array(life), "weibull")["weibull"]
+    wide, less = (fit.interval("mean", kind="bootstrap", n_resamples=19, rng=1, level=q) for q in (0.95, 0.8))
+    assert (wide.high > less.high).all()  # ranks 20, which is the 19th, and 18 of 19
+    assert (wide.low < less.low).all()

@@ -232,4 +232,6 @@ def test_pairs_as_a_whole_and_the_clearest_one_are_two_questions():
     assert found.p_overall == pytest.approx(2.0 * found.mean_r_p)
     alone = correlations(LifeData.from_array(rng.exponential(100.0, (8, 30))), n_resamples=999)
     assert alone.n_significant() == 0
+    # what chance gives to the scatter of r is not taken off it
+    np.testing.assert_allclose(alone.p, null_of("spearman", 30).two_sided(alone.r), rtol=1e-12)
     assert alone.p_overall == pytest.approx(min(1.0, 2.0 * alone.mean_r_p, 2.0 * alone.p_adjusted.min()))

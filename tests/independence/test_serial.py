@@ -39,6 +39,16 @@ def test_statistics_are_those_of_statsmodels(n):
         assert found.runs_z[row] == pytest.approx(runstest_1samp(series, cutoff="median", correction=False)[0])
 
 
+def test_series_of_other_lengths_in_the_batch_change_nothing():
+    rng = np.random.default_rng(8)
+    series = [rng.exponential(100.0, n) for n in (7, 60, 12, 33)]
+    together = serial_tests(LifeData.from_groups(series), n_resamples=0)
+    for row, values in enumerate(series):
+        alone = serial_tests(LifeData.from_groups([values]), n_resamples=0)
+        for name in ("durbin_watson", "durbin_watson_p", "ljung_box", "ljung_box_p", "lags"):
+            assert getattr(together, name)[row] == pytest.approx(getattr(alone, name)[0], rel=1e-12)
+
+
 @pytest.mark.parametrize("n", [12, 60])
 def test_the_beta_distribution_is_close_to_that_over_random_orders(n):
     rng = np.random.default_rng(n)

@@ -1,0 +1,42 @@
+"""EM: the likelihood of a mixture rises with every step and comes close to its maximum."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from relfit.families import FAMILIES
+from relfit.fitting import em_starts
+from relfit.fitting.likelihood import LogLikelihood
+
+TRUTH = {
+    "hyperexponential2": [0.3, 1.0 / 20.0, 1.0 / 1500.0],
+    "hyperexponential3": [0.3, 0.3, 1.0 / 5.0, 1.0 / 200.0, 1.0 / 4000.0],
+    "weibull_mixture": [0.3, 0.7, 20.0, 1.5, 1500.0],
+}
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_the_likelihood_rises_to_near_its_maximum(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    family = FAMILIES[name]
+    rng = np.random.default_rng(3)
+    life = np.stack([family(*TRUTH[name]).sample(400, rng=rng) for _ in range(8)])
+    end = rng.exponential(3000.0, life.shape)
+    lives = rf.LifeData.from_array(np.minimum(life, end), life <= end)
+    objective = LogLikelihood(family, lives)
+
+    def after(steps: int) -> np.ndarray:
+        monkeypatch.setattr(em_starts, "_ITERATIONS", steps)
+        return objective(family.to_free(em_starts.mixture_starts(family, lives)))
+
+    values = [after(steps) for steps in (1, 2, 3, 5, 10, 20, 60)]
+    for earlier, later in pairwise(values):
+        assert (later >= earlier - 1e-6).all()
+    # from a rough split, one step of which is already close
+    assert (values[-1].max(axis=0) > values[0].max(axis=0) + 0.5).all()
+    fit = rf.fit(lives, name)[name]
+    assert (values[-1].max(axis=0) > fit.loglik - 1.0).all()
+    assert (fit.loglik >= objective(family.to_free(np.tile(TRUTH[name], (1, 8, 1))))[0]).all()
