@@ -78,7 +78,7 @@ class Fits(Result):
         """Everything, one row per group and family, the group's keys as columns."""
         keys = key_columns(self.groups)
         frames = [pd.concat([keys, pd.DataFrame(result.columns())], axis=1) for result in self.results.values()]
-        table = pd.concat(frames, ignore_index=True)
+        table = pd.concat(frames)
         order = np.tile(np.arange(len(self.groups)), len(self.results)).argsort(kind="stable")
         first = [*keys.columns, "family", "status", "lives", "failures", "censored", "zeros"]
         named = [c for c in table.columns if c not in first]
@@ -266,7 +266,7 @@ class Fits(Result):
             frame = pd.concat([key_columns(self.groups), limits.to_frame().reset_index(drop=True)], axis=1)
             frame.insert(self.groups.nlevels, "family", name)
             frames.append(frame)
-        table = pd.concat(frames, ignore_index=True)
+        table = pd.concat(frames)
         order = np.tile(np.arange(len(self.groups)), len(chosen)).argsort(kind="stable")
         return table.iloc[order].reset_index(drop=True)
 

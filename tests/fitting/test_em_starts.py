@@ -40,3 +40,15 @@ def test_the_likelihood_rises_to_near_its_maximum(name: str, monkeypatch: pytest
     fit = rf.fit(lives, name)[name]
     assert (values[-1].max(axis=0) > fit.loglik - 1.0).all()
     assert (fit.loglik >= objective(family.to_free(np.tile(TRUTH[name], (1, 8, 1))))[0]).all()
+
+
+@pytest.mark.parametrize(("early", "rests_on_too_few"), [(1, True), (3, False)])
+def test_a_phase_of_one_life_is_hollow(early: int, rests_on_too_few: bool) -> None:
+    family = FAMILIES["hyperexponential2"]
+    life = np.concatenate([np.full(early, 1e-3), np.random.default_rng(1).exponential(1000.0, 40) + 1.0])
+    parameters = np.array([[early / life.size, 1e3, 1e-3]])
+    found = em_starts.hollow(family, parameters, rf.LifeData.from_array(life[None]))
+    assert found.tolist() == [rests_on_too_few]
+    # a life of weight three is three lives
+    weighty = rf.LifeData.from_array(life[None], weights=np.where(life < 1.0, 3, 1)[None])
+    assert em_starts.hollow(family, parameters, weighty).tolist() == [False]

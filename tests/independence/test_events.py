@@ -13,7 +13,7 @@ from statsmodels.stats.stattools import durbin_watson
 from relfit.errors import ArgumentError, DataError
 from relfit.independence import Failures, cofailures, cycles, dispersion, failures_of, pooled_tests
 from relfit.independence._cycles import cycles_of_instants
-from relfit.independence.cofailure import chance_within
+from relfit.independence.cofailure import _count, chance_within
 from relfit.independence.resampling import moved
 from relfit.units import NANOSECONDS_PER_HOUR
 from tests.factories import make_log
@@ -94,6 +94,14 @@ def test_counts_are_those_of_brute_force():
     assert found.table["together"].to_dict() == expected
     assert found.n_pairs == 7 * 6 / 2 + 5 * 4 / 2
     assert found.together == found.pairs["together"].sum()
+    # what random logs are counted by counts the same
+    group = np.array([0] * 7 + [1] * 5)
+    other, anyone = _count(known, known.times, group, 2, 6 * NANOSECONDS_PER_HOUR)
+    assert other.tolist() == list(expected.values())
+    alone = [
+        sum(int((np.abs(t[:, None] - t) <= 6).sum() - t.size) // 2 for t in part) for part in (times[:7], times[7:])
+    ]
+    assert (anyone - other).tolist() == alone
     # mid-p of a Poisson number
     poisson = stats.poisson(found.table["expected"])
     mid = poisson.sf(found.table["together"]) + 0.5 * poisson.pmf(found.table["together"])
