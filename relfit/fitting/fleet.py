@@ -21,6 +21,7 @@ __all__ = ["fit_fleet"]
 
 _NODES = {1: 15, 2: 9, 3: 5}  # of the quadrature in each coordinate, by the number of coordinates; else 3
 _LEAST, _MOST = np.log(1e-3), np.log(30.0)  # log standard deviations over the fleet
+_AT_ONCE = 30_000  # lives at points of the quadrature, whose densities are held at a time
 _FAR = 1.5  # how far a log standard deviation is moved to allow for its uncertainty
 
 
@@ -34,6 +35,7 @@ class _Marginal:
         grid = np.stack(np.meshgrid(*[points] * self.k, indexing="ij"), axis=-1).reshape(-1, self.k)
         heavy = np.stack(np.meshgrid(*[weights] * self.k, indexing="ij"), axis=-1).reshape(-1, self.k)
         self.grid = grid
+        self.at_once = max(_AT_ONCE // max(lives.durations.size, 1), 1)
         self.log_weight = np.log(heavy).sum(axis=1) + 0.5 * (grid**2).sum(axis=1)
 
     def normal(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -57,7 +59,9 @@ class _Marginal:
         information = np.where(best.found[:, None, None], best.information, precision)
         self.mode = mode
         away = np.einsum("gij,rj->rgi", whitening(information), self.grid)
-        value = np.stack([likelihood((mode + step)[None])[0] for step in away]) + self.log_weight[:, None]
+        parts = range(0, len(away), self.at_once)
+        value = np.concatenate([likelihood(mode + away[i : i + self.at_once]) for i in parts])
+        value += self.log_weight[:, None]
         top = value.max(axis=0)
         share = np.exp(value - top)
         total = share.sum(axis=0)
