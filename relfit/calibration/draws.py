@@ -218,8 +218,8 @@ def _together(mttr: Mttr, count: int, rng: np.random.Generator) -> dict[str, Flo
     found = {f"mttr.{name}": np.asarray(special.ndtr(z[:, i])) for i, name in enumerate(_PARTS)}
     share, quick, slow = (part.value for part in parts)
     slope = np.array([share * (1.0 - share) * (quick - slow), share * quick, (1.0 - share) * slow])
-    spread = np.array([special.logit(parts[0].high) - special.logit(parts[0].low) if parts[0].low > 0.0 else 0.0,
-                       *(np.log(part.high / part.low) for part in parts[1:])])  # fmt: skip
+    wide = special.logit(parts[0].high) - special.logit(parts[0].low)  # infinite from a low limit of zero
+    spread = np.array([wide, *(np.log(part.high / part.low) for part in parts[1:])])
     direction = slope * np.where(np.isfinite(spread), spread, 0.0)
     norm = float(np.linalg.norm(factor.T @ direction))
     if norm > 0.0:

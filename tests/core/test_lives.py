@@ -431,6 +431,23 @@ def test_events_without_a_node_count_for_the_system_only() -> None:
     assert any("1 events without" in note for note in lives.notes)
 
 
+def test_causes_of_lives_without_dates_compete():
+    given = [
+        {"node": "1", "duration": 5.0, "observed": True, "cause": "disk"},
+        {"node": "2", "duration": 9.0, "observed": True, "cause": "fan"},
+        {"node": "3", "duration": 7.0, "observed": False, "cause": None},
+    ]
+    log = make_log([], [{"node": n} for n in "123"], lifetimes=given)
+    lives = log.ttf(per="cause")
+    assert list(lives.groups) == ["disk", "fan"]
+    assert sorted(zip(lives.group("disk").durations, lives.group("disk").observed, strict=True)) == [
+        (5.0, True), (7.0, False), (9.0, False),
+    ]  # fmt: skip
+    assert lives.n_failures.tolist() == [1, 1]
+    assert log.ttf(per="system").n_failures.tolist() == [2]
+    assert log.ttf().n_lives.tolist() == [1, 1, 1]
+
+
 def test_lives_that_the_source_gives_whole() -> None:
     given = [
         {"node": "1", "duration": 5.0, "observed": True, "cage": "0"},

@@ -261,6 +261,11 @@ def test_a_contour_lies_where_the_likelihood_has_fallen_by_half_a_quantile_of_ch
         for pair in zip(*edge.values(), strict=True)
     ]
     np.testing.assert_allclose(fallen, 0.5 * stats.chi2.ppf(0.9, 2), rtol=1e-6)
+    # once round the maximum, and back to where it began
+    x, y = (np.log(edge[name] / fits["weibull"].parameters[name][0]) for name in ("shape", "scale"))
+    assert (x[0], y[0]) == (x[-1], y[-1])
+    turns = np.diff(np.unwrap(np.arctan2(y / np.ptp(y), x / np.ptp(x)))).sum() / (2.0 * np.pi)
+    assert abs(turns) == pytest.approx(1.0)
     for fit, label, said in (
         (fits["weibull3"], "a", "two parameters, weibull3 has 3"),
         (fits["weibull"], None, "several groups"),

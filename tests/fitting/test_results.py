@@ -189,3 +189,7 @@ def test_rejected_groups_are_those_with_p_below_the_level():
         assert row["tested"] == 40
         assert row["expected"] == pytest.approx(40 * level)
         assert 20 <= row["rejected_adjusted"] <= row["rejected"]
+        assert row["not_computed"] == 0
+    censored = rf.LifeData.from_array(sample, np.arange(60) % 3 > 0)
+    none = rf.fit(censored, "weibull", n_resamples=0).rejected().loc["weibull"]
+    assert none[["tested", "not_computed"]].tolist() == [0, 40]
