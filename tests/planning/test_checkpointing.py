@@ -105,6 +105,7 @@ def test_first_order_waste_and_where_it_ends() -> None:
     period = float(exact.young_interval(24, 0.1))
     first_order = 0.1 / period + (period / 2 + 0.2 + 0.3) / 24
     assert exact.first_order_best_waste(24, 0.1, 0.2, 0.3) == pytest.approx(first_order)
+    assert float(exact.first_order_best_waste(0.1, 0.1)) == 1.0
     save, both = 0.7, 0.9  # the paper's closed form for nu
     nu = (-np.sqrt(2 * save) + np.sqrt(2 * save + 4 * both)) / (2 * both)
     assert exact.least_mtbf(save, both) == pytest.approx(1 / nu**2)
