@@ -16,7 +16,7 @@ from scipy import special, stats
 import relfit as rf
 from relfit.calibration import PARTS, Parameters, draw_parameters, parameters_of_text, repair_times, text_of_parameters
 from relfit.calibration.fitted_families import fitted_family
-from relfit.calibration.rates import duration_of_counts
+from relfit.calibration.rates import duration_of_counts, nodeless_outages
 from relfit.calibration.repair_scopes import repair_of_an_outage
 from relfit.calibration.repair_times import _correlation, _hall, mean_of_repairs
 from relfit.errors import ArgumentError
@@ -73,6 +73,36 @@ def test_one_repair_for_each_incident() -> None:
     assert (found.events, found.exposure, found.value) == (5, 42.0, 42.0 / 5)
     assert found.low == pytest.approx(42.0 / stats.gamma(5).ppf(0.975))
     assert found.high == pytest.approx(42.0 / stats.gamma(5).ppf(0.025))
+
+
+def test_repairs_of_a_node_in_an_incident_of_its_rack() -> None:
+    nodes = [{"node": f"n{i}", "rack": f"r{i // 4}"} for i in range(12)]
+    events = [{"node": f"n{i}", "start": 100, "end": 102 + 2 * i} for i in range(4)]
+    events += [{"node": f"n{i}", "start": 400, "end": 410} for i in range(4, 8)]
+    events += [{"node": "n9", "start": 700, "end": 701}]
+    found = rf.calibrate(make_log(events, nodes, window=(0, 1000)), period="all", parts=("mttr",), window=0).mttr
+    assert found.rack_node is not None
+    assert found.rack_node.value == pytest.approx((2 + 4 + 6 + 8 + 4 * 10) / 8)
+    assert found.node is not None
+    assert found.node.value == pytest.approx(1.0)
+
+
+def test_a_log_that_names_no_rack_has_the_rates_of_all_else() -> None:
+    events = [{"node": "a", "start": 100, "end": 101}, *({"node": n, "start": 500, "end": 502} for n in "abc")]
+    found = rf.calibrate(make_log(events, [{"node": n} for n in "abc"], window=(0, 1000)), period="all", parts=QUICK)
+    assert found.mtbf.rack is None
+    assert "in which rack" in found.absent["mtbf.rack"]
+    for scope in ("node", "system", "any", "outage"):
+        assert getattr(found.mtbf, scope) is not None, scope
+
+
+def test_outages_of_the_whole_that_name_no_node_are_counted_by_themselves() -> None:
+    events = [
+        {"node": None, "scope": "system", "start": 100, "end": 106},
+        *({"node": n, "start": 500, "end": 502} for n in "abc"),
+    ]
+    found = nodeless_outages(make_log(events, [{"node": n} for n in "abc"], window=(0, 1000)))
+    assert found[["nodes", "hours", "ended", "known"]].to_numpy().tolist() == [[3, 6.0, True, True]]
 
 
 def test_without_repairs_there_is_no_mean_and_without_batches_no_dispersion() -> None:

@@ -199,3 +199,10 @@ def test_a_parameter_that_is_known_exactly_has_variance_zero() -> None:
     drawn = draw_parameters(Parameters(failure=fitted), 4_000, 3)
     assert np.ptp(drawn["failure.shape"]) < 1e-9
     assert np.std(np.log(drawn["failure.scale"])) == pytest.approx(0.1, rel=0.05)
+
+
+@pytest.mark.parametrize("rows", [[[1.0, 0.0]], [[1.0], [0.0]], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+def test_a_covariance_is_square(rows: list[list[float]]) -> None:
+    fitted = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 1000.0}, "covariance": rows}
+    with pytest.raises(ArgumentError, match="is not 2 by 2"):
+        Parameters(failure=fitted)

@@ -92,6 +92,13 @@ def test_airesim_gives_the_rate_of_bad_nodes_back(tmp_path: Path) -> None:
     assert "# Repairs are said to fail" in text
 
 
+def test_airesim_repairs_of_one_kind_take_their_mean(tmp_path: Path) -> None:
+    known = Parameters(mtbf={"node": 4000.0}, mttr={"mean": 3.0})
+    read = yaml.safe_load(to_airesim(known, tmp_path / "a.yaml").read_text(encoding="utf-8"))
+    assert read["auto_repair_time"] == pytest.approx(180.0)
+    assert read["prob_auto_to_manual"] == 0.0
+
+
 def test_airesim_gives_the_rate_of_a_fitted_family_back(tmp_path: Path) -> None:
     servers, hours = 200, 8766.0
     fitted = {"family": "weibull", "parameters": {"shape": 0.6, "scale": 900.0}}

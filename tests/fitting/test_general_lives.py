@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, stats
 
 import relfit as rf
 from relfit.families import family_named
@@ -260,3 +260,9 @@ def test_hazards_spent_begin_at_the_entry_of_those_that_entered_late() -> None:
     lives = rf.LifeData.from_array(times[None], np.array([[True, True, False, True]]), entry=entry[None])
     spent = spent_hazards(family_named("weibull"), np.array([[1.5, 100.0]]), lives)
     np.testing.assert_allclose(spent, (times / 100.0) ** 1.5 - (entry / 100.0) ** 1.5, rtol=1e-12)
+    # what is seen only if it ends in time: as likely to last longer as a life is that ends by then
+    leave = np.array([90.0, 150.0, 900.0, 300.0])
+    lives = rf.LifeData.from_array(times[None], entry=entry[None], exit=leave[None])
+    spent = spent_hazards(family_named("weibull"), np.array([[1.5, 100.0]]), lives)
+    at, first, last = (stats.weibull_min.sf(x, 1.5, scale=100.0) for x in (times, entry, leave))
+    np.testing.assert_allclose(np.exp(-spent), (at - last) / (first - last), rtol=1e-10)

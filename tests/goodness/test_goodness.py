@@ -147,3 +147,21 @@ def test_two_lives_have_the_p_value_that_simulation_gives():
     distance = np.maximum(np.maximum(below[:, 0], 0.5 - below[:, 0]), np.maximum(below[:, 1] - 0.5, 1.0 - below[:, 1]))
     for seen in (0.45, 0.5, 0.55):
         assert tabulated_p("exponential", "ks", [seen], [2])[0] == pytest.approx((distance >= seen).mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("family", ["exponential", "weibull", "gamma", "lognormal"])
+@pytest.mark.parametrize("test", null_tables.DISTANCES)
+def test_tabulated_p_values_fall_from_one(family, test):
+    value = np.geomspace(1e-6, {"ks": 0.6, "cvm": 1.5, "ad": 8.0}[test], 400)
+    p = tabulated_p(family, test, value, np.full(400, 30), np.full(400, 1.7))
+    assert p[0] == pytest.approx(1.0, abs=1e-3)
+    assert (np.diff(p) <= 1e-12).all()
+    assert np.diff(p).min() > -0.08  # without a jump
+    assert p[-1] < 1e-4
+
+
+def test_tabulated_p_values_of_gamma_shapes_meet_at_the_shapes_of_the_table():
+    shape = np.exp(null_tables._tables().log_shapes[3])
+    for test in null_tables.DISTANCES:
+        near = tabulated_p("gamma", test, [0.12] * 3, [30] * 3, [shape * 0.99999, shape, shape * 1.00001])
+        np.testing.assert_allclose(near, near[1], rtol=1e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.independence import Failures, cofailures, cycles, dispersion, failures_of, pooled_tests
 from relfit.independence._cycles import cycles_of_instants
 from relfit.independence.cofailure import _count, chance_within
-from relfit.independence.resampling import moved
+from relfit.independence.resampling import moved, steady_series
 from relfit.units import NANOSECONDS_PER_HOUR
 from tests.factories import make_log
 
@@ -434,3 +435,18 @@ def test_failures_are_moved_round_the_time_of_observation_and_stay_in_it():
     # turned back at the ends, by a tenth of the time at most
     assert hours([3.0, 9.0], reach=100.0) == [4.0, 403.0, 998.0, 12.0, 22.0]
     assert hours([-3.0, -9.0], reach=1.0) == [0.0, 399.0, 998.0, 9.0, 19.0]
+
+
+def test_the_scales_are_hours_a_day_a_week_and_longer():
+    found = dispersion(make_failures([np.arange(1.0, 40_000.0, 7.0)], hours=40_000.0))
+    assert found.scales.tolist() == [1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 504.0, 1461.0, 4383.0]
+
+
+def test_a_steady_fleet_keeps_its_times_between_failures():
+    rng = np.random.default_rng(6)
+    failures = make_failures(poisson_nodes(rng, 60, 40), hours=1000.0)
+    gaps = np.concatenate([np.diff(failures.times[a:b]) for a, b in pairwise(failures.offsets)]) / NANOSECONDS_PER_HOUR
+    steady = steady_series(failures)
+    assert steady.durations.size == gaps.size
+    assert steady.durations.mean() == pytest.approx(gaps.mean(), rel=0.02)
+    np.testing.assert_allclose(steady.durations, gaps, rtol=0.25, atol=1e-6)

@@ -14,7 +14,7 @@ from scipy import integrate, optimize, special, stats
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Gamma, Loglogistic, Lognormal, Weibull
-from relfit.jobs import Checkpoint, expected_time, time_to_failure
+from relfit.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
@@ -289,6 +289,9 @@ def test_the_curve_of_a_plan_is_centred_at_the_best_interval(mtbf: str, save: st
     curve = plan.curve
     assert np.sqrt(curve["checkpoint_every"].iloc[[0, -1]].prod()) == pytest.approx(plan.checkpoint_every)
     assert curve["waste"].min() == pytest.approx(plan.waste, rel=1e-12)
+    limits = plan_checkpoints(mtbf, Checkpoint(save=save), events=40).curve
+    assert (limits["low"] < limits["waste"]).all()
+    assert (limits["waste"] < limits["high"]).all()
 
 
 def test_limits_of_a_count() -> None:
@@ -540,6 +543,14 @@ def test_area_is_the_integral() -> None:
     life = time_to_failure(Weibull(0.6, 24.0), ages=[3.0, 50.0])
     numeric = integrate.quad(lambda x: float(life.sf(x)), 7.0, np.inf, limit=400)[0]
     assert float(life.area_from(7.0)) == pytest.approx(numeric, rel=1e-7)
+
+
+def test_areas_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = np.array([[0.0, 7.0], [3.0, 400.0]])
+    life = time_to_failure(Weibull(0.6, 24.0), ages=[3.0, 50.0])
+    together = life.area_from(times)
+    monkeypatch.setattr(_time_to_failure, "_CHUNK", 1)
+    np.testing.assert_array_equal(life.area_from(times), together)
 
 
 def test_every_plan_with_limits_says_what_they_leave_out() -> None:

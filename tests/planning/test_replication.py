@@ -136,6 +136,7 @@ def test_failures_that_hit_everything() -> None:
 def test_plan() -> None:
     plan = plan_replication(43_800, TEN, nodes=100_000, events=40, n_draws=60)
     assert plan.best == "pairs"
+    assert plan.strategies["break_even"].isna().tolist() == [True] + [False] * (len(plan.strategies) - 1)
     assert plan.break_even_low < plan.break_even < plan.break_even_high
     assert plan.probability == 1.0
     assert (plan.strategies["yield_low"] <= plan.strategies["yield"]).all()
