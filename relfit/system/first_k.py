@@ -287,8 +287,7 @@ def _count_failures(
                 high = top if f[top] > 1e-300 or g[top] != 0.0 else high
                 seen += 1
                 if seen % 8 == 0 and not racks:
-                    factor = _rescaled(f, g, low, high)
-                    over, over_slope, shift = over * factor, over_slope * factor, shift - math.log(factor)
+                    shift -= math.log(_rescaled(f, g, low, high))
                     while low < high and f[low] < 1e-290:
                         f[low], g[low] = 0.0, 0.0
                         low += 1
@@ -308,8 +307,7 @@ def _count_failures(
                     g[k] = alive * g[k] - lost * f[k] + failed * before_slope + lost * before
                     f[k] = alive * f[k] + failed * before
                 high = min(seen, allowed)
-                factor = _rescaled(f, g, 0, high)
-                over, over_slope, shift = over * factor, over_slope * factor, shift - math.log(factor)
+                shift -= math.log(_rescaled(f, g, 0, high))
         if not every:
             log_alive[j, 0], density[j, 0] = _result(f, g, low, high, over, over_slope, shift)
 
@@ -336,7 +334,7 @@ def _result(
     for k in range(low, high + 1):
         total += f[k]
         slope += g[k]
-    if shift == 0.0 and total > 0.5:
+    if shift == 0.0 and total > 0.5:  # nothing was rescaled
         return math.log1p(-over), over_slope / total
     if total > 0.0:
         return math.log(total) + shift, -slope / total
