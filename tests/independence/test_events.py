@@ -15,7 +15,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.independence import Failures, cofailures, cycles, dispersion, failures_of, pooled_tests
 from relfit.independence._cycles import cycles_of_instants
 from relfit.independence.cofailure import _count, chance_within
-from relfit.independence.resampling import moved, steady_series
+from relfit.independence.resampling import moved, resampled_p, steady_series
 from relfit.units import NANOSECONDS_PER_HOUR
 from tests.factories import make_log
 
@@ -450,3 +450,32 @@ def test_a_steady_fleet_keeps_its_times_between_failures():
     assert steady.durations.size == gaps.size
     assert steady.durations.mean() == pytest.approx(gaps.mean(), rel=0.02)
     np.testing.assert_allclose(steady.durations, gaps, rtol=0.25, atol=1e-6)
+
+
+def test_a_p_value_beyond_all_random_logs_has_no_unit():
+    drawn = np.random.default_rng(2).gamma(4.0, 1.0, 199)
+    far = drawn.max() * 1.4
+    p = resampled_p(far, drawn)
+    # Pearson's third kind has the tail of the gamma distribution that these are of
+    assert 0.2 < p / stats.gamma.sf(far, 4.0) < 5.0
+    for unit in (1e-4, 1e4):
+        assert resampled_p(far * unit, drawn * unit) == pytest.approx(p)
+
+
+def test_the_band_of_random_logs_holds_steady_ones():
+    rng = np.random.default_rng(9)
+    logs = [make_failures(poisson_nodes(rng, 20, 15)) for _ in range(25)]
+    inside = []
+    for i, log in enumerate(logs):
+        found = dispersion(log, [3.0, 24.0, 72.0], n_resamples=99, rng=i)
+        assert (found.low < found.expected).all()
+        assert (found.expected < found.high).all()
+        inside += [(found.low <= found.index) & (found.index <= found.high)]
+    assert 0.85 < np.mean(inside) <= 1.0
+
+
+def test_expected_pairs_of_two_nodes_watched_for_parts_of_an_hour():
+    failures = make_failures([[0.2, 0.6], [0.4]], hours=2.0, entered=[0.0, 0.3], left=[0.7, 1.9])
+    found = cofailures(EMPTY, 0.25, failures=failures)
+    chance = chance_within(*(np.array([x]) for x in (0.0, 0.7, 0.3, 1.9)), 0.25)
+    assert found.table["expected"].iloc[0] == pytest.approx(2.0 * chance[0], rel=1e-9)

@@ -13,7 +13,7 @@ from scipy import integrate, optimize, special, stats
 
 from relfit.calibration import Parameters
 from relfit.errors import ArgumentError, DataError
-from relfit.families import Gamma, Loglogistic, Lognormal, Weibull
+from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
 from relfit.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
@@ -543,6 +543,11 @@ def test_area_is_the_integral() -> None:
     life = time_to_failure(Weibull(0.6, 24.0), ages=[3.0, 50.0])
     numeric = integrate.quad(lambda x: float(life.sf(x)), 7.0, np.inf, limit=400)[0]
     assert float(life.area_from(7.0)) == pytest.approx(numeric, rel=1e-7)
+
+
+def test_the_first_of_n_exponential_failures_comes_n_times_as_often() -> None:
+    assert time_to_failure(Exponential(0.01), nodes=5).constant == pytest.approx(0.05)
+    assert time_to_failure(Exponential(0.01), nodes=5).mean() == pytest.approx(20.0)
 
 
 def test_areas_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,8 @@ def test_throughputs_of_sequential_jobs() -> None:
     assert float(found.save_in_time) == pytest.approx(1000 * 24 / 24.9)
     assert float(found.migrate) == pytest.approx(24 / 24.1 * (1000 - m))
     assert float(found.periodic_exact) == pytest.approx(1000 * (1 - float(best_waste(24.0, 0.4, 0.3, 0.2))))
+    assert float(found.nothing) == 0.0
+    assert float(compare_throughputs(mine, 1000, 0.5, 1e-3, parallel=False).nothing) == 1.0
     again = compare_throughputs(mine, [1000, 10], [24.0, 2.4], 1e-3, parallel=False)
     assert again.migrate[0] == found.migrate
     json.dumps(again.to_dict(), allow_nan=False)
