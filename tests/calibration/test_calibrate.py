@@ -550,3 +550,9 @@ def test_kinds_of_repair_that_do_not_overlap_are_estimated_apart() -> None:
     overlapping = _correlation(LifeData.from_array(rng.exponential(1.0, 500)), 0.5, 0.8, 1.2)
     assert overlapping is not None
     assert overlapping[0][1] > 0.5
+
+
+def test_limits_of_a_mean_are_above_a_twentieth_of_it() -> None:
+    values = np.append(np.full(3, 1e-3), 1000.0)
+    low, _ = _hall(values, 0.999)
+    assert low == pytest.approx(0.05 * values.mean())

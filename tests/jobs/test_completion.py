@@ -7,7 +7,15 @@ from scipy import stats
 
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
-from relfit.jobs import Amdahl, Checkpoint, Job, completion_time, expected_time, time_to_failure
+from relfit.jobs import (
+    Amdahl,
+    Checkpoint,
+    Job,
+    completion_distribution,
+    completion_time,
+    expected_time,
+    time_to_failure,
+)
 from relfit.jobs._time_to_failure import has_constant_rates
 from relfit.jobs.checkpoint import expected_exponential, slowdown_exponential
 from relfit.jobs.completion import expected_paper
@@ -320,3 +328,13 @@ def test_bad_input(arguments, text) -> None:
         completion_time(MIXED, **arguments)
     with pytest.raises(ArgumentError, match="every of the checkpoints"):
         Checkpoint(0.0)
+
+
+@pytest.mark.parametrize(("delay", "length"), [(7, 5), (5, 5), (9, 2), (3, 5)])
+def test_the_renewal_equation_solved_in_blocks_is_that_of_one_step_after_the_other(delay: int, length: int) -> None:
+    rng = np.random.default_rng(delay)
+    source, kernel = rng.random(60), 0.5 * rng.random(length)
+    expected = source.copy()
+    for i in range(60):
+        expected[i] += sum(kernel[j] * expected[i - delay - j] for j in range(length) if i - delay - j >= 0)
+    np.testing.assert_allclose(completion_distribution._renewal(source, kernel, delay), expected, rtol=1e-10)

@@ -76,6 +76,13 @@ def test_dalys_published_examples() -> None:
     assert exact.daly_interval(24, 1, 12, order="first") == pytest.approx(np.sqrt(72))
 
 
+def test_dalys_formula_holds_up_to_twice_the_time_between_failures() -> None:
+    for mtbf in (0.51, 0.7, 1.3):
+        z = np.sqrt(1.0 / (2.0 * mtbf))
+        assert float(exact.daly_interval(mtbf, 1.0)) == pytest.approx(np.sqrt(2.0 * mtbf) * (1 + z / 3 + z * z / 9) - 1)
+    assert float(exact.daly_interval(0.4, 1.0)) == 0.4
+
+
 def test_sparing_papers_form() -> None:
     # sparing paper, appendix C, corrected: x = 1 + W0((T_s/A - 1)/e), eff = T_c / ((e^x - 1) A + T_s)
     rate, save, other = 0.5, 0.01, 0.1

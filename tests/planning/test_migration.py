@@ -34,6 +34,8 @@ def test_spares_against_direct_count() -> None:
         direct = next(k for k in range(n + 1) if stats.binom.sf(k, n, away) <= risk)
         assert spares_for_risk(n, mu, m, d, risk) == direct
     assert spares_for_risk(100, 10.0, 0.0, 0.0, 1e-4) == 0
+    with pytest.raises(ArgumentError, match="risk"):
+        spares_for_risk(100, 10.0, 0.1, 0.1, 0.0)
 
 
 def test_mix_fills_the_machine() -> None:

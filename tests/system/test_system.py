@@ -11,6 +11,7 @@ from scipy import stats
 import relfit as rf
 from relfit import ArgumentError, DataError, System
 from relfit.families import FAMILIES, CompetingRisks, Exponential, Gamma, Lognormal, Weibull
+from relfit.system import sampling
 from tests.factories import make_log
 from tests.families.cases import PARAMETERS
 from tests.system.exact import excess
@@ -384,3 +385,19 @@ def test_labels_of_three_levels_are_named_by_the_last_one_where_it_suffices():
     times = {("x", "rack 1", "n1"): [1.0, 2.0], ("x", "rack 1", "n2"): [3.0, 5.0], ("x", "rack 2", "n3"): [2.0, 9.0]}
     fits = rf.fit(rf.LifeData.from_groups(times), "exponential")
     assert rf.system_from_fits(fits["exponential"]).names.tolist() == ["n1", "n2", "n3"]
+
+
+def test_ages_as_durations_of_numpy_and_pandas():
+    days = np.array([1, 2, 3], dtype="timedelta64[D]")
+    for ages in (days, pd.Series(days), pd.to_timedelta(days)):
+        system = System(Weibull(0.8, 100.0), ages=ages)
+        assert system.ages.tolist() == [24.0, 48.0, 72.0]
+        assert system.to_frame()[["shape", "scale"]].to_numpy().tolist() == [[0.8, 100.0]] * 3
+
+
+def test_draws_in_parts_are_the_same(monkeypatch):
+    system = System(Weibull(0.8, 100.0), ages=[0.0, 30.0, 400.0])
+    together = system.sample(50, rng=1)
+    monkeypatch.setattr(sampling, "CELLS", 3)
+    assert np.asarray(system.sample(50, rng=1)).shape == np.asarray(together).shape
+    assert np.mean(system.sample(4000, rng=2)) == pytest.approx(system.mttf(), rel=0.08)
