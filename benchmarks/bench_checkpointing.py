@@ -59,9 +59,10 @@ def main() -> None:
     two = timed(lambda: Levels(grid[0], grid[1], 5 * grid[1], grid[1], 5 * grid[1], 0.1).best(), 1)
     print(f"two levels, 100 x 100 cases: {two:.2f} s")
     print(f"plan with 2000 draws: {timed(lambda: plan_checkpoints(24, saves, events=20)) * 1e3:.0f} ms")
-    moved = timed(lambda: plan_migration(8760, 0.1, 0.1, 0.04, 0.02, nodes=2**17, recall=0.7, events=50))
+    both = Checkpoint(None, 0.1, 0.1)
+    moved = timed(lambda: plan_migration(8760, both, 0.04, 0.02, nodes=2**17, recall=0.7, precision=0.8, events=50))
     print(f"migration plan with 1000 draws: {moved * 1e3:.0f} ms")
-    copies = timed(lambda: plan_replication(43_800, 0.1, 0.1, nodes=10**5, events=50), 1)
+    copies = timed(lambda: plan_replication(43_800, both, nodes=10**5, events=50), 1)
     print(f"replication plan with 500 draws: {copies:.1f} s")
 
 

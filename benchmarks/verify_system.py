@@ -1,6 +1,6 @@
-"""Verify what `relfit.system` says about its own uncertainty: coverage of intervals, size of tests, calibrated replays.
+"""Verify what `relfit.system` says about its own uncertainty: coverage of intervals, size of tests.
 
-Run: python benchmarks/verify_system.py [quick] [replays] [sizes] [coverage]: the tables of docs/validation.md.
+Run: python benchmarks/verify_system.py [quick] [sizes] [coverage]: the tables of docs/validation.md.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 import relfit as rf
 from relfit.families import Weibull
@@ -91,34 +90,6 @@ def coverage(replications: int) -> Iterator[str]:
     yield row("40 nodes pooled, 5 lives each", pooled(max(replications // 10, 20)))
 
 
-def simulated_log(fleet: Weibull, hours: float, repair: float, rng: np.random.Generator) -> rf.FailureLog:
-    """A log of nodes that fail as `fleet` says, counted from failure to failure, and are down for a while."""
-    lives = 4 * int(hours / float(np.min(fleet.mean()))) + 20
-    start = np.cumsum(fleet.sample(lives, rng), axis=0).T
-    node, place = np.nonzero(start < hours)
-    begun = start[node, place]
-    epoch = pd.Timestamp("2001-01-01", tz="UTC")
-    names = np.array([f"n{i:04d}" for i in range(start.shape[0])])
-    events = pd.DataFrame(
-        {
-            "system": "s",
-            "node": names[node],
-            "start": epoch + pd.to_timedelta(begun, unit="h"),
-            "end": epoch + pd.to_timedelta(begun + rng.exponential(repair, begun.size), unit="h"),
-            "cause": "hardware", "detail": None, "scope": "node", "start_cut": False, "end_cut": False,
-            "line": np.arange(begun.size) + 2,
-        }
-    )  # fmt: skip
-    end = epoch + pd.Timedelta(hours=hours)
-    population = pd.DataFrame(
-        {
-            "system": "s", "node": names, "entered": epoch, "left": end, "entered_known": True, "left_known": True,
-            "declared": True,
-        }
-    )  # fmt: skip
-    return rf.FailureLog(events, population, rf.Window(epoch, end, True, True))
-
-
 def sizes(replications: int) -> Iterator[str]:
     """Share of right models that the tests reject at 5 %."""
     yield ""
@@ -127,31 +98,6 @@ def sizes(replications: int) -> Iterator[str]:
     for n in (50, 100, 1000):
         rejected = np.mean([chi_square(system.sample(n, r), system).rejected for r in range(replications)])
         yield f"chi-square, {n:5d} sampled times                 {100 * rejected:5.1f}"
-
-
-def replays(replications: int) -> Iterator[str]:
-    """How often the limits of a replay hold, for a right and a wrong model, by simulated logs."""
-    yield ""
-    yield "Replays of simulated logs of 100 nodes over two years, second year held out (percent of logs)"
-    for name, shape in (("exponential truth", 1.0), ("Weibull truth, shape 0.6", 0.6)):
-        rows = []
-        for r in range(replications):
-            rng = np.random.default_rng(r)
-            fleet = Weibull(np.full(100, shape), 900.0 * np.exp(0.3 * rng.standard_normal(100)))
-            log = simulated_log(fleet, 2 * 8760.0, 8.0, rng)
-            found = rf.replay(log, 0.5, sizes=[1, 8, 32], lengths=["12h", "48h"], jobs=500, rng=r)
-            row = []
-            for family in ("weibull", "exponential"):
-                score, curve = found.scores.loc[family], found.calibration(family, 8)
-                row += [score["excess_low"] <= 0.0 <= score["excess_high"], curve.inside.mean()]
-            favours = found.compare().loc["brier", "favours"]
-            rows.append([*row, favours == "weibull", favours == "exponential"])
-        good = 100.0 * np.mean(rows, axis=0)
-        yield (
-            f"{name:26s} mean within limits: Weibull {good[0]:.0f}, exponential {good[2]:.0f}; "
-            f"bins within limits: Weibull {good[1]:.0f}, exponential {good[3]:.0f}; "
-            f"found better: Weibull {good[4]:.0f}, exponential {good[5]:.0f}"
-        )
 
 
 def row(name: str, found: np.ndarray) -> str:
@@ -165,7 +111,6 @@ if __name__ == "__main__":
     quick = "quick" in sys.argv[1:]
     begun = time.perf_counter()
     parts = {
-        "replays": replays(10 if quick else 100),
         "sizes": sizes(100 if quick else 1000),
         "coverage": coverage(100 if quick else 1000),
     }

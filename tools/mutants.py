@@ -35,6 +35,8 @@ from mutant_runs import ROOT, Mutant, copy_repository, coverage_map, import_libr
 
 CORE = ("lifedata", "outages", "durations")
 ROOMS = ("core", "fitting", "goodness", "system", "jobs", "planning", "calibration", "independence")
+ALSO = {"planning": ("simulation", "fleet"), "jobs": ("planning",), "fitting": ("calibration",)}
+"""Other rooms whose tests are of what a room does, too."""
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
 BITWISE = ("BitOr", "BitAnd", "BitXor")
 COMPARISONS = ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE")
@@ -56,7 +58,7 @@ def sources(room: str) -> list[Path]:
 def test_paths(room: str) -> list[str]:
     """What pytest runs for a room: its tests and the examples in its docstrings."""
     own = [f"relfit/{name}.py" for name in CORE] if room == "core" else [f"relfit/{room}"]
-    return [f"tests/{room}", *own] + (["tests/simulation"] if room == "planning" else [])
+    return [f"tests/{room}", *own, *(f"tests/{other}" for other in ALSO.get(room, ()))]
 
 
 # ------------------------------------------------------------------------------------------------ which mutants
