@@ -158,6 +158,8 @@ def test_tabulated_p_values_fall_from_one(family, test):
     assert (np.diff(p) <= 1e-12).all()
     assert np.diff(p).min() > -0.08  # without a jump
     assert p[-1] < 1e-4
+    far = p > 1e-9
+    assert np.diff(np.log(p[far])).min() > -1.5  # nor in the far tail
 
 
 def test_tabulated_p_values_of_gamma_shapes_meet_at_the_shapes_of_the_table():

@@ -218,3 +218,12 @@ def test_runs_of_long_series_are_those_of_statsmodels() -> None:
     for i, values in enumerate(series):
         expected = runstest_1samp(values, cutoff="median", correction=False)
         assert (z[i], p[i]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_p_value_by_shuffling_is_that_of_the_statistic():
+    rng = np.random.default_rng(11)
+    series = autoregressive(rng, 1, 16, phi=0.5)[0]
+    found = serial_tests(LifeData.from_array(series[None]), n_resamples=9999)
+    orders = LifeData.from_array(rng.permuted(np.tile(series, (20_000, 1)), axis=1))
+    drawn = serial_tests(orders, n_resamples=0).ljung_box
+    assert found.ljung_box_p[0] == pytest.approx((drawn >= found.ljung_box[0]).mean(), abs=0.015)

@@ -267,3 +267,11 @@ def test_spares_beside_each_size() -> None:
         total[going] += np.where(life >= length, length, life + 2.0)
         going = going[life < length]
     assert best.expected[k - 1] == pytest.approx(total.mean(), abs=4 * total.std() / np.sqrt(runs))
+
+
+def test_an_order_of_some_nodes_has_no_larger_sizes() -> None:
+    system = System(Weibull(0.8, [2000.0] * 6))
+    some = best_size(system, "1000h", Amdahl(0.99), restart="30min", order=[3, 0, 5, 1])
+    assert some.sizes.tolist() == [1, 2, 3, 4]
+    least = best_size(system, "1000h", Amdahl(0.99), restart="30min", order=[3, 0, 5, 1], k_min=3)
+    assert least.sizes.tolist() == [3, 4]

@@ -20,7 +20,7 @@ from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
 from relfit.planning.checkpointing.two_level import Levels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
-from relfit.planning.job_rate import rate_of_job, wait_for_repair
+from relfit.planning.job_rate import _hit, rate_of_job, wait_for_repair
 from relfit.planning.plan import limits
 from tests.planning.followed_jobs import follow
 
@@ -589,3 +589,10 @@ def test_every_plan_counts_what_fails_during_a_repair() -> None:
     assert by_distribution.waits == by_rate.waits == copies.waits
     assert copies.costs["restart"] == pytest.approx(by_rate.restart)
     assert copies.strategies["yield"][0] == pytest.approx(1.0 - by_rate.waste)
+
+
+def test_an_incident_of_a_share_of_unknown_nodes_hits_a_job_by_chance() -> None:
+    nodes = np.array([1.0, 5.0])
+    assert _hit(0.1, nodes, None) == pytest.approx(1.0 - 0.9**nodes)
+    assert _hit(0.1, nodes, 10.0) == pytest.approx([0.1, 0.5])  # one of ten
+    assert _hit(None, nodes, None).tolist() == [1.0, 1.0]

@@ -266,6 +266,10 @@ def test_uncertain_plan() -> None:
     assert np.all(table["estimate"] <= table["high"])
     assert table.loc["spare_blocks", "low"] < table.loc["spare_blocks", "high"]
     assert found.robust.goodput.mean() >= found.fixed.goodput.mean()
+    assert found.wins.columns.tolist() == ["strategy", "share"]
+    assert found.wins["share"].sum() == pytest.approx(1.0)
+    every = found.over_draws.to_frame()["checkpoint_every_seconds"]
+    assert every.to_numpy() == pytest.approx(3600.0 * found.over_draws.checkpoint_every.ravel())
     careful = plan_sparing(cluster, (paper.FAILURES, draws()), paper.RECOVERY, strategies=some, robust=0.05)
     assert np.quantile(careful.robust.goodput, 0.05) > np.quantile(found.robust.goodput, 0.05)
     assert careful.robust.goodput.mean() < found.robust.goodput.mean()

@@ -125,6 +125,8 @@ def test_means_of_heavy_tails_with_a_spare():
     """The tail indices of all nodes but the one that may fail add up: two of 0.7, not one, have a finite mean."""
     found = System(FAMILIES["loglogistic"]([0.7, 0.7, 0.7], 90.0), tolerance=1).by_size(order=[0, 1, 2])
     assert np.isfinite(found.mttf[1:]).tolist() == [False, True]
+    lighter = System(FAMILIES["loglogistic"]([0.4, 0.4, 0.4, 0.4], 90.0), tolerance=1).by_size(order=[0, 1, 2, 3])
+    assert np.isfinite(lighter.mttf[1:]).tolist() == [False, False, True]
 
 
 def test_a_common_cause_makes_every_mean_finite():
