@@ -234,6 +234,7 @@ def test_all_of_white() -> None:
     (var, both), _ = found.failure.covariance
     assert both / var == pytest.approx(scale * special.digamma(1.0 + 1.0 / shape) / shape**2)
     assert {check.name for check in found.checks} >= {"failures.exponential", "dependence.cofailure", "trend"}
+    assert {check.name: check.concern for check in found.checks}["failures.exponential"]  # the rate falls with age
     assert found.warnings
     for kind in ("toml", "json"):
         assert parameters_of_text(text_of_parameters(found, kind), kind) == found

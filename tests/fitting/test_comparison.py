@@ -7,6 +7,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 import relfit as rf
+from relfit.fitting.family_comparison import comparable
 from relfit.numeric.false_discovery import adjusted_p
 from tests.fitting.simulated import complete
 
@@ -72,3 +73,15 @@ def test_the_false_discovery_rate_is_kept():
         assert hit.sum() > 50
         false.append(hit[:200].sum() / hit.sum())
     assert np.mean(false) < 0.08
+
+
+def test_two_families_that_could_be_fitted_can_be_compared():
+    life = np.random.default_rng(1).weibull(0.5, (5, 30)) * 100.0
+    life[0, 0] = 0.0  # a density that is infinite at zero, or zero there, has no estimate
+    fits = rf.fit(rf.LifeData.from_array(life), ["exponential", "weibull", "lognormal"])
+    assert [fits[name].ok[0] for name in fits.families] == [True, False, False]
+    assert comparable(fits.results).tolist() == [False, True, True, True, True]
+    three = {name: fits[name] for name in ("exponential", "weibull")}
+    failed = rf.fit(rf.LifeData.from_array(life), ["weibull3"])["weibull3"]
+    assert not failed.ok.all()
+    assert comparable({**three, "weibull3": failed}).tolist() == [False, True, True, True, True]

@@ -103,6 +103,7 @@ def test_classes_and_histogram_of_independent_nodes_are_as_expected(method):
     np.testing.assert_allclose(table["observed_share"], table["expected_share"], atol=0.02)
     histogram = found.histogram()
     assert histogram["pairs"].sum() == found.n_pairs
+    assert len(histogram) == 40
     assert histogram["expected"].sum() == pytest.approx(found.n_pairs)
     np.testing.assert_allclose(histogram["pairs"], histogram["expected"], rtol=0.35, atol=150)
     # with a handful of TTFs a pair, high |r| is what chance gives

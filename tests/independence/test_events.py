@@ -440,6 +440,7 @@ def test_failures_are_moved_round_the_time_of_observation_and_stay_in_it():
 def test_the_scales_are_hours_a_day_a_week_and_longer():
     found = dispersion(make_failures([np.arange(1.0, 40_000.0, 7.0)], hours=40_000.0))
     assert found.scales.tolist() == [1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 504.0, 1461.0, 4383.0]
+    assert not found.clustered  # one every seven hours
 
 
 def test_a_steady_fleet_keeps_its_times_between_failures():
