@@ -99,6 +99,7 @@ def test_a_log_that_names_no_rack_has_the_rates_of_all_else() -> None:
 def test_outages_of_the_whole_that_name_no_node_are_counted_by_themselves() -> None:
     events = [
         {"node": None, "scope": "system", "start": 100, "end": 106},
+        {"node": "b", "scope": "system", "start": 700, "end": 709},
         *({"node": n, "start": 500, "end": 502} for n in "abc"),
     ]
     found = nodeless_outages(make_log(events, [{"node": n} for n in "abc"], window=(0, 1000)))
