@@ -24,6 +24,7 @@ from relfit.independence.resampling import PLAIN, resampled_p
 from relfit.independence.series import complete_series
 from relfit.independence.thresholds import ALPHA, CORRELATION_CLASSES, LEAST_IN_COMMON, verdict
 from relfit.lifedata import LifeData
+from relfit.numeric.batches import in_threads
 from relfit.numeric.false_discovery import adjusted_p
 from relfit.results import Result, json_ready, key_columns
 from relfit.text import count, p_value, percent
@@ -317,8 +318,12 @@ def correlations(
     r = coefficients(prepared, method)
     mean_r, mean_p, scatter = _as_a_whole(prepared, method, r, n_resamples, np.random.default_rng(rng))
     p = np.full(r.size, np.nan)
-    for length, _, _, pairs in prepared.blocks():
+
+    def compare(block: tuple[int, int, int, slice]) -> None:
+        length, _, _, pairs = block
         p[pairs] = null_of(method, length).two_sided(r[pairs] / np.sqrt(scatter))
+
+    in_threads(compare, prepared.blocks(), 2)
     status = np.where(complete.sizes < 3, "too_few", "ok").astype(object)
     status[prepared.node[prepared.constant]] = "constant"
     notes = (
