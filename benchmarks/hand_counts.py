@@ -10,7 +10,7 @@ import pandas as pd
 __all__ = ["LENGTH", "SIZES", "Outages", "area_under_curve", "counted_limits", "geometric_mean", "score", "within"]
 
 SIZES, LENGTH = (1, 16, 64), 24.0  # nodes and hours of a job
-STARTS, FEWEST = 2000, 100  # jobs that are started to count a share; fewest that find all of their nodes up
+STARTS, FEWEST = 8000, 400  # jobs that are started to count a share; fewest that find all of their nodes up
 DAY = pd.Timedelta(days=1)
 _APART = 1e7  # hours: more than any log lasts, so that nodes can lie behind each other on one axis
 
