@@ -49,6 +49,7 @@ from scoring import (
 )
 
 FEWEST = 30  # records before the first origin
+RANKED = 16  # nodes at least, for ranks to be compared
 PARTS = ("forecast", "jobs", "nodes")
 # those of the first measurement, which later ones are compared with
 FIRST_FORECASTS = ("2", "8", "16", "18", "19", "20", "3", "4", "5", "9", "10", "11", "12", "13", "23")
@@ -207,7 +208,6 @@ def one_fleet(job: tuple[str, Path, str, tuple[str, ...], int]) -> dict[str, lis
         return rows
     log, starts = fleet.log(), fleet.events["start"]
     outages = Outages(fleet.events, fleet.nodes, fleet.begin)
-    sizes = tuple(size for size in SIZES if size <= len(fleet.nodes))
     for i, origin in enumerate(dates):
         left = (fleet.end - origin) / DAY
         horizons = tuple(days for days in HORIZONS if days <= left)
@@ -218,10 +218,12 @@ def one_fleet(job: tuple[str, Path, str, tuple[str, ...], int]) -> dict[str, lis
             found = forecast_rows(answers, starts, fleet.begin, origin, horizons)
             rows["forecast"] += [{**tag, **row} for row in found]
         if "jobs" in parts and fleet.jobs and left >= HORIZONS[-1] and (name != "lanl" or system in JOBS):
+            most = min(part.n_nodes, (fleet.nodes["entered"].fillna(fleet.begin) <= origin).sum())
+            sizes = tuple(size for size in SIZES if size <= most)
             answers = tried(predictor.ask_jobs, part, sizes)
             rng = np.random.default_rng([7, i])
             rows["jobs"] += [{**tag, **r} for r in job_rows(answers, outages, origin, HORIZONS[-1], rng, sizes)]
-        if "nodes" in parts and len(fleet.nodes) >= min(16, max(SIZES)):
+        if "nodes" in parts and len(fleet.nodes) >= RANKED:
             rows["nodes"].append({**tag, **node_row(tried(predictor.ask_nodes, part), fleet.events, origin)})
     return rows
 
