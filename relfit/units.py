@@ -15,6 +15,7 @@ from relfit.errors import ArgumentError
 
 __all__ = [
     "HOURS_PER_UNIT",
+    "HOURS_PER_WEEK",
     "HOURS_PER_YEAR",
     "NANOSECONDS_PER_HOUR",
     "hours",
@@ -26,6 +27,7 @@ __all__ = [
 
 NANOSECONDS_PER_HOUR = 3_600_000_000_000
 HOURS_PER_YEAR = 8766.0
+HOURS_PER_WEEK = 168.0
 
 HOURS_PER_UNIT = {
     "seconds": 1.0 / 3600.0,

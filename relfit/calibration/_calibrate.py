@@ -14,6 +14,7 @@ import pandas as pd
 from relfit.arguments import share
 from relfit.arrays import IntArray
 from relfit.calibration.fitted_families import family_of_unequal_nodes, fitted_family
+from relfit.calibration.now import mtbf_now, mttr_now
 from relfit.calibration.parameter_values import Duration, Ratio, Share
 from relfit.calibration.rates import Rates, nodeless_outages, rates_of_durations, rates_of_log
 from relfit.calibration.repair_scopes import repair_of_an_outage, repairs_by_scope
@@ -35,6 +36,7 @@ from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.families import family_named
 from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
+from relfit.fleet.now import NOW, checked_at
 from relfit.independence import dependence
 from relfit.lifedata import LifeData
 from relfit.outages import clock_step
@@ -54,6 +56,8 @@ _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 def calibrate(
     log: FailureLog,
     *,
+    at: str = NOW,
+    horizon: Any = "90d",
     period: str | tuple[Any, Any] | None = None,
     parts: Sequence[str] = PARTS,
     families: Sequence[str] = _FAMILIES,
@@ -75,6 +79,10 @@ def calibrate(
     ----------
     log : FailureLog
         Select one system first (``log.where(system=...)``) unless all are alike.
+    at : {"now", "long run"}
+        As for `relfit.fleet_model`: rates and repairs of now, or those of the period.
+    horizon : duration
+        Ahead of the end of the log, that those of now are for.
     period : {"stable", "all"} or (since, until), optional
         The part of the log to use. ``"stable"`` is `relfit.stable_period`, the default where ``"period"`` is among
         `parts`; else the whole log.
@@ -127,16 +135,20 @@ def calibrate(
     """
     wanted = _checked(parts, level, period, families)
     streams = np.random.default_rng(rng).spawn(3)
-    work = _Work(log, level)
+    work, undated = _Work(log, level), log.lifetimes is not None and not len(log.events)
     if model is None:
         span = period if period is not None else "stable" if "period" in wanted else "all"
-        work.take_period(chosen_period(log, span, rng))
-    else:
-        work.take_period(model.period)
+        chosen = chosen_period(log, span, rng)
+        if {"mtbf", "mttr", "repair_kinds", "families"} & wanted and not undated:
+            model = fleet_model(
+                log, chosen, at=at, horizon=horizon, window=window, group=group, first=first, level=level
+            )
+        else:
+            checked_at(at)
+    work.take_period(chosen if model is None else model.period)
     part = work.part
-    undated = log.lifetimes is not None and not len(log.events)
-    if {"mtbf", "mttr", "repair_kinds", "families"} & wanted and not undated:
-        work.take_incidents(model, window, group, first)
+    if model is not None and not undated:
+        work.take_incidents(model, window is None and group is None)
     related = None
     if "dependence" in wanted and not undated:
         related = later(second, _dependence, part, work.incidents or work.joined, streams[2])
@@ -234,15 +246,14 @@ class _Work:
             finding=chosen.headline,
         )
 
-    def take_incidents(self, model: FleetModel | None, window: Any, group: str | None, first: str) -> None:
+    def take_incidents(self, model: FleetModel, usual: bool) -> None:
         """Incidents, outages by node, and one repair for each incident."""
-        if model is None:
-            whole = ChosenPeriod(self.part, "all", joined=self.joined)
-            model = fleet_model(self.part, whole, window=window, group=group, first=first, level=self.level)
-            if window is None and group is None:
-                self.joined = model.found
+        if usual:
+            self.joined = model.found
         self.model = model
         self.incidents = self.model.found
+        if self.period is not None and model.lately is not None:
+            self.period = self.period.model_copy(update={"finding": f"{model.now_headline} {self.period.finding}"})
         repairs = times_to_repair(self.part, rules=Rules(zeros="keep"))
         self.outages, self.outage_incident = repairs.lives, self.incidents.incident[repairs.begun]
         self.step = clock_step(self.part)
@@ -254,6 +265,8 @@ class _Work:
             found = rates_of_durations(self.part.ttf("node"), self.level)
         else:
             found = rates_of_log(self.model, level=self.level)
+            if self.model.lately is not None:
+                found.mtbf = mtbf_now(found.mtbf, self.model, self.level)
         self.absent |= found.absent
         self.checks += found.checks
         if len(self.part.systems) > 1:
@@ -289,6 +302,8 @@ class _Work:
             found |= parts
             self.absent |= absent
         self.mttr = Mttr(**found)
+        if self.model is not None and self.model.lately is not None:
+            self.mttr = mttr_now(self.mttr, self.model.lately.log, self.part, self.model.lately.horizon)
 
     def families(self, families: Sequence[str]) -> None:
         """Distributions of times to failure, of nodes by themselves, and to repair."""

@@ -96,6 +96,7 @@ class Exporting:
 def calibrate(
     reading: opt.PeriodReading,
     exporting: Exporting,
+    at: opt.At = "now",
     parts: Annotated[
         str | None,
         opt.option("A,B", "Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend."),
@@ -124,7 +125,7 @@ def calibrate(
     from_file = reading.log.lower().endswith(".toml")
     of_a_log = {
         "--where": reading.where, "--since": reading.since, "--until": reading.until, "--period": reading.period,
-        "--first": reading.first != "known",
+        "--first": reading.first != "known", "--at": at != "now",
         "--parts": parts, "--window": window, "--rack": rack, "--families": families != opt.FAMILIES,
     }  # fmt: skip
     opt.without_effect(of_a_log, "a log, not with parameters", not from_file)
@@ -145,7 +146,7 @@ def calibrate(
 
             with beside(log) as second:
                 parameters = estimate(
-                    log, period=reading.span, **({} if wanted is None else {"parts": wanted}), families=names,
+                    log, at=at, period=reading.span, **({} if wanted is None else {"parts": wanted}), families=names,
                     window=window, group=rack, first=reading.first, level=level, rng=seed, second=second,
                 )  # fmt: skip
         steps.next()

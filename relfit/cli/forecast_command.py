@@ -24,8 +24,12 @@ _NAMES = {
 
 
 def forecast(
-    reading: opt.PeriodReading,
+    reading: opt.Reading,
     to: opt.Output,
+    at: opt.At = "now",
+    period: Annotated[
+        str | None, opt.option("stable|all|FROM/TO", "Part of the log that is looked at: all for now, else stable.")
+    ] = None,
     horizon: Annotated[list[str] | None, opt.option("TIME", "How far ahead: 30d and 90d. Repeatable.")] = None,
     by: Annotated[str, opt.option("COLUMN", "Tells kinds of failures apart.")] = "cause",
     group: Annotated[str | None, opt.option("COLUMN", "Says where nodes stand; rack and the like by default.")] = None,
@@ -47,7 +51,7 @@ def forecast(
         log = reading.read()
         steps.next()
         ahead = rf.forecast(
-            log, horizons, period=reading.span, first=reading.first, by=by, group=group, service=service, level=level,
+            log, horizons, at=at, period=None if period is None else opt.span_of(period), by=by, group=group, service=service, level=level,
             n_draws=draws, rng=seed,
         )  # fmt: skip
         steps.next()
@@ -57,13 +61,11 @@ def forecast(
     if to.json:
         output.print_json(ahead.to_dict())
         return
-    single = len(ahead.models) == 1
-    periods = [model.period.headline for model in ahead.models.values()] if single else []
-    lines = [*periods, *ahead.findings]
+    lines = [*ahead.findings]
     for title, table, most in (
         ("All together", ahead.total, len(horizons)),
         (f"By {ahead.by}", ahead.by_cause, _CAUSES),
-        ("By system", ahead.by_system if len(ahead.models) > 1 else None, _RACKS),
+        ("By system", ahead.by_system if len(ahead.basis) > 1 else None, _RACKS),
         (f"By {ahead.group}", None if ahead.group is None else ahead.by_group, _RACKS),
     ):
         if table is not None and len(table):

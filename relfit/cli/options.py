@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FAMILIES",
     "Alpha",
+    "At",
     "Families",
     "Level",
     "Out",
@@ -37,6 +38,7 @@ __all__ = [
     "option",
     "pairs",
     "probability",
+    "span_of",
     "without_effect",
 ]
 
@@ -183,6 +185,17 @@ class Reading:
         return rf.datasets.load(self.log)
 
 
+def span_of(period: str) -> str | tuple[str, str]:
+    """What ``--period`` says, as `relfit.fleet_model` takes it."""
+    since, sign, until = (text.strip() for text in period.partition("/"))
+    if sign and since and until:
+        return since, until
+    return choice("--period", period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
+
+
+At = Annotated[str, option("now|long-run", "The fleet as it is now, or in the long run.")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PeriodReading(Reading):
     """A log of which one period is used."""
@@ -210,10 +223,7 @@ class PeriodReading(Reading):
         """
         if self.period is None:
             return "all" if self.cut else "stable"
-        since, sign, until = (text.strip() for text in self.period.partition("/"))
-        if sign and since and until:
-            return since, until
-        return choice("--period", self.period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
+        return span_of(self.period)
 
     def chosen(self, log: rf.FailureLog) -> ChosenPeriod:
         """The period of a log that is used."""

@@ -12,6 +12,7 @@ from relfit.errors import ArgumentError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.fleet._new_nodes import explained_by_ages
 from relfit.screening import ChangePoints, Incidents, change_points, incidents
+from relfit.tables import Window
 
 __all__ = ["ChosenPeriod", "chosen_period"]
 
@@ -36,6 +37,8 @@ class ChosenPeriod:
         Why no stable period was looked for or found, so that all of the log is used.
     joined : Incidents or None
         Those of the log that was searched, where there was a search.
+    before_now : Window, optional
+        Of the period that was found, where `log` goes on to the end of all of it.
     """
 
     log: FailureLog
@@ -43,6 +46,7 @@ class ChosenPeriod:
     points: ChangePoints | None = None
     problem: str | None = None
     joined: Incidents | None = None
+    before_now: Window | None = None
 
     @property
     def finding(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -21,17 +21,23 @@ from relfit.fleet._placements import placements
 from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, Job
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES, Scope
+from relfit.fleet.job_shares import ANY, Lately
+from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
 from relfit.fleet.operating_time import scopes_of, standing_of
+from relfit.fleet.rates_now import level_rates, node_multiples, series_of, together
 from relfit.fleet.scope_rates import rates_of
 from relfit.results import Interval, Result
 from relfit.screening import Incidents, incidents
 from relfit.screening.frailty import renewal_models
 from relfit.system import System
 from relfit.system.checked_nodes import duration_array
-from relfit.text import count, duration
+from relfit.text import count, duration, number
+from relfit.units import HOURS_PER_WEEK
+from relfit.units import hours as hours_of
 
 __all__ = ["FleetModel", "fleet_model"]
 
+_SHORT = 0.25  # of the time between interruptions: jobs by which that is counted
 QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
 
 
@@ -39,13 +45,15 @@ def fleet_model(
     log: FailureLog,
     period: str | tuple[Any, Any] | ChosenPeriod = "stable",
     *,
+    at: str = NOW,
+    horizon: Any = "90d",
     window: Any = None,
     group: str | None = None,
     first: str = "known",
     level: float = 0.95,
     rng: int | np.random.Generator | None = 0,
 ) -> FleetModel:
-    """What a log implies about its fleet.
+    """What a log implies about its fleet, as it is now or in the long run.
 
     Records are joined to incidents; each incident has a scope: one node, several nodes of one rack, several nodes
     elsewhere, the whole system. Each scope has its own times between incidents, on the time that its places operate,
@@ -58,6 +66,13 @@ def fleet_model(
     period : {"stable", "all"}, tuple or ChosenPeriod
         The part of the log to use: the stable period (all of it where there are several systems), all, or
         ``(since, until)``; or what `relfit.fleet.chosen_period` found.
+    at : {"now", "long run"}
+        ``now``: how incidents hit, age and are repaired is that of the period, drawn out to the end of the log; how
+        often they come follows all of the log, the last weeks most (`relfit.prediction`), and so do the nodes' shares;
+        jobs are held to how many went through lately. Limits hold for what may change over `horizon`. ``long run``: the
+        mean rates of the period.
+    horizon : duration
+        Ahead of the end of the log, that answers of ``now`` are for.
     window, group
         As for `relfit.incidents`.
     first : {"known", "always", "never"}
@@ -92,51 +107,106 @@ def fleet_model(
             "this log holds lifetimes without dates: what failed together, and when, is not known",
             remedy="fit them: rf.fit(log.ttf())",
         )
+    now, hours = checked_at(at) == NOW, hours_of(horizon)
     chosen = period if isinstance(period, ChosenPeriod) else chosen_period(log, period, rng)
+    whole = chosen.log if chosen.name == "given" else log if now else log.between(None, chosen.log.window.end)
+    chosen = until_now(log, chosen) if now else chosen
 
+    @cache
     def joined(part: FailureLog) -> Incidents:
         if part is log and chosen.joined is not None and window is None and group is None:
             return replace(chosen.joined, level=level)
         return incidents(part, window, group=group, level=level)
 
-    found = joined(chosen.log)
-    places, scopes = scopes_of(chosen.log, found)
+    part, found = chosen.log, joined(chosen.log)
+    places, scopes = scopes_of(part, found)
     size = len(places.systems)
     fits, rates = {}, {}
     for name, scope in scopes.items():
         if first == "known":
-            scopes[name], fits[name] = renewals_of(scope, size, chosen.log, found, level=level)
+            scopes[name], fits[name] = renewals_of(scope, size, part, found, level=level)
         else:
             lives = scope.lives.from_age_known() if first == "never" else replace(scope.lives, stationary=None)
             scopes[name] = replace(scope, lives=lives)
             fits[name] = renewal_models(lives, scope.system, level=level, n_groups=size)
-        rates[name] = rates_of(scopes[name], fits[name], size, places, chosen.log.window)
-    part, before = chosen.log, log
-    if part.window.start > log.window.start:  # ages are known from before the period
-        before = log if log.window.end == part.window.end else log.between(None, part.window.end)
-        earlier, known = scopes_of(before, joined(before))
-        standing = standing_of(before, known["node"], earlier.watched, places.nodes)
-    else:
-        standing = standing_of(part, scopes["node"], places.watched, places.nodes)
-    return FleetModel(chosen, found, places, scopes, fits, rates, standing, level)
+        rates[name] = rates_of(scopes[name], fits[name], size, places, part.window)
+    earlier, known = places, scopes
+    if part.window.start > whole.window.start:  # ages, and what came before, are known from before the period
+        earlier, known = scopes_of(whole, joined(whole))
+    standing = standing_of(whole, known["node"], earlier.watched, places.nodes)
+    if not (now and part.window.hours > 0.0):
+        return FleetModel(chosen, found, places, scopes, fits, rates, standing, level)
+    series = {
+        name: {
+            code: series_of(whole, earlier, known[name], int(there))
+            for code, there in enumerate(earlier.systems.get_indexer(places.systems))
+        }
+        for name in SCOPES
+    }
+    series[ANY] = {code: together([series[name][code] for name in SCOPES]) for code in range(size)}
+    since = part.window.start.as_unit("ns").value
+    for name, scope in scopes.items():
+        every = np.bincount(scope.system_of_incident, minlength=size).astype(np.float64)
+        rates[name] = level_rates(rates[name], every, series[name], since, hours)
+    lately = Lately(whole, series, hours)
+    multiples = None if whole.question is not None else node_multiples(whole, joined(whole), places)
+    return FleetModel(chosen, found, places, scopes, fits, rates, standing, level, multiples, lately)
 
 
 class FleetModel(FleetParts, Result):
     """Incidents of a fleet by scope, with their rates, ageing, repairs, and what they do to jobs.
 
     See `FleetParts` for what it holds.
+
+    Attributes
+    ----------
+    lately : Lately, optional
+        What the log says of its jobs and incidents day by day; None for a model of the long run.
     """
 
-    _not_in_json = ("period", "found", "places", "by_scope", "renewals", "rates")
+    lately: Lately | None = None
+
+    _not_in_json = ("period", "found", "places", "by_scope", "renewals", "rates", "multiples", "lately")
+
+    @property
+    def at(self) -> str:
+        """``now``, or ``long run``."""
+        return LONG_RUN if self.lately is None else NOW
+
+    @property
+    def now_headline(self) -> str:
+        """Incidents a week now, with limits, and those of the period; empty for the long run."""
+        if self.lately is None:
+            return ""
+        week, low, high = self.lately.a_week(self.level)
+        stable, until = self.period.before_now, self.lately.log.window.end
+        window = self.period.log.window if stable is None else stable
+        mine = self.found.table["start"]
+        inside = int(((mine >= window.start) & (mine <= window.end)).sum())
+        before = inside / max(window.hours / HOURS_PER_WEEK, 1e-9)
+        since = (
+            f"since {window.start:%Y-%m-%d}"
+            if window.end >= until
+            else f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
+        )
+        return (
+            f"As of {until:%Y-%m-%d}: {number(week)} ({number(low)}-{number(high)}) incidents a week; {number(before)} "
+            f"a week {since}."
+        )
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is now, and what the period had."""
+        return tuple(text for text in (self.now_headline, self.headline) if text)
 
     @property
     def headline(self) -> str:
         """How often the fleet is interrupted, and by what."""
-        number = {name: int(self.incidents_of(name).sum()) for name in SCOPES}
-        total = sum(number.values())
+        numbers = {name: int(self.incidents_of(name).sum()) for name in SCOPES}
+        total = sum(numbers.values())
         if not total:
             return f"No incident in {duration(self.hours)}."
-        by = ", ".join(f"{number[name]:,} of {self.label(name)}s" for name in SCOPES if number[name])
+        by = ", ".join(f"{numbers[name]:,} of {self.label(name)}s" for name in SCOPES if numbers[name])
         return (
             f"An incident every {duration(self.hours / total)}: {count(total, 'incident')} in "
             f"{duration(self.hours)}, {by}."
@@ -309,6 +379,10 @@ class FleetModel(FleetParts, Result):
         with np.errstate(invalid="ignore"):  # of what may be infinite
             low, high = np.nanquantile(many, [tail, 1.0 - tail], axis=0)
         estimate = value[0]
+        if size is not None and job is not None and self.lately is not None:
+            estimate, low, high = self._held_to_jobs(
+                name, point, code, size, placement, centre, job, (estimate, low, high), tail
+            )
         return Interval(
             quantity, "draws of rates, shapes and frailties", level, None if at is None else point,
             estimate, np.minimum(low, estimate), np.maximum(high, estimate),
@@ -396,6 +470,36 @@ class FleetModel(FleetParts, Result):
             each = drawn.rate * hours[:, None] / self.hours  # incidents per hour of the calendar, (scopes, draws)
             total = each.sum(axis=0) if not of else each[SCOPES.index(of)]
             return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)
+
+    def _held_to_jobs(
+        self, name: str, at: FloatArray, code: int, size: int, placement: str, centre: DrawnFleet, job: Job,
+        modelled: tuple[Any, Any, Any], tail: float,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+        """Reliability, or time between interruptions, held to jobs of the log; as modelled where there are few."""
+        assert self.lately is not None
+        system = str(self.places.systems[code])
+        if name not in ("reliability", "mtbf.job") or system not in self.lately.nodes:
+            return modelled
+        if name == "reliability":
+            lengths = tuple(np.ravel(at).astype(np.float64).tolist())
+        else:  # so short that a job seldom meets two incidents
+            lengths = (float(np.clip(_SHORT * modelled[0], 0.1, 24.0)),)
+        if not 0.0 < max(lengths) < 0.1 * self.lately.log.window.hours:
+            return modelled
+        days = self.lately.counted(system, size, lengths, placement)
+        rows = []
+        for i, (length, jobs) in enumerate(zip(lengths, days, strict=True)):
+            mixture = self.lately.interrupted(code, *jobs, centre.spent(length, job))
+            if mixture is None:
+                each = np.array([np.ravel(one)[i] for one in modelled])
+            else:
+                each = 1.0 - np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
+                if name != "reliability":
+                    each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
+            rows.append(each)
+        value, low, high = np.array(rows).T
+        shape = np.shape(modelled[0])
+        return value.reshape(shape), low.reshape(shape), high.reshape(shape)
 
     def _repair(self, of: str, drawn: DrawnFleet, rng: Any) -> FloatArray:
         """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""

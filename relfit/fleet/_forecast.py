@@ -11,35 +11,35 @@ import pandas as pd
 
 from relfit.arguments import share, whole
 from relfit.arrays import FloatArray
-from relfit.errors import ArgumentError, DataError, RelfitError
+from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
-from relfit.fleet._chosen_period import ChosenPeriod
-from relfit.fleet._fleet_model import FleetModel, fleet_model
-from relfit.fleet.forecast_draws import Future, SystemAhead
+from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
+from relfit.fleet.now import LONG_RUN, NOW, checked_at
+from relfit.fleet.system_ahead import Coming, Future, SystemAhead, split
 from relfit.results import Result
-from relfit.screening import ChangePoints, change_points
+from relfit.screening import incidents
 from relfit.text import count, duration, number, percent
-from relfit.units import HOURS_PER_YEAR
 from relfit.units import hours as hours_of
 
 __all__ = ["Forecast", "forecast"]
 
 _QUANTITIES = ("incidents", "failures", "repair_hours")
-_LONGEST = 10.0  # times the period that the forecast rests on
+_LONGEST = 10.0  # times the part of the log that the forecast rests on
 _WHOLE = "whole system"
 _MANY_CAUSES = 200
 _BINS = 24  # of the history
 _CAUSES = 5  # on a page
+_DAY, _WEEK = 24.0, 168.0  # hours
 
 
 def forecast(
     log: FailureLog,
     horizons: Any = ("30d", "90d"),
     *,
-    period: str | tuple[Any, Any] | ChosenPeriod | FleetModel = "stable",
+    at: str = NOW,
+    period: str | tuple[Any, Any] | ChosenPeriod | None = None,
     by: str = "cause",
     group: str | None = None,
-    first: str = "known",
     service: float = 0.95,
     level: float = 0.95,
     n_draws: int = 4000,
@@ -50,19 +50,18 @@ def forecast(
     Parameters
     ----------
     log : FailureLog
-        With dated events. Of several systems each is forecast from a period of its own.
+        With dated events. Each of several systems has a forecast of its own.
     horizons : duration, or sequence of these
         How far ahead, from the end of the log: hours, or text such as "30d".
-    period : {"stable", "all"}, tuple, ChosenPeriod or FleetModel
-        The part of the log whose rates are used, as for `relfit.fleet_model`, or that model of a log of one system.
-        With "stable", rates of a period that is not the last one (it ended before the log did, or all of the log is
-        used since the start of the stable period is not known well) are scaled to the rate after the last change point.
+    at : {"now", "long run"}
+        Whether rates follow the fleet as it has been lately, or are the mean ones of a period.
+    period : {"stable", "all"}, tuple or ChosenPeriod, optional
+        The part of the log that is looked at, as for `relfit.fleet_model`. When left out, all of it for ``now``, the
+        stable period for ``long run``.
     by : str
         Column of events that tells kinds of failures apart.
     group : str, optional
         Attribute that says in which rack a node stands; rack, frame, cabinet or chassis when left out.
-    first : {"known", "always", "never"}
-        As for `relfit.fleet_model`.
     service : float
         Probability that the stock of parts lasts for the horizon, one part for each failure.
     level : float
@@ -79,26 +78,24 @@ def forecast(
     ------
     ArgumentError
         For a log of lifetimes without dates, an unknown column or period, a horizon that is not above zero or over ten
-        times as long as the period that it rests on.
+        times as long as the part of the log that it rests on.
     DataError
-        When no node was under observation at the end of the log, or the period has no failure.
+        When no node was under observation at the end of the log, or nothing failed.
 
     Notes
     -----
-    Rates are those of `relfit.fleet_model`, so that the expected number of incidents is ``model.interval("incidents",
-    horizon)``. Prediction intervals hold the number that will be counted. They are wider than Poisson ones by: the
-    uncertainty of the rates; records and repairs per incident; the scatter beyond Poisson of counts in windows of the
-    past that are as long as the horizon, which few windows leave uncertain; and further changes of the rate, as
-    frequent and as large as those of the log.
+    Counts by day are predicted by means that discount the past with half-lives from five days to none at all, each with
+    several sizes of scatter. Every ten days of the past they are scored by what came after, over ten days and over the
+    horizon, and mixed accordingly (`relfit.prediction`). A steady fleet gives the weight to the mean of all its past, a
+    fleet that moves to those that follow it, and how far past predictions missed makes the width of the intervals.
+    Racks and causes have shares of the whole that follow their own records.
 
     Examples
     --------
     >>> import relfit as rf
-    >>> ahead = rf.forecast(rf.datasets.load("white"), "30d", period=("2003-04-01", "2004-10-01"), n_draws=500)
+    >>> ahead = rf.forecast(rf.datasets.load("white"), "30d", n_draws=500)
     >>> row = ahead.total.iloc[0]
     >>> bool(row["failures_low"] < row["failures"] < row["failures_high"])
-    True
-    >>> round(row["incidents"]) == round(30 * 24 / 4.37)
     True
     """
     if log.lifetimes is not None and not len(log.events):
@@ -109,6 +106,7 @@ def forecast(
         raise ArgumentError(
             f"the events of this log have no column {by!r}", remedy="use cause, or another of its columns"
         )
+    long_run = checked_at(at) == LONG_RUN
     every = _horizons(horizons)
     generator = np.random.default_rng(rng)
     parts, left_out = [], []
@@ -120,7 +118,9 @@ def forecast(
             left_out.append(f"{name} (not observed since {one.window.end:%Y-%m-%d})")
             continue
         try:
-            parts.append(_System.of(one, name, every, period, by, group, first, size, generator.spawn(1)[0]))
+            span = period if period is not None else "stable" if long_run else "all"
+            used = span if isinstance(span, ChosenPeriod) else chosen_period(one, span)
+            parts.append(_System.of(used.log, name, every, by, group, long_run, size, generator.spawn(1)[0]))
         except DataError as error:
             if not several:
                 raise
@@ -129,10 +129,10 @@ def forecast(
         raise DataError(f"nothing to forecast: {'; '.join(left_out)}", remedy="give a log that ends with nodes in use")
     tail = np.array([0.5 - level / 2.0, 0.5 + level / 2.0])
     table = pd.concat([_rows(parts, i, hours, tail, service, by) for i, hours in enumerate(every)], ignore_index=True)
-    end = max(part.ahead.end for part in parts)
+    end = max(part.ahead.log.window.end for part in parts)
     return Forecast(
-        table, tuple(every), parts[0].ahead.model.found.group, by, service, level, end,
-        {part.name: part.ahead.model for part in parts}, pd.DataFrame([part.basis for part in parts]), tuple(left_out),
+        table, tuple(every), parts[0].ahead.joined.group, by, service, level, end,
+        pd.DataFrame([_basis(part) for part in parts]), tuple(left_out),
         _history(log, {part.name for part in parts}, end, every[0]),
     )  # fmt: skip
 
@@ -167,12 +167,10 @@ class Forecast(Result):
     service, level : float
     start : pandas.Timestamp
         End of the observation, where the forecast begins.
-    models : dict of str to FleetModel
-        By system.
     basis : pandas.DataFrame
-        One row per system: ``system``, ``since`` and ``until`` (the period whose rates are used), ``factor`` (the rate
-        after the last change point over that of the period), ``changed`` (since when), ``changes`` (of the rate in the
-        log), ``years`` (of the log), ``gone`` (nodes not under observation at its end).
+        One row per system: ``system``, ``since`` and ``until`` (what it rests on), ``a_week`` (incidents a week that
+        are expected over the longest horizon), ``a_week_before`` (those of all that time), ``gone`` (nodes not under
+        observation at its end).
     left_out : tuple of str
         Systems without a forecast, and why.
     history : pandas.DataFrame
@@ -186,12 +184,9 @@ class Forecast(Result):
     service: float
     level: float
     start: pd.Timestamp
-    models: dict[str, FleetModel]
     basis: pd.DataFrame
     left_out: tuple[str, ...]
     history: pd.DataFrame
-
-    _not_in_json = ("models",)
 
     @property
     def headline(self) -> str:
@@ -212,32 +207,19 @@ class Forecast(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the forecast rests on, and what it allows for."""
+        """What the forecast rests on."""
         basis = self.basis
         first, single = basis.iloc[0], len(basis) == 1
         if single:
-            rests = f"Rates are those of {first['since']:%Y-%m-%d} to {first['until']:%Y-%m-%d}"
+            out = [
+                f"As of {first['until']:%Y-%m-%d}: {number(float(first['a_week']))} incidents a week; "
+                f"{number(float(first['a_week_before']))} a week since {first['since']:%Y-%m-%d}."
+            ]
         else:
-            rests = f"Each of {len(basis)} systems has the rates of a period of its own"
-        scaled = basis[basis["factor"] != 1.0]
-        if single and len(scaled):
-            since = f"{first['changed']:%Y-%m-%d}"
-            rests += f", times {number(float(first['factor']))}: the failure rate has been different since {since}"
-        elif len(scaled):
-            factors = zip(scaled["system"].tolist(), scaled["factor"].tolist(), strict=True)
-            named = ", ".join(f"{system} ({number(factor)})" for system, factor in factors)
-            rests += f"; scaled to the rate after the last change point: {named}"
-        out = [rests + "."]
-        gone, changes = int(basis["gone"].sum()), int(basis["changes"].sum())
+            out = [f"Each of {len(basis)} systems has a forecast of its own."]
+        gone = int(basis["gone"].sum())
         if gone:
             out.append(f"{count(gone, 'node')} not under observation at the end left out.")
-        if changes:
-            years = number(float(basis["years"].sum()))
-            where = "" if single else " of their systems"
-            out.append(
-                f"The failure rate changed {count(changes, 'time')} in {years} years{where}; "
-                "intervals allow for changes to come."
-            )
         return tuple(out)
 
     @property
@@ -315,36 +297,41 @@ def _days(hours: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _System:
-    """One system of the log with its futures, one per horizon."""
+    """One system of the log, and for each horizon what comes: of all of it, by rack and by cause."""
 
     name: str
     ahead: SystemAhead
-    futures: tuple[Future, ...]
-    basis: dict[str, Any]
+    whole: list[Future]
+    racks: list[list[Future]]
+    causes: list[list[Future]]
+    longest: float
 
     @classmethod
     def of(
-        cls, log: FailureLog, name: str, horizons: list[float], period: Any, by: str, group: str | None,
-        first: str, size: int, rng: np.random.Generator,
+        cls, log: FailureLog, name: str, horizons: list[float], by: str, group: str | None, long_run: bool, size: int,
+        rng: np.random.Generator,
     ) -> _System:  # fmt: skip
-        made = isinstance(period, FleetModel)
-        model = period if made else fleet_model(log, period, group=group, first=first)
-        if not len(model.found.table):
-            raise DataError(f"no failure in {duration(model.hours)} of the log", remedy="give another period")
         longest = max(horizons)
-        if longest > _LONGEST * model.hours:
+        if longest > _LONGEST * log.window.hours:
             raise ArgumentError(
-                f"{_days(longest)} ahead is too far for a period of {duration(model.hours)}",
-                remedy=f"give at most {duration(_LONGEST * model.hours)}",
+                f"{_days(longest)} ahead is too far for a log of {duration(log.window.hours)}",
+                remedy=f"give at most {duration(_LONGEST * log.window.hours)}",
             )
-        points = model.period.points or _points(log)
-        ahead = SystemAhead(log, model, points, model.period.points is not None, by, size, rng)
-        if not ahead.present.any() and model.places.nodes.size:
-            raise DataError("no node was under observation at the end of the log")
-        if len(ahead.causes) > _MANY_CAUSES:
-            raise ArgumentError(f"column {by!r} has {len(ahead.causes)} values", remedy="give one with fewer, as cause")
-        futures = tuple(ahead.over(hours) for hours in horizons)
-        return cls(name, ahead, futures, _basis(ahead, name))
+        ahead = SystemAhead(log, incidents(log, group=group), by, min(_DAY, *horizons), long_run)
+        if len(ahead.causes[0]) > _MANY_CAUSES:
+            raise ArgumentError(
+                f"column {by!r} has {len(ahead.causes[0])} values", remedy="give one with fewer, as cause"
+            )
+        whole = [ahead.futures(hours, size, rng) for hours in horizons]
+        causes, racks = ahead.shares_of_causes(), ahead.shares_of_racks() if ahead.racks[0] else None
+        slow_causes = ahead.longer(ahead.causes[1], causes[0].size)
+        by_cause = [split(future, *causes, slow_causes, rng) for future in whole]
+        by_rack: list[list[Future]] = [[] for _ in whole]
+        if racks is not None:
+            code = np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1])
+            slow_racks = ahead.longer(code, racks[0].size)
+            by_rack = [split(future, *racks, slow_racks, rng) for future in whole]
+        return cls(name, ahead, whole, by_rack, by_cause, horizons[-1])
 
 
 def _history(log: FailureLog, systems: set[str], end: pd.Timestamp, width: float) -> pd.DataFrame:
@@ -357,22 +344,14 @@ def _history(log: FailureLog, systems: set[str], end: pd.Timestamp, width: float
     return pd.DataFrame({"start": edges[:-1], "failures": counts})
 
 
-def _points(log: FailureLog) -> ChangePoints | None:
-    try:
-        return change_points(log, n_resamples=199)
-    except RelfitError:
-        return None
-
-
-def _basis(ahead: SystemAhead, name: str) -> dict[str, Any]:
+def _basis(part: _System) -> dict[str, Any]:
     """What the forecast of a system rests on."""
-    window, points = ahead.model.period.log.window, ahead.points
+    ahead, window = part.ahead, part.ahead.log.window
+    weeks = ahead.steps.size * ahead.steps.width / _WEEK
     return {
-        "system": name, "since": window.start, "until": window.end, "factor": ahead.level,
-        "changed": pd.NaT if points is None else points.periods[-1].start,
-        "changes": 0 if points is None else len(points) - 1,
-        "years": float("nan") if points is None else sum(one.hours for one in points.periods) / HOURS_PER_YEAR,
-        "gone": int((~ahead.present).sum()),
+        "system": part.name, "since": window.start, "until": window.end,
+        "a_week": part.whole[-1][0].expected / (part.longest / _WEEK),
+        "a_week_before": float(ahead.incidents.sum()) / weeks, "gone": int((~ahead.present).sum()),
     }  # fmt: skip
 
 
@@ -381,36 +360,33 @@ def _basis(ahead: SystemAhead, name: str) -> dict[str, Any]:
 
 def _rows(parts: list[_System], i: int, hours: float, tail: FloatArray, service: float, by: str) -> pd.DataFrame:
     """All rows of one horizon."""
-    blocks: list[tuple[str, str, FloatArray, FloatArray]] = []  # of, name, (3,) expected, (3, draws)
-    futures = [part.futures[i] for part in parts]
-    whole_ = [(f.expected_by_cause.sum(axis=1), f.by_cause.sum(axis=2)) for f in futures]
-    blocks.append(("all", "all", sum(m for m, _ in whole_), sum(d for _, d in whole_)))
-    blocks += [("system", part.name, mean, drawn) for part, (mean, drawn) in zip(parts, whole_, strict=True)]
-    for part, future in zip(parts, futures, strict=True):
-        names = part.ahead.places
-        kind = part.ahead.model.found.group
-        if kind is None or len(names) == 1:
-            continue
-        for j, name in enumerate(names):
-            label = name or _WHOLE
-            label = f"{part.name} {label}" if len(parts) > 1 else label
-            blocks.append((kind, label, future.expected_by_place[:, j], future.by_place[:, :, j]))
-    causes = sorted({name for part in parts for name in part.ahead.causes})
-    for name in causes:
-        mine = [
-            (f.expected_by_cause[:, k], f.by_cause[:, :, k])
-            for part, f in zip(parts, futures, strict=True)
-            for k, other in enumerate(part.ahead.causes)
-            if other == name
-        ]
-        blocks.append((by, name, sum(m for m, _ in mine), sum(d for _, d in mine)))  # type: ignore[arg-type]
+    blocks: list[tuple[str, str, Future]] = [("all", "all", _sum([part.whole[i] for part in parts]))]
+    blocks += [("system", part.name, part.whole[i]) for part in parts]
+    for part in parts:
+        names, kind = part.ahead.racks[0], part.ahead.joined.group
+        for name, future in zip([*names, _WHOLE], part.racks[i], strict=bool(names)):
+            blocks.append((str(kind), f"{part.name} {name}" if len(parts) > 1 else name, future))
+    of_causes: dict[str, list[Future]] = {}
+    for part in parts:
+        for name, future in zip(part.ahead.causes[0], part.causes[i], strict=True):
+            of_causes.setdefault(name, []).append(future)
+    blocks += [(by, name, _sum(of_causes[name])) for name in sorted(of_causes)]
     rows = []
-    for of, name, mean, drawn in blocks:
+    for of, name, future in blocks:
         row: dict[str, Any] = {"horizon": hours, "of": of, "name": name}
-        for q, quantity in enumerate(_QUANTITIES):
+        for quantity, coming in zip(_QUANTITIES, future, strict=True):
             method: Any = "linear" if quantity == "repair_hours" else "inverted_cdf"
-            low, high = np.quantile(drawn[q], tail, method=method)
-            row |= {quantity: float(mean[q]), f"{quantity}_low": float(low), f"{quantity}_high": float(high)}
-        row["stock"] = int(np.quantile(drawn[1], service, method="inverted_cdf"))
+            low, high = np.quantile(coming.drawn, tail, method=method)
+            row |= {quantity: coming.expected, f"{quantity}_low": float(low), f"{quantity}_high": float(high)}
+        row["stock"] = int(np.quantile(future[1].drawn, service, method="inverted_cdf"))
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _sum(futures: list[Future]) -> Future:
+    """What comes of several systems together."""
+    first, second, third = (
+        Coming(sum(each.expected for each in kind), np.sum([each.drawn for each in kind], axis=0))
+        for kind in zip(*futures, strict=True)
+    )
+    return first, second, third

@@ -106,6 +106,14 @@ class DrawnFleet:
         spent += np.multiply.outer(job.groups, self.hazard("group", x)) + self.hazard("system", x)
         return np.asarray(np.exp(-spent))
 
+    def spent(self, x: float, job: Job) -> dict[str, float]:
+        """Cumulative hazard of a job over `x` hours by scope, of the first draw."""
+        node = _from_a_random_instant(x, self.node[:1], self.shape[0][:1, None])
+        of = {"rack": job.racks, "group": job.groups, "system": np.ones(job.racks.size)}
+        wide = {name: each * self.hazard(name, x)[0] for name, each in of.items()}
+        of_scopes = {"node": job.where.sums(node)[:, 0], **wide}
+        return {name: float(job.mean(each[:, None])[0]) for name, each in of_scopes.items()}
+
     def job_rate(self, job: Job, model: FleetParts) -> FloatArray:
         """Incidents per hour that hit a job, shape (placements, draws)."""
         rack, group, system = self.rate[1:]

@@ -14,6 +14,7 @@ from relfit.errors import ArgumentError
 from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._placements import hit_probability
 from relfit.fleet.incident_scopes import Places, Scope, Standing
+from relfit.fleet.rates_now import NodeMultiples
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.screening import Incidents
 from relfit.screening.frailty import RenewalModels
@@ -41,6 +42,8 @@ class FleetParts:
     standing : Standing
         Ages of nodes at the end of the period, and whether they were up then.
     level : float
+    multiples : NodeMultiples, optional
+        Of the nodes now; None for a model of the long run, whose nodes have the rates of their renewals.
     """
 
     period: ChosenPeriod
@@ -51,6 +54,7 @@ class FleetParts:
     rates: dict[str, ScopeRates]
     standing: Standing
     level: float
+    multiples: NodeMultiples | None = None
 
     @property
     def hours(self) -> float:
@@ -100,7 +104,8 @@ class FleetParts:
     @cached_property
     def node_multipliers(self) -> FloatArray:
         """Failure rate of each node as a multiple of its system's mean, given what it has been through; (nodes,)."""
-        return self._normalised(self.renewals["node"].rates()[None])[0]
+        rates = self.renewals["node"].rates() if self.multiples is None else self.multiples.rate
+        return self._normalised(rates[None])[0]
 
     @property
     def node_rates(self) -> FloatArray:
@@ -118,7 +123,10 @@ class FleetParts:
         a, b = (np.where(finite, values, 1.0) for values in fits.posterior.T)
         system = self.places.system
         multiplier = np.ones((size, a.size))
-        if finite.any():
+        if self.multiples is not None:
+            mean, of = self.multiples.rate, self.multiples.shape
+            multiplier = self._normalised(streams[2].gamma(of, size=(size, of.size)) / of * mean)
+        elif finite.any():
             frailty = np.where(finite, streams[2].gamma(a, size=(size, a.size)) / b, 1.0)
             multiplier = self._normalised(frailty ** (1.0 / shape[:, system]))
         return rate[:, system] * multiplier, shape

@@ -276,9 +276,9 @@ class ReportData:
                 raise DataError("several systems; select one")
             if self.few:
                 raise DataError("too few failures")
-            if self.model.result is None:
-                raise DataError(self.model.problem)
-            return forecast(self.log, period=self.model.result, level=self.level)
+            return forecast(
+                self.log, period=self.asked_period if self.chosen.name == "given" else None, level=self.level
+            )
 
         return _ask(work)
 

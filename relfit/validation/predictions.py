@@ -12,7 +12,7 @@ from scipy import special
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.system import System
-from relfit.validation.job_placement import Jobs, Nodes
+from relfit.fleet.job_placement import Jobs, Nodes
 
 __all__ = ["predict"]
 

@@ -44,6 +44,7 @@ ORDER = (
     "regression",
     "system",
     "jobs",
+    "prediction",
     "fleet",
     "validation",
     "calibration",

@@ -14,7 +14,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.results import Interval
 from relfit.validation import Replay, calibration_curve
 from relfit.validation._block_means import effective_sizes, mean_differences, wilson
-from relfit.validation.job_placement import Nodes, place
+from relfit.fleet.job_placement import Nodes, place
 from tests.factories import EPOCH, make_log
 
 HOUR = pd.Timedelta(hours=1)

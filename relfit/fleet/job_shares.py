@@ -1,0 +1,180 @@
+"""How many jobs will go through: as many as did lately, and as the model of the fleet lets expect, weighed by the past.
+
+Day by day of the log it is counted which share of all jobs of a size and length, started on nodes that were up, met an
+outage. That counts what fails together or one after the other as jobs meet it. The model knows what single days do not
+show: how often incidents of each scope come now. Both are predictors of the share over the horizon; how well each would
+have predicted it so far is their weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import ndimage, special
+
+from relfit.arrays import BoolArray, FloatArray
+from relfit.failurelog import FailureLog
+from relfit.fleet.job_placement import Nodes, place
+from relfit.fleet.rates_now import ScopeSeries
+from relfit.prediction import HALF_LIVES, Levels, Mixture, Steps, levels_of, mix
+from relfit.units import HOURS_PER_WEEK
+
+__all__ = ["ANY", "Lately", "interrupted_shares"]
+
+ANY = "any"  # incidents of all scopes
+_DRAWS = 4000
+_DAYS = 1100  # of the log that are counted, at most
+_CELLS = 3_000_000  # starts times nodes, about
+_A_DAY = 24  # starts, at most
+_FEWEST = 30  # days with jobs, from which shares are counted at all
+_STEADY = len(HALF_LIVES) - 1  # the half-life without end
+_SPREAD = 4  # placements of a spread job at a start
+_LONGEST = 0.9999  # share that a hazard is taken of
+
+
+def interrupted_shares(
+    nodes: Nodes, starts: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str,
+    rng: np.random.Generator,
+) -> FloatArray:  # fmt: skip
+    """Share of the jobs that an outage meets, shape (sizes, lengths, starts); NaN where too few nodes are up.
+
+    All jobs that there can be count: every run of consecutive nodes that are up, or any of them at random; of
+    ``spread`` ones a few.
+    """
+    shares = np.full((len(sizes), len(lengths), starts.size), np.nan)
+    step = max(1, _CELLS // max(nodes.labels.size, 1))
+    for first in range(0, starts.size, step):
+        part = slice(first, first + step)
+        if placement == "spread":
+            for i, size in enumerate(sizes):
+                ends = [
+                    place(nodes, starts[part], placement, size, max(lengths), rng).ends[:, size - 1]
+                    for _ in range(_SPREAD)
+                ]
+                for j, length in enumerate(lengths):
+                    met = np.where(np.isnan(ends), np.nan, np.asarray(ends) <= length)
+                    shares[i, j, part] = met.mean(axis=0)
+            continue
+        up, _, following = nodes.at(starts[part], max(lengths))
+        shares[:, :, part] = _of_all_jobs(up, following, sizes, lengths, placement)
+    return shares
+
+
+def _of_all_jobs(
+    up: BoolArray, following: FloatArray, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str
+) -> FloatArray:
+    number = up.sum(axis=1)
+    shares = np.full((len(sizes), len(lengths), up.shape[0]), np.nan)
+    together = np.take_along_axis(
+        np.where(up, following, np.inf), np.argsort(~up, axis=1, kind="stable"), axis=1
+    )  # those that are up first, in their order
+    position = np.arange(up.shape[1])
+    for i, size in enumerate(sizes):
+        there = number >= size
+        for j, length in enumerate(lengths):
+            if placement == "packed":
+                first = ndimage.minimum_filter1d(together, size, axis=1, origin=-(size // 2), mode="nearest")
+                possible = position <= (number - size)[:, None]
+                met = ((first <= length) & possible).sum(axis=1) / np.maximum(number - size + 1, 1)
+            else:
+                hit = (together <= length).sum(axis=1)
+                missed = np.maximum(number - hit, 0)
+                ways = special.gammaln(missed + 1.0) - special.gammaln(np.maximum(missed - size, 0) + 1.0)
+                ways -= special.gammaln(number + 1.0) - special.gammaln(np.maximum(number - size, 0) + 1.0)
+                met = np.where(missed >= size, -np.expm1(ways), 1.0)
+            shares[i, j] = np.where(there, met, np.nan)
+    return shares
+
+
+@dataclass(frozen=True, eq=False)
+class Lately:
+    """What a log says of its jobs and incidents day by day, until now.
+
+    Attributes
+    ----------
+    log : FailureLog
+    series : dict
+        Incidents by scope, and of all, and by system.
+    horizon : float
+        Hours ahead that are predicted.
+    """
+
+    log: FailureLog
+    series: dict[str, dict[int, ScopeSeries]]
+    horizon: float
+
+    def a_week(self, level: float) -> tuple[float, float, float]:
+        """Incidents a week in all systems over the horizon, and limits of the rate."""
+        rng, weeks = np.random.default_rng(0), self.horizon / HOURS_PER_WEEK
+        mixtures = [one.ahead(self.horizon) for one in self.series[ANY].values()]
+        drawn = np.sum([mixture.draw(_DRAWS, rng)[0] for mixture in mixtures], axis=0)
+        low, high = np.quantile(drawn, [0.5 - level / 2.0, 0.5 + level / 2.0]) / weeks
+        return sum(mixture.expected for mixture in mixtures) / weeks, float(low), float(high)
+
+    @cached_property
+    def nodes(self) -> dict[str, Nodes]:
+        """The nodes of each system with their outages."""
+        return {nodes.system: nodes for nodes in Nodes.of(self.log)}
+
+    @cached_property
+    def _shares(self) -> dict[tuple[str, int, float, str], tuple[FloatArray, FloatArray]]:
+        return {}
+
+    def counted(
+        self, system: str, size: int, lengths: tuple[float, ...], placement: str
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Jobs that were interrupted, and all jobs, in each day of the log, by length."""
+        missing = tuple(length for length in lengths if (system, size, length, placement) not in self._shares)
+        if missing:
+            steps = Steps.of(self.log.window.start, self.log.window.end)
+            nodes, days = self.nodes[system], min(steps.size, _DAYS)
+            a_day = float(np.clip(_CELLS / max(nodes.labels.size * days, 1), 0.1, _A_DAY))
+            end = self.log.window.hours
+            first = end - days * steps.width
+            starts = np.arange(first, end - max(missing), steps.width / a_day)
+            rng = np.random.default_rng(0)
+            starts = starts + rng.uniform(0.0, steps.width / a_day, starts.size)
+            starts = starts[starts <= end - max(missing)]
+            shares = interrupted_shares(nodes, starts, (size,), missing, placement, rng)[0]
+            day = steps.size - 1 - np.minimum(((end - starts) / steps.width).astype(np.int64), steps.size - 1)
+            for length, of_starts in zip(missing, shares, strict=True):
+                used = np.isfinite(of_starts)
+                value = np.bincount(day[used], of_starts[used], steps.size)
+                number = np.bincount(day[used], minlength=steps.size).astype(np.float64)
+                self._shares[system, size, length, placement] = value, number
+        return [self._shares[system, size, length, placement] for length in lengths]
+
+    def interrupted(
+        self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float]
+    ) -> Mixture | None:
+        """The share of jobs that an outage will meet; None where too few days had such jobs.
+
+        Parameters
+        ----------
+        code : int
+            The system.
+        value, number : ndarray, shape (days,)
+            Jobs interrupted, and all.
+        hazards : dict of str to float
+            Cumulative hazard of the job by scope, as incidents come now.
+        """
+        if (number > 0.0).sum() < _FEWEST:
+            return None
+        counted = levels_of(value, number)
+        modelled = np.zeros_like(counted.level)
+        for scope, hazard in hazards.items():
+            level = self.series[scope][code].levels.level
+            modelled += hazard * level / max(level_now(self.series[scope][code], self.horizon), 1e-300)
+        spent = -np.log1p(-np.minimum(counted.level[_STEADY], _LONGEST))
+        ratio = spent / np.maximum(modelled[_STEADY], 1e-12)  # what fails together meets fewer jobs
+        levels = np.concatenate([counted.level, -np.expm1(-modelled * ratio)])
+        every = Levels(levels, np.tile(counted.uncertain, (2, 1)), np.tile(counted.wander, 2))
+        return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True)
+
+
+def level_now(series: ScopeSeries, horizon: float) -> float:
+    """Incidents a day of each place that are expected now."""
+    ahead = float(series.units[-1]) if series.units[-1] > 0.0 else 1.0
+    return series.ahead(horizon).expected / (horizon / series.steps.width * ahead)

@@ -1,0 +1,40 @@
+"""Two answers about a fleet: as it is now, and in the long run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relfit.errors import ArgumentError
+from relfit.failurelog import FailureLog
+from relfit.fleet._chosen_period import ChosenPeriod
+
+__all__ = ["LONG_RUN", "NOW", "checked_at", "until_now"]
+
+NOW, LONG_RUN = "now", "long run"
+
+
+def checked_at(at: str) -> str:
+    """The one that is asked for.
+
+    Raises
+    ------
+    ArgumentError
+        For another word.
+
+    Examples
+    --------
+    >>> checked_at("now")
+    'now'
+    """
+    at = str(at).replace("-", " ")
+    if at not in (NOW, LONG_RUN):
+        raise ArgumentError(f"at={at!r} cannot be", remedy='use "now" or "long run"')
+    return at
+
+
+def until_now(log: FailureLog, chosen: ChosenPeriod) -> ChosenPeriod:
+    """A period of a log, drawn out to its end where something else came after it."""
+    if chosen.name == "given" or not chosen.log.window.end < log.window.end:
+        return chosen
+    part = log.between(chosen.log.window.start, None) if chosen.log.window.start > log.window.start else log
+    return replace(chosen, log=part, joined=chosen.joined if part is log else None, before_now=chosen.log.window)

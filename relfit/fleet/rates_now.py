@@ -1,0 +1,191 @@
+"""The rates of a fleet now: how often incidents of each scope come lately, and which nodes have had more of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arrays import FloatArray
+from relfit.failurelog import FailureLog
+from relfit.fleet.incident_scopes import Places, Scope
+from relfit.fleet.scope_rates import ScopeRates
+from relfit.outages import node_codes, watched_of
+from relfit.prediction import Levels, Mixture, Steps, levels_of, mix, relative_rates
+from relfit.screening import Incidents
+from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+
+__all__ = ["LevelRates", "NodeMultiples", "ScopeSeries", "level_rates", "node_multiples", "series_of", "together"]
+
+_STEPS, _LEAST_STEP = 120, 240.0  # steps behind the multiples of nodes, at most; hours of one, at least
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeSeries:
+    """Incidents of a scope in one system, day by day.
+
+    Attributes
+    ----------
+    value, units : ndarray, shape (steps,)
+        Incidents, and places watched.
+    levels : Levels
+    """
+
+    steps: Steps
+    value: FloatArray
+    units: FloatArray
+    levels: Levels
+
+    def ahead(self, horizon: float) -> Mixture:
+        """Incidents over the next `horizon` hours, of as many places as there are now."""
+        ahead = float(self.units[-1]) if self.units[-1] > 0.0 else 1.0
+        return mix(self.levels, self.value, self.units, horizon / self.steps.width, ahead)
+
+
+def series_of(log: FailureLog, places: Places, scope: Scope, system: int) -> ScopeSeries:
+    """Incidents of a scope in a system of a log, and how many of its places were watched."""
+    steps = Steps.of(log.window.start, log.window.end)
+    origin = log.window.start.as_unit("ns").value
+    mine = scope.system_of_incident == system
+    value = steps.counts(origin + (scope.instants[mine] * NANOSECONDS_PER_HOUR).astype(np.int64))[0]
+    units = np.ones(steps.size)
+    if scope.name in ("node", "rack"):
+        nodes = np.flatnonzero(places.system == system)
+        watched = steps.watched(places.watched.entered[nodes], places.watched.left[nodes])[0]
+        if watched.any():
+            units = watched
+    return ScopeSeries(steps, value, units, levels_of(value, units, steps.days))
+
+
+def together(series: list[ScopeSeries]) -> ScopeSeries:
+    """Incidents of several scopes as one series, by the units of the first."""
+    value = np.sum([one.value for one in series], axis=0)
+    return replace(series[0], value=value, levels=levels_of(value, series[0].units, series[0].steps.days))
+
+
+@dataclass(frozen=True, eq=False)
+class LevelRates(ScopeRates):
+    """Rates that follow the fleet, arrays of shape (systems,).
+
+    Attributes
+    ----------
+    now : ndarray
+        Incidents per hour of a place, expected over the horizon; NaN where nothing of the kind was ever seen.
+    variance : ndarray
+        Relative variance of that: how well the level is known, and how far it may move meanwhile.
+    """
+
+    now: FloatArray
+    variance: FloatArray
+
+    @property
+    def rate(self) -> FloatArray:
+        """Incidents per hour of a place; that of the period where there is none of now."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(self.hours > 0.0, self.count / self.exposure, np.nan)
+        return np.where(np.isfinite(self.now), self.now, mean)
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Limits between which the rate lies over the horizon; those of the count where nothing ever came."""
+        low, high = super().interval(level)
+        shape = 1.0 / np.maximum(self.variance, 1e-9)
+        ends = [special.gammaincinv(shape, p) / shape * self.now for p in (0.5 - level / 2.0, 0.5 + level / 2.0)]
+        known = np.isfinite(self.now)
+        return (
+            np.where(known, np.minimum(ends[0], self.now), low), np.where(known, np.maximum(ends[1], self.now), high),
+        )  # fmt: skip
+
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Random rates, shape (size, systems); zero where no hours are known."""
+        drawn, shape = super().draw(size, rng), 1.0 / np.maximum(self.variance, 1e-9)
+        known = np.isfinite(self.now)
+        return np.where(
+            known, rng.gamma(shape, size=(size, shape.size)) / shape * np.where(known, self.now, 0.0), drawn
+        )
+
+
+def level_rates(
+    rates: ScopeRates, every: FloatArray, series: dict[int, ScopeSeries], since: int, horizon: float
+) -> LevelRates:
+    """Rates of a period, brought to the level of now.
+
+    Parameters
+    ----------
+    rates : ScopeRates
+        Of the period.
+    every : ndarray, shape (systems,)
+        Incidents of the period, those that began while the system was down among them.
+    series : dict of int to ScopeSeries
+        By system.
+    since : int
+        When the period began, in nanoseconds.
+    horizon : float
+        Hours ahead that the rates are for.
+    """
+    now, variance = np.full(every.size, np.nan), np.zeros(every.size)
+    for system, one in series.items():
+        if not (every[system] and rates.hours[system] > 0.0):
+            continue
+        mixture = one.ahead(horizon)
+        inside = one.steps.edges[:-1] >= since - int(one.steps.width * NANOSECONDS_PER_HOUR)
+        exposure = float(one.units[inside].sum() if inside.any() else one.units.sum()) * one.steps.width
+        ahead = max(float(one.units[-1]), 1.0) if one.units[-1] > 0.0 else 1.0
+        level = mixture.expected / (horizon * ahead)
+        before = every[system] / max(exposure, 1e-300)
+        now[system] = rates.rate[system] * level / before
+        square = mixture.weight @ (mixture.of_level + mixture.mean**2)
+        variance[system] = square / mixture.expected**2 - 1.0
+    return LevelRates(**vars(rates), now=now, variance=variance)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeMultiples:
+    """Failure rates of nodes by themselves relative to their system's, arrays of shape (nodes,).
+
+    Attributes
+    ----------
+    rate : ndarray
+        Expected now; 1 for a node that the log does not know.
+    shape : ndarray
+        Of the gamma distribution of each.
+    """
+
+    rate: FloatArray
+    shape: FloatArray
+
+
+def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> NodeMultiples:
+    """How much more, or less, than its share each node fails by itself lately.
+
+    Parameters
+    ----------
+    log : FailureLog
+    joined : Incidents
+        Of this log.
+    places : Places
+        Whose nodes are asked for.
+    """
+    watched, steps = watched_of(log), Steps.of(log.window.start, log.window.end)
+    rows, incident = np.flatnonzero(joined.incident >= 0), joined.incident
+    _, first = np.unique(incident[rows], return_index=True)
+    rows = rows[first]
+    rows = rows[joined.table["scope"].to_numpy(object)[incident[rows]] == "node"]
+    node, at = node_codes(log)[0][rows], nanoseconds(log.events["start"])[rows]
+    system = pd.factorize(watched.groups.get_level_values(0))[0]
+    rate, shape = np.ones(watched.n_groups + 1), np.full(watched.n_groups + 1, 1e9)
+    for code in range(system.max(initial=-1) + 1):  # systems, not nodes
+        mine = np.flatnonzero(system == code)
+        if mine.size < 2:
+            continue
+        place = np.full(watched.n_groups + 1, -1, np.int64)
+        place[mine] = np.arange(mine.size)
+        width = steps.width * max(int(np.ceil(steps.size / _STEPS)), int(np.ceil(_LEAST_STEP / steps.width)))
+        longer = Steps.of(log.window.start, log.window.end, width)
+        counts = longer.counts(at, place[node], mine.size)
+        hours = longer.watched(watched.entered[mine], watched.left[mine], np.arange(mine.size), mine.size)
+        found = relative_rates(counts, hours, longer.days)
+        rate[mine], shape[mine] = found.rate, found.shape
+    where = watched.groups.get_indexer(places.nodes)
+    return NodeMultiples(rate[where], shape[where])

@@ -1,0 +1,221 @@
+"""What may happen to one system over a horizon: its failures, repairs, and the shares of racks and causes in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import FloatArray, IntArray
+from relfit.errors import DataError
+from relfit.failurelog import FailureLog
+from relfit.outages import node_codes, node_values, watched_of
+from relfit.prediction import HALF_LIVES, Levels, Mixture, RelativeRates, Steps, levels_of, mix, relative_rates
+from relfit.screening import Incidents
+from relfit.tables import group_codes
+from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+
+__all__ = ["Coming", "Future", "SystemAhead", "coarse", "split", "steady"]
+
+_STEADY = [len(HALF_LIVES) - 1]  # the half-life without end
+_PARTS = 120  # steps behind the shares of racks and causes, at most
+_STEP = 240.0  # hours, at least
+
+
+@dataclass(frozen=True, eq=False)
+class Coming:
+    """One quantity over a horizon: what is expected, and random futures of it, shape (draws,)."""
+
+    expected: float
+    drawn: FloatArray
+
+
+Future = tuple[Coming, Coming, Coming]
+"""Incidents, records and hours of repair."""
+
+
+def steady(levels: Levels) -> Levels:
+    """The one level that does not move."""
+    return Levels(levels.level[_STEADY], levels.uncertain[_STEADY], levels.wander[_STEADY])
+
+
+def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:
+    """Sums over longer steps that end with the last one, (..., steps), and their length in days."""
+    size = values.shape[-1]
+    each = int(max(np.ceil(_STEP / width), np.ceil(size / _PARTS)))
+    each = min(each, max(size, 1))
+    number = max(size // each, 1)
+    used = values[..., size - number * each :]
+    return used.reshape(*values.shape[:-1], number, each).sum(axis=-1), each * width / 24.0
+
+
+class SystemAhead:
+    """A system after the end of its log.
+
+    Parameters
+    ----------
+    log : FailureLog
+        Of one system.
+    joined : Incidents
+        Of this log.
+    by : str
+        Column of events that tells kinds of failures apart.
+    width : float
+        Hours of a step.
+    long_run : bool
+        Whether rates are taken as steady, rather than followed.
+
+    Raises
+    ------
+    DataError
+        When no node was under observation at the end of the log, or nothing failed.
+    """
+
+    def __init__(self, log: FailureLog, joined: Incidents, by: str, width: float, long_run: bool = False) -> None:
+        self.log, self.joined, self.by, self.long_run = log, joined, by, long_run
+        self.counted = ~log.events["start_cut"].to_numpy(bool)
+        self.at = nanoseconds(log.events["start"])[self.counted]
+        if not self.at.size:
+            raise DataError("no failure in this part of the log", remedy="give another period")
+        first = min(log.window.start, pd.Timestamp(int(self.at.min()), tz="UTC"))
+        self.steps = Steps.of(first, log.window.end, width)
+        watched = watched_of(log)
+        self.present = watched.left >= log.window.end.as_unit("ns").value
+        if watched.n_groups and not self.present.any():
+            raise DataError("no node was under observation at the end of the log")
+        if watched.n_groups and log.question is None:
+            self.units, self.ahead = self.steps.watched(watched.entered, watched.left)[0], float(self.present.sum())
+        else:  # how many there are is not known
+            self.units, self.ahead = np.ones(self.steps.size), 1.0
+
+    def mixture(self, value: FloatArray, hours: float, units: FloatArray | None = None) -> Mixture:
+        """What comes of a series of counts over `hours`."""
+        units = self.units if units is None else units
+        levels = levels_of(value, units, self.steps.days)
+        return mix(steady(levels) if self.long_run else levels, value, units, hours / self.steps.width, self.ahead)
+
+    @cached_property
+    def records(self) -> FloatArray:
+        """Records in each step."""
+        return self.steps.counts(self.at)[0]
+
+    @cached_property
+    def incidents(self) -> FloatArray:
+        """Incidents in each step."""
+        return self.steps.counts(nanoseconds(self.joined.table["start"]))[0]
+
+    @cached_property
+    def repair_hours(self) -> tuple[FloatArray, float]:
+        """Hours of repair by the step in which they began, in units of the mean square repair over the mean."""
+        events = self.log.events[self.counted]
+        hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
+        timed = events["end"].notna().to_numpy() & ~events["end_cut"].to_numpy(bool) & (hours > 0.0)
+        if not timed.any():
+            return np.zeros(self.steps.size), 0.0
+        unit = float((hours[timed] ** 2).mean() / hours[timed].mean())
+        share = float(timed.sum()) / max(self.at.size, 1)  # repairs whose end is not known last as long as the others
+        step = np.clip(np.searchsorted(self.steps.edges, self.at[timed], side="right") - 1, -1, self.steps.size - 1)
+        sums = np.bincount(step[step >= 0], hours[timed][step >= 0], self.steps.size)
+        return sums / unit, unit / share
+
+    # ---------------------------------------------------------------- parts
+
+    @cached_property
+    def causes(self) -> tuple[list[str], IntArray]:
+        """Names of causes, and that of each record."""
+        values = self.log.events[self.by].astype(object)[self.counted]
+        code, names = pd.factorize(values.where(values.notna(), "unknown").astype(str).to_numpy(object), sort=True)
+        return [str(name) for name in names], code.astype(np.int64)
+
+    @cached_property
+    def racks(self) -> tuple[list[str], IntArray, FloatArray]:
+        """Racks of nodes that are there, the rack of each record (-1: whole system), and nodes, (racks, steps)."""
+        group = self.joined.group
+        if group is None or group not in self.log.population.columns:
+            return [], np.full(self.at.size, -1), np.zeros((0, self.steps.size))
+        watched = watched_of(self.log)
+        names = node_values(self.log, group, watched.groups)
+        (code,), racks = group_codes([pd.DataFrame({group: names})], [group])
+        there = np.unique(code[self.present & (code >= 0)])
+        column = np.full(len(racks) + 1, -1, np.int64)
+        column[there] = np.arange(there.size)
+        of_node = column[code]
+        node, scope = node_codes(self.log)[0][self.counted], self.joined.table["scope"].to_numpy(object)
+        whole = scope[self.joined.incident[self.counted]] == "system"
+        inside = of_node >= 0
+        nodes = self.steps.watched(watched.entered[inside], watched.left[inside], of_node[inside], there.size)
+        return [str(racks[k]) for k in there], np.where(whole | (node < 0), -1, np.append(of_node, -1)[node]), nodes
+
+    def longer(self, code: IntArray, size: int) -> FloatArray:
+        """Mean repair of the records of each part relative to that of all, shape (parts,)."""
+        events = self.log.events[self.counted]
+        hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
+        timed = events["end"].notna().to_numpy() & (hours > 0.0) & (code >= 0)
+        if not timed.any():
+            return np.ones(size)
+        mean = hours[timed].mean()
+        sums, number = (np.bincount(code[timed], weights, size) for weights in (hours[timed], None))
+        return np.asarray((sums + mean) / (number + 1.0) / mean)
+
+    def shares_of_causes(self) -> tuple[FloatArray, RelativeRates]:
+        """Expected shares of the causes, and their multiples."""
+        names, code = self.causes
+        counts, days = coarse(self.steps.counts(self.at, code, len(names)), self.steps.width)
+        rates = relative_rates(counts, np.broadcast_to(counts.sum(axis=0), counts.shape) / max(len(names), 1), days)
+        return rates.rate / rates.rate.sum(), rates
+
+    def shares_of_racks(self) -> tuple[FloatArray, RelativeRates]:
+        """Expected shares of the racks, and last of what is in none of them, with their multiples."""
+        names, code, nodes = self.racks
+        size = len(names)
+        counts, days = coarse(self.steps.counts(self.at, np.where(code < 0, size, code), size + 1), self.steps.width)
+        each, _ = coarse(np.vstack([nodes, nodes.sum(axis=0)]), self.steps.width)
+        rates = relative_rates(counts, each, days)
+        now = rates.rate * each[:, -1]
+        return now / now.sum(), rates
+
+    def futures(self, hours: float, size: int, rng: np.random.Generator) -> Future:
+        """Incidents, records and hours of repair over a horizon; draws with many of one have many of the others."""
+        repairs, unit = self.repair_hours
+        mixtures = [self.mixture(value, hours) for value in (self.incidents, self.records, repairs)]
+        order = rng.permutation(size)
+        drawn = [np.sort(mixture.draw(size, rng)[1])[order] for mixture in mixtures]
+        drawn[0] = np.minimum(drawn[0], drawn[1])
+        expected = [mixture.expected for mixture in mixtures]
+        return (
+            Coming(min(expected[0], expected[1]), drawn[0]), Coming(expected[1], drawn[1]),
+            Coming(expected[2] * unit, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit),
+        )  # fmt: skip
+
+
+def split(
+    coming: Future, share: FloatArray, rates: RelativeRates, longer: FloatArray,
+    rng: np.random.Generator,
+) -> list[Future]:  # fmt: skip
+    """The same for each part of the whole, given its expected share, how uncertain that is, and its mean repair."""
+    longer = longer / max(float(share @ longer), 1e-300)
+    size = coming[1].drawn.size
+    factor = rng.gamma(rates.shape, size=(size, share.size)) / rates.shape * share
+    parts = []
+    for k in range(share.size):
+        mean = coming[1].drawn * factor[:, k]
+        scatter = max(rates.scatter - 1.0, 1e-9)
+        records = rng.poisson(rng.gamma(np.maximum(mean, 1e-12) / scatter) * scatter).astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            others = [
+                np.where(coming[1].drawn > 0.0, each.drawn / coming[1].drawn, 0.0) * records
+                for each in (coming[0], coming[2])
+            ]
+        expected = [
+            each.expected * share[k] * repair for each, repair in zip(coming, (1.0, 1.0, longer[k]), strict=True)
+        ]
+        parts.append(
+            (
+                Coming(expected[0], np.round(others[0])),
+                Coming(expected[1], records),
+                Coming(expected[2], others[1] * longer[k]),
+            )
+        )
+    return parts
