@@ -19,7 +19,7 @@ from relfit.batch.reservations import Reservation, reservation_tables
 from relfit.batch.run_results import go_on
 from relfit.batch.seconds import HOUR, in_seconds
 from relfit.batch.simulation_files import read_simulation
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, ReadError
 from relfit.families.distribution import Distribution
 from relfit.jobs import Amdahl, Checkpoint, Gustafson
 from relfit.workloads import Workload
@@ -160,9 +160,16 @@ def resume_batch(path: Any, saving: Saving | None = None) -> BatchRun:
     Raises
     ------
     ReadError
-        For a file of another version of the format, or one that is damaged.
+        For a file of another version of the format, one that is damaged, or one of another simulation than `saving`
+        says.
     """
-    return go_on(read_simulation(path), saving)
+    simulation = read_simulation(path)
+    if saving is not None and saving.of is not None and simulation.of is not None:
+        names = dict.fromkeys([*saving.of, *simulation.of])
+        if differ := [name for name in names if saving.of.get(name) != simulation.of.get(name)]:
+            what = f"is of another simulation: {', '.join(differ)} differ{'s' if len(differ) == 1 else ''}"
+            raise ReadError(what, path=path, remedy="save to another file, or remove this one to begin anew")
+    return go_on(simulation, saving)
 
 
 def begin(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +58,9 @@ class Saving:
         How many numbered files stay.
     time_limit : duration, optional
         Real time after which it stops.
+    of : mapping, optional
+        What is simulated, as names and values that JSON has. It stays in the file; `resume_batch` with another `of` is
+        an error.
     """
 
     path: str | Path
@@ -64,6 +68,7 @@ class Saving:
     every_simulated: Any = None
     keep: int = 2
     time_limit: Any = None
+    of: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.keep < 1:
@@ -76,6 +81,14 @@ class Saving:
         """One of the durations; infinite where it is not given."""
         value = getattr(self, name)
         return np.inf if value is None else in_seconds(name, value)
+
+    @property
+    def newest(self) -> Path | None:
+        """The file that was written last, at a stop or at an interval; None where there is none."""
+        path = Path(self.path)
+        numbered = re.compile(rf"{re.escape(path.stem)}-\d+{re.escape(path.suffix)}")
+        files = [file for file in path.parent.glob("*") if file.name == path.name or numbered.fullmatch(file.name)]
+        return max(files, key=lambda file: file.stat().st_mtime_ns, default=None)
 
 
 @dataclass
@@ -106,6 +119,8 @@ class Simulation:
     rows: list[IntArray] = field(default_factory=list)
     """Which jobs of the workload each class has."""
     saved: list[Path] = field(default_factory=list)
+    of: Mapping[str, Any] | None = None
+    """What is simulated, as `Saving` says it."""
 
 
 def drive(simulation: Simulation, saving: Saving | None = None, write: Any = None) -> bool:

@@ -103,6 +103,7 @@ def described(simulation: Simulation) -> dict[str, Any]:
         "parts": [_part(run) for run in simulation.parts],
         "classes": simulation.classes,
         "saved": [str(saved) for saved in simulation.saved],
+        "of": None if simulation.of is None else dict(simulation.of),
     }
 
 
@@ -155,6 +156,7 @@ def read_simulation(path: str | Path) -> Simulation:
         classes,
         [own["rows"] for own in tables if classes],
         [Path(saved) for saved in description["saved"]],
+        description.get("of"),
     )
 
 

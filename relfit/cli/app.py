@@ -119,7 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when done, 2 after a user's mistake (told in one line on stderr), 130 after Ctrl-C.
+        0 when done, 2 after a user's mistake (told in one line on stderr), 75 of a simulation that saved itself before
+        its end, 130 after Ctrl-C.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _read_by(arguments: Sequence[str]) -> list[Path]:
     """Files that a command is given, those of folders and patterns too, but for those that it writes."""
-    written = ("-o", "--out", "--plot")
+    written = ("-o", "--out", "--plot", "--jobs-out", "--trace", "--export", "--resume")
     read: list[Path] = []
     for before, text in zip(["", *arguments], arguments, strict=False):
         if before in written or text.startswith("-"):
