@@ -107,6 +107,23 @@ def test_fta_joins_companions_and_cuts_at_the_trace(tmp_path):
     assert dict(zip(repairs.observed.tolist(), repairs.durations.tolist(), strict=True)) == {False: 1.0, True: 0.5}
 
 
+def test_fta_companions_that_know_less(tmp_path):
+    """A node table without one of the nodes, and a platform table that names no column."""
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    good_files(tmp_path)["fta"].rename(folder / "event_trace.tab")
+    (folder / "platform.tab").write_text("#\n platform_i\n")
+    (folder / "node.tab").write_text(
+        "# node_id platform_id node_name node_location timezone\n  3\t 7\t site/node3\t s1\t +3600\n"
+    )
+    log = rf.read(folder)
+    assert log.population["node"].astype(str).tolist() == ["site/node3", "site/node4"]
+    assert log.population["location"].notna().tolist() == [True, False]
+    assert log.source.timezone == "Etc/GMT-1"
+    assert log.systems == ("platform 7",)
+    assert "platform.tab is left out: it names no column" in log.source.notes
+
+
 def test_fta_refuses_odd_rows_and_keeps_their_lines(tmp_path):
     path = tmp_path / "event_trace.tab"
     path.write_text(
