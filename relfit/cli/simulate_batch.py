@@ -76,15 +76,15 @@ def batch(
         if resume is not None and state is None:
             typer.echo(f"relfit: {resume} is not there yet: simulating from the beginning", err=True)
         if state is not None:
-            run = rf.resume_batch(state, saving)
+            run = rf.resume_batch(state, saving, steps.say)
         elif runs is not None:
             given.pop("keep")
-            _show_runs(rf.batch.simulate_batches(jobs, nodes, n_runs=runs, **given), to)
+            _show_runs(rf.batch.simulate_batches(jobs, nodes, n_runs=runs, progress=steps.say, **given), to)
             return
         elif isinstance(nodes, dict):
-            run = rf.batch.simulate_classes(jobs, nodes, saving=saving, **given)
+            run = rf.batch.simulate_classes(jobs, nodes, saving=saving, progress=steps.say, **given)
         else:
-            run = rf.simulate_batch(jobs, nodes, saving=saving, **given)
+            run = rf.simulate_batch(jobs, nodes, saving=saving, progress=steps.say, **given)
     notes = list(jobs.findings[1:])
     if not run.complete and saving is not None:
         options = {
