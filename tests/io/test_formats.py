@@ -389,3 +389,37 @@ def test_causes_of_durations_compete_whatever_their_column_is_called(tmp_path: P
         assert lives.groups.tolist() == ["head", "motor"]
         assert lives.n_lives.tolist() == [8, 8]
         assert lives.n_failures.tolist() == [4, 3]
+
+
+@pytest.mark.parametrize(
+    ("header", "values", "expected"),
+    [
+        ("node,start,end,,,column 5", "x,y,z", {"column 4": "x", "column 5 (2)": "y", "column 5": "z"}),
+        ("node,start,end,,", "x,y", {"column 4": "x", "column 5": "y"}),
+        ("node,start,end,", "", {}),  # each line ends in a comma
+        ("node,start,end,,rack", ",r1", {"rack": "r1"}),
+    ],
+)
+def test_columns_without_a_name_take_none_of_another(tmp_path, header, values, expected):
+    path = tmp_path / "log.csv"
+    path.write_text(f"{header}\nn1,2003-01-01,2003-01-02,{values}\nn1,2003-02-01,2003-02-02,{values}\n")
+    log = rf.read(path)
+    others = [name for name in log.events if name not in rf.datasets.load("white").events or name == "rack"]
+    assert {name: log.events[name].iloc[0] for name in others} == expected
+
+
+def test_a_log_is_written_as_the_ending_says(tmp_path):
+    log = rf.datasets.load("white")
+    path = rf.write(log, tmp_path / "white.csv")
+    assert path.read_text().startswith("system,node,start,end,cause,detail,scope,rack\n")
+    assert path.read_text().count("\n") == len(log.events) + 1
+    again = rf.read(path)
+    assert again.events["start"].tolist() == log.events["start"].tolist()
+    assert again.events["cause"].astype(str).tolist() == log.events["cause"].astype(str).tolist()
+    for name in ("white.txt", "white", "white.csv.gz"):
+        with pytest.raises(rf.ArgumentError, match=r"does not end in \.parquet or \.csv"):
+            rf.write(log, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["white.csv"]
+    (tmp_path / "lives.csv").write_text("node,duration,observed\na,5h,true\nb,7h,false\n")
+    with pytest.raises(rf.DataError, match="no events with dates"):
+        rf.write(rf.read(tmp_path / "lives.csv"), tmp_path / "again.csv")
