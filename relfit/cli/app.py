@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -128,9 +129,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     relfit 0.2.0
     0
     """
+    lost = StringIO()
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+        if getattr(sys, name) is None:  # closed by whoever started us; no other file shall get its number
+            os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, lost if name == "stdout" else StringIO())
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name from a log may not exist in the terminal's encoding
             stream.reconfigure(errors="backslashreplace")
@@ -141,6 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with sparing(_read_by(given)):
             code = built()(args=given, prog_name="relfit", standalone_mode=False)
         sys.stdout.flush()
+        if lost.getvalue():
+            return _complain("standard output is closed, and what was to be printed is lost; write >/dev/null")
     except RelfitError as error:
         return _complain(_advice(error))
     except _USAGE_ERROR as error:
