@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import relfit as rf
 from tests.io.made import fta, fta_row, good_files, lanl, lanl_row, titan
@@ -423,3 +426,50 @@ def test_a_log_is_written_as_the_ending_says(tmp_path):
     (tmp_path / "lives.csv").write_text("node,duration,observed\na,5h,true\nb,7h,false\n")
     with pytest.raises(rf.DataError, match="no events with dates"):
         rf.write(rf.read(tmp_path / "lives.csv"), tmp_path / "again.csv")
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (2**62, pa.timestamp("ms")),  # 2**62 thousandths were 0 nanoseconds, which is 1970
+        (2**62, pa.timestamp("ms", tz="UTC")),
+        (2**62, pa.timestamp("us")),
+        (2**31 - 1, pa.date32()),
+        (2**62, pa.date64()),
+    ],
+)
+def test_times_that_parquet_has_and_no_calendar_are_rejected(tmp_path, number, kind):
+    whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    ordinary = {pa.date32(): 12_000, pa.date64(): 12_000 * 86_400_000}.get(kind, 12_000 * 86_400 * 1000)
+    start = pa.array([ordinary, number, ordinary], whole).cast(kind)
+    parquet.write_table(pa.table({"node": ["a", "b", "c"], "start": start}), tmp_path / "log.parquet")
+    log = rf.read(tmp_path / "log.parquet")
+    assert log.events["node"].astype(str).tolist() == ["a", "c"]
+    assert log.rejected["line"].tolist() == [2]
+    assert "is not a date or time" in log.rejected["reason"].iloc[0]
+
+
+def test_dates_beside_the_times_that_no_calendar_has_are_missing(tmp_path):
+    built = pa.array([12_000, 2**31 - 1], pa.int32()).cast(pa.date32())
+    parquet.write_table(
+        pa.table({"node": ["a", "b"], "start": ["2003-01-01"] * 2, "built": built}), tmp_path / "l.parquet"
+    )
+    events = rf.read(tmp_path / "l.parquet").events
+    assert events["built"].astype(str).str[:10].tolist()[0] == "2002-11-09"
+    assert events["built"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("zone", ["+25:99", "Mars/X"])
+@pytest.mark.parametrize("column", ["start", "built"])
+def test_a_zone_that_nobody_knows_is_named(tmp_path, zone, column):
+    times = pa.array([1, 2], pa.timestamp("ms", tz=zone))
+    columns = {"node": ["a", "b"], "start": ["2003-01-01"] * 2, column: times}
+    parquet.write_table(pa.table(columns), tmp_path / "log.parquet")
+    with pytest.raises(rf.ReadError, match=f"column '{column}' is in the time zone '{re.escape(zone)}'"):
+        rf.read(tmp_path / "log.parquet")
+
+
+def test_numbers_above_all_of_arrows_are_no_times(tmp_path):
+    start = pa.array([1_000_000_000, 2**63 + 5, 1_100_000_000], pa.uint64())
+    parquet.write_table(pa.table({"node": ["a", "b", "c"], "start": start}), tmp_path / "log.parquet")
+    assert rf.read(tmp_path / "log.parquet", time_format="unix").rejected["line"].tolist() == [2]
