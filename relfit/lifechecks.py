@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy.typing as npt
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 
-__all__ = ["FURTHER", "checked", "known_names", "offsets_of", "parts_of"]
+__all__ = ["FURTHER", "as_durations", "checked", "known_names", "offsets_of", "parts_of", "reject_columns"]
 
 
 FURTHER = ("upper", "entry", "exit", "weights", "limit", "stationary")
+_FLAGS = "say what ended with rf.LifeData.from_array(durations, observed), or give a table"
 _REMEDY = "leave such rows out or correct them before fitting"
 
 
@@ -106,4 +107,33 @@ def parts_of(name: str, values: Any, labels: list[Any], by_label: bool) -> list[
         values = [values[label] for label in labels]
     if len(values) != len(labels):
         raise DataError(f"{name} has {len(values)} groups, the durations have {len(labels)}")
-    return [np.asarray(part, dtype=np.float64).ravel() for part in values]
+    return [
+        (as_durations(part) if name == "durations" else np.asarray(part, dtype=np.float64)).ravel() for part in values
+    ]
+
+
+def as_durations(values: npt.ArrayLike) -> FloatArray:
+    """Durations as numbers; flags, which would be lives of zero and one hour, are none.
+
+    Raises
+    ------
+    DataError
+        For flags.
+    """
+    array = np.asarray(values)
+    if array.dtype == bool and array.size:
+        raise DataError("durations are True or False", remedy=_FLAGS)
+    return array.astype(np.float64)
+
+
+def reject_columns(names: Collection[Any]) -> None:
+    """Reject a mapping whose names are those of columns, where each stands for a group.
+
+    Raises
+    ------
+    ArgumentError
+        Where durations and something else about them stand side by side.
+    """
+    beside = [name for name in ("observed", "censored", *FURTHER) if name in names]
+    if beside and not {"duration", "durations"}.isdisjoint(names):
+        raise ArgumentError(f"{beside[0]!r} would be a group of durations, as every name is", remedy=_FLAGS)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
-from relfit.lifechecks import FURTHER, checked, known_names, offsets_of, parts_of
+from relfit.lifechecks import FURTHER, as_durations, checked, known_names, offsets_of, parts_of, reject_columns
 from relfit.numeric.grouped import sums
 from relfit.results import Result, key_columns
 from relfit.text import count
@@ -133,6 +133,7 @@ class LifeData(Result):
         """
         labelled = isinstance(durations, Mapping)
         labels: list[Any] = list(durations) if labelled else list(range(len(durations)))
+        reject_columns(labels)
         parts = parts_of("durations", durations, labels, labelled)
         columns: dict[str, Any] = {}
         for name, values in {"observed": observed, **known_names(further)}.items():
@@ -166,7 +167,7 @@ class LifeData(Result):
         >>> LifeData.from_array([[1.0, 2.0], [3.0, 4.0]]).n_groups
         2
         """
-        values = np.atleast_1d(np.asarray(durations, dtype=np.float64))
+        values = np.atleast_1d(as_durations(durations))
         if values.ndim > 2:
             raise DataError(f"durations must have one or two dimensions, not {values.ndim}")
         rows = np.atleast_2d(values)

@@ -9,9 +9,10 @@ import numpy as np
 
 from relfit.arguments import durations, whole
 from relfit.batch import engine_state as es
-from relfit.batch.batch_driver import Drive, Saving, Simulation
+from relfit.batch.batch_driver import Drive, Progress, Saving, Simulation
 from relfit.batch.batch_results import BatchRun
 from relfit.batch.calibrated_failures import CalibratedFailures
+from relfit.batch.endless_jobs import check_ends
 from relfit.batch.failure_parts import whole_of
 from relfit.batch.failure_source import Failures, FailureStream, NodeFailures, group_numbers
 from relfit.batch.reliability import EstimatedReliability, known_parameters
@@ -19,7 +20,7 @@ from relfit.batch.reservations import Reservation, reservation_tables
 from relfit.batch.run_results import go_on
 from relfit.batch.seconds import HOUR, in_seconds
 from relfit.batch.simulation_files import read_simulation
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, ReadError
 from relfit.families.distribution import Distribution
 from relfit.jobs import Amdahl, Checkpoint, Gustafson
 from relfit.workloads import Workload
@@ -58,6 +59,7 @@ def simulate_batch(
     until: Any = None,
     keep: str = "jobs",
     saving: Saving | None = None,
+    progress: Progress | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> BatchRun:
     """Simulate a batch system.
@@ -111,6 +113,8 @@ def simulate_batch(
         What is kept: jobs alone, all attempts and outages too, or also which nodes each attempt had.
     saving : Saving, optional
         When and where the simulation saves itself.
+    progress : callable, optional
+        Called now and then with a text that says how far the run is, and the share of the jobs that have ended.
     rng : int or numpy.random.Generator
 
     Returns
@@ -122,7 +126,7 @@ def simulate_batch(
     ArgumentError
         For names that are not known and settings that do not go together.
     DataError
-        When jobs wait for more nodes than are ever up at once.
+        When jobs wait for more nodes than are ever up at once, or failures let a job hardly ever end.
 
     Notes
     -----
@@ -144,11 +148,11 @@ def simulate_batch(
     >>> run.jobs["starting_time"].equals(simulate_batch(jobs, scheduler="fcfs").jobs["starting_time"])
     False
     """
-    given = {name: value for name, value in locals().items() if name != "saving"}
-    return go_on(Simulation([begin(**given)]), saving)
+    given = {name: value for name, value in locals().items() if name not in ("saving", "progress")}
+    return go_on(Simulation([begin(**given)]), saving, progress)
 
 
-def resume_batch(path: Any, saving: Saving | None = None) -> BatchRun:
+def resume_batch(path: Any, saving: Saving | None = None, progress: Progress | None = None) -> BatchRun:
     """Go on with a simulation that wrote itself to a file; the result is that of a run without a stop.
 
     Parameters
@@ -156,13 +160,22 @@ def resume_batch(path: Any, saving: Saving | None = None) -> BatchRun:
     path : str or Path
     saving : Saving, optional
         When and where it saves itself again.
+    progress : callable, optional
+        As of `simulate_batch`.
 
     Raises
     ------
     ReadError
-        For a file of another version of the format, or one that is damaged.
+        For a file of another version of the format, one that is damaged, or one of another simulation than `saving`
+        says.
     """
-    return go_on(read_simulation(path), saving)
+    simulation = read_simulation(path)
+    if saving is not None and saving.of is not None and simulation.of is not None:
+        names = dict.fromkeys([*saving.of, *simulation.of])
+        if differ := [name for name in names if saving.of.get(name) != simulation.of.get(name)]:
+            what = f"is of another simulation: {', '.join(differ)} differ{'s' if len(differ) == 1 else ''}"
+            raise ReadError(what, path=path, remedy="save to another file, or remove this one to begin anew")
+    return go_on(simulation, saving, progress)
 
 
 def begin(
@@ -217,6 +230,8 @@ def begin(
     state["keep"] = max(KEEPS.index(keep), isinstance(reliability, EstimatedReliability))
     state["reject_after"] = 0 if reject_after_repairs is None else whole("reject_after_repairs", reject_after_repairs)
     state["until"] = np.inf if until is None else in_seconds("until", until)
+    if until is None and not moldable:
+        check_ends(jobs, sources, size, workload.job_id)
     state["long_job"] = 24.0 * HOUR
     state["repair_mean"] = float(np.mean([s.mean_repair for s in sources])) if sources else 0.0
     if speedup is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 
 from relfit.arguments import durations
 from relfit.arrays import IntArray
+from relfit.batch.endless_jobs import REMEDY
 from relfit.batch.engine_state import (
     FINISHED,
     LARGER_LOG,
@@ -31,14 +33,20 @@ from relfit.batch.reliability import EstimatedReliability
 from relfit.batch.seconds import in_seconds
 from relfit.errors import ArgumentError, DataError
 
-__all__ = ["Drive", "Saving", "Simulation", "drive"]
+__all__ = ["Drive", "Progress", "Saving", "Simulation", "drive"]
 
+Progress = Callable[[str, float], None]
+"""Takes a text that says how far a run is, and the share that is done."""
 _BUDGET = 20_000
 """Instants between two looks at the clock."""
 _SAVING_SHARE = 0.015
 """Of real time that writing files at intervals of it may take: then the next one comes later than asked for."""
 _MOST_IDLE = 2_000_000
 """Failures in a row without a start, after which nothing is going to start any more."""
+_MOST_KILLS = 10_000_000
+"""Jobs killed in a row with none that ends or saves, after which none is going to."""
+_PATIENCE = 0.2
+"""Seconds between two words of progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +65,9 @@ class Saving:
         How many numbered files stay.
     time_limit : duration, optional
         Real time after which it stops.
+    of : mapping, optional
+        What is simulated, as names and values that JSON has. It stays in the file; `resume_batch` with another `of` is
+        an error.
     """
 
     path: str | Path
@@ -64,6 +75,7 @@ class Saving:
     every_simulated: Any = None
     keep: int = 2
     time_limit: Any = None
+    of: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.keep < 1:
@@ -76,6 +88,14 @@ class Saving:
         """One of the durations; infinite where it is not given."""
         value = getattr(self, name)
         return np.inf if value is None else in_seconds(name, value)
+
+    @property
+    def newest(self) -> Path | None:
+        """The file that was written last, at a stop or at an interval; None where there is none."""
+        path = Path(self.path)
+        numbered = re.compile(rf"{re.escape(path.stem)}-\d+{re.escape(path.suffix)}")
+        files = [file for file in path.parent.glob("*") if file.name == path.name or numbered.fullmatch(file.name)]
+        return max(files, key=lambda file: file.stat().st_mtime_ns, default=None)
 
 
 @dataclass
@@ -92,6 +112,10 @@ class Drive:
     """Real time so far."""
     starts_seen: int = 0
     idle_failures: int = 0
+    achieved: tuple[int, float] = (0, np.nan)
+    """Jobs left to end, and work saved, when that was last looked at."""
+    kills_before: int = 0
+    """Jobs killed by then."""
     about: dict[str, Any] = field(default_factory=dict)
     """``job_id``, ``requested``, ``settings`` and ``sources`` of the run, for its result and its file."""
 
@@ -106,9 +130,13 @@ class Simulation:
     rows: list[IntArray] = field(default_factory=list)
     """Which jobs of the workload each class has."""
     saved: list[Path] = field(default_factory=list)
+    of: Mapping[str, Any] | None = None
+    """What is simulated, as `Saving` says it."""
 
 
-def drive(simulation: Simulation, saving: Saving | None = None, write: Any = None) -> bool:
+def drive(
+    simulation: Simulation, saving: Saving | None = None, write: Any = None, progress: Progress | None = None
+) -> bool:
     """Run to the end, or until it is stopped; whether it came to the end.
 
     Parameters
@@ -118,11 +146,12 @@ def drive(simulation: Simulation, saving: Saving | None = None, write: Any = Non
     saving : Saving, optional
     write : callable, optional
         ``write(simulation, path)``, which writes a file to go on from.
+    progress : callable, optional
 
     Raises
     ------
     DataError
-        When jobs wait for more nodes than are ever up at once, with no end.
+        When jobs wait for more nodes than are ever up at once, or are killed over and over again, with no end.
     """
     for run in simulation.parts:
         prepare(run.engine)
@@ -130,7 +159,7 @@ def drive(simulation: Simulation, saving: Saving | None = None, write: Any = Non
     clock = time.perf_counter()
     times = _Times(clock + every, np.inf if saving is None else clock + saving.seconds("time_limit"))
     with _stopping(saving is not None) as times.stopped:
-        return all(_drive_part(simulation, run, saving, write, times) for run in simulation.parts)
+        return all(_drive_part(simulation, run, saving, write, times, progress) for run in simulation.parts)
 
 
 @dataclass
@@ -139,10 +168,13 @@ class _Times:
 
     next_file: float
     limit: float
+    next_word: float = 0.0
     stopped: threading.Event = field(default_factory=threading.Event)
 
 
-def _drive_part(simulation: Simulation, run: Drive, saving: Saving | None, write: Any, times: _Times) -> bool:
+def _drive_part(
+    simulation: Simulation, run: Drive, saving: Saving | None, write: Any, times: _Times, progress: Progress | None
+) -> bool:
     begun = time.perf_counter()
     while True:
         pause = min(run.next_estimate, run.next_save)
@@ -162,6 +194,9 @@ def _drive_part(simulation: Simulation, run: Drive, saving: Saving | None, write
                 run.next_save += saving.seconds("every_simulated") if saving is not None else np.inf
                 _numbered(simulation, saving, write)
         now = time.perf_counter()
+        if progress is not None and now >= times.next_word:
+            times.next_word = now + _PATIENCE
+            _tell(simulation, progress)
         if saving is not None and now >= times.next_file:
             run.seconds, begun = run.seconds + now - begun, now
             _numbered(simulation, saving, write)
@@ -188,6 +223,30 @@ def _more_failures(run: Drive) -> None:
             f"{waiting} jobs wait for more nodes than are ever up at once",
             remedy="give reject_after_repairs, or until",
         )
+    _check_advance(run)
+
+
+def _check_advance(run: Drive) -> None:
+    """Whether jobs end or save at all."""
+    state = run.engine.state[0]
+    left, kills = int(state["n_left"]), int(state["n_kills"])
+    if left == run.achieved[0] and kills - run.kills_before <= _MOST_KILLS:
+        return
+    saved = float(run.engine.jobs["saved"].sum())
+    if (left, saved) == run.achieved and state["until"] == np.inf:
+        running = int(state["n_running"]) + int(state["n_waiting"])
+        what = f"failures killed jobs {_MOST_KILLS:,} times in a row, and none of {running:,} ended or saved meanwhile"
+        raise DataError(what, remedy=REMEDY)
+    run.achieved, run.kills_before = (left, saved), kills
+
+
+def _tell(simulation: Simulation, progress: Progress) -> None:
+    """Say how far the run is."""
+    jobs = sum(len(run.engine.jobs) for run in simulation.parts)
+    left = sum(int(run.engine.state["n_left"][0]) for run in simulation.parts)
+    kills = sum(int(run.engine.state["n_kills"][0]) for run in simulation.parts)
+    text = f"simulating: {jobs - left:,} of {jobs:,} jobs ended, {kills:,} killed by failures"
+    progress(text, (jobs - left) / jobs if jobs else 1.0)
 
 
 def _estimate(run: Drive, now: float) -> None:

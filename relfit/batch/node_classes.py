@@ -10,7 +10,7 @@ import numpy as np
 
 from relfit.arguments import whole
 from relfit.batch._simulate_batch import begin, simulate_batch
-from relfit.batch.batch_driver import Saving, Simulation
+from relfit.batch.batch_driver import Progress, Saving, Simulation
 from relfit.batch.batch_results import BatchRun
 from relfit.batch.failure_parts import PartOfFailures
 from relfit.batch.failure_source import Failures
@@ -20,7 +20,8 @@ from relfit.workloads import Workload
 
 __all__ = ["simulate_classes"]
 
-_DEFAULTS = {name: value for name, value in (simulate_batch.__kwdefaults__ or {}).items() if name != "saving"}
+_OF_THE_WHOLE = ("saving", "progress")
+_DEFAULTS = {name: value for name, value in (simulate_batch.__kwdefaults__ or {}).items() if name not in _OF_THE_WHOLE}
 
 
 def simulate_classes(
@@ -30,6 +31,7 @@ def simulate_classes(
     failures: Failures | Sequence[Failures] = (),
     each: Mapping[str, Mapping[str, Any]] | None = None,
     saving: Saving | None = None,
+    progress: Progress | None = None,
     rng: int | np.random.Generator | None = 0,
     **settings: Any,
 ) -> BatchRun:
@@ -53,6 +55,8 @@ def simulate_classes(
     saving : Saving, optional
         When and where the whole saves itself; `resume_batch` goes on. Classes are simulated one after another, each
         from its first job on: intervals of simulated time are those of the class under way.
+    progress : callable, optional
+        As of `simulate_batch`.
     rng : int or numpy.random.Generator
         Failures of the machine, and those of each class, have streams of their own.
     **settings
@@ -99,7 +103,7 @@ def simulate_classes(
         sources = [*(replace(part, first=first) for part in machine), *(more if isinstance(more, Sequence) else [more])]
         parts.append(begin(workload.where(rows[-1]), size, **{**given, "failures": sources, "rng": stream}))
         first += size
-    return go_on(Simulation(parts, sizes, rows), saving)
+    return go_on(Simulation(parts, sizes, rows), saving, progress)
 
 
 def _whole(

@@ -12,6 +12,7 @@ from scipy import special
 
 from relfit.arguments import share, whole
 from relfit.batch._simulate_batch import simulate_batch
+from relfit.batch.batch_driver import Progress
 from relfit.batch.node_classes import simulate_classes
 from relfit.numeric.batches import in_threads
 from relfit.results import Result, json_ready
@@ -76,6 +77,7 @@ def simulate_batches(
     level: float = 0.95,
     rng: int | np.random.Generator | None = 0,
     workers: int | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> BatchRuns:
     """Simulate a batch system many times, each with failures drawn anew.
@@ -91,6 +93,8 @@ def simulate_batches(
         Each run has a stream of its own: the result does not depend on the number of threads.
     workers : int, optional
         Threads; 2 when left out.
+    progress : callable, optional
+        Called after each run with a text that says how many there were, and their share of all.
     **settings
         As of `simulate_batch`, or of `simulate_classes`.
 
@@ -115,6 +119,9 @@ def simulate_batches(
         else:
             run = simulate_batch(workload, n_nodes, rng=own, **settings)
         rows[i] = {**run.summary, **{name: run.counts[name] for name in ("failures", "repairs", "kills")}}
+        if progress is not None:
+            done = sum(map(bool, rows))
+            progress(f"simulating: {done:,} of {n:,} runs", done / n)
 
     in_threads(one, range(n), workers or _THREADS)
     return BatchRuns(pd.DataFrame(rows), float(level))

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
 from relfit.arrays import IntArray
 from relfit.batch import engine_state as es
-from relfit.batch.batch_driver import Drive, Saving, Simulation, drive
+from relfit.batch.batch_driver import Drive, Progress, Saving, Simulation, drive
 from relfit.batch.batch_results import STATUS, BatchRun
 from relfit.batch.cycle_counter import COUNTS
 from relfit.batch.simulation_files import described, write_simulation
+from relfit.writing import check_writable
 
 __all__ = ["go_on"]
 
 
-def go_on(simulation: Simulation, saving: Saving | None) -> BatchRun:
+def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | None = None) -> BatchRun:
     """Simulate to the end, or until it is stopped."""
     if saving is not None:
+        check_writable(Path(saving.path))
+        simulation.of = simulation.of if saving.of is None else saving.of
         described(simulation)  # what cannot be written is an error now, not at the end of the time that it may take
         for run in simulation.parts:
             run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
-    complete = drive(simulation, saving, write_simulation)
+    complete = drive(simulation, saving, write_simulation, progress)
     runs = [_result(run, complete) for run in simulation.parts]
     return runs[0] if simulation.classes is None else _joined(runs, simulation.rows, simulation.classes)
 
@@ -65,8 +70,8 @@ def _result(run: Drive, complete: bool) -> BatchRun:
         notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
     log = run.engine.log[: int(state["n_log"])]
     return BatchRun(
-        table, len(run.engine.nodes), about["settings"], counts, complete, float(state["now"]), run.seconds,
-        float(share * run.seconds), log, tuple(notes),
+        table, len(run.engine.nodes), about["settings"], counts, complete, max(float(state["now"]), run.start),
+        run.seconds, float(share * run.seconds), log, tuple(notes),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
@@ -103,6 +103,7 @@ def described(simulation: Simulation) -> dict[str, Any]:
         "parts": [_part(run) for run in simulation.parts],
         "classes": simulation.classes,
         "saved": [str(saved) for saved in simulation.saved],
+        "of": None if simulation.of is None else dict(simulation.of),
     }
 
 
@@ -130,21 +131,30 @@ def read_simulation(path: str | Path) -> Simulation:
         For a file that is no such simulation, is damaged, or was written in another version of the format.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            description = json.loads(file["description"].tobytes())
-            if description.get("relfit") != "batch simulation":
-                raise KeyError("relfit")
-            if description["version"] != VERSION:
-                what = f"was written in version {description['version']} of the format, and this is version {VERSION}"
-                raise ReadError(what, path=path, remedy="go on with the relfit that wrote it")
-            parts, classes = description["parts"], description["classes"]
-            names = (*es.Engine._fields, "job_id", "requested", *(("rows",) if classes else ()))
-            tables = [{name: file[f"{k}_{name}"] for name in names} for k in range(len(parts))]
+        return _read(path)
+    except ReadError:
+        raise
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", path=path) from error
-    except (BadZipFile, KeyError, ValueError, EOFError) as error:
+    except Exception as error:  # whatever a damaged description makes of the tables
         what = "is no simulation under way, or is damaged"
         raise ReadError(what, path=path, remedy="give a file that simulate_batch wrote") from error
+
+
+def _read(path: str | Path) -> Simulation:
+    with ZipFile(path) as archive:
+        if any(member.compress_type != ZIP_STORED for member in archive.infolist()):
+            raise ValueError("a file of ours is not compressed, and none that is takes more memory than it has bytes")
+    with np.load(path, allow_pickle=False) as file:
+        description = json.loads(file["description"].tobytes())
+        if description.get("relfit") != "batch simulation":
+            raise KeyError("relfit")
+        if description["version"] != VERSION:
+            what = f"was written in version {description['version']} of the format, and this is version {VERSION}"
+            raise ReadError(what, path=path, remedy="go on with the relfit that wrote it")
+        parts, classes = description["parts"], description["classes"]
+        names = (*es.Engine._fields, "job_id", "requested", *(("rows",) if classes else ()))
+        tables = [{name: file[f"{k}_{name}"] for name in names} for k in range(len(parts))]
     expected = es.new_engine(es.new_jobs(1), 1)
     for own in tables:
         for name, table in expected._asdict().items():
@@ -155,6 +165,7 @@ def read_simulation(path: str | Path) -> Simulation:
         classes,
         [own["rows"] for own in tables if classes],
         [Path(saved) for saved in description["saved"]],
+        description.get("of"),
     )
 
 

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,7 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when done, 2 after a user's mistake (told in one line on stderr), 130 after Ctrl-C.
+        0 when done, 2 after a user's mistake (told in one line on stderr), 75 of a simulation that saved itself before
+        its end, 130 after Ctrl-C.
 
     Examples
     --------
@@ -127,9 +129,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     relfit 0.2.0
     0
     """
+    lost = StringIO()
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+        if getattr(sys, name) is None:  # closed by whoever started us; no other file shall get its number
+            os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, lost if name == "stdout" else StringIO())
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name from a log may not exist in the terminal's encoding
             stream.reconfigure(errors="backslashreplace")
@@ -140,6 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with sparing(_read_by(given)):
             code = built()(args=given, prog_name="relfit", standalone_mode=False)
         sys.stdout.flush()
+        if lost.getvalue():
+            return _complain("standard output is closed, and what was to be printed is lost; write >/dev/null")
     except RelfitError as error:
         return _complain(_advice(error))
     except _USAGE_ERROR as error:
@@ -173,7 +179,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _read_by(arguments: Sequence[str]) -> list[Path]:
     """Files that a command is given, those of folders and patterns too, but for those that it writes."""
-    written = ("-o", "--out", "--plot")
+    written = ("-o", "--out", "--plot", "--jobs-out", "--trace", "--export", "--resume")
     read: list[Path] = []
     for before, text in zip(["", *arguments], arguments, strict=False):
         if before in written or text.startswith("-"):

@@ -337,9 +337,9 @@ def data(
         raise ArgumentError("--out needs the name of a sample", remedy=f"there is {', '.join(names)}")
     if out is not None:
         log = rf.datasets.load(name or names[0])
-        if out.suffix.lower() == ".parquet":
+        if out.suffix.lower() in (".parquet", ".csv"):
             rf.write(log, out)
-        else:  # the events, as a table that relfit reads
+        else:  # the events
             output.write_table(log.events.drop(columns=["start_cut", "end_cut", "line"]), out)
     shown = listing if name is None else listing[listing["name"].astype(str) == name]
     if json:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,12 +16,14 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import Steps
+from relfit.cli.stopping import STOPPED, default_signals
 from relfit.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.batch import BatchRun, BatchRuns
+    from relfit.batch import BatchConfig, BatchRun, BatchRuns, Saving
+    from relfit.workloads import Workload
 
 __all__ = ["batch"]
 
@@ -33,12 +39,14 @@ def batch(
     ] = None,
     workload: Annotated[Path | None, opt.option("FILE", "List of jobs; that of CONFIG when left out.")] = None,
     runs: Annotated[int | None, opt.option("N", "Simulate so many times, with other failures each.", min=2)] = None,
-    resume: Annotated[Path | None, opt.option("FILE", "Go on with a simulation that saved itself.")] = None,
+    resume: Annotated[Path | None, opt.option("FILE", "Go on from FILE if it is there, and save to it.")] = None,
     seed: Annotated[int | None, opt.option("N", "Seed of the failures; that of CONFIG when left out.", min=0)] = None,
 ) -> None:
     """A queue of jobs on nodes that fail.
 
-    --out writes the measures per class of jobs, or all tables to a folder.
+    --out writes the measures per class of jobs, or all tables to a folder. A simulation that saves itself at its limit
+    or on a signal writes no tables and ends with status 75: run the same command again, with --resume, until it ends
+    with 0.
     """
     output.check_output(to)
     output.check_destination(jobs_out)
@@ -54,24 +62,80 @@ def batch(
             given["rng"] = seed
         if to.plot is not None:
             given["keep"] = "nodes"
-        jobs = settings.read_jobs(workload) if resume is None else None
-        saving = given.pop("saving")
+        jobs = settings.read_jobs(workload)
+        saving = _saving(given.pop("saving"), resume)
+        if saving is not None:
+            own = {"--failures": failures, "--workload": workload, "seed": given["rng"], "keep": given["keep"]}
+            saving = replace(saving, of=_simulated(settings, jobs, own))
+        if saving is None or runs is not None:
+            default_signals()
         if not isinstance(nodes, dict):
             given.pop("each", None)
         steps.next()
-        if jobs is None:
-            run = rf.resume_batch(resume, saving)
+        state = saving.newest if saving is not None and resume is not None else None
+        if resume is not None and state is None:
+            typer.echo(f"relfit: {resume} is not there yet: simulating from the beginning", err=True)
+        if state is not None:
+            run = rf.resume_batch(state, saving, steps.say)
         elif runs is not None:
             given.pop("keep")
-            _show_runs(rf.batch.simulate_batches(jobs, nodes, n_runs=runs, **given), to)
+            _show_runs(rf.batch.simulate_batches(jobs, nodes, n_runs=runs, progress=steps.say, **given), to)
             return
         elif isinstance(nodes, dict):
-            run = rf.batch.simulate_classes(jobs, nodes, saving=saving, **given)
+            run = rf.batch.simulate_classes(jobs, nodes, saving=saving, progress=steps.say, **given)
         else:
-            run = rf.simulate_batch(jobs, nodes, saving=saving, **given)
+            run = rf.simulate_batch(jobs, nodes, saving=saving, progress=steps.say, **given)
+    notes = list(jobs.findings[1:])
+    if not run.complete and saving is not None:
+        options = {
+            "--resume": saving.path, "--failures": failures, "--workload": workload, "--seed": seed,
+            "--jobs-out": jobs_out, "--out": to.out, "--plot": to.plot, "--json": to.json or None,
+        }  # fmt: skip
+        _stopped(run, saving, to, notes, ["relfit", "simulate", "batch", config, *_words(options)])
     if jobs_out is not None:
         output.write_table(run.jobs[list(rf.batch.JOB_COLUMNS)], jobs_out)
-    _show(run, to, [] if jobs is None else list(jobs.findings[1:]), jobs_out)
+    _show(run, to, notes, jobs_out)
+
+
+def _saving(saving: Saving | None, resume: Path | None) -> Saving | None:
+    """When and where the run saves itself: with ``--resume`` to the file that it goes on from."""
+    if resume is None:
+        return saving
+    if saving is not None:
+        return replace(saving, path=resume)
+    return rf.batch.Saving(path=resume)
+
+
+def _simulated(settings: BatchConfig, jobs: Workload, own: dict[str, Any]) -> dict[str, Any]:
+    """What is simulated, for the file to go on from; places of files may change between two links of a chain."""
+    from zlib import crc32
+
+    tables = settings.model_dump(exclude={"saving", "simulation"}, exclude_unset=True)
+    columns = (jobs.submit, jobs.nodes, jobs.run_time, jobs.requested)
+    sums = [len(jobs), *(crc32(column.tobytes()) for column in columns)]
+    document = {**tables, "until": settings.simulation.until, "jobs": sums, **own}
+    plain: dict[str, Any] = json.loads(json.dumps(document, default=lambda path: path.name))
+    return plain
+
+
+def _words(options: dict[str, Any]) -> list[Any]:
+    """Options that are given, as words of a command."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return [word for name, value in given.items() for word in ([name] if value is True else [name, value])]
+
+
+def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], again: list[Any]) -> None:
+    """Say how to go on with a run that saved itself before its end, and end with a status of its own."""
+    if to.json:
+        output.print_json({**run.to_dict(), "workload": notes})
+    ended = int(run.jobs["finish_time"].notna().sum())
+    typer.echo(
+        f"relfit: stopped before the end: {ended:,} of {len(run.jobs):,} jobs ended; saved in {saving.path}; "
+        f"go on with: {shlex.join(map(str, again))}",
+        err=True,
+    )
+    sys.stdout.flush()
+    raise typer.Exit(STOPPED)
 
 
 def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None) -> None:

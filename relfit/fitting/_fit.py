@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from relfit.arrays import Seed
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.families import CORE, FAMILIES, family_named
 from relfit.fitting._maximum_likelihood import Known, maximum_likelihood
@@ -80,7 +80,7 @@ def fit(
     ArgumentError
         For an unknown family or method, a level outside 0..1, or a group that lies in two partitions.
     DataError
-        For durations that cannot be; see `LifeData`.
+        For durations that cannot be; see `LifeData`. For an array or a mapping without any.
 
     Examples
     --------
@@ -101,10 +101,10 @@ def fit(
         raise ArgumentError(f"{next(iter(columns))}= names a column of a table, and the durations are no table")
     if isinstance(data, FailureLog):
         data = data.ttf()
-    elif isinstance(data, Mapping):
-        data = LifeData.from_groups(data)
     elif not isinstance(data, LifeData):
-        data = LifeData.from_array(data)
+        data = LifeData.from_groups(data) if isinstance(data, Mapping) else LifeData.from_array(data)
+        if not data.durations.size:
+            raise DataError("there are no durations to fit", remedy="give one or more")
     names = _names(families)
     level = level_checked(level)
     how, estimator = method_named(method, bias_correction)

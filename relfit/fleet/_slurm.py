@@ -25,6 +25,9 @@ from relfit.writing import check_writable, complete
 __all__ = ["SlurmNodes", "hostlist", "slurm_nodes"]
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_RESERVED = ("all", "default", "localhost")
+"""Words that Slurm, in letters of any case, does not take for a node of that name in ``NodeName=``: every node, the
+defaults of the lines that follow, and the host that reads the file."""
 _AVERAGE = 100  # weight of a node that fails as often as the mean
 _HEAVIEST = 60_000
 _FEATURES = ("mtbf_high", "mtbf_mid", "mtbf_low")
@@ -83,7 +86,7 @@ def slurm_nodes(
     part = model.period.log
     found = outlier_nodes(part, rng=rng)
     tally = found.nodes.assign(node=found.nodes["node"].astype(str)).set_index("node")
-    usable = np.array([_HOST.fullmatch(name) is not None for name in names])
+    usable = np.array([_is_host(name) for name in names])
     mean = float(rates[present].mean())
     table = pd.DataFrame({"node": names, "rate": rates})[present & usable].reset_index(drop=True)
     if not len(table):
@@ -107,6 +110,11 @@ def slurm_nodes(
     return SlurmNodes(table, tuple(names[present & ~usable]), span)
 
 
+def _is_host(name: str) -> bool:
+    """Whether Slurm takes a name for that of one host."""
+    return _HOST.fullmatch(name) is not None and name.lower() not in _RESERVED
+
+
 def _reason(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9 .,:%/-]", "?", text)[:_LONGEST_REASON]
 
@@ -122,7 +130,7 @@ class SlurmNodes(Result):
         (``mtbf_high``, ``mtbf_mid``, ``mtbf_low``: a third of the nodes each), ``failures``, ``expected`` (of a node of
         mean rate), ``drain``, ``reason``.
     skipped : tuple of str
-        Nodes whose names are no host names.
+        Nodes whose names are no host names, or words of Slurm's own (``ALL``, ``DEFAULT``, ``localhost``).
     span : str
         The period.
     """
@@ -150,9 +158,12 @@ class SlurmNodes(Result):
     @property
     def findings(self) -> tuple[str, ...]:
         """The headline, and what was left out."""
-        if not self.skipped:
-            return (self.headline,)
-        return (self.headline, f"{count(len(self.skipped), 'node')} left out, whose names are no names of hosts.")
+        return (self.headline, f"{self._left_out}.") if self.skipped else (self.headline,)
+
+    @property
+    def _left_out(self) -> str:
+        whose = "whose name is no name of a host" if len(self.skipped) == 1 else "whose names are no names of hosts"
+        return f"{count(len(self.skipped), 'node')} left out, {whose} or a word of Slurm's own"
 
     def to_frame(self) -> pd.DataFrame:
         """The table."""
@@ -173,7 +184,7 @@ class SlurmNodes(Result):
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         check_writable(place / "nodes.csv")
-        head = _HEAD.format(average=_AVERAGE)
+        head = _HEAD.format(average=_AVERAGE) + (f"# {self._left_out}.\n" if self.skipped else "")
         script = f"#!/bin/sh\n{head}"
         by_both = self.table.groupby(["weight", "feature"], sort=True)["node"]
         lines = [f"NodeName={hostlist(nodes)} Weight={w} Feature={f}" for (w, f), nodes in by_both]
@@ -222,7 +233,7 @@ def hostlist(names: Iterable[str]) -> str:
     plain: list[str] = []
     numbered: dict[tuple[str, int], list[int]] = {}
     for name in dict.fromkeys(names):
-        if _HOST.fullmatch(name) is None:
+        if not _is_host(name):
             raise ArgumentError(f"{name!r} is no name of a host")
         found = re.fullmatch(r"(.*?[A-Za-z._-])([0-9]{1,9})", name)
         if found is None:

@@ -157,9 +157,15 @@ def _small_table(folder: Path, name: str, notes: list[str]) -> pd.DataFrame | No
     text = as_text(open_content(place))
     header = _header(text.data, place)
     body = text.data[text.data.find(b"\n") % (len(text.data) + 1) :]
-    if len(set(header)) < len(header) or not body.strip():
-        notes.append(f"{place.name} is left out: {'two columns have one name' if body.strip() else 'it has no row'}")
-        return None
+    faults = {
+        "it names no column": not header,
+        "it has no row": not body.strip(),
+        "two columns have one name": len(set(header)) < len(header),
+    }
+    for fault, there in faults.items():
+        if there:
+            notes.append(f"{place.name} is left out: {fault}")
+            return None
     table = read_delimited(Text(place, body), "\t", header, quotes=False)
     frame = pd.DataFrame({column: table[column] for column in header}, dtype=object)
     for key in (*_KEYS, "trace_start", "trace_end"):
@@ -272,7 +278,7 @@ def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[s
         values = joined[name].where(~joined[name].astype(str).isin(["NULL", ""]))
         if name not in _NOT_ATTRIBUTES and values.notna().any():
             told[_RENAMED.get(name, name)] = values.to_numpy(dtype=object)
-    given = joined["timezone"].astype(str).tolist() if "timezone" in joined else []
+    given = joined["timezone"].dropna().astype(str).tolist() if "timezone" in joined else []
     offsets = pd.Series(as_numbers(given)).dropna().unique()
     if len(offsets) == 1 and offsets[0] % 3600 == 0 and abs(offsets[0]) <= 12 * 3600:
         return told, f"Etc/GMT{-int(offsets[0] // 3600):+d}" if offsets[0] else "UTC"

@@ -21,7 +21,7 @@ from pyarrow import parquet
 from relfit.errors import ArgumentError, DataError, ReadError
 from relfit.failurelog import FailureLog, Source, Window
 from relfit.parsing.opening import MAX_SIZE, Content
-from relfit.writing import complete
+from relfit.writing import complete, guarded_table
 
 __all__ = [
     "NAME", "Stored", "damage_named", "events_keep_the_rules", "opened", "population_keeps_the_rules", "read",
@@ -41,20 +41,26 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     ----------
     log : FailureLog
     path : str or Path
-        A file, or with `by` a folder, made where it is not there.
+        A ``.parquet`` file, or with `by` a folder, made where it is not there. A ``.csv`` file gets the events alone:
+        nodes that never failed, the window and rejected rows are not in it.
     by : {"year", "month", "system"}, optional
         A file for each, ``2003.parquet`` or ``2003-07.parquet``; `relfit.read` of the folder gives the log back.
 
     Raises
     ------
     ArgumentError
-        When the folder does not exist or may not be written to.
+        For another ending, and when the folder does not exist or may not be written to.
     DataError
-        When a text is none that Parquet can hold.
+        When a text is none that Parquet can hold, or there are no events for a table of them.
     """
     place = Path(path)
     if by is not None:
         return _write_parts(log, place, by)
+    if place.suffix.lower() == ".csv":
+        return _write_events(log, place)
+    if place.suffix.lower() != ".parquet":
+        remedy = "write to .parquet, which holds everything, or the events to .csv"
+        raise ArgumentError(f"{place} does not end in .parquet or .csv", remedy=remedy)
     table = pa.Table.from_pandas(log.events, preserve_index=False)
     source = asdict(log.source)
     window = log.window
@@ -84,6 +90,15 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
         raise DataError(
             f"this log cannot be kept as Parquet: {error}", path=path, remedy="look at its texts"
         ) from error
+    return place
+
+
+def _write_events(log: FailureLog, place: Path) -> Path:
+    """The events as a table."""
+    if log.events.empty:
+        raise DataError("the log has no events with dates", path=place, remedy="write it to .parquet")
+    with complete(place) as part:
+        guarded_table(log.events.drop(columns=["start_cut", "end_cut", "line"])).to_csv(part, index=False)
     return place
 
 

@@ -18,7 +18,7 @@ from relfit.errors import ReadError
 from relfit.io.frames import attribute_column
 from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed
 from relfit.io.up_and_down import states
-from relfit.parsing.rows import Rejections, TextTable, as_text_array, category
+from relfit.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.parsing.stamps import day_and_month
 from relfit.parsing.times import durations, flags, instants, unsaid
 from relfit.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
@@ -28,6 +28,7 @@ __all__ = ["Columns"]
 
 _RESERVED = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 _LONGEST = 2.5e6  # hours
+_LATEST_DATE = 9_000_000_000  # seconds; the year 2255
 _TIMES = ("start", "end", "entered", "left")
 _SHOWN = 40
 _ORDER = "say it with day_first=true or day_first=false (--column day_first=true)"
@@ -184,7 +185,7 @@ class Columns:
         return times
 
     def _cell(self, field: str, row: int) -> str:
-        return str(self.values(field)[row].as_py())
+        return cell_text(self.values(field)[row])
 
     def hours(self, field: str, *, required: bool = False) -> FloatArray:
         """The durations of a field in hours, NaN where empty or rejected."""
@@ -220,7 +221,9 @@ def _attribute(column: pa.ChunkedArray, kept: npt.NDArray[np.bool_] | None) -> p
         return attribute_column(category(column))
     kind = column.type
     if pa.types.is_date(kind):
-        column = column.cast(pa.timestamp("ns"), safe=False)
+        seconds = pc.cast(pc.cast(column, pa.timestamp("s"), safe=False), pa.int64())
+        dated = pc.less(pc.abs(seconds), _LATEST_DATE)
+        column = pc.if_else(dated, column, pa.scalar(None, kind)).cast(pa.timestamp("ns"))
     if pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     return attribute_column(column.to_pandas())

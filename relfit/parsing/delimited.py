@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -70,16 +71,19 @@ def read_delimited(
     passed = _blank(text, ends, delimiter)
     passed[removed] = True
     first = int(passed.argmin())
+    nameless: set[str] = set()
     if header is None:
         if apart and (passed[first] or apart[0][0] <= first):  # a name of several lines
-            header = _names(text, [" ".join(name.split()) for name in apart.pop(0)[1]])
+            fields = [" ".join(name.split()) for name in apart.pop(0)[1]]
         elif passed[first]:
             raise ReadError("the file holds no table", path=text.path, remedy="check how it was written")
         else:
             quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
             csv.field_size_limit(10 * _LONGEST)
-            header = _names(text, next(csv.reader([line_at(first).decode()], delimiter=delimiter, quoting=quoting)))
+            fields = next(csv.reader([line_at(first).decode()], delimiter=delimiter, quoting=quoting))
             passed[first] = True
+        header = _names(text, fields)
+        nameless = set(header) - {name.strip() for name in fields}
     width = len(header)
     odd += [(line, _ragged(len(row), width)) for line, row in apart if len(row) != width]
     apart = [(line, row) for line, row in apart if len(row) == width]
@@ -98,7 +102,7 @@ def read_delimited(
         bad = np.array([number for number, _ in ragged], dtype=np.int64)
         bad_lines = numbers[bad]
         numbers = np.delete(numbers, bad)
-        odd += [(int(line), _ragged(fields, width)) for line, (_, fields) in zip(bad_lines, ragged, strict=True)]
+        odd += [(int(line), _ragged(there, width)) for line, (_, there) in zip(bad_lines, ragged, strict=True)]
     if apart:
         table, numbers = _with_rows(table, numbers, [(line, [row[i] for i in wanted]) for line, row in apart])
 
@@ -109,7 +113,12 @@ def read_delimited(
     for line, reason in odd:
         rejections.reject_line(line, reason, text_of(line))
     names = tuple(header[i] for i in wanted)
-    return TextTable(names, dict(zip(names, table.columns, strict=True)), rejections, numbers.size + len(odd))
+    columns = {
+        name: column
+        for name, column in zip(names, table.columns, strict=True)
+        if name not in nameless or column.null_count < len(column)  # lines may all end in a delimiter
+    }
+    return TextTable(tuple(columns), columns, rejections, numbers.size + len(odd))
 
 
 def _ragged(fields: int, width: int) -> str:
@@ -169,11 +178,11 @@ def _names(text: Text, fields: Sequence[str]) -> tuple[str, ...]:
     if len(repeated):
         name = str(repeated.iloc[0])[:40]
         raise ReadError(f"two columns are called {name!r}", path=text.path, line=1, remedy="give each its own name")
-    blank = [i for i, name in enumerate(header) if not name]
-    taken = set(header)
-    for i in blank[1:]:  # names for columns without one, of which a table may have several
-        taken.add(f"column {i + 1}")
-    return tuple(f"column {i + 1}" if i in blank[1:] else name for i, name in enumerate(header))
+    names, taken = list(header), set(header)
+    for i in [i for i, name in enumerate(header) if not name and i > 0]:  # the first may number the rows
+        names[i] = next(name for k in count(1) if (name := f"column {i + 1}" + f" ({k})" * (k > 1)) not in taken)
+        taken.add(names[i])
+    return tuple(names)
 
 
 def _odd_quotes(

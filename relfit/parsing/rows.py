@@ -20,9 +20,24 @@ from relfit.arrays import BoolArray, IntArray
 from relfit.errors import ReadError
 from relfit.tables import REJECTED_COLUMNS
 
-__all__ = ["Rejections", "TextTable", "as_text_array", "category", "in_categories"]
+__all__ = ["Rejections", "TextTable", "as_text_array", "category", "cell_text", "in_categories"]
 
 _SHOWN = 200
+
+
+def cell_text(value: pa.Scalar) -> str:
+    """A cell to show: a date that is none in Python by the number that stands for it, nothing for a missing one.
+
+    Examples
+    --------
+    >>> cell_text(pa.scalar(2**62, pa.timestamp("us"))), cell_text(pa.scalar(1.5)), cell_text(pa.scalar(None))
+    ('4611686018427387904', '1.5', '')
+    """
+    try:
+        cell = value.as_py()
+    except (OverflowError, ValueError):
+        cell = value.value
+    return "" if cell is None else str(cell)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from relfit.errors import ReadError
 from relfit.parsing.delimited import read_delimited
 from relfit.parsing.opening import MAX_SIZE, Content
-from relfit.parsing.rows import Rejections, TextTable
+from relfit.parsing.rows import Rejections, TextTable, cell_text
 from relfit.parsing.text_content import Text, as_text
 
 __all__ = ["rows_of", "rows_of_frame"]
@@ -98,8 +98,7 @@ def _numbered(
         raise ReadError("there is a header but no row", path=path, line=1, remedy="check how the file was written")
 
     def text_of(row: int) -> str:
-        cells = (value[row].as_py() for value in columns.values())
-        return ",".join("" if cell is None else str(cell)[:200] for cell in cells)
+        return ",".join(cell_text(value[row])[:200] for value in columns.values())
 
     return TextTable(tuple(columns), columns, Rejections(path, lines, text_of), read or lines.size, notes)
 
@@ -128,11 +127,24 @@ def _parquet(content: Content) -> TextTable:
         table = file.read(use_threads=False)
         table.validate(full=True)
         columns = {name: _plain(table[name]) for name in table.column_names}
+        for name, column in columns.items():
+            _check_zone(name, column.type, content)
     except ReadError:
         raise
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, UnicodeError, MemoryError):
         raise ReadError("the Parquet file is damaged", path=content.path, remedy="write it again") from None
     return _numbered(columns, content.path, np.arange(1, table.num_rows + 1), ("line numbers count rows",))
+
+
+def _check_zone(name: str, kind: pa.DataType, content: Content) -> None:
+    """Reject times in a zone that nobody knows."""
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return
+    try:
+        pa.lib.string_to_tzinfo(kind.tz)
+    except Exception as error:  # whatever the library of zones says
+        what = f"column {name!r} is in the time zone {kind.tz!r}, which is not known"
+        raise ReadError(what, path=content.path, remedy="write it in UTC") from error
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

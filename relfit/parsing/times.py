@@ -128,20 +128,20 @@ def instants(
     return _in_utc(found, zone), there & ~found.good
 
 
+_NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
 def _typed(array: pa.Array, there: BoolArray, zone: str) -> tuple[pd.Series, BoolArray]:
     kind = array.type
     aware = pa.types.is_timestamp(kind) and kind.tz is not None
-    micro = pc.cast(pc.cast(array, pa.timestamp("us", "UTC" if aware else None), safe=False), pa.int64())
-    values = pc.fill_null(micro, 0).to_numpy(zero_copy_only=False)
-    low, high = (int(edge.value) // 1000 for edge in (_EARLIEST.as_unit("ns"), _LATEST.as_unit("ns")))
+    whole = pc.cast(pc.cast(array, pa.int32()) if pa.types.is_date32(kind) else array, pa.int64())
+    values = pc.fill_null(whole, 0).to_numpy(zero_copy_only=False)
+    step = _NANOSECONDS["D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit]
+    low, high = (int(edge.value) // step for edge in (_EARLIEST.as_unit("ns"), _LATEST.as_unit("ns")))
     good = there & (values >= low) & (values < high)
     found = Stamps(len(array))
     found.good, found.absolute = good, good & aware
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        values = pc.fill_null(pc.cast(array, pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
-    found.clock = np.where(good, values, 0)
-    if not (pa.types.is_timestamp(kind) and kind.unit == "ns"):
-        found.clock *= 1000
+    found.clock = np.where(good, values, 0) * step
     return _in_utc(found, zone), there & ~good
 
 
@@ -188,7 +188,7 @@ def _epochs(numbers: FloatArray, time_format: str | None, exact: Any = None) -> 
     seconds = numbers * _FACTORS[typical]
     usable = there_unit & (np.abs(np.where(there, seconds, np.inf)) < _LARGEST)
     if exact is not None:
-        whole = pc.fill_null(pc.cast(exact, pa.int64()), 0).to_numpy(zero_copy_only=False)
+        whole = pc.fill_null(pc.cast(exact, pa.int64(), safe=False), 0).to_numpy(zero_copy_only=False)
         nanoseconds: IntArray = np.where(usable, whole, 0) * (10 ** (9 - 3 * typical))
     else:
         floor = np.floor(np.where(usable, seconds, 0.0))

@@ -14,6 +14,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ReadError
+from relfit.parsing.numbers_in_text import as_numbers
 from relfit.parsing.opening import Content
 from relfit.parsing.rows import Rejections
 from relfit.parsing.text_content import as_text
@@ -134,9 +135,16 @@ def _table(path: Path, lines: list[str]) -> tuple[FloatArray, Rejections, int]:
     frame = pd.read_csv(
         rows, sep=r"\s+", header=None, names=names, low_memory=False, float_precision="round_trip", quoting=3
     )
-    table = np.stack([pd.to_numeric(frame[i], errors="coerce").to_numpy(dtype=np.float64) for i in range(_FIELDS)], 1)
+    table = np.stack([_numbers(frame[i]) for i in range(_FIELDS)], 1)
     rejections.reject(np.isnan(table[:, :5]).any(axis=1), "a field is not a number")
     return table, rejections, len(body)
+
+
+def _numbers(column: pd.Series) -> FloatArray:
+    """A column of numbers; as texts where some are none, or have more digits than a number holds."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column.to_numpy(dtype=np.float64)
+    return as_numbers(column.astype(str).tolist())
 
 
 def swf_text(workload: Workload) -> str:

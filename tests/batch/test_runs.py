@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -292,6 +293,46 @@ def test_a_file_of_another_version_is_an_error(tmp_path, monkeypatch):
         rf.resume_batch(path)
     with pytest.raises(ReadError, match="cannot be read"):
         rf.resume_batch(tmp_path / "none.npz")
+
+
+def described_anew(path, change):
+    """The file with another description, its check sums in order."""
+    with np.load(path) as file:
+        tables = {name: file[name] for name in file.files}
+    document = json.loads(tables.pop("description").tobytes())
+    change(document)
+    np.savez(path, description=np.frombuffer(json.dumps(document).encode(), dtype=np.uint8), **tables)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: document.update(parts=3),
+        lambda document: document["parts"].append({}),
+        lambda document: document["parts"][0].pop("stream"),
+        lambda document: document["parts"][0].update(sources=[{"class": "Nothing", "fields": {}}]),
+        lambda document: document["parts"][0].update(sources=[{"class": "SystemFailures", "fields": {"mtbf": -1.0}}]),
+        lambda document: document["parts"][0].update(sources=[{"class": "SystemFailures", "fields": []}]),
+        lambda document: document["parts"][0]["stream"].update(parts=[{}]),
+        lambda document: document.pop("saved"),
+    ],
+)
+def test_a_damaged_description_is_an_error(tmp_path, change):
+    jobs, given = busy_case()
+    path = tmp_path / "state.npz"
+    rf.simulate_batch(jobs, saving=Saving(path=path, time_limit="1us"), **given)
+    described_anew(path, change)
+    with pytest.raises(ReadError, match="damaged"):
+        rf.resume_batch(path)
+
+
+def test_a_small_file_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "state.npz"
+    np.savez_compressed(path, description=np.zeros(1 << 26, dtype=np.uint8))
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("it is unpacked"))
+    with pytest.raises(ReadError, match="damaged"):
+        rf.resume_batch(path)
 
 
 def test_runs_do_not_depend_on_the_number_of_threads():

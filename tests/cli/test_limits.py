@@ -180,7 +180,33 @@ def test_a_closed_stdout_and_a_name_that_is_no_text(tmp_path):
          "'info', sys.argv[1]])", path],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 2
+    assert done.stderr.startswith("relfit: error: standard output is closed, and what was to be printed is lost")
+    assert done.stderr.count("\n") == 1
+
+
+STRUCK = """
+import os, signal, sys
+from relfit.__main__ import main
+
+MODULE = sys.argv.pop()
+
+class Striking:
+    def find_spec(self, name, *_):
+        if name == MODULE:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.argv[1:] = ["info", "white"]
+sys.meta_path.insert(0, Striking())
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("module", ["relfit.cli.app", "typer", "relfit.cli.plan_sparing", "pandas", "relfit.io"])
+def test_ctrl_c_while_importing_ends_as_an_interrupted_command(module):
+    done = subprocess.run([sys.executable, "-c", STRUCK, module], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.verify

@@ -140,3 +140,21 @@ def test_what_it_shows() -> None:
 def test_it_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         build([]).measure = "ttr"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["duration", "durations"])
+@pytest.mark.parametrize("flags", [[True, False], [1, 0]])
+def test_flags_are_no_durations(name: str, flags: list[Any]) -> None:
+    """`rf.fit({"durations": ..., "observed": ...})` was two groups, one of lives of zero and one hour."""
+    with pytest.raises(rf.ArgumentError, match="'observed' would be a group of durations"):
+        rf.fit({name: [1.0, 2.0], "observed": flags})
+    for make in (lambda: rf.fit([True, False]), lambda: rf.fit({"a": [1.0, 2.0], "b": [True, False]})):
+        with pytest.raises(rf.DataError, match="durations are True or False"):
+            make()
+    assert LifeData.from_groups({"observed": [5.0, 7.0], "rack 1": [3.0]}).n_groups == 2
+
+
+@pytest.mark.parametrize("nothing", [[], {}, {"a": []}, np.zeros((0, 3))])
+def test_no_durations_are_no_fit(nothing: Any) -> None:
+    with pytest.raises(rf.DataError, match="no durations to fit"):
+        rf.fit(nothing)

@@ -102,6 +102,24 @@ def test_scripts_run_what_they_show_and_nothing_else(tmp_path: Path) -> None:
     assert all(line.startswith("update NodeName=n") for line in (tmp_path / "calls").read_text().splitlines())
 
 
+def test_words_of_slurm_are_no_nodes(tmp_path: Path) -> None:
+    """`scontrol update NodeName=ALL State=DRAIN` drains a whole cluster."""
+    words = ["ALL", "Default", "localhost", "all"]
+    found = rf.fleet.slurm_nodes(fleet([*NAMES, *words], dict.fromkeys([*words, "n007"], 60)), period="all")
+    assert sorted(found.skipped) == sorted(words)
+    assert found.findings[1] == "4 nodes left out, whose names are no names of hosts or a word of Slurm's own."
+    found.write(tmp_path)
+    for name in ("nodes.conf", "weights.sh", "features.sh", "drain.sh"):
+        text = (tmp_path / name).read_text()
+        assert text.count("# 4 nodes left out") == 1
+        lists = re.findall(r"NodeName=(\S+)", text)
+        assert lists
+        assert {host for each in lists for host in expanded(each)} <= set(NAMES)
+    assert set(pd.read_csv(tmp_path / "nodes.csv")["node"]) == set(NAMES)
+    with pytest.raises(ArgumentError, match="no name of a host"):
+        hostlist(["n001", "ALL"])
+
+
 def test_a_reason_holds_no_sign_that_a_shell_reads(found) -> None:
     assert found.drain["reason"].str.fullmatch(r"[A-Za-z0-9 .,:%/-]*").all()
 

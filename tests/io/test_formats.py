@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import relfit as rf
 from tests.io.made import fta, fta_row, good_files, lanl, lanl_row, titan
@@ -105,6 +108,23 @@ def test_fta_joins_companions_and_cuts_at_the_trace(tmp_path):
     assert lives.observed.tolist() == [True, False]
     repairs = log.ttr().group(("Grid", "site/node3"))
     assert dict(zip(repairs.observed.tolist(), repairs.durations.tolist(), strict=True)) == {False: 1.0, True: 0.5}
+
+
+def test_fta_companions_that_know_less(tmp_path):
+    """A node table without one of the nodes, and a platform table that names no column."""
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    good_files(tmp_path)["fta"].rename(folder / "event_trace.tab")
+    (folder / "platform.tab").write_text("#\n platform_i\n")
+    (folder / "node.tab").write_text(
+        "# node_id platform_id node_name node_location timezone\n  3\t 7\t site/node3\t s1\t +3600\n"
+    )
+    log = rf.read(folder)
+    assert log.population["node"].astype(str).tolist() == ["site/node3", "site/node4"]
+    assert log.population["location"].notna().tolist() == [True, False]
+    assert log.source.timezone == "Etc/GMT-1"
+    assert log.systems == ("platform 7",)
+    assert "platform.tab is left out: it names no column" in log.source.notes
 
 
 def test_fta_refuses_odd_rows_and_keeps_their_lines(tmp_path):
@@ -372,3 +392,84 @@ def test_causes_of_durations_compete_whatever_their_column_is_called(tmp_path: P
         assert lives.groups.tolist() == ["head", "motor"]
         assert lives.n_lives.tolist() == [8, 8]
         assert lives.n_failures.tolist() == [4, 3]
+
+
+@pytest.mark.parametrize(
+    ("header", "values", "expected"),
+    [
+        ("node,start,end,,,column 5", "x,y,z", {"column 4": "x", "column 5 (2)": "y", "column 5": "z"}),
+        ("node,start,end,,", "x,y", {"column 4": "x", "column 5": "y"}),
+        ("node,start,end,", "", {}),  # each line ends in a comma
+        ("node,start,end,,rack", ",r1", {"rack": "r1"}),
+    ],
+)
+def test_columns_without_a_name_take_none_of_another(tmp_path, header, values, expected):
+    path = tmp_path / "log.csv"
+    path.write_text(f"{header}\nn1,2003-01-01,2003-01-02,{values}\nn1,2003-02-01,2003-02-02,{values}\n")
+    log = rf.read(path)
+    others = [name for name in log.events if name not in rf.datasets.load("white").events or name == "rack"]
+    assert {name: log.events[name].iloc[0] for name in others} == expected
+
+
+def test_a_log_is_written_as_the_ending_says(tmp_path):
+    log = rf.datasets.load("white")
+    path = rf.write(log, tmp_path / "white.csv")
+    assert path.read_text().startswith("system,node,start,end,cause,detail,scope,rack\n")
+    assert path.read_text().count("\n") == len(log.events) + 1
+    again = rf.read(path)
+    assert again.events["start"].tolist() == log.events["start"].tolist()
+    assert again.events["cause"].astype(str).tolist() == log.events["cause"].astype(str).tolist()
+    for name in ("white.txt", "white", "white.csv.gz"):
+        with pytest.raises(rf.ArgumentError, match=r"does not end in \.parquet or \.csv"):
+            rf.write(log, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["white.csv"]
+    (tmp_path / "lives.csv").write_text("node,duration,observed\na,5h,true\nb,7h,false\n")
+    with pytest.raises(rf.DataError, match="no events with dates"):
+        rf.write(rf.read(tmp_path / "lives.csv"), tmp_path / "again.csv")
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (2**62, pa.timestamp("ms")),  # 2**62 thousandths were 0 nanoseconds, which is 1970
+        (2**62, pa.timestamp("ms", tz="UTC")),
+        (2**62, pa.timestamp("us")),
+        (2**31 - 1, pa.date32()),
+        (2**62, pa.date64()),
+    ],
+)
+def test_times_that_parquet_has_and_no_calendar_are_rejected(tmp_path, number, kind):
+    whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    ordinary = {pa.date32(): 12_000, pa.date64(): 12_000 * 86_400_000}.get(kind, 12_000 * 86_400 * 1000)
+    start = pa.array([ordinary, number, ordinary], whole).cast(kind)
+    parquet.write_table(pa.table({"node": ["a", "b", "c"], "start": start}), tmp_path / "log.parquet")
+    log = rf.read(tmp_path / "log.parquet")
+    assert log.events["node"].astype(str).tolist() == ["a", "c"]
+    assert log.rejected["line"].tolist() == [2]
+    assert "is not a date or time" in log.rejected["reason"].iloc[0]
+
+
+def test_dates_beside_the_times_that_no_calendar_has_are_missing(tmp_path):
+    built = pa.array([12_000, 2**31 - 1], pa.int32()).cast(pa.date32())
+    parquet.write_table(
+        pa.table({"node": ["a", "b"], "start": ["2003-01-01"] * 2, "built": built}), tmp_path / "l.parquet"
+    )
+    events = rf.read(tmp_path / "l.parquet").events
+    assert events["built"].astype(str).str[:10].tolist()[0] == "2002-11-09"
+    assert events["built"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("zone", ["+25:99", "Mars/X"])
+@pytest.mark.parametrize("column", ["start", "built"])
+def test_a_zone_that_nobody_knows_is_named(tmp_path, zone, column):
+    times = pa.array([1, 2], pa.timestamp("ms", tz=zone))
+    columns = {"node": ["a", "b"], "start": ["2003-01-01"] * 2, column: times}
+    parquet.write_table(pa.table(columns), tmp_path / "log.parquet")
+    with pytest.raises(rf.ReadError, match=f"column '{column}' is in the time zone '{re.escape(zone)}'"):
+        rf.read(tmp_path / "log.parquet")
+
+
+def test_numbers_above_all_of_arrows_are_no_times(tmp_path):
+    start = pa.array([1_000_000_000, 2**63 + 5, 1_100_000_000], pa.uint64())
+    parquet.write_table(pa.table({"node": ["a", "b", "c"], "start": start}), tmp_path / "log.parquet")
+    assert rf.read(tmp_path / "log.parquet", time_format="unix").rejected["line"].tolist() == [2]

@@ -73,6 +73,14 @@ def test_swf_with_processors_as_the_user_says(tmp_path: Path) -> None:
     assert "each processor is taken as a node" in alone.source.notes
 
 
+def test_swf_with_a_number_that_no_number_holds(tmp_path: Path) -> None:
+    lines = SWF.splitlines()
+    lines[6] = f"  2   160 -1 {'9' * 400} -1 -1 -1  5   -1 -1 0 18 1 -1 1 -1 -1 -1"
+    jobs = rf.read_workload(written(tmp_path, "log.swf", "\n".join(lines) + "\n"))
+    assert jobs.job_id.tolist() == [1]
+    assert reasons(jobs)[0] == [7, "a field is not a number"]
+
+
 def test_truncated_swf(tmp_path: Path) -> None:
     cut = SWF_HEADER + SWF.splitlines()[5] + "\n" + SWF.splitlines()[6][:25]
     jobs = rf.read_workload(written(tmp_path, "log.swf", cut))
