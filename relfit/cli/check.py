@@ -16,6 +16,7 @@ from relfit.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.fleet import ChosenPeriod
     from relfit.recurrence import Availability, AvailabilityOverTime
 
 __all__ = ["dependence", "incidents", "trend"]
@@ -34,7 +35,7 @@ _CLASSES = (
 
 
 def dependence(
-    reading: opt.Reading,
+    reading: opt.PartReading,
     to: opt.Output,
     window: Annotated[str, opt.option("TIME", "Two failures no further apart than this come together, as 1h.")] = "1h",
     place: Annotated[str | None, opt.option("COLUMN", "Says where nodes are; rack and the like by default.")] = None,
@@ -51,8 +52,10 @@ def dependence(
     opt.duration("--window", window)
     opt.choice("--correlation", correlation, _METHODS)
     with Steps("reading", "asking", "writing") as steps:
-        log = reading.read()
-        _check_column("--place", place, log, ("system",))
+        whole = reading.read()
+        _check_column("--place", place, whole, ("system",))
+        chosen = reading.chosen(whole)
+        log = chosen.log
         steps.next()
         result = rf.dependence(log, window=window, place=place, method=correlation, rng=seed)
         steps.next()
@@ -69,7 +72,7 @@ def dependence(
             answers.all.append(answer)
         notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
         answers.all.append(Answer("questions", "Notes", notes, tables={"questions": questions}))
-        answers.show(repr(log), to, "questions", result.headline)
+        answers.show(chosen, to, "questions", result.headline)
 
 
 def _check_column(option: str, name: str | None, log: rf.FailureLog, known: tuple[str, ...]) -> None:
@@ -144,7 +147,7 @@ _DETAILS: dict[str, Callable[[Answer, Any, float], None]] = {
 
 
 def trend(
-    reading: opt.Reading,
+    reading: opt.PartReading,
     to: opt.Output,
     per: Annotated[str, opt.option("COLUMN", "Histories of nodes, systems or any column.")] = "node",
     alpha: opt.Alpha = 0.05,
@@ -153,15 +156,19 @@ def trend(
 ) -> None:
     """Is the failure rate steady, are nodes alike.
 
-    Periods of a steady rate, tests of trend, point processes, outlier nodes, kinds of repair, availability.
+    Periods of a steady rate, of all of the log; of the period used: tests of trend, point processes, outlier nodes,
+    kinds of repair, availability.
     --out writes one row per group with its tests of trend; into a folder, the other tables too.
     """
     output.check_output(to)
     opt.probability("--alpha", alpha)
     opt.probability("--level", level)
     with Steps("reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
-        log = reading.read()
-        _check_column("--per", per, log, ("node", "system", "cause", "scope"))
+        whole = reading.read()
+        _check_column("--per", per, whole, ("node", "system", "cause", "scope"))
+        steps.next()
+        chosen = reading.chosen(whole)
+        log = chosen.log
         from relfit.recurrence import availability, availability_over_time
         from relfit.second_process import beside, later
 
@@ -171,8 +178,7 @@ def trend(
             up = later(second, availability, log, level=level), later(second, availability_over_time, log, level=level)
             joined = rf.incidents(log) if len(log.events) else None
             outliers = later(second, find, log, of=joined, level=level, rng=seed)
-            steps.next()
-            _change_points(answers, log, joined, alpha, level, seed)
+            _change_points(answers, whole, chosen, level)
             steps.next()
             _histories(answers, log, joined, per, alpha, level)
             steps.next()
@@ -181,26 +187,28 @@ def trend(
             _repair_kinds(answers, repairs)
             _availability(answers, *up)
         steps.next()
-        first = answers.all[0]
-        answers.show(repr(log), to, "trend_tests", "" if first.problem else first.text.split(". ")[0].rstrip(".") + ".")
+        answers.show(chosen, to, "trend_tests")
 
 
-def _change_points(
-    answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, alpha: float, level: float, seed: int
-) -> None:
-    title = "Is the failure rate steady: periods, and the one that a fit should use"
-    with answers.asking("periods", title) as answer:
-        result = rf.change_points(log, of="incidents" if joined is None else joined, alpha=alpha, level=level, rng=seed)
+def _change_points(answers: Answers, log: rf.FailureLog, chosen: ChosenPeriod, level: float) -> None:
+    with answers.asking("periods", "Did the failure rate change: all of the log") as answer:
+        result = chosen.points
+        if result is None or result.level != level:  # the same search as for the period used
+            result = rf.change_points(log, level=level)
         answer.text = result.headline
         if len(log.systems) > 1:
             answer.text += f" The {len(log.systems)} systems were taken as one: --where system=NAME takes one."
         frame = result.to_frame()
         answer.tables, answer.document = {"periods": frame}, result.to_dict
-        short = frame.drop(columns=["start_low", "start_high", "per"])
+        used = chosen.log.window
+        frame["used"] = (frame["start"] < used.end) & (frame["end"] > used.start)
+        short = frame.drop(columns=["start_low", "start_high", "per", "exposure"]).rename(
+            columns={"failures": result.of}
+        )
         short[["rate", "low", "high"]] *= _HOURS_PER_YEAR
         for name in ("start", "end"):
             short[name] = short[name].dt.strftime("%Y-%m-%d")
-        short["use"] = ["use this" if i == result.stable else "" for i in range(len(short))]
+        short["used"] = short["used"].map({True: "yes", False: ""})
         earlier = min(max(len(short) - _PERIODS, 0), result.stable)
         heading = f"periods (rates per {result.stable_period.per})"
         answer.shown = {heading + (f", without the first {earlier}" if earlier else ""): short.iloc[earlier:]}
@@ -339,7 +347,7 @@ def _flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def incidents(
-    reading: opt.Reading,
+    reading: opt.PartReading,
     to: opt.Output,
     window: Annotated[
         str | None, opt.option("TIME", "Join records closer than this, as 30min; else from the data.")
@@ -356,9 +364,9 @@ def incidents(
     output.check_output(to)
     opt.probability("--level", level)
     with Steps("reading", "joining", "writing") as steps:
-        log = reading.read()
+        chosen = reading.chosen(reading.read())
         steps.next()
-        result = rf.incidents(log, window, place, level=level)
+        result = rf.incidents(chosen.log, window, place, level=level)
         steps.next()
         window_of, rates, causes = result.window, result.rates(), _flat(result.causes())
         answers = Answers()
@@ -383,4 +391,4 @@ def incidents(
             names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
             short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
             answers.all[-1].shown["largest incidents"] = short
-        answers.show(repr(log), to, "incidents", result.headline)
+        answers.show(chosen, to, "incidents", result.headline)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from relfit.cli.options import Output
+    from relfit.fleet import ChosenPeriod
 
 __all__ = [
     "Answer",
@@ -186,8 +187,8 @@ class Answers:
         except RelfitError as error:
             answer.problem = str(error)
 
-    def show(self, heading: str, to: Output, main: str, headline: str = "", **document: Any) -> None:
-        """Print and write everything; `main` is the table that a single file gets."""
+    def show(self, period: ChosenPeriod, to: Output, main: str, headline: str = "") -> None:
+        """Print and write everything, the period used first; `main` is the table that a single file gets."""
         tables = {name: frame for answer in self.all for name, frame in answer.tables.items()}
         written = self._write(tables, to, main)
         if to.json:
@@ -196,13 +197,13 @@ class Answers:
                 {
                     "findings": [text for text in texts if text],
                     "problems": {answer.key: answer.problem for answer in self.all if answer.problem},
-                    **document,
+                    "period": period.to_dict(),
                     **{answer.key: answer.document() for answer in self.all},
                     "tables": tables,
                 }
             )
             return
-        lines = [*([headline] if headline else []), heading]
+        lines = [period.headline, *([headline] if headline else []), repr(period.log)]
         for answer in self.all:
             if answer.text or answer.problem:
                 lines += ["", answer.title, "-" * len(answer.title)]

@@ -1,4 +1,4 @@
-"""Change points in the failure rate of a log, and the period that a fit should use.
+"""Change points in the failure rate of a log, and its stable period.
 
 Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
 is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (Jackson et al.
@@ -177,7 +177,9 @@ def change_points(
 
 
 def stable_period(log: FailureLog, **options: Any) -> Period:
-    """The period that a fit should use; options as for `change_points`.
+    """The most recent period that is long enough for a fit; options as for `change_points`.
+
+    `relfit.fleet.chosen_period` says whether it is used: where its start is not known well, all of the log is.
 
     Examples
     --------
@@ -200,7 +202,7 @@ def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntA
 
 
 def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: npt.NDArray[Any]) -> int:
-    """The period that a fit should use: recent, long enough, and with failures to fit to."""
+    """The stable period: recent, long enough, and with failures to fit to."""
     many = number >= FEWEST
     both = np.flatnonzero(long & many)
     if both.size:
