@@ -151,6 +151,8 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
 
         fit_in_parts(reading, fitting, families, json, out)
         return
+    from relfit.cli import observations
+
     with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         chosen = reading.chosen(reading.read())
         log = chosen.log
@@ -176,17 +178,18 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         rejected = fits.rejected("ks").reset_index()
         steps.next()
         main = "weibull" if "weibull" in families else families[0]
-        spread = fits.describe(main)
+        observed = rf.nonparametric.observed_times(times, level)
         if out is not None:
-            output.write_table(fits.to_frame(), out)
+            output.write_table(observations.with_observed(fits, observed), out)
     if json:
         about = {key: value for key, value in log.info().items() if key not in ("systems", "causes")}
-        described = {"family": main, "rows": spread.reset_index(names="over")}
+        described = {"family": main, "rows": fits.describe(main).reset_index(names="over")}
         output.print_json(
             {
                 "log": about,
                 "period": chosen.to_dict(),
                 **fits.to_dict(),
+                "observed": observed.to_frame(),
                 "describe": described,
                 "rejected": rejected,
                 "intervals": intervals,
@@ -198,6 +201,7 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
     output.print_lines(
         [
             chosen.headline,
+            *observations.observed_together(times, level),
             rf.fitting.finding(fits),
             repr(log),
             repr(times),
@@ -206,8 +210,9 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
             *statuses,
             *([] if any(fits[family].ok.any() for family in families) else [_NOTHING_FITTED]),
             "",
+            *observations.observed_by_group(observed),
             *_comparison(fits, rejected),
-            *_spread(main, spread, len(fits)),
+            *observations.spread(fits, main, observed),
             f"Fits by group (hours, {100 * level:g} % intervals)",
             *_by_group(fits),
         ]
@@ -231,14 +236,6 @@ def _comparison(fits: rf.Fits, rejected: Any) -> list[str]:
         *output.table(rejected),
         "",
     ]
-
-
-def _spread(family: str, spread: Any, groups: int) -> list[str]:
-    """How the parameters differ between groups."""
-    if groups == 1:
-        return []
-    heading = f"Spread of the {family} over the groups (times in hours)"
-    return [heading, *output.table(spread.reset_index(names="")), ""]
 
 
 def _by_group(fits: rf.Fits) -> list[str]:
