@@ -177,15 +177,17 @@ def trend(
             repairs = later(second, kinds, log, level=level)
             up = later(second, availability, log, level=level), later(second, availability_over_time, log, level=level)
             joined = rf.incidents(log) if len(log.events) else None
-            outliers = later(second, find, log, of=joined, level=level, rng=seed)
+            outliers = later(second, find, log, of=joined, level=level, rng=seed) if log.question is None else None
             _change_points(answers, whole, chosen, level)
             steps.next()
             _histories(answers, log, joined, per, alpha, level)
             steps.next()
-            _outlier_nodes(answers, outliers)
+            if outliers is not None:
+                _outlier_nodes(answers, outliers)
             steps.next()
             _repair_kinds(answers, repairs)
-            _availability(answers, *up)
+            if log.question is None:
+                _availability(answers, *up)
         steps.next()
         answers.show(chosen, to, "trend_tests")
 
@@ -218,6 +220,7 @@ def _change_points(answers: Answers, log: rf.FailureLog, chosen: ChosenPeriod, l
 def _histories(
     answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, per: str, alpha: float, level: float
 ) -> None:
+    """Tests of trend and point processes; those of all incidents alone where nothing is said of one node."""
     from relfit.recurrence import (
         compare_processes,
         histories_of_incidents,
@@ -231,7 +234,7 @@ def _histories(
     with answers.asking("trend", "Does the rate rise or fall: tests of trend") as answer:
         histories = histories_of_log(log, per, joined)
         pooled = trend_tests(histories if joined is None else histories_of_incidents(log, joined), "all")
-        each = trend_tests(histories) if histories.n_histories > 1 else pooled
+        each = trend_tests(histories) if histories.n_histories > 1 and log.question is None else pooled
         answer.text = pooled.headline + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
         answer.shown = {"incidents, all together": _trend_rows(pooled)}
@@ -240,6 +243,8 @@ def _histories(
         if each is not pooled:
             answer.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_shares(each, alpha)
             answer.figures.append((f"trend_tests_by_{_slug(per)}", partial(rf.plotting.trends, each, alpha=alpha)))
+    if log.question is not None:
+        return
     problem = answers.all[-1].problem
     with answers.asking("processes", "Which process describes the failures") as answer:
         _need(histories, problem)
@@ -369,6 +374,9 @@ def incidents(
         result = rf.incidents(chosen.log, window, place, level=level)
         steps.next()
         window_of, rates, causes = result.window, result.rates(), _flat(result.causes())
+        by_system = result.rates("system")
+        if chosen.log.question is not None:  # how many nodes and racks there are is not known
+            rates, by_system = _of_systems(rates), _of_systems(by_system)
         answers = Answers()
         answers.all = [
             Answer(
@@ -380,7 +388,7 @@ def incidents(
             ),
             Answer(
                 "incidents", "What the records amount to", result.headline, document=result.to_dict,
-                tables={"incidents": result.table, "rates": rates, "rates_by_system": result.rates("system"),
+                tables={"incidents": result.table, "rates": rates, "rates_by_system": by_system,
                         "causes": causes},
                 shown={"rates by scope (hours)": rates, "causes": causes},
                 figures=[("incident_sizes", partial(rf.plotting.incident_sizes, result))],
@@ -392,3 +400,9 @@ def incidents(
             short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
             answers.all[-1].shown["largest incidents"] = short
         answers.show(chosen, to, "incidents", result.headline)
+
+
+def _of_systems(rates: pd.DataFrame) -> pd.DataFrame:
+    """Rates of whole systems alone; incidents of nodes and racks are counted."""
+    hours = rates.columns[rates.columns.get_loc("hours") :]
+    return rates.assign(**{str(name): rates[name].where(rates["unit"] == "system") for name in hours})

@@ -58,11 +58,11 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     lines = [
         _summary(about),
         f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
-        f"rows      {about['rows_read']} read = {about['rows_kept']} kept + {about['rows_rejected']} rejected",
+        f"rows      {about['rows_read']:,} read = {about['rows_kept']:,} kept + {about['rows_rejected']:,} rejected",
     ]
     rejections = log.rejections()
     for reason, number, first in rejections.head(_MOST_LISTED).itertuples():
-        lines.append(f"          {number} rejected: {in_options(reason)} (first in line {first})")
+        lines.append(f"          {number:,} rejected: {in_options(reason)} (first in line {first})")
     if len(rejections) > _MOST_LISTED:
         lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
@@ -71,24 +71,36 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         lines.append(f"funnel    {' > '.join(f'{number:,} {step}' for step, number in steps)}")
         lines += [f"          {rule}" for rule in log.source.rules[:_MOST_LISTED]]
     if about["selection"]:
-        lines.append(f"selected  {'; '.join(about['selection'])} ({about['events_deselected']} events left out)")
+        lines.append(
+            f"selected  {'; '.join(about['selection'])} ({count(about['events_deselected'], 'event')} left out)"
+        )
     if about["nodes"] or about["events"]:
-        hours = "unknown" if window["hours"] != window["hours"] else f"{window['hours']:.0f} hours"
+        hours = "unknown" if window["hours"] != window["hours"] else f"{window['hours']:,.0f} hours"
         lines.append(f"window    {_moment(window['start'])} to {_moment(window['end'])} UTC, {hours} ({ends})")
     lines += [
         f"systems   {len(about['systems'])}: {_listed(about['systems'])}",
-        f"nodes     {about['nodes']} ({about['nodes_declared']} declared, "
-        f"{about['nodes_without_failure']} without a failure)",
-        f"events    {about['events']} ({about['events_without_node']} without a node)",
+        f"nodes     {about['nodes']:,} ({_listing(about)})",
+        f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",
     ]
+    if log.question is not None:
+        lines.append(f"question  {in_options(log.question[:1].upper() + log.question[1:])}")
     lines += _first_record(log)
     if about["lifetimes"] is not None:
-        lines.append(f"lifetimes {about['lifetimes']} given whole")
+        lines.append(f"lifetimes {about['lifetimes']:,} given whole")
     if about["causes"]:
-        lines.append(f"causes    {_listed([f'{cause} {number}' for cause, number in about['causes'].items()])}")
+        lines.append(f"causes    {_listed([f'{cause} {number:,}' for cause, number in about['causes'].items()])}")
     if about["attributes"]:
         lines.append(f"columns   {', '.join(about['attributes'])}")
     return lines
+
+
+def _listing(about: dict[str, Any]) -> str:
+    """Who says which nodes there are."""
+    nodes, listed, quiet = about["nodes"], about["nodes_declared"], about["nodes_without_failure"]
+    if not listed:
+        others = f", {quiet:,} of them without a failure" if quiet else ""
+        return f"those that the log names{others}; nothing lists all nodes"
+    return f"{'all' if listed == nodes else f'{listed:,}'} listed by the source, {quiet:,} without a failure"
 
 
 def _summary(about: dict[str, Any]) -> str:
@@ -98,6 +110,7 @@ def _summary(about: dict[str, Any]) -> str:
         what = count(about["lifetimes"], "lifetime")
     hours = about["window"]["hours"]
     span = f" in {duration(hours)}" if hours == hours and about["lifetimes"] is None else ""
+    span = " at one instant" if hours == 0.0 else span
     rejected = about["rows_rejected"]
     rows = "every row was used" if not rejected else f"{rejected:,} of {about['rows_read']:,} rows were rejected"
     return f"{what} of {count(about['nodes'], 'node')}{span}; {rows}."
@@ -105,7 +118,7 @@ def _summary(about: dict[str, Any]) -> str:
 
 def _incidents(log: rf.FailureLog) -> list[tuple[str, int]]:
     """The last step of the funnel: failures that belong together joined."""
-    if not 0 < len(log) <= _MOST_JOINED:
+    if not 0 < len(log) <= _MOST_JOINED or log.at_one_instant:
         return []
     with suppress(RelfitError):
         return [("incidents", len(rf.incidents(log).table))]
@@ -157,6 +170,8 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         chosen = reading.chosen(reading.read())
         log = chosen.log
         steps.next()
+        if fitting.measure == "ttf" and fitting.per in ("node", "all"):
+            log.ask()
         together = fitting.per == "all" and "all" not in log.attributes
         per = "node" if together else fitting.per
         if fitting.measure == "ttr":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.cli.figures import Picture, check_place, write_figures
-from relfit.cli.remedies import only_options
+from relfit.cli.remedies import in_options, only_options
 from relfit.cli.screen import table, wrapped
 from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.writing import check_writable, complete, guarded_table
@@ -198,12 +198,15 @@ class Answers:
                     "findings": [text for text in texts if text],
                     "problems": {answer.key: answer.problem for answer in self.all if answer.problem},
                     "period": period.to_dict(),
+                    "question": period.log.question,
                     **{answer.key: answer.document() for answer in self.all},
                     "tables": tables,
                 }
             )
             return
-        lines = [period.headline, *([headline] if headline else []), repr(period.log)]
+        question = period.log.question
+        asked = [] if question is None else [in_options(question[:1].upper() + question[1:])]
+        lines = [period.headline, *asked, *([headline] if headline else []), repr(period.log)]
         for answer in self.all:
             if answer.text or answer.problem:
                 lines += ["", answer.title, "-" * len(answer.title)]

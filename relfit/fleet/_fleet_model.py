@@ -12,7 +12,7 @@ import pandas as pd
 from relfit.arguments import share, whole
 from relfit.arrays import FloatArray
 from relfit.durations import Rules
-from relfit.errors import ArgumentError, DataError
+from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_system import ages_now, system_of
@@ -321,9 +321,7 @@ class FleetModel(FleetParts, Result):
         return {}
 
     def _ask(self) -> None:
-        if self.question is not None:
-            what, _, remedy = self.question.partition("? ")
-            raise DataError(f"{what}?", remedy=remedy)
+        self.period.log.ask()
 
     def _checked(self, quantity: str, at: Any, scope: str | None, size: Any, nodes: Any) -> str:
         if quantity not in QUANTITIES:

@@ -2,7 +2,7 @@
 
 from relfit.nonparametric._turnbull import TurnbullEstimate, turnbull
 from relfit.nonparametric.curves import StepCurves
-from relfit.nonparametric.observed_times import ObservedTimes, observed_times
+from relfit.nonparametric.observed_means import ObservedTimes, observed_times
 from relfit.nonparametric.ranks import PlottingPositions, median_ranks
 from relfit.nonparametric.survival_estimates import kaplan_meier, nelson_aalen
 

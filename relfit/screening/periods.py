@@ -29,11 +29,11 @@ class Period(Result):
         ``"steady"``, ``"higher early rate"``, ``"higher later rate"``, ``"earlier"`` or ``"later"``.
     failures : int
     exposure : float
-        Hours under observation, summed over the nodes (hours of the log where it knows no nodes).
+        Hours under observation, summed over the nodes (hours of the log where it does not know its nodes).
     rate, low, high : float
         Failures per hour of exposure, with limits.
     per : str
-        ``"node-year"``, or ``"year"`` where the log knows no nodes: the unit of the rate in headlines.
+        ``"node-year"``, or ``"year"`` where the log does not know its nodes: the unit of the rate in headlines.
     """
 
     start: pd.Timestamp
