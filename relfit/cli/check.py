@@ -185,7 +185,7 @@ def trend(
             if outliers is not None:
                 _outlier_nodes(answers, outliers)
             steps.next()
-            _repair_kinds(answers, repairs)
+            _repair_kinds(answers, repairs, level)
             if log.question is None:
                 _availability(answers, *up)
         steps.next()
@@ -304,18 +304,19 @@ def _outlier_nodes(answers: Answers, ask: Callable[[], rf.screening.OutlierNodes
         answer.figures = [("outlier_nodes", partial(rf.plot, result))]
 
 
-def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds]) -> None:
+def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds], level: float) -> None:
     with answers.asking("repair_kinds", "Are repairs of two kinds: quick and slow") as answer:
         result = ask()
         if not result.table["repairs"].sum():
             raise DataError("no repair was observed to its end")
         answer.text, answer.document = result.headline, result.to_dict
-        answer.tables = {"repair_kinds": result.table}
+        observed = rf.nonparametric.observed_times(result.lives, level).to_frame()
+        answer.tables = {"repair_kinds": result.table, "repairs_observed": observed}
         best = result.best()
-        best.loc[best["status"] == "no_split", ["share_quick", "mean_quick", "mean_slow"]] = float("nan")
-        names = ["share_quick", "mean_quick", "mean_slow", "mean", "split"]
-        keys = list(best.columns[: best.columns.tolist().index("repairs") + 1])
-        answer.shown = {"best model of each cause (hours)": best[[*keys, *names, "status"]]}
+        two = best[["share_quick", "mean_quick", "mean_slow", "split"]].where(best["status"] == "ok")
+        shown = observed[[*result.keys, "ended", *observed.columns[observed.columns.get_loc("mean") :]]]
+        shown = shown.rename(columns={"ended": "repairs"})
+        answer.shown = {"repairs as observed (hours), and the two kinds where there are two": shown.join(two)}
         answer.figures = [
             ("repair_kinds", partial(rf.plotting.repair_classes, result)),
             ("repair_times", partial(rf.plotting.repair_times, result)),
@@ -325,12 +326,15 @@ def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds])
 def _availability(
     answers: Answers, ask: Callable[[], Availability], ask_over_time: Callable[[], AvailabilityOverTime]
 ) -> None:
+    from relfit.screening.periods import FEWEST
+
     with answers.asking("availability", "How much of the time are nodes up") as answer:
         whole = ask()
         if (whole.status == "no_ends").all() or not whole.node_hours.sum():
             raise DataError("no outage has a known end, or nothing was watched")
         over = ask_over_time()
-        answer.text = f"{whole.headline} {over.headline}"
+        few = int(whole.failures.sum()) < FEWEST  # too few to tell times of the year apart
+        answer.text = whole.headline if few else f"{whole.headline} {over.headline}"
         frame = whole.to_frame()
         answer.tables = {"availability": frame, "availability_over_time": over.to_frame()}
         names = ["nodes", "failures", "mtbf", "mttr", "operational", "low", "high", "status"]

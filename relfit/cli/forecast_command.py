@@ -86,6 +86,8 @@ def _rows(table: pd.DataFrame, most: int) -> list[str]:
     if named:
         shown.insert(0, "name", table["name"])
     for column, title in _NAMES.items():
+        if column == "repair_hours" and not table[column].any():  # no repair was seen to end
+            continue
         ends = zip(table[column], table[f"{column}_low"], table[f"{column}_high"], strict=True)
         shown[title] = [f"{number(value)} ({number(low)}-{number(high)})" for value, low, high in ends]
     shown["stock"] = table["stock"]

@@ -217,7 +217,7 @@ class FleetModel(FleetParts, Result):
         >>> import relfit as rf
         >>> model = rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01"))
         >>> model.system(["n000", "n001"])
-        System of 2 nodes (2 weibull), ages 4602 to 8794 h; 1 rack; 2 common causes
+        System of 2 nodes (2 weibull), ages 4,602 to 8,794 h; 1 rack; 2 common causes
         """
         self._ask()
         chosen = np.flatnonzero(self.standing.up) if nodes is None else self.positions(nodes)

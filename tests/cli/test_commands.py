@@ -317,7 +317,7 @@ def test_what_was_observed_comes_before_any_distribution(
     assert lines[1].startswith("Observed, all 2 groups together: mean")
     place = next(i for i, line in enumerate(lines) if line.startswith("Observed by group (hours, 95 % intervals)"))
     row = next(line for line in lines[place:] if line.startswith("fan"))
-    assert row.split()[1:4] == ["1000", "1000", f"{fan:.4g}"]
+    assert row.split()[1:4] == ["1,000", "1,000", f"{fan:.4g}"]
 
 
 def test_the_spread_over_groups_is_one_of_quantiles(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
