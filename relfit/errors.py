@@ -51,7 +51,8 @@ class RelfitError(Exception):
             if part
         )
         text = f"{where}: {what}" if where else what
-        super().__init__(f"{text}; {remedy}" if remedy else text)
+        between = " " if text.endswith("?") else "; "  # a question is followed by a sentence of its own
+        super().__init__(f"{text}{between}{remedy}" if remedy else text)
 
 
 class ReadError(RelfitError):

@@ -150,26 +150,48 @@ class Tables:
 
     @property
     def unseen_nodes(self) -> int:
-        """Least number of nodes that no record names, where the source lists none; 0 below 5 % of all.
+        """Least number of nodes that the log does not know, where the source lists none; 0 below 5 % of all.
 
-        Chao's lower estimate (1984, Scandinavian Journal of Statistics 11, 265-270) from the numbers of nodes with one
-        record and with two.
+        Chao's lower estimate of nodes without a record (1984, Scandinavian Journal of Statistics 11, 265-270) from the
+        numbers of nodes with one record and with two, less those without one that are known.
         """
         if self.lifetimes is not None or self.population["declared"].any() or not len(self.population):
             return 0
-        return unseen(*self.nodes_with_one_or_two, len(self.population))
+        return unseen(*self.nodes_with_one_or_two, self.nodes_with_records, len(self.population))
 
     @property
     def nodes_with_one_or_two(self) -> tuple[int, int]:
         """Numbers of nodes with one record, and with two."""
-        named = self.events[self.events["node"].notna()]
-        records = np.bincount(pair_codes(named))
+        records = np.bincount(pair_codes(self.events[self.events["node"].notna()]))
         return int((records == 1).sum()), int((records == 2).sum())
 
     @property
+    def nodes_with_records(self) -> int:
+        """Number of nodes that a record names."""
+        named = self.events[self.events["node"].notna()]
+        return int(pair_codes(named).max(initial=-1)) + 1
+
+    @property
+    def at_one_instant(self) -> bool:
+        """Whether all is known of one instant only, as from one snapshot of the states of nodes."""
+        return self.lifetimes is None and len(self.events) > 0 and bool(self.window.start == self.window.end)
+
+    @property
     def question(self) -> str | None:
-        """What must be asked before anything is said of one node, if anything."""
-        return question_of(self.unseen_nodes, len(self.population))
+        """What must be asked before anything is said of one node, or of any rate, if anything."""
+        if self.at_one_instant:
+            return (
+                f"all is known of one instant only, {self.window.start:%Y-%m-%d %H:%M}, and a snapshot has no failure "
+                "rate: over what time was observed? Give window_start=... and window_end=..., or snapshots of several "
+                "times"
+            )
+        return question_of(self.unseen_nodes, self.nodes_with_records)
+
+    def ask(self) -> None:
+        """Raise a DataError that asks the question, if there is one."""
+        if self.question is not None:
+            what, _, remedy = self.question.partition("? ")
+            raise DataError(f"{what}?", remedy=remedy)
 
     def period(self, since: Any = None, until: Any = None) -> tuple[pd.Timestamp, pd.Timestamp]:
         """The part of the window from `since` to `until`, in UTC.
@@ -195,15 +217,22 @@ class Tables:
         return first, last
 
 
-def unseen(once: int, twice: int, listed: int) -> int:
-    """Least number of nodes without a record, from those with one and with two; 0 below 5 % of all.
+def unseen(once: int, twice: int, named: int, listed: int) -> int:
+    """Least number of nodes that are not listed, from those with one record and with two; 0 below 5 % of all.
+
+    Parameters
+    ----------
+    once, twice, named : int
+        Nodes with one record, with two, with any.
+    listed : int
+        These and those that are known without a record.
 
     Examples
     --------
-    >>> unseen(40, 10, 60), unseen(3, 10, 60)
-    (71, 0)
+    >>> unseen(40, 10, 60, 60), unseen(3, 10, 60, 60), unseen(40, 10, 60, 150)
+    (71, 0, 0)
     """
-    least = once * (once - 1) / (2.0 * (twice + 1.0))
+    least = once * (once - 1) / (2.0 * (twice + 1.0)) - (listed - named)
     return math.ceil(least) if least > _MOST_UNSEEN * (least + listed) else 0
 
 
@@ -213,7 +242,7 @@ def question_of(unseen_nodes: int, seen: int) -> str | None:
         return None
     return (
         f"only nodes that failed are known ({seen:,}), and at least {unseen_nodes:,} more are likely, so nothing is "
-        "said of one node: how many are there? Give n_nodes=... or population=... (--column n_nodes=..., "
+        "said of one node: how many are there? Give n_nodes=... or population=... (--column n_nodes=NUMBER, "
         "--population FILE)"
     )
 

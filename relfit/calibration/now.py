@@ -75,9 +75,10 @@ def _of_rate(rate: float, variance: float, level: float, events: int | None, met
     shape = 1.0 / max(variance, 1e-9)
     tail = 0.5 - level / 2.0
     low, high = (float(special.gammaincinv(shape, p) / shape) for p in (tail, 1.0 - tail))
+    low, high = min(max(low, _LEAST), 1.0), max(high, 1.0)
     return Duration(
-        value=1.0 / rate, low=1.0 / (rate * max(high, 1.0)), high=1.0 / (rate * min(max(low, _LEAST), 1.0)), level=level,
-        events=events, distribution="lognormal", method=method,
+        value=1.0 / rate, low=1.0 / (rate * high), high=1.0 / (rate * low), level=level, events=events,
+        distribution="lognormal", method=method,
     )  # fmt: skip
 
 
@@ -103,7 +104,8 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     steps = Steps.of(log.window.start, log.window.end)
     unit = float((hours[used] ** 2).mean() / hours[used].mean())
     step = np.clip(np.searchsorted(steps.edges, outages.start[used], side="right") - 1, 0, steps.size - 1)
-    sums, number = (np.bincount(step, weights, steps.size) for weights in (hours[used] / unit, np.ones(step.size)))
+    sums = np.bincount(step, hours[used] / unit, steps.size).astype(np.float64)
+    number = np.bincount(step, minlength=steps.size).astype(np.float64)
     expected = float(number.mean()) or 1.0
     mixture = mix(levels_of(sums, number, steps.days), sums, number, horizon / steps.width, expected)
     mean = mixture.expected * unit / (expected * horizon / steps.width)

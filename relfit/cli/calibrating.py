@@ -14,6 +14,7 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
 from relfit.cli.progress import Steps
+from relfit.cli.remedies import in_options
 from relfit.errors import ArgumentError
 
 __all__ = ["calibrate"]
@@ -223,7 +224,14 @@ def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
     frame = parameters.to_frame()
     lines += output.table(frame.astype({"events": float})) if len(frame) else ["nothing is known"]
     if parameters.absent:
-        lines += ["", "Not estimated", *(f"  {name}: {why}" for name, why in parameters.absent.items())]
+        names: dict[str, list[str]] = {}
+        for name, why in parameters.absent.items():
+            names.setdefault(why, []).append(name)
+        lines += [
+            "",
+            "Not estimated",
+            *(f"  {', '.join(several)}: {in_options(why)}" for why, several in names.items()),
+        ]
     if parameters.warnings:
         lines += ["", "What contradicts the assumptions of planners", *(f"  {text}" for text in parameters.warnings)]
     return lines

@@ -16,6 +16,7 @@ from relfit.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.fleet import ChosenPeriod
     from relfit.recurrence import Availability, AvailabilityOverTime
 
 __all__ = ["dependence", "incidents", "trend"]
@@ -34,7 +35,7 @@ _CLASSES = (
 
 
 def dependence(
-    reading: opt.Reading,
+    reading: opt.PartReading,
     to: opt.Output,
     window: Annotated[str, opt.option("TIME", "Two failures no further apart than this come together, as 1h.")] = "1h",
     place: Annotated[str | None, opt.option("COLUMN", "Says where nodes are; rack and the like by default.")] = None,
@@ -51,8 +52,10 @@ def dependence(
     opt.duration("--window", window)
     opt.choice("--correlation", correlation, _METHODS)
     with Steps("reading", "asking", "writing") as steps:
-        log = reading.read()
-        _check_column("--place", place, log, ("system",))
+        whole = reading.read()
+        _check_column("--place", place, whole, ("system",))
+        chosen = reading.chosen(whole)
+        log = chosen.log
         steps.next()
         result = rf.dependence(log, window=window, place=place, method=correlation, rng=seed)
         steps.next()
@@ -69,7 +72,7 @@ def dependence(
             answers.all.append(answer)
         notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
         answers.all.append(Answer("questions", "Notes", notes, tables={"questions": questions}))
-        answers.show(repr(log), to, "questions", result.headline)
+        answers.show(chosen, to, "questions", result.headline)
 
 
 def _check_column(option: str, name: str | None, log: rf.FailureLog, known: tuple[str, ...]) -> None:
@@ -144,7 +147,7 @@ _DETAILS: dict[str, Callable[[Answer, Any, float], None]] = {
 
 
 def trend(
-    reading: opt.Reading,
+    reading: opt.PartReading,
     to: opt.Output,
     per: Annotated[str, opt.option("COLUMN", "Histories of nodes, systems or any column.")] = "node",
     alpha: opt.Alpha = 0.05,
@@ -153,15 +156,19 @@ def trend(
 ) -> None:
     """Is the failure rate steady, are nodes alike.
 
-    Periods of a steady rate, tests of trend, point processes, outlier nodes, kinds of repair, availability.
+    Periods of a steady rate, of all of the log; of the period used: tests of trend, point processes, outlier nodes,
+    kinds of repair, availability.
     --out writes one row per group with its tests of trend; into a folder, the other tables too.
     """
     output.check_output(to)
     opt.probability("--alpha", alpha)
     opt.probability("--level", level)
     with Steps("reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing") as steps:
-        log = reading.read()
-        _check_column("--per", per, log, ("node", "system", "cause", "scope"))
+        whole = reading.read()
+        _check_column("--per", per, whole, ("node", "system", "cause", "scope"))
+        steps.next()
+        chosen = reading.chosen(whole)
+        log = chosen.log
         from relfit.recurrence import availability, availability_over_time
         from relfit.second_process import beside, later
 
@@ -170,37 +177,40 @@ def trend(
             repairs = later(second, kinds, log, level=level)
             up = later(second, availability, log, level=level), later(second, availability_over_time, log, level=level)
             joined = rf.incidents(log) if len(log.events) else None
-            outliers = later(second, find, log, of=joined, level=level, rng=seed)
-            steps.next()
-            _change_points(answers, log, joined, alpha, level, seed)
+            outliers = later(second, find, log, of=joined, level=level, rng=seed) if log.question is None else None
+            _change_points(answers, whole, chosen, level)
             steps.next()
             _histories(answers, log, joined, per, alpha, level)
             steps.next()
-            _outlier_nodes(answers, outliers)
+            if outliers is not None:
+                _outlier_nodes(answers, outliers)
             steps.next()
-            _repair_kinds(answers, repairs)
-            _availability(answers, *up)
+            _repair_kinds(answers, repairs, level)
+            if log.question is None:
+                _availability(answers, *up)
         steps.next()
-        first = answers.all[0]
-        answers.show(repr(log), to, "trend_tests", "" if first.problem else first.text.split(". ")[0].rstrip(".") + ".")
+        answers.show(chosen, to, "trend_tests")
 
 
-def _change_points(
-    answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, alpha: float, level: float, seed: int
-) -> None:
-    title = "Is the failure rate steady: periods, and the one that a fit should use"
-    with answers.asking("periods", title) as answer:
-        result = rf.change_points(log, of="incidents" if joined is None else joined, alpha=alpha, level=level, rng=seed)
+def _change_points(answers: Answers, log: rf.FailureLog, chosen: ChosenPeriod, level: float) -> None:
+    with answers.asking("periods", "Did the failure rate change: all of the log") as answer:
+        result = chosen.points
+        if result is None or result.level != level:  # the same search as for the period used
+            result = rf.change_points(log, level=level)
         answer.text = result.headline
         if len(log.systems) > 1:
             answer.text += f" The {len(log.systems)} systems were taken as one: --where system=NAME takes one."
         frame = result.to_frame()
         answer.tables, answer.document = {"periods": frame}, result.to_dict
-        short = frame.drop(columns=["start_low", "start_high", "per"])
+        used = chosen.log.window
+        frame["used"] = (frame["start"] < used.end) & (frame["end"] > used.start)
+        short = frame.drop(columns=["start_low", "start_high", "per", "exposure"]).rename(
+            columns={"failures": result.of}
+        )
         short[["rate", "low", "high"]] *= _HOURS_PER_YEAR
         for name in ("start", "end"):
             short[name] = short[name].dt.strftime("%Y-%m-%d")
-        short["use"] = ["use this" if i == result.stable else "" for i in range(len(short))]
+        short["used"] = short["used"].map({True: "yes", False: ""})
         earlier = min(max(len(short) - _PERIODS, 0), result.stable)
         heading = f"periods (rates per {result.stable_period.per})"
         answer.shown = {heading + (f", without the first {earlier}" if earlier else ""): short.iloc[earlier:]}
@@ -210,6 +220,7 @@ def _change_points(
 def _histories(
     answers: Answers, log: rf.FailureLog, joined: rf.screening.Incidents | None, per: str, alpha: float, level: float
 ) -> None:
+    """Tests of trend and point processes; those of all incidents alone where nothing is said of one node."""
     from relfit.recurrence import (
         compare_processes,
         histories_of_incidents,
@@ -223,7 +234,7 @@ def _histories(
     with answers.asking("trend", "Does the rate rise or fall: tests of trend") as answer:
         histories = histories_of_log(log, per, joined)
         pooled = trend_tests(histories if joined is None else histories_of_incidents(log, joined), "all")
-        each = trend_tests(histories) if histories.n_histories > 1 else pooled
+        each = trend_tests(histories) if histories.n_histories > 1 and log.question is None else pooled
         answer.text = pooled.headline + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
         answer.shown = {"incidents, all together": _trend_rows(pooled)}
@@ -232,6 +243,8 @@ def _histories(
         if each is not pooled:
             answer.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_shares(each, alpha)
             answer.figures.append((f"trend_tests_by_{_slug(per)}", partial(rf.plotting.trends, each, alpha=alpha)))
+    if log.question is not None:
+        return
     problem = answers.all[-1].problem
     with answers.asking("processes", "Which process describes the failures") as answer:
         _need(histories, problem)
@@ -291,18 +304,19 @@ def _outlier_nodes(answers: Answers, ask: Callable[[], rf.screening.OutlierNodes
         answer.figures = [("outlier_nodes", partial(rf.plot, result))]
 
 
-def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds]) -> None:
+def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds], level: float) -> None:
     with answers.asking("repair_kinds", "Are repairs of two kinds: quick and slow") as answer:
         result = ask()
         if not result.table["repairs"].sum():
             raise DataError("no repair was observed to its end")
         answer.text, answer.document = result.headline, result.to_dict
-        answer.tables = {"repair_kinds": result.table}
+        observed = rf.nonparametric.observed_times(result.lives, level).to_frame()
+        answer.tables = {"repair_kinds": result.table, "repairs_observed": observed}
         best = result.best()
-        best.loc[best["status"] == "no_split", ["share_quick", "mean_quick", "mean_slow"]] = float("nan")
-        names = ["share_quick", "mean_quick", "mean_slow", "mean", "split"]
-        keys = list(best.columns[: best.columns.tolist().index("repairs") + 1])
-        answer.shown = {"best model of each cause (hours)": best[[*keys, *names, "status"]]}
+        two = best[["share_quick", "mean_quick", "mean_slow", "split"]].where(best["status"] == "ok")
+        shown = observed[[*result.keys, "ended", *observed.columns[observed.columns.get_loc("mean") :]]]
+        shown = shown.rename(columns={"ended": "repairs"})
+        answer.shown = {"repairs as observed (hours), and the two kinds where there are two": shown.join(two)}
         answer.figures = [
             ("repair_kinds", partial(rf.plotting.repair_classes, result)),
             ("repair_times", partial(rf.plotting.repair_times, result)),
@@ -312,12 +326,15 @@ def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds])
 def _availability(
     answers: Answers, ask: Callable[[], Availability], ask_over_time: Callable[[], AvailabilityOverTime]
 ) -> None:
+    from relfit.screening.periods import FEWEST
+
     with answers.asking("availability", "How much of the time are nodes up") as answer:
         whole = ask()
         if (whole.status == "no_ends").all() or not whole.node_hours.sum():
             raise DataError("no outage has a known end, or nothing was watched")
         over = ask_over_time()
-        answer.text = f"{whole.headline} {over.headline}"
+        few = int(whole.failures.sum()) < FEWEST  # too few to tell times of the year apart
+        answer.text = whole.headline if few else f"{whole.headline} {over.headline}"
         frame = whole.to_frame()
         answer.tables = {"availability": frame, "availability_over_time": over.to_frame()}
         names = ["nodes", "failures", "mtbf", "mttr", "operational", "low", "high", "status"]
@@ -339,7 +356,7 @@ def _flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def incidents(
-    reading: opt.Reading,
+    reading: opt.PartReading,
     to: opt.Output,
     window: Annotated[
         str | None, opt.option("TIME", "Join records closer than this, as 30min; else from the data.")
@@ -356,11 +373,14 @@ def incidents(
     output.check_output(to)
     opt.probability("--level", level)
     with Steps("reading", "joining", "writing") as steps:
-        log = reading.read()
+        chosen = reading.chosen(reading.read())
         steps.next()
-        result = rf.incidents(log, window, place, level=level)
+        result = rf.incidents(chosen.log, window, place, level=level)
         steps.next()
         window_of, rates, causes = result.window, result.rates(), _flat(result.causes())
+        by_system = result.rates("system")
+        if chosen.log.question is not None:  # how many nodes and racks there are is not known
+            rates, by_system = _of_systems(rates), _of_systems(by_system)
         answers = Answers()
         answers.all = [
             Answer(
@@ -372,7 +392,7 @@ def incidents(
             ),
             Answer(
                 "incidents", "What the records amount to", result.headline, document=result.to_dict,
-                tables={"incidents": result.table, "rates": rates, "rates_by_system": result.rates("system"),
+                tables={"incidents": result.table, "rates": rates, "rates_by_system": by_system,
                         "causes": causes},
                 shown={"rates by scope (hours)": rates, "causes": causes},
                 figures=[("incident_sizes", partial(rf.plotting.incident_sizes, result))],
@@ -383,4 +403,10 @@ def incidents(
             names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
             short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
             answers.all[-1].shown["largest incidents"] = short
-        answers.show(repr(log), to, "incidents", result.headline)
+        answers.show(chosen, to, "incidents", result.headline)
+
+
+def _of_systems(rates: pd.DataFrame) -> pd.DataFrame:
+    """Rates of whole systems alone; incidents of nodes and racks are counted."""
+    hours = rates.columns[rates.columns.get_loc("hours") :]
+    return rates.assign(**{str(name): rates[name].where(rates["unit"] == "system") for name in hours})

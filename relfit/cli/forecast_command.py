@@ -50,10 +50,10 @@ def forecast(
     with Steps("reading", "forecasting", "writing") as steps:
         log = reading.read()
         steps.next()
+        span = None if period is None else opt.span_of(period)
         ahead = rf.forecast(
-            log, horizons, at=at, period=None if period is None else opt.span_of(period), by=by, group=group, service=service, level=level,
-            n_draws=draws, rng=seed,
-        )  # fmt: skip
+            log, horizons, at=at, period=span, by=by, group=group, service=service, level=level, n_draws=draws, rng=seed
+        )
         steps.next()
         written = output.write_results(
             to, {"forecast": ahead.table}, "forecast", [("forecast", partial(rf.plot, ahead))]
@@ -88,6 +88,8 @@ def _rows(table: pd.DataFrame, most: int) -> list[str]:
     if named:
         shown.insert(0, "name", table["name"])
     for column, title in _NAMES.items():
+        if column == "repair_hours" and not table[column].any():  # no repair was seen to end
+            continue
         ends = zip(table[column], table[f"{column}_low"], table[f"{column}_high"], strict=True)
         shown[title] = [f"{number(value)} ({number(low)}-{number(high)})" for value, low, high in ends]
     shown["stock"] = table["stock"]

@@ -58,11 +58,11 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     lines = [
         _summary(about),
         f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",
-        f"rows      {about['rows_read']} read = {about['rows_kept']} kept + {about['rows_rejected']} rejected",
+        f"rows      {about['rows_read']:,} read = {about['rows_kept']:,} kept + {about['rows_rejected']:,} rejected",
     ]
     rejections = log.rejections()
     for reason, number, first in rejections.head(_MOST_LISTED).itertuples():
-        lines.append(f"          {number} rejected: {in_options(reason)} (first in line {first})")
+        lines.append(f"          {number:,} rejected: {in_options(reason)} (first in line {first})")
     if len(rejections) > _MOST_LISTED:
         lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
@@ -71,24 +71,36 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         lines.append(f"funnel    {' > '.join(f'{number:,} {step}' for step, number in steps)}")
         lines += [f"          {rule}" for rule in log.source.rules[:_MOST_LISTED]]
     if about["selection"]:
-        lines.append(f"selected  {'; '.join(about['selection'])} ({about['events_deselected']} events left out)")
+        lines.append(
+            f"selected  {'; '.join(about['selection'])} ({count(about['events_deselected'], 'event')} left out)"
+        )
     if about["nodes"] or about["events"]:
-        hours = "unknown" if window["hours"] != window["hours"] else f"{window['hours']:.0f} hours"
+        hours = "unknown" if window["hours"] != window["hours"] else f"{window['hours']:,.0f} hours"
         lines.append(f"window    {_moment(window['start'])} to {_moment(window['end'])} UTC, {hours} ({ends})")
     lines += [
         f"systems   {len(about['systems'])}: {_listed(about['systems'])}",
-        f"nodes     {about['nodes']} ({about['nodes_declared']} declared, "
-        f"{about['nodes_without_failure']} without a failure)",
-        f"events    {about['events']} ({about['events_without_node']} without a node)",
+        f"nodes     {about['nodes']:,} ({_listing(about)})",
+        f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",
     ]
+    if log.question is not None:
+        lines.append(f"question  {in_options(log.question[:1].upper() + log.question[1:])}")
     lines += _first_record(log)
     if about["lifetimes"] is not None:
-        lines.append(f"lifetimes {about['lifetimes']} given whole")
+        lines.append(f"lifetimes {about['lifetimes']:,} given whole")
     if about["causes"]:
-        lines.append(f"causes    {_listed([f'{cause} {number}' for cause, number in about['causes'].items()])}")
+        lines.append(f"causes    {_listed([f'{cause} {number:,}' for cause, number in about['causes'].items()])}")
     if about["attributes"]:
         lines.append(f"columns   {', '.join(about['attributes'])}")
     return lines
+
+
+def _listing(about: dict[str, Any]) -> str:
+    """Who says which nodes there are."""
+    nodes, listed, quiet = about["nodes"], about["nodes_declared"], about["nodes_without_failure"]
+    if not listed:
+        others = f", {quiet:,} of them without a failure" if quiet else ""
+        return f"those that the log names{others}; nothing lists all nodes"
+    return f"{'all' if listed == nodes else f'{listed:,}'} listed by the source, {quiet:,} without a failure"
 
 
 def _summary(about: dict[str, Any]) -> str:
@@ -98,6 +110,7 @@ def _summary(about: dict[str, Any]) -> str:
         what = count(about["lifetimes"], "lifetime")
     hours = about["window"]["hours"]
     span = f" in {duration(hours)}" if hours == hours and about["lifetimes"] is None else ""
+    span = " at one instant" if hours == 0.0 else span
     rejected = about["rows_rejected"]
     rows = "every row was used" if not rejected else f"{rejected:,} of {about['rows_read']:,} rows were rejected"
     return f"{what} of {count(about['nodes'], 'node')}{span}; {rows}."
@@ -105,7 +118,7 @@ def _summary(about: dict[str, Any]) -> str:
 
 def _incidents(log: rf.FailureLog) -> list[tuple[str, int]]:
     """The last step of the funnel: failures that belong together joined."""
-    if not 0 < len(log) <= _MOST_JOINED:
+    if not 0 < len(log) <= _MOST_JOINED or log.at_one_instant:
         return []
     with suppress(RelfitError):
         return [("incidents", len(rf.incidents(log).table))]
@@ -151,10 +164,14 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
 
         fit_in_parts(reading, fitting, families, json, out)
         return
+    from relfit.cli import observations
+
     with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         chosen = reading.chosen(reading.read())
         log = chosen.log
         steps.next()
+        if fitting.measure == "ttf" and fitting.per in ("node", "all"):
+            log.ask()
         together = fitting.per == "all" and "all" not in log.attributes
         per = "node" if together else fitting.per
         if fitting.measure == "ttr":
@@ -176,17 +193,18 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
         rejected = fits.rejected("ks").reset_index()
         steps.next()
         main = "weibull" if "weibull" in families else families[0]
-        spread = fits.describe(main)
+        observed = rf.nonparametric.observed_times(times, level)
         if out is not None:
-            output.write_table(fits.to_frame(), out)
+            output.write_table(observations.with_observed(fits, observed), out)
     if json:
         about = {key: value for key, value in log.info().items() if key not in ("systems", "causes")}
-        described = {"family": main, "rows": spread.reset_index(names="over")}
+        described = {"family": main, "rows": fits.describe(main).reset_index(names="over")}
         output.print_json(
             {
                 "log": about,
                 "period": chosen.to_dict(),
                 **fits.to_dict(),
+                "observed": observed.to_frame(),
                 "describe": described,
                 "rejected": rejected,
                 "intervals": intervals,
@@ -198,6 +216,7 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
     output.print_lines(
         [
             chosen.headline,
+            *observations.observed_together(times, level),
             rf.fitting.finding(fits),
             repr(log),
             repr(times),
@@ -206,8 +225,9 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
             *statuses,
             *([] if any(fits[family].ok.any() for family in families) else [_NOTHING_FITTED]),
             "",
+            *observations.observed_by_group(observed),
             *_comparison(fits, rejected),
-            *_spread(main, spread, len(fits)),
+            *observations.spread(fits, main, observed),
             f"Fits by group (hours, {100 * level:g} % intervals)",
             *_by_group(fits),
         ]
@@ -231,14 +251,6 @@ def _comparison(fits: rf.Fits, rejected: Any) -> list[str]:
         *output.table(rejected),
         "",
     ]
-
-
-def _spread(family: str, spread: Any, groups: int) -> list[str]:
-    """How the parameters differ between groups."""
-    if groups == 1:
-        return []
-    heading = f"Spread of the {family} over the groups (times in hours)"
-    return [heading, *output.table(spread.reset_index(names="")), ""]
 
 
 def _by_group(fits: rf.Fits) -> list[str]:

@@ -25,6 +25,7 @@ __all__ = [
     "Level",
     "Out",
     "Output",
+    "PartReading",
     "PeriodReading",
     "Reading",
     "Seed",
@@ -197,18 +198,12 @@ At = Annotated[str, option("now|long-run", "The fleet as it is now, or in the lo
 
 
 @dataclass(frozen=True, kw_only=True)
-class PeriodReading(Reading):
+class PartReading(Reading):
     """A log of which one period is used."""
 
     period: Annotated[str | None, option("stable|all|FROM/TO", "Part of the log used; stable unless cut by hand.")] = (
         None
     )
-    first: Annotated[
-        str, option("known|always|never", "The time before a first failure: by its age, from age 0, or left out.")
-    ] = "known"
-
-    def __post_init__(self) -> None:
-        choice("--first", self.first, ("known", "always", "never"))
 
     @property
     def span(self) -> str | tuple[str, str]:
@@ -230,6 +225,18 @@ class PeriodReading(Reading):
         from relfit.fleet import chosen_period
 
         return chosen_period(log, self.span)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeriodReading(PartReading):
+    """A log of which times to failure in one period are used."""
+
+    first: Annotated[
+        str, option("known|always|never", "The time before a first failure: by its age, from age 0, or left out.")
+    ] = "known"
+
+    def __post_init__(self) -> None:
+        choice("--first", self.first, ("known", "always", "never"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.cli.figures import Picture, check_place, write_figures
-from relfit.cli.remedies import only_options
+from relfit.cli.remedies import in_options, only_options
 from relfit.cli.screen import table, wrapped
 from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.writing import check_writable, complete, guarded_table
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from relfit.cli.options import Output
+    from relfit.fleet import ChosenPeriod
 
 __all__ = [
     "Answer",
@@ -186,8 +187,8 @@ class Answers:
         except RelfitError as error:
             answer.problem = str(error)
 
-    def show(self, heading: str, to: Output, main: str, headline: str = "", **document: Any) -> None:
-        """Print and write everything; `main` is the table that a single file gets."""
+    def show(self, period: ChosenPeriod, to: Output, main: str, headline: str = "") -> None:
+        """Print and write everything, the period used first; `main` is the table that a single file gets."""
         tables = {name: frame for answer in self.all for name, frame in answer.tables.items()}
         written = self._write(tables, to, main)
         if to.json:
@@ -196,13 +197,16 @@ class Answers:
                 {
                     "findings": [text for text in texts if text],
                     "problems": {answer.key: answer.problem for answer in self.all if answer.problem},
-                    **document,
+                    "period": period.to_dict(),
+                    "question": period.log.question,
                     **{answer.key: answer.document() for answer in self.all},
                     "tables": tables,
                 }
             )
             return
-        lines = [*([headline] if headline else []), heading]
+        question = period.log.question
+        asked = [] if question is None else [in_options(question[:1].upper() + question[1:])]
+        lines = [period.headline, *asked, *([headline] if headline else []), repr(period.log)]
         for answer in self.all:
             if answer.text or answer.problem:
                 lines += ["", answer.title, "-" * len(answer.title)]

@@ -269,7 +269,7 @@ def _show(plan: Any, title: str, pictures: list[Picture], to: opt.Output, notes:
     head = plan.headline
     first = f"{plan.premise} {head[:1].lower()}{head[1:]}" if plan.premise else head
     remarks = [text for text in plan.findings if text != head]
-    output.print_lines([first, *remarks, f"Rates: {plan.source}.", "", title, *output.table(table)])
+    output.print_lines([first, *remarks, f"Rates: {plan.source}.", "", title, *output.table(plan.shown)])
     output.print_lines(["", "Taken for granted", *(f"- {text}" for text in plan.assumptions)])
     if notes:
         output.print_lines(["", "What the log says against it", *(f"- {note}" for note in notes)])

@@ -14,6 +14,7 @@ _FIELDS = (  # of a table: set by --column
 _ASSIGNED = r"(?<![-\w])(?<!--column )(?<!--where )([a-z][a-z_]*)=('[^']*'|\"[^\"]*\"|\.\.\.|[A-Za-z0-9]\w*)?"
 _BESIDE = r"(?<![-\w])[a-z][a-z_]*=[^\s()]*(?: or [a-z][a-z_]*=[^\s()]*)* \((--[^()]*)\)"
 _CALLS = (
+    (r"n_nodes=\.\.\. or population=\.\.\. \(--[^()]*\)", "--column n_nodes=NUMBER or --population FILE"),
     (r"max_size=\.\.\. \(--max-size 32GB\)", "--max-size 32GB"),
     (r" \(--column[^()]*\)", ""),
     (r"window_start(=\.\.\.)? (and|or) window_end(=\.\.\.)?", "--observed FROM/TO"),

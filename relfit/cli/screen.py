@@ -78,8 +78,8 @@ def table(frame: pd.DataFrame, room: int | None = None) -> list[str]:
     ...                      "mean_high": [1500.0, float("nan")]})
     >>> print("\n".join(table(wide)))
     node  mean
-    ----  -------------
-    a     1235 (1-1500)
+    ----  ---------------
+    a     1,235 (1-1,500)
     b     -
     >>> print("\n".join(table(pd.DataFrame({"failures_of_nodes": [1], "n": [2]}), room=12)))
     failures
@@ -198,5 +198,7 @@ def _cell(value: Any) -> str:
     if simple is None:
         return "inf" if isinstance(value, float) and math.isinf(value) and value > 0 else "-"
     if isinstance(simple, float):
-        return f"{simple:.0f}" if 1000.0 <= abs(simple) < 1e7 else f"{simple:.4g}"
+        return f"{simple:,.0f}" if 1000.0 <= abs(simple) < 1e9 else f"{simple:.4g}"
+    if isinstance(simple, int) and not isinstance(simple, bool):
+        return f"{simple:,}"
     return " ".join(str(simple).split())

@@ -81,6 +81,7 @@ class _Tally:
     ended: int = 0
     once: int = 0
     twice: int = 0
+    named: int = 0
     listed: int = 0
     declared: bool = False
     status: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -89,7 +90,7 @@ class _Tally:
 
     def add(self, other: _Tally) -> None:
         """Take in another part."""
-        for name in ("groups", "durations", "records", "ended", "once", "twice", "listed"):
+        for name in ("groups", "durations", "records", "ended", "once", "twice", "named", "listed"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.declared |= other.declared
         self.status += other.status
@@ -211,7 +212,8 @@ def _fitted(
         return None, tally
     lives = log.ttf(**times) if measure == "ttf" else log.ttr(**times)
     fits = fit(lives, n_resamples=0, workers=1, **options)
-    (tally.once, tally.twice), tally.listed = log.nodes_with_one_or_two, len(log.population)
+    (tally.once, tally.twice), tally.named = log.nodes_with_one_or_two, log.nodes_with_records
+    tally.listed = len(log.population)
     tally.declared = bool(log.population["declared"].any())
     tally.groups, tally.durations = len(fits), int(lives.n_lives.sum())
     for family in fits.families:
@@ -239,8 +241,8 @@ def _told(place: Path, tally: _Tally) -> StoredFits:
     families = list(dict.fromkeys(family for family, _ in tally.status))
     names = ["best", "ok", *sorted({status for _, status in tally.status} - {"best", "ok"})]
     counts = np.array([[tally.status[family, name] for name in names] for family in families])
-    missing = 0 if tally.declared else unseen(tally.once, tally.twice, tally.listed)
-    question = question_of(missing, tally.listed)
+    missing = 0 if tally.declared else unseen(tally.once, tally.twice, tally.named, tally.listed)
+    question = question_of(missing, tally.named)
     notes = (*([] if question is None else [question]), *tally.notes)
     status = pd.DataFrame(counts, index=pd.Index(families, name="family"), columns=names)
     left_out = {name: number for name, number in tally.left_out.items() if number}

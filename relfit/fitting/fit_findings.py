@@ -58,7 +58,7 @@ def _of_one(fits: Fits) -> str:
         return f"The {best} is {of}{as_good}, untested{why}: {_mean(fits[best])}."
     tested = f"Anderson-Darling {p_value(p, least)}"
     if p < _ALPHA:
-        return f"No family fits: the {best} is {of}{as_good} and is rejected ({tested}); {_mean(fits[best])}."
+        return f"No family fits: the {best} is {of}{as_good} and is rejected ({tested})."
     return f"The {best} is {of}{as_good} and fits ({tested}): {_mean(fits[best])}."
 
 

@@ -109,6 +109,8 @@ def chosen_period(
     ------
     ArgumentError
         For a period that is none of these, or outside of the log.
+    DataError
+        For a log of one instant, which has no rate.
 
     Examples
     --------
@@ -116,6 +118,8 @@ def chosen_period(
     >>> chosen_period(rf.datasets.load("white")).headline
     'Period used: 2002-10-06 to 2004-10-01 (its start lies between 2002-09-17 and 2002-10-13).'
     """
+    if log.at_one_instant:
+        log.ask()
     if isinstance(period, tuple) and len(period) == 2:
         return ChosenPeriod(log.between(*period), "given")
     if period not in ("stable", "all"):

@@ -12,7 +12,7 @@ import pandas as pd
 from relfit.arguments import share, whole
 from relfit.arrays import FloatArray
 from relfit.durations import Rules
-from relfit.errors import ArgumentError, DataError
+from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fleet_system import ages_now, system_of
@@ -287,7 +287,7 @@ class FleetModel(FleetParts, Result):
         >>> import relfit as rf
         >>> model = rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01"))
         >>> model.system(["n000", "n001"])
-        System of 2 nodes (2 weibull), ages 4602 to 8794 h; 1 rack; 2 common causes
+        System of 2 nodes (2 weibull), ages 4,602 to 8,794 h; 1 rack; 2 common causes
         """
         self._ask()
         chosen = np.flatnonzero(self.standing.up) if nodes is None else self.positions(nodes)
@@ -395,9 +395,7 @@ class FleetModel(FleetParts, Result):
         return {}
 
     def _ask(self) -> None:
-        if self.question is not None:
-            what, _, remedy = self.question.partition("? ")
-            raise DataError(f"{what}?", remedy=remedy)
+        self.period.log.ask()
 
     def _checked(self, quantity: str, at: Any, scope: str | None, size: Any, nodes: Any) -> str:
         if quantity not in QUANTITIES:

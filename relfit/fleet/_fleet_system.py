@@ -50,7 +50,7 @@ def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: A
     return System.of_components(
         (Component(family, np.arange(nodes.size)),), ages,
         names=(short if short.is_unique else labels)[nodes], sources=nodes, origin=origin,
-        common=_common(model, origin), racks=racks, **options,
+        common=_common(model, origin), racks=racks, ages_observed=True, **options,
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def system_from_log(
     >>> import relfit as rf
     >>> system = rf.system_from_log(rf.datasets.load("white"), at="2003-07-01", nodes=["n000", "n001"])
     >>> system
-    System of 2 nodes (2 weibull), ages 323.6 to 9798 h; 1 rack; 2 common causes
+    System of 2 nodes (2 weibull), ages 323.6 to 9,798 h; 1 rack; 2 common causes
     >>> bool(system.interval("reliability", "1h", n_draws=199).low < system.reliability("1h"))
     True
     """
@@ -99,4 +99,4 @@ def system_from_log(
     fits = fit(model.by_scope["node"].lives, names, n_resamples=0)
     labels = list(model.places.nodes[system.sources])
     own = system_from_fits(fits, labels, system.ages, family=family, missing=missing, longest_age=None, **options)
-    return own._replaced(own.components, own.ages, common=system.common, racks=system.racks)
+    return own._replaced(own.components, own.ages, common=system.common, racks=system.racks, ages_observed=True)

@@ -89,7 +89,7 @@ def read(
               if drives[name].null_count < drives.num_rows}  # fmt: skip
     watched = (first.astype(np.int64) * _DAY, (last.astype(np.int64) + 1) * _DAY)
     records.notes.append("a drive fails at the end of the day that says so; its age when the rows begin is not known")
-    return found.log(records, None, span, serial.tolist(), strict, watched=watched, people=people)
+    return found.log(records, None, span, serial.tolist(), strict, watched=watched, people=people, listed=True)
 
 
 def _checked(table: TextTable) -> tuple[BoolArray, Any, BoolArray]:

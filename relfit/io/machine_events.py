@@ -91,7 +91,7 @@ def read(
     np.minimum.at(first, codes, when)
     last = np.full(nodes.size, span[1] if span else 0, dtype=np.int64)
     records.notes.append("a machine that is removed and does not come back is down to the end of the trace")
-    return found.log(records, None, span, nodes.tolist(), strict, watched=(first, last))
+    return found.log(records, None, span, nodes.tolist(), strict, watched=(first, last), listed=True)
 
 
 def _places(line: str) -> tuple[int, ...]:

@@ -105,7 +105,7 @@ def read(
     first = np.searchsorted(codes, np.arange(nodes.size))
     last = np.searchsorted(codes, np.arange(nodes.size), side="right") - 1
     watched = (time[first], time[last])
-    return found.log(records, None, span, nodes.tolist(), strict, watched=watched)
+    return found.log(records, None, span, nodes.tolist(), strict, watched=watched, listed=True)
 
 
 def _api(content: Content, records: Records) -> tuple[Any, IntArray, FloatArray, IntArray]:

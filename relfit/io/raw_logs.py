@@ -82,6 +82,7 @@ class Found:
     scope: Any = None
     system: str = _SYSTEM
     attributes: dict[str, Any] = field(default_factory=dict)
+    start_cut: Any = False
 
     @classmethod
     def of_outages(
@@ -109,8 +110,12 @@ class Found:
         *,
         watched: tuple[IntArray, IntArray] | None = None,
         people: dict[str, Any] | None = None,
+        listed: bool = False,
     ) -> FailureLog:
-        """The log, observed over `span`; each of `nodes` for as long as `watched` says, or all along."""
+        """The log, observed over `span`; each of `nodes` for as long as `watched` says, or all along.
+
+        `listed` says that the source lists all nodes there are, rather than name those that something happened to.
+        """
         if span is None:
             path = records.contents[0].path
             raise ReadError(f"no record is one of {records.format}", path=path, remedy="leave out format")
@@ -131,6 +136,7 @@ class Found:
             cause=ordered(self.cause),
             detail=ordered(self.detail),
             scope=ordered(self.scope),
+            start_cut=np.broadcast_to(np.asarray(self.start_cut, dtype=bool), order.size)[order],
             end_cut=np.broadcast_to(np.asarray(self.end_cut, dtype=bool), order.size)[order],
             line=np.asarray(self.line, dtype=np.int64)[order],
             attributes={name: ordered(values) for name, values in self.attributes.items()},
@@ -143,7 +149,7 @@ class Found:
             left=since_1970(np.asarray(left, dtype=np.int64)),
             entered_known=False,
             left_known=watched is not None,
-            declared=True,
+            declared=listed,
             attributes=people,
         )
         records.funnel.append(("failures", order.size))

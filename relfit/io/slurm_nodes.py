@@ -1,7 +1,8 @@
 """What Slurm says of nodes at one moment: ``scontrol show node`` (one snapshot or many) and ``sinfo -R``.
 
 A node in a failed state is down since the time that its reason carries. A later snapshot in which it is well again ends
-the outage there, at the latest; without one it goes on.
+the outage there, at the latest; without one it goes on. What ended before the first snapshot stands in none, so
+observation begins with it: what was down then was down already.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from relfit.errors import ReadError
@@ -105,20 +107,23 @@ def _log(looks: list[_Look], rules: AlertRules, records: Records, strict: bool) 
             elif not each["down"] and open_now is not None:
                 open_now["end"] = moment
                 del down[name]
-    last = looks[-1][0] if looks else 0
+    first, last = (looks[0][0], looks[-1][0]) if looks else (0, 0)
     records.funnel += [
         ("records", records.read),
         ("of failed nodes", sum(each["failed"] for look in looks for each in look[1])),
     ]
     start = np.array([each["start"] for each in outages], dtype=np.int64)
     end = np.array([last if each["end"] is None else each["end"] for each in outages], dtype=np.int64)
+    before = start < first if len(looks) > 1 else np.ones(start.size, dtype=bool)
+    since = pd.to_datetime(start, utc=True).strftime("since %Y-%m-%d %H:%M:%S UTC")
     found = Found(
-        [each["name"] for each in outages], start, [each["reason"] or "unknown" for each in outages],
+        [each["name"] for each in outages], np.maximum(start, first), [each["reason"] or "unknown" for each in outages],
         np.array([each["line"] for each in outages], dtype=np.int64), end,
-        np.array([each["end"] is None for each in outages], dtype=bool),
+        start_cut=before, end_cut=np.array([each["end"] is None for each in outages], dtype=bool),
+        detail=np.where(before, since, ""),
     )  # fmt: skip
-    span = (min([looks[0][0], *start.tolist()]), last) if looks else None
-    return found.log(records, rules, span, list(everyone), strict)
+    listed = not all(only_failed for _, _, only_failed in looks)
+    return found.log(records, rules, (first, last) if looks else None, list(everyone), strict, listed=listed)
 
 
 def _down_and_failed(state: str, rules: AlertRules) -> tuple[bool, bool]:

@@ -75,6 +75,11 @@ class Plan(Result, kw_only=True):
         """All sentences, the headline first."""
         return (self.headline, *self.remarks)
 
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The table as a screen shows it."""
+        return self.to_frame()
+
     def to_frame(self) -> pd.DataFrame:
         """The table of alternatives, one row each."""
         table: pd.DataFrame = getattr(self, self._table)

@@ -2,8 +2,8 @@
 
 A mean with a half-life is the best guess of a level that wanders as fast as that half-life suits (Muth 1960): with gain
 ``K = 1 - 2**(-1/H)`` a day and a variance ``s`` of what is seen in a day, the level is known with variance ``K s`` and
-wanders by ``K**2 s`` a day. A half-life without end is the mean of a level that never moves; a count of the last quarter
-or half year is that of one that has not moved since.
+wanders by ``K**2 s`` a day. A half-life without end is the mean of a level that never moves; a count of the last months
+is that of one that has not moved since.
 """
 
 from __future__ import annotations

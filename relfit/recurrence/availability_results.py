@@ -12,6 +12,8 @@ from relfit.text import count, percent
 
 __all__ = ["AVAILABILITY_STATUS", "Availability", "AvailabilityOverTime"]
 
+_WATCHED = 0.5  # of the node-hours of the longest bin, below which a bin is not compared
+
 AVAILABILITY_STATUS = {
     "ok": "estimate and limits",
     "some_ends_unknown": "some outages have no known end and count as no time down: the estimate is too high",
@@ -134,10 +136,11 @@ class AvailabilityOverTime(Result):
 
     @property
     def headline(self) -> str:
-        """Where availability was lowest and highest, all groups together."""
+        """Where availability was lowest and highest, all groups together; of bins that were watched about as long."""
         hours = self.node_hours.sum(axis=0)
         if not (hours > 0.0).any():
             return "Nothing was watched."
+        hours = np.where(hours >= _WATCHED * hours.max(), hours, 0.0)
         up = np.where(hours > 0.0, 1.0 - self.down_hours.sum(axis=0) / np.where(hours > 0.0, hours, 1.0), np.nan)
         worst, best = int(np.nanargmin(up)), int(np.nanargmax(up))
         if up[best] - up[worst] < 5e-6:

@@ -41,7 +41,7 @@ def steady(m: ReportData) -> Section | str:
         ), note=note, shown=12,
     )  # fmt: skip
     if len(points) == 1:
-        verdict = f"Yes: no change that matters ({points.stable_period.rates('incidents')})."
+        verdict = f"Yes: no change that matters, {points.stable_period.rates('incidents')}."
     elif m.firm("steady"):
         stable, number = points.stable_period, points.stable
         change = points.periods[number - 1] if number else points.periods[1]

@@ -1,4 +1,4 @@
-"""Change points in the failure rate of a log, and the period that a fit should use.
+"""Change points in the failure rate of a log, and its stable period.
 
 Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
 is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (Jackson et al.
@@ -112,7 +112,8 @@ def change_points(
     count = int(np.clip(round(log.window.hours / width), 1, 20_000))
     edges = np.linspace(first.as_unit("ns").value, last.as_unit("ns").value, count + 1).astype(np.int64)
     nodes = watched_of(log)
-    exposure = np.diff(nodes.hours_until(edges) if nodes.n_groups else edges / NANOSECONDS_PER_HOUR)
+    countable = nodes.n_groups > 0 and log.question is None  # else the rate is that of the fleet
+    exposure = np.diff(nodes.hours_until(edges) if countable else edges / NANOSECONDS_PER_HOUR)
     if of == "incidents":
         joined = incidents(log) if joined is None and len(log.events) else joined
         when = np.zeros(0, np.int64) if joined is None else nanoseconds(joined.table["start"])
@@ -164,7 +165,7 @@ def change_points(
     limits = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
     lowest = [first, *pd.to_datetime(edges[limits[:, 0]], utc=True).as_unit("ns")]
     highest = [first, *pd.to_datetime(edges[limits[:, 1]], utc=True).as_unit("ns")]
-    per = "node-year" if nodes.n_groups else "year"
+    per = "node-year" if countable else "year"
     periods = tuple(
         Period(starts[i], ends[i], lowest[i], highest[i], names[i], int(number[i]), float(time[i]), float(rate[i]),
                float(low[i]), float(high[i]), per)
@@ -177,7 +178,9 @@ def change_points(
 
 
 def stable_period(log: FailureLog, **options: Any) -> Period:
-    """The period that a fit should use; options as for `change_points`.
+    """The most recent period that is long enough for a fit; options as for `change_points`.
+
+    `relfit.fleet.chosen_period` says whether it is used: where its start is not known well, all of the log is.
 
     Examples
     --------
@@ -200,7 +203,7 @@ def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntA
 
 
 def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: npt.NDArray[Any]) -> int:
-    """The period that a fit should use: recent, long enough, and with failures to fit to."""
+    """The stable period: recent, long enough, and with failures to fit to."""
     many = number >= FEWEST
     both = np.flatnonzero(long & many)
     if both.size:

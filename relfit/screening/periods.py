@@ -1,4 +1,4 @@
-"""`Period` and `ChangePoints`: periods of constant failure rate, and which of them a fit should use."""
+"""`Period` and `ChangePoints`: periods of constant failure rate, and which of them is the stable one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.results import Result
-from relfit.text import count, number
+from relfit.text import count, interval, number
 from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["FEWEST", "LEAST_SHARE", "ChangePoints", "Period"]
@@ -29,11 +29,11 @@ class Period(Result):
         ``"steady"``, ``"higher early rate"``, ``"higher later rate"``, ``"earlier"`` or ``"later"``.
     failures : int
     exposure : float
-        Hours under observation, summed over the nodes (hours of the log where it knows no nodes).
+        Hours under observation, summed over the nodes (hours of the log where it does not know its nodes).
     rate, low, high : float
         Failures per hour of exposure, with limits.
     per : str
-        ``"node-year"``, or ``"year"`` where the log knows no nodes: the unit of the rate in headlines.
+        ``"node-year"``, or ``"year"`` where the log does not know its nodes: the unit of the rate in headlines.
     """
 
     start: pd.Timestamp
@@ -56,7 +56,7 @@ class Period(Result):
     def rates(self, of: str = "failures") -> str:
         """The rate with its unit and limits."""
         rate, low, high = (number(HOURS_PER_YEAR * x) for x in (self.rate, self.low, self.high))
-        return f"{rate} {of} per {self.per}, {low}-{high}"
+        return interval(f"{rate} {of} per {self.per}", low, high)
 
     def times(self, other: Period) -> str:
         """The rate as a multiple of another period's."""
@@ -69,7 +69,7 @@ class Period(Result):
     def headline(self) -> str:
         """When it was, and its rate."""
         dates = f"{self.start:%Y-%m-%d} to {self.end:%Y-%m-%d}"
-        return f"{self.name}, {dates}: {count(self.failures, 'failure')} ({self.rates()})."
+        return f"{self.name}, {dates}: {count(self.failures, 'failure')}, {self.rates()}."
 
     def to_frame(self) -> pd.DataFrame:
         """One row."""
@@ -83,7 +83,7 @@ class ChangePoints(Result):
     ----------
     periods : tuple of Period
     stable : int
-        Which of them a fit should use.
+        Which of them is the stable one: the most recent that is long enough and has failures enough for a fit.
     of : str
         What was counted: ``"incidents"`` or ``"records"``.
     penalty : float
@@ -125,27 +125,27 @@ class ChangePoints(Result):
 
     @property
     def stable_period(self) -> Period:
-        """The period that a fit should use."""
+        """The most recent one that is long enough and has failures enough for a fit."""
         return self.periods[self.stable]
 
     @property
     def headline(self) -> str:
-        """What it means for a fit."""
+        """When the rate changed, and what it was; `relfit.fleet.chosen_period` says which part of the log is used."""
         period = self.stable_period
         tail = f" Failures at times without exposure left out: {self.unwatched:,}." if self.unwatched else ""
         if self.status == "too_few":
             be = "is" if period.failures == 1 else "are"
             few = f"There {be} only {count(period.failures, 'failure')}, too few to tell periods apart"
-            return f"{few}: use the whole log.{tail}"
+            return f"{few}.{tail}"
         if len(self) == 1:
-            rates = period.rates(self.of)
-            return f"The failure rate shows no change that matters: a fit can use the whole log ({rates}).{tail}"
-        text = f"A fit should use {period.start:%Y-%m-%d} to {period.end:%Y-%m-%d} ({period.rates(self.of)})"
+            return f"The failure rate shows no change that matters: {period.rates(self.of)}.{tail}"
+        if self.stable == len(self) - 1:
+            text = f"Since {period.start:%Y-%m-%d} the failure rate has been {period.rates(self.of)}"
+        else:
+            dates = f"{period.start:%Y-%m-%d} to {period.end:%Y-%m-%d}"
+            text = f"From {dates} the failure rate was {period.rates(self.of)}"
         if self.stable:
-            text += (
-                f"; fits from before {period.start:%Y-%m-%d} should not be used: the failure rate just before was "
-                f"{self.periods[self.stable - 1].times(period)} that of this period"
-            )
+            text += f"; just before, it was {self.periods[self.stable - 1].times(period)} that of this period"
         return text + self._since() + "." + tail
 
     def _since(self) -> str:

@@ -17,7 +17,7 @@ from relfit.families import Distribution, Family
 from relfit.results import json_ready
 from relfit.system._common_cause import CommonCause, Racks, common_cause, racks_of
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
-from relfit.text import count
+from relfit.text import count, number
 
 __all__ = ["Nodes"]
 
@@ -39,6 +39,7 @@ class Nodes:
     common: CommonCause | None
     racks: Racks | None
     rack_events: str
+    ages_observed: bool
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class Nodes:
     def _finish(
         self, components: tuple[Component, ...], ages: FloatArray, *, names: pd.Index, sources: IntArray | None,
         origin: Any, tolerance: int = 0, common: Any = None, racks: Racks | None = None, rack_events: str = "nodes",
+        ages_observed: bool = False,
     ) -> None:  # fmt: skip
         if isinstance(tolerance, bool) or not isinstance(tolerance, (int, np.integer)) or tolerance < 0:
             raise ArgumentError(f"tolerance={tolerance!r}", remedy="give the number of nodes that may fail")
@@ -88,6 +90,7 @@ class Nodes:
         values = {
             "components": components, "ages": ages, "names": names, "sources": sources, "origin": origin,
             "tolerance": int(tolerance), "common": common_cause(common), "racks": racks, "rack_events": rack_events,
+            "ages_observed": ages_observed,
         }  # fmt: skip
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -105,7 +108,7 @@ class Nodes:
         return system
 
     def _replaced(self, components: tuple[Component, ...], ages: FloatArray, **changes: Any) -> Self:
-        names = ("names", "sources", "origin", "tolerance", "common", "racks", "rack_events")
+        names = ("names", "sources", "origin", "tolerance", "common", "racks", "rack_events", "ages_observed")
         options = {**{name: getattr(self, name) for name in names}, **changes}
         return type(self).of_components(components, ages, **options)
 
@@ -124,14 +127,15 @@ class Nodes:
         """What should be looked at before the system is relied on, in sentences; often none.
 
         A node of a system made from fits that is more than twice as old as the longest time to failure that the fits
-        have seen is named: either its age is in other units, or the answer rests on the form of the family alone.
+        have seen is named: either its age, unless it is that in a log, is in other units, or the answer rests on the
+        form of the family alone.
 
         Examples
         --------
         >>> import relfit as rf
         >>> fits = rf.fit(rf.LifeData.from_array([30.0, 70.0, 200.0, 400.0]), "weibull")
         >>> print(rf.system_from_fits(fits, nodes=2, ages=[90.0, 9000.0]).notes[0].split(":")[0])
-        node 1 has an age of 9000 h, 22 times the longest time to failure that was fitted (400 h)
+        node 1 has an age of 9,000 h, 22 times the longest time to failure that was fitted (400 h)
         """
         fitted = getattr(self.origin, "lives", None)
         longest = float(np.nanmax(fitted.durations, initial=0.0)) if fitted is not None else 0.0
@@ -140,10 +144,11 @@ class Nodes:
             return ()
         worst = int(far[np.argmax(self.ages[far])])
         others = f" (and {count(far.size - 1, 'other node')})" if far.size > 1 else ""
+        then = "the answer rests on the form of the family alone."
         return (
-            f"{node_label(self.names, worst)} has an age of {self.ages[worst]:.4g} h{others}, "
-            f"{self.ages[worst] / longest:.2g} times the longest time to failure that was fitted ({longest:.4g} h): "
-            "are ages in hours? If so, the answer rests on the form of the family alone.",
+            f"{node_label(self.names, worst)} has an age of {number(self.ages[worst], 4)} h{others}, "
+            f"{self.ages[worst] / longest:.2g} times the longest time to failure that was fitted "
+            f"({number(longest, 4)} h): {then if self.ages_observed else f'are ages in hours? If so, {then}'}",
         )
 
     def take(self, positions: npt.ArrayLike) -> Self:
@@ -221,7 +226,7 @@ class Nodes:
         more = f"; tolerates {self.tolerance}" if self.tolerance else ""
         for wide, what in ((self.racks, "rack"), (self.common, "common cause")):
             more += f"; {count(wide.ages.size, what)}" if wide is not None else ""
-        ages = f"ages {self.ages.min():.4g} to {self.ages.max():.4g} h"
+        ages = f"ages {number(self.ages.min(), 4)} to {number(self.ages.max(), 4)} h"
         return f"System of {count(self.n_nodes, 'node')} ({kinds}), {ages}{more}"
 
     def _repr_html_(self) -> str:

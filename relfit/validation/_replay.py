@@ -14,8 +14,8 @@ from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.fleet import FleetModel, chosen_period, fleet_model
-from relfit.units import instant
 from relfit.fleet.job_placement import PLACEMENTS, Nodes, place
+from relfit.units import instant
 from relfit.validation.predictions import predict
 from relfit.validation.replay_results import Replay
 

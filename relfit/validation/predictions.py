@@ -11,8 +11,8 @@ from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.system import System
 from relfit.fleet.job_placement import Jobs, Nodes
+from relfit.system import System
 
 __all__ = ["predict"]
 

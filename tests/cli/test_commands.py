@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -73,7 +74,7 @@ def test_fit_prints_the_three_tables(log_file: Path, capsys: pytest.CaptureFixtu
     assert main(["fit", str(log_file)]) == 0
     caught = capsys.readouterr()
     assert caught.err == ""
-    for heading in ("Which family fits best", "Spread of the weibull", "Fits by group"):
+    for heading in ("Which family fits best", "Spread over the groups", "Fits by group"):
         assert heading in caught.out
     assert caught.out.count("lognormal") >= 5  # a status, a comparison and four groups
 
@@ -285,6 +286,48 @@ def test_all_times_are_fitted_as_one_sample(capsys: pytest.CaptureFixture[str], 
     expected = rf.fit(times, "weibull").to_frame()
     assert [row["lives"] for row in found["fits"]] == [times.durations.size]
     assert found["fits"][0]["shape"] == pytest.approx(float(expected["shape"][0]))
+
+
+def test_what_was_observed_comes_before_any_distribution(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Repairs that are quick or slow: no family has them, and a rejected lognormal's mean is far from the sample's."""
+    monkeypatch.setenv("COLUMNS", "200")
+    rng = np.random.default_rng(3)
+    quick = rng.random(1500) < 0.9
+    hours = np.where(quick, rng.uniform(0.2, 0.3, 1500), rng.uniform(40.0, 80.0, 1500))
+    start = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(1500) * 100.0, unit="h")
+    end = start + pd.to_timedelta(hours * 3600.0, unit="s").round("s")
+    cause = np.where(np.arange(1500) % 3, "fan", "disk")
+    table = pd.DataFrame({"node": "a", "start": start, "end": end, "cause": cause})
+    table.to_csv("log.csv", index=False)
+    mean, fan = (float(((part["end"] - part["start"]) / pd.Timedelta("1h")).mean())
+                 for part in (table, table[table["cause"] == "fan"]))  # fmt: skip
+    options = ["fit", "log.csv", "--measure", "ttr", "--period", "all", "--families", "weibull,lognormal"]
+    assert main([*options, "--per", "all", "--out", "fits.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith(f"Observed: mean {mean:.3g} h (")
+    assert "median 0.2" in lines[1]
+    assert "1,500 times to repair." in lines[1]
+    assert lines[2].startswith("No family fits: the ")
+    assert " mean " not in lines[2]
+    assert pd.read_csv("fits.csv")["observed_mean"].tolist() == pytest.approx([mean, mean])
+    assert main([*options, "--per", "cause"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("Observed, all 2 groups together: mean")
+    place = next(i for i, line in enumerate(lines) if line.startswith("Observed by group (hours, 95 % intervals)"))
+    row = next(line for line in lines[place:] if line.startswith("fan"))
+    assert row.split()[1:4] == ["1,000", "1,000", f"{fan:.4g}"]
+
+
+def test_the_spread_over_groups_is_one_of_quantiles(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", "log.csv", "--resamples", "0"]) == 0
+    text = capsys.readouterr().out
+    part = text[text.index("Spread over the groups: quantiles") :].split("\n\n")[0]
+    assert "maximum" not in part
+    assert [line.split("  ")[0] for line in part.splitlines()[3:]] == [
+        "weibull shape", "weibull scale", "weibull mean", "observed mean",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("rate", "hours"), [("2%AFR", "438300h"), ("1000 FIT", "1e6h"), ("0.5 % afr", "1753200h")])

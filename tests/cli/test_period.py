@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import relfit as rf
@@ -16,6 +19,9 @@ COMMANDS = {
     "nodes": ["--work", "100h", "--parallel-fraction", "0.99", "--k-max", "4"],
     "validate": ["--size", "4", "--length", "24h", "--jobs", "100", "--placement", "random"],
     "calibrate": ["--parts", "period,mtbf"],
+    "dependence": [],
+    "trend": [],
+    "incidents": [],
 }
 STABLE = ("2002-10-06", "2004-10-01")  # of the sample, where the rate falls for the last time
 
@@ -68,7 +74,8 @@ def test_wrong_periods_are_one_line(period: str, capsys: pytest.CaptureFixture[s
     assert caught.err.count("\n") == 1
 
 
-FIRST = {**COMMANDS, "forecast": ["--draws", "200"], "report": ["--out", "no/such/folder.html"]}
+FIRST = {name: options for name, options in COMMANDS.items() if name not in ("dependence", "trend", "incidents")}
+FIRST |= {"forecast": ["--draws", "200"], "report": ["--out", "no/such/folder.html"]}
 
 
 @pytest.mark.parametrize("command", FIRST)
@@ -84,3 +91,40 @@ def test_first_changes_what_is_estimated(capsys: pytest.CaptureFixture[str]) -> 
         assert main(["calibrate", *cut, "--families", "weibull", "--parts", "mtbf,families", "--first", first]) == 0
         shapes.append(json.loads(capsys.readouterr().out)["failure"]["parameters"]["shape"])
     assert len(set(shapes)) == 3
+
+
+def test_trend_is_of_the_period_that_a_fit_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = rf.datasets.load("white").events
+    part = log[(log["start"] >= "2002-10-06") & log["node"].notna()]
+    assert main(["trend", "white", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert sum(row["events"] for row in said["tables"]["outlier_nodes"]) <= len(part)
+    periods = said["tables"]["periods"]
+    assert [row["used"] for row in periods] == [False] * (len(periods) - 1) + [True]
+    assert periods[0]["start"][:10] == "2000-07-01"  # change points are those of all of the log
+    assert main(["dependence", "white", "--period", "2004-07-01/2004-10-01", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["period"]["start"][:10] == "2004-07-01"
+    assert main(["incidents", "white", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["tables"]["incidents"]) < 4100  # 12 125 of all
+
+
+def test_trend_advises_no_period_that_a_fit_does_not_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)  # a change is seen, but when it was is hardly known: a fit uses all of the log
+    days = np.sort(np.concatenate([rng.uniform(0, 200, 32), rng.uniform(200, 365, 70)]))
+    start = pd.Timestamp("2003-01-01") + pd.to_timedelta(days, unit="D")
+    path = tmp_path / "weak.csv"
+    pd.DataFrame({"node": [f"n{i}" for i in rng.integers(10, size=days.size)], "start": start}).to_csv(
+        path, index=False
+    )
+    for command in ("fit", "trend"):
+        assert main([command, str(path), "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert (said["period"]["name"], said["period"]["start"][:10]) == ("all", "2003-01-01")
+    assert len(said["tables"]["periods"]) == 2
+    assert all(row["used"] for row in said["tables"]["periods"])
+    assert main(["trend", str(path)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("Period used: all of the log")
+    assert "when is not known well" in text
+    assert "should use" not in text
+    assert "use this" not in text

@@ -269,7 +269,7 @@ def test_an_error_from_the_library_advises_in_options(capsys, log_file) -> None:
     [
         (["info"], "48 records of 4 nodes in "),
         (["fit", "--per", "cause", "--where", "cause=network", "--resamples", "0"], "\nThe "),
-        (["incidents"], "48 "),
+        (["incidents"], "\n48 "),
         (["calibrate", "--parts", "mtbf,mttr", "--period", "all"], "\nAn incident anywhere every "),
     ],
 )
@@ -344,4 +344,70 @@ def test_limits_of_one_side_and_small_p_values_are_said() -> None:
          "high": [np.nan, np.nan, np.nan, 6.0], "p": [3e-120, 0.0, 0.04, np.nan]}
     )  # fmt: skip
     rows = [" ".join(line.split()) for line in screen.table(frame)[2:]]
-    assert rows == ["above 4028 <0.0001", "3 (above 2) <0.0001", "- 0.04", "5 (below 6) -"]
+    assert rows == ["above 4,028 <0.0001", "3 (above 2) <0.0001", "- 0.04", "5 (below 6) -"]
+
+
+# ------------------------------------------------------- sentences and tables agree
+
+
+def test_large_numbers_in_tables_have_commas_and_no_exponent() -> None:
+    frame = pd.DataFrame({"hours": [30_680.0, 1.908e7], "incidents": [12_125, 7], "ok": [True, False]})
+    rows = [line.split() for line in screen.table(frame)[2:]]
+    assert rows == [["30,680", "12,125", "True"], ["19,080,000", "7", "False"]]
+
+
+def without_ends(path: Path) -> Path:
+    rng = np.random.default_rng(6)
+    start = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.sort(rng.uniform(0.0, 8000.0, 400)), unit="h")
+    rows = pd.DataFrame({"node": rng.choice([f"n{i}" for i in range(20)], 400), "start": start})
+    rows.to_csv(path, index=False)
+    return path
+
+
+def test_a_forecast_says_no_repair_hours_where_no_repair_was_seen_to_end(tmp_path: Path, capsys) -> None:
+    assert main(["forecast", str(without_ends(tmp_path / "log.csv")), "--draws", "200"]) == 0
+    said = capsys.readouterr().out
+    assert "failures" in said
+    assert "repair" not in said
+    assert "0 (0-0)" not in said
+
+
+def test_ages_that_come_from_the_log_are_not_asked_about() -> None:
+    system = rf.system_from_log(rf.datasets.load("white"))  # some nodes were under way at an unknown age
+    assert len(system.notes) == 1
+    assert re.search(r"has an age of \d\d,\d{3} h", system.notes[0])
+    assert "the answer rests on the form of the family alone" in system.notes[0]
+    assert "are ages in hours?" not in system.notes[0]
+    assert "are ages in hours?" not in system.take([*range(500)]).later("1h").tolerating(1).notes[0]
+    assert not re.search(r"e\+0", repr(system))
+
+
+def test_repairs_are_shown_as_observed_and_no_classes_where_there_are_none(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    rng = np.random.default_rng(8)
+    start = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.arange(300) * 40.0, unit="h")
+    hours = rng.lognormal(0.0, 0.8, 300)
+    end = start + pd.to_timedelta(np.maximum(np.round(hours * 60.0), 1.0), unit="min")
+    path = tmp_path / "log.csv"
+    pd.DataFrame({"node": rng.choice(list("abcd"), 300), "start": start, "end": end, "cause": "disk"}).to_csv(
+        path, index=False
+    )
+    taken = np.asarray((end - start) / pd.Timedelta("1h"))
+    assert main(["trend", str(path), "--period", "all"]) == 0
+    text = capsys.readouterr().out
+    part = text[text.index("Are repairs of two kinds") :].split("How much of the time")[0]
+    assert "one mean repair time describes them" in part
+    row = next(line for line in part.splitlines() if line.startswith("disk")).split()
+    assert row[1:3] == ["300", f"{taken.mean():.4g}"]
+    assert float(row[4]) == pytest.approx(np.sort(taken)[149], rel=1e-3)  # the median
+    assert row[-4:] == ["-", "-", "-", "-"]
+
+
+def test_six_rows_get_few_sentences(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "six.csv"
+    at = pd.to_datetime(["2024-03-01", "2024-03-05", "2024-03-09", "2024-03-15", "2024-03-22", "2024-03-29"])
+    pd.DataFrame({"node": list("abcabc"), "start": at, "end": at + pd.Timedelta("4h")}).to_csv(path, index=False)
+    assert main(["trend", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "Nodes were up" in said
+    assert "lowest" not in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from relfit.cli.app import main
 from relfit.errors import ArgumentError, DataError
 
 MEAN, NODES = 950_000.0, 20_000
+ALERT = "kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ def test_it_is_asked_how_many_there_are(tickets: Path) -> None:
     assert np.isnan(model.scopes.loc["node", "mtbf"])
 
 
-@pytest.mark.parametrize("command", ["fit", "calibrate", "system", "nodes"])
+@pytest.mark.parametrize("command", ["info", "fit", "trend", "incidents", "calibrate", "system", "nodes"])
 def test_every_command_asks(tickets: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     try:
         code = main(
@@ -64,7 +66,77 @@ def test_every_command_asks(tickets: Path, command: str, capsys: pytest.CaptureF
     except SystemExit as error:
         code = error.code
     said = capsys.readouterr()
-    assert "how many are there?" in " ".join((said.out + said.err).split()), (code, said)
+    text = " ".join((said.out + said.err).split())
+    assert "how many are there? Give --column n_nodes=NUMBER or --population FILE" in text, (code, said)
+    assert text.count("how many are there?") == 1
+    for claim in ("declared", "node-year", "Weibull", "A node failed", "stand out", "Nodes were up", "hazard"):
+        assert claim not in text.replace("start declared", "").replace("end declared", ""), (command, claim)
+
+
+def test_of_incidents_only_those_of_the_system_have_a_rate(tickets: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["incidents", str(tickets), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert "how many are there?" in said["question"]
+    rates = {row["scope"]: row for row in said["tables"]["rates"]}
+    assert rates["node"]["incidents"] > 100
+    assert (rates["node"]["rate"], rates["node"]["mtbf"], rates["node"]["hours"]) == (None, None, None)
+    assert rates["system"]["rate"] == 0.0
+    assert main(["trend", str(tickets), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [row["per"] for row in said["tables"]["periods"]] == ["year"]
+    log = rf.read(tickets)
+    per_year = sum(row["failures"] for row in said["tables"]["periods"]) / log.window.hours * 8766.0
+    assert said["tables"]["periods"][0]["rate"] * 8766.0 == pytest.approx(per_year)
+
+
+def test_alerts_name_nodes_and_list_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody says which nodes there are: six that wrote of no failure are known, and many others are not."""
+    rng = np.random.default_rng(4)
+    at = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.sort(rng.uniform(0, 2000, 90)), unit="h")
+    lines = [f"{stamp:%Y-%m-%dT%H:%M:%S}+00:00 n{i:03d} {ALERT}"
+             for i, stamp in enumerate(at[:84])]  # fmt: skip
+    lines += [
+        f"{stamp:%Y-%m-%dT%H:%M:%S}+00:00 n9{i:02d} systemd: Started Session 1." for i, stamp in enumerate(at[84:])
+    ]
+    path = tmp_path / "messages.log"
+    path.write_text("\n".join(lines) + "\n")
+    log = rf.read(path)
+    assert len(log) == 84
+    assert not log.population["declared"].any()
+    assert log.unseen_nodes > 1000
+    assert main(["info", str(path)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "nothing lists all nodes" in text
+    assert "how many are there?" in text
+
+
+def test_nodes_that_are_known_without_a_record_are_not_unseen(tmp_path: Path) -> None:
+    """40 nodes with one record and none with two: some 780 without one, which are all in a log of 900 nodes."""
+    stamps = pd.date_range("2024-01-01", periods=940, freq="h")
+    rows = [f"{t:%Y-%m-%dT%H:%M:%S}+00:00 n{i:03d} {ALERT if i < 40 else 'systemd: Started Session 1.' + 'x' * 70_000}"
+            for i, t in enumerate(stamps)]  # fmt: skip
+    path = tmp_path / "messages.log"
+    path.write_text("\n".join(rows) + "\n")
+    log = rf.read(path)
+    assert len(log) == 40
+    assert log.n_nodes > 800
+    assert log.question is None
+
+
+def test_a_snapshot_has_no_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sinfo.txt"
+    path.write_text(
+        "REASON               USER      TIMESTAMP           STATE  NODELIST\n"
+        "Not responding       slurm     2024-03-01T10:00:00 down*  n[1-3]\n"
+        "dimm failure         root      2024-03-20T09:30:00 down   n9\n"
+    )
+    assert main(["info", str(path)]) == 0
+    assert "4 records of 4 nodes at one instant" in capsys.readouterr().out
+    for command in (["fit"], ["trend"], ["incidents"], ["dependence"], ["forecast"], ["report", "--out", "r.html"]):
+        assert main([command[0], str(path), *command[1:]]) != 0
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "a snapshot has no failure rate: over what time was observed?" in said.err
 
 
 def test_with_their_number_the_mean_is_that_of_the_fleet(tickets: Path) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.errors import DataError
 
 HOUR = 3600.0
 
@@ -374,6 +375,11 @@ def test_reasons_of_sinfo_with_states(tmp_path):
     assert log.events["node"].astype(str).tolist() == ["n01", "n02"]
     assert log.n_nodes == 3
     assert not any("drained" in note for note in log.source.notes)
+    assert not log.population["declared"].any()  # sinfo -R lists what is wrong, and nothing else
+    assert log.window.hours == 0.0  # of one instant: no rate
+    assert "a snapshot has no failure rate: over what time" in log.question
+    with pytest.raises(DataError, match="a snapshot has no failure rate"):
+        rf.fleet_model(log)
 
 
 def test_reasons_of_sinfo(tmp_path):
@@ -383,7 +389,11 @@ def test_reasons_of_sinfo(tmp_path):
     later = "2024-01-05T18:00:00\n" + header + bad_disk + "nonsense\n"
     log = rf.read(write(tmp_path, "2024-01-05T12:00:00\n" + header + first + later))
     ends = {node: None if end is None else (end - start) / HOUR for node, start, end in spans(log)}
-    assert ends == {"n01": 8.0, "n02": 8.0, "n07": None}
+    assert ends == {"n01": 6.0, "n02": 6.0, "n07": None}  # seen down from the first look on
+    assert log.events["start_cut"].tolist() == [True, True, True]
+    assert log.events["detail"].astype(str).tolist()[:2] == ["since 2024-01-05 10:00:00 UTC"] * 2
+    assert len(log.ttr().durations) == 3
+    assert not log.ttr().observed.any()
     assert log.rejected["text"].tolist() == ["nonsense"]
     assert any("`sinfo -lR` says" in note for note in log.source.notes)
     adds_up(log, 4)

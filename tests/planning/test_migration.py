@@ -288,7 +288,7 @@ def test_without_a_stated_quality_the_plan_says_which_is_needed() -> None:
     plan = plan_migration("100 days", **one)
     assert plan.predictor is None
     assert np.isnan(plan.migration_yield)
-    assert "migration pays from a recall of" in plan.headline
+    assert "migration pays on average from a recall of" in plan.headline
     assert "State the recall and precision" in plan.headline
     table = plan.break_even.dropna()
     assert len(table) >= 3
@@ -321,3 +321,25 @@ def test_repairs_are_waited_for_and_take_spares() -> None:
 
 def test_a_node_whose_reboot_is_quick_is_its_own_best_spare() -> None:
     assert SCENARIOS["2015"].worth_comparing == np.bool_(False)
+
+
+def test_the_headline_and_the_table_of_sizes_agree() -> None:
+    """The headline is the average over the sizes, by their share of the nodes, and says so; the table has it too."""
+    one = {"checkpoint": Checkpoint(save="2min", restore="2min"), "migration": "4min", "restart": "1min", "nodes": 256}
+    plan = plan_migration("100 days", **one)
+    assert "full of jobs of 1 to 256 nodes" in plan.headline
+    assert "on average over the sizes; migration pays on average from a recall of" in plan.headline
+    average = plan.shown.iloc[-1]
+    assert average["nodes"] == "average"
+    share = plan.by_size["nodes_share"].to_numpy()
+    assert average["checkpoint_yield"] == pytest.approx((share * plan.by_size["checkpoint_yield"]).sum())
+    overall, sizes = float(average["break_even_recall"]), plan.by_size["break_even_recall"]
+    assert f"from a recall of {overall:.2g} with a precision of 1 " in plan.headline
+    assert sizes.min() < overall  # what the largest jobs need lies below the average, not all above it
+    largest = plan.by_size.index[-1]
+    for step, pays in ((-0.02, False), (0.02, True)):  # with the spares that this recall needs
+        row = plan_migration("100 days", **one, recall=float(sizes[largest]) + step, precision=1.0).by_size.iloc[-1]
+        assert bool(row["migration_yield"] > row["checkpoint_yield"]) == pays
+    single = plan_migration("100 days", **one, sequential=True)
+    assert "average" not in single.headline
+    assert len(single.shown) == 1

@@ -134,7 +134,7 @@ def test_over_time_by_hand_and_as_a_whole():
     np.testing.assert_allclose(found.down_hours[0], [17.0, 0.0, 8.0, 1.0, 4.0], atol=1e-9)
     np.testing.assert_allclose(found.operational[0], 1.0 - found.down_hours[0] / found.node_hours[0])
     assert found.status[0].tolist() == ["ok", "never_down", "ok", "ok", "ok"]
-    assert "lowest from 2001-01-05" in found.headline
+    assert "lowest from 2001-01-01 to 2001-01-02 (76.389 %)" in found.headline  # the last four hours are no day
     white = rf.datasets.load("white")
     parts, whole = availability_over_time(white), availability(white)
     assert parts.down_hours.sum() == pytest.approx(whole.down_hours.sum())

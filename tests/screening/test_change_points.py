@@ -146,7 +146,7 @@ def test_bathtub_is_named() -> None:
         "higher later rate",
     ]
     assert found.stable == 2
-    assert "should not be used" in found.headline
+    assert "just before, it was" in found.headline
     assert found.to_frame()["failures"].sum() == found.counts.sum()
 
 

@@ -357,7 +357,7 @@ def test_any_order_of_nodes_and_the_last_of_them():
 def test_notes_of_ages_far_above_the_lives():
     fits = rf.fit(rf.LifeData.from_array([30.0, 70.0, 200.0, 400.0]), "weibull")
     assert rf.system_from_fits(fits, nodes=2, ages=700.0).notes == ()
-    assert "node 1 has an age of 9000 h" in rf.system_from_fits(fits, nodes=2, ages=[90.0, 9000.0]).notes[0]
+    assert "node 1 has an age of 9,000 h" in rf.system_from_fits(fits, nodes=2, ages=[90.0, 9000.0]).notes[0]
     assert System(Weibull(0.8, 10.0), ages=1e5).notes == ()
 
 

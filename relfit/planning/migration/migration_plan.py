@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,7 +56,8 @@ class MigrationPlan(Plan):
     by_size : pandas.DataFrame
         One row per size of job: ``nodes``, ``mtbf`` (hours, of the job), share of the machine ``nodes_share``,
         ``checkpoint_every`` (hours of work between saves), ``checkpoint_yield``, ``migration_every``,
-        ``migration_yield`` (spares taken off), ``break_even_recall`` (at the precision stated, else 1).
+        ``migration_yield`` (spares taken off), ``break_even_recall`` (at the precision stated, else 1; with the spares
+        of the plan, else with those that the recall needs).
     break_even : pandas.DataFrame
         ``precision`` and ``recall`` from which on migration yields more on the machine as a whole, as far as they are
         not stated; NaN where it never does.
@@ -101,7 +104,12 @@ class MigrationPlan(Plan):
     @property
     def headline(self) -> str:
         """Whether migration pays, and how certain that is; or how good predictions must be."""
-        alone = f"On {self.nodes:,} nodes full of jobs checkpoints alone yield {percent(self.checkpoint_yield)} of them"
+        few, many = int(self.by_size["nodes"].min()), int(self.by_size["nodes"].max())
+        jobs = f"jobs of {few:,} to {many:,} nodes" if few < many else f"jobs of {count(few, 'node')}"
+        alone = (
+            f"On {self.nodes:,} nodes full of {jobs} checkpoints alone yield {percent(self.checkpoint_yield)} of them"
+            + (" on average over the sizes" if few < many else "")
+        )
         if self.predictor is None:
             return f"{alone}; {self._least}. State the recall and precision of the predictions for a plan."
         less = self.gain <= 0.0
@@ -126,7 +134,22 @@ class MigrationPlan(Plan):
             return f"migration pays at any recall with a precision of {any_recall['precision'].min():.2g} and more"
         shown = known.iloc[sorted({0, len(known) // 2})]
         parts = [f"a recall of {recall:.2g} with a precision of {p:.2g}" for p, recall in shown.itertuples(index=False)]
-        return f"migration pays from {' or '.join(parts)} on"
+        on_average = " on average" if len(self.by_size) > 1 else ""
+        return f"migration pays{on_average} from {' or '.join(parts)} on"
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """One row per size, and the averages over the sizes that the headline gives."""
+        if len(self.by_size) == 1:
+            return self.by_size
+        everything = self.break_even["recall"].iloc[0] if self.predictor is None else np.nan
+        average = {
+            "nodes": "average", "nodes_share": 1.0, "checkpoint_yield": self.checkpoint_yield,
+            "migration_yield": self.migration_yield, "break_even_recall": everything,
+        }  # fmt: skip
+        rows = self.by_size.assign(nodes=[f"{number:,}" for number in self.by_size["nodes"]])
+        table: pd.DataFrame = pd.concat([rows, pd.DataFrame([average])], ignore_index=True)
+        return table
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -271,13 +294,17 @@ def plan_migration(
     spare_limits, gain_limits = limits(spares_drawn, level, whole=True), limits(gains, level)
     gap = machine.gap(rate)
     precise = 1.0 if stated[1] is None else stated[1]
-    idle = float(machine.spare_nodes(rate, Predictor(1.0, precise, lead))) if predictor is None else spare
-    if idle >= size:
-        raise ArgumentError(f"{idle:.0f} spares of {size} nodes leave nothing to work with", remedy="look at spares")
-    # a recall of the failures of nodes alone
-    least = break_even_recall(
-        gap, c, r, machine.down(rate), m, precise, lead, max(1.0 - idle / size, 0.0),
-    ) / rate.own_share(jobs.sizes)  # fmt: skip
+    if predictor is None:
+        idle = float(machine.spare_nodes(rate, Predictor(1.0, precise, lead)))
+        if idle >= size:
+            raise ArgumentError(
+                f"{idle:.0f} spares of {size} nodes leave nothing to work with", remedy="look at spares"
+            )
+        least = machine.least_recalls(rate, precise, lead)
+    else:  # a recall of the failures of nodes alone
+        least = break_even_recall(
+            gap, c, r, machine.down(rate), m, precise, lead, max(1.0 - spare / size, 0.0),
+        ) / rate.own_share(jobs.sizes)  # fmt: skip
     by_size = pd.DataFrame(
         {
             "nodes": jobs.sizes,
@@ -349,9 +376,13 @@ class _Machine:
         """Share of all nodes, from that of each size of job."""
         return np.asarray((yields * self.jobs.node_shares).sum(axis=-1))
 
+    def alone_by_size(self, rate: JobRate) -> FloatArray:
+        """Yield of checkpoints alone, by size."""
+        return np.asarray(1.0 - best_waste(self.gap(rate), self.save, self.restore, self.down(rate)))
+
     def alone(self, rate: JobRate) -> FloatArray:
         """Yield of checkpoints alone."""
-        return self.weighted(1.0 - best_waste(self.gap(rate), self.save, self.restore, self.down(rate)))
+        return self.weighted(self.alone_by_size(rate))
 
     def spare_nodes(self, rate: JobRate, predictor: Predictor) -> FloatArray:
         """Spares for the risk, or as asked."""
@@ -375,20 +406,20 @@ class _Machine:
         """By how much migration yields more than checkpoints alone."""
         return np.asarray(self.weighted(self.moving(rate, predictor)[1]) - self.alone(rate))
 
+    def least_recalls(self, rate: JobRate, precision: float, lead: Any) -> FloatArray:
+        """Least recall with which migration pays for jobs of each size, with the spares that this recall needs."""
+        alone = self.alone_by_size(rate)
+
+        def gains(j: int, grid: FloatArray) -> FloatArray:
+            return self.moving(rate, Predictor(grid, np.full(grid.shape, precision), lead))[1][:, j] - alone[j]
+
+        return np.array([_pays_from(partial(gains, j)) for j in range(alone.size)])
+
     def break_even(self, rate: JobRate, recall: float | None, precision: float | None, lead: Any) -> pd.DataFrame:
         """Least precision for the recall, or least recall for the precision, or for each of several."""
 
         def least(predictor_of: Any) -> float:
-            """From where on it always pays: spares are whole, so that it may pay, not pay, and pay."""
-            low, high = 0.0, 1.0
-            for _ in range(3):
-                grid = np.linspace(low, high, 201)[1:]
-                not_yet = np.flatnonzero(self.gain(rate, predictor_of(grid)) < _NO_GAIN)
-                if not_yet.size and not_yet[-1] == grid.size - 1:
-                    return np.nan
-                at = int(not_yet[-1]) + 1 if not_yet.size else 0
-                low, high = (float(grid[at - 1]) if at else low), float(grid[at])
-            return high
+            return _pays_from(lambda grid: self.gain(rate, predictor_of(grid)))
 
         if recall is not None and precision is None:
             rows = [(least(lambda grid: Predictor(np.full(grid.shape, recall), grid, lead)), recall)]
@@ -396,3 +427,16 @@ class _Machine:
             wanted = _PRECISIONS if precision is None else (precision,)
             rows = [(p, least(lambda grid, p=p: Predictor(grid, np.full(grid.shape, p), lead))) for p in wanted]
         return pd.DataFrame(rows, columns=["precision", "recall"])
+
+
+def _pays_from(gain_of: Callable[[FloatArray], FloatArray]) -> float:
+    """From which value on there is always a gain: spares are whole, so that it may pay, not pay, and pay."""
+    low, high = 0.0, 1.0
+    for _ in range(3):
+        grid = np.linspace(low, high, 201)[1:]
+        not_yet = np.flatnonzero(gain_of(grid) < _NO_GAIN)
+        if not_yet.size and not_yet[-1] == grid.size - 1:
+            return np.nan
+        at = int(not_yet[-1]) + 1 if not_yet.size else 0
+        low, high = (float(grid[at - 1]) if at else low), float(grid[at])
+    return high
