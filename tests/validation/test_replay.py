@@ -11,10 +11,10 @@ import pytest
 
 import relfit as rf
 from relfit.errors import ArgumentError, DataError
+from relfit.fleet.job_placement import Nodes, place
 from relfit.results import Interval
 from relfit.validation import Replay, calibration_curve
 from relfit.validation._block_means import effective_sizes, mean_differences, wilson
-from relfit.fleet.job_placement import Nodes, place
 from tests.factories import EPOCH, make_log
 
 HOUR = pd.Timedelta(hours=1)
