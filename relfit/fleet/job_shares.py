@@ -143,7 +143,7 @@ class Lately:
                 used = np.isfinite(of_starts)
                 value = np.bincount(day[used], of_starts[used], steps.size)
                 number = np.bincount(day[used], minlength=steps.size).astype(np.float64)
-                self._shares[system, size, length, placement] = value, number
+                self._shares[system, size, length, placement] = np.asarray(value, np.float64), number
         return [self._shares[system, size, length, placement] for length in lengths]
 
     def interrupted(
