@@ -30,13 +30,10 @@ __all__ = ["NAME", "read", "recognises"]
 NAME = "slurm_nodes"
 STREAMS = True
 _NODE = re.compile(r"^\s*NodeName=(?P<name>\S+)")
-_FIELD = re.compile(r"(?:^|\s)(?P<key>[A-Z][A-Za-z]*)=(?P<value>.*?)(?=\s+[A-Z][A-Za-z]*=|$)")
-_SINFO = re.compile(
-    r"^(?P<reason>.*?)\s+(?P<user>\S+)\s+(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s+"
-    r"(?:(?P<state>[a-zA-Z_+]+[*~#!%$@^-]?)\s+)?(?P<nodes>\S+)\s*$"
-)
+_KEY = re.compile(r"(?<!\S)([A-Z][A-Za-z]*)=")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+_STATE = re.compile(r"[a-zA-Z_+]+[*~#!%$@^-]?")
 _HEADER = re.compile(r"^REASON\s+USER\s+TIMESTAMP\s+(?:(?P<state>STATE)\s+)?NODELIST\s*$")
-_SINCE = re.compile(r"^(?P<reason>.*?)\s*\[(?P<user>[^@\]]*)@(?P<time>[^\]]+)\]\s*$")
 _MOMENT = re.compile(
     r"^#?\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d (?:UTC |GMT )?\d{4})\s*$"
 )
@@ -171,20 +168,42 @@ def _node(record: list[str], line: int, content: Content, records: Records) -> d
         if text.startswith("Reason="):  # may hold anything
             fields["Reason"] = text.removeprefix("Reason=")
             continue
-        fields |= {found["key"]: found["value"] for found in _FIELD.finditer(text)}
+        keys = list(_KEY.finditer(text))
+        for key, end in zip(keys, [*(key.start() for key in keys[1:]), len(text)], strict=False):
+            fields[key[1]] = text[key.end() : end].rstrip()
     if not fields.get("NodeName") or not fields.get("State"):
         records.refuse(content.path, line, "", "no name or no state", " ".join(record))
         return None
-    reason = _SINCE.match(fields.get("Reason", ""))
+    reason, since = _reason_and_time(fields.get("Reason", ""))
     told = [fields[name] for name in _TOLD if fields.get(name, "")[:2] in ("19", "20", "21")]
     return {
         "name": fields["NodeName"],
         "state": fields["State"].split()[0],
-        "reason": reason["reason"] if reason else fields.get("Reason", ""),
-        "since": reason["time"] if reason else "",
+        "reason": reason,
+        "since": since,
         "told": max(told, default=""),
         "line": line,
     }
+
+
+def _reason_and_time(text: str) -> tuple[str, str]:
+    """A reason and when it was given: ``power [root@2024-05-01T00:00:00]``."""
+    body = text.rstrip()
+    begin = body.find("[", body.rfind("]", 0, -1) + 1)
+    time = body[begin + 1 : -1].partition("@")[2]
+    return (body[:begin].rstrip(), time) if begin >= 0 and body.endswith("]") and time else (text, "")
+
+
+def _columns(line: str) -> tuple[str, str, str, str] | None:
+    """Reason, time, state and nodes of a line of sinfo: the last words of it, of which the state may be missing."""
+    line = f".{line}"  # a reason may be empty
+    words = line.rsplit(None, 4)
+    if len(words) == 5 and _TIME.fullmatch(words[2]) and _STATE.fullmatch(words[3]):
+        return words[0][1:].strip(), words[2], words[3], words[4]
+    words = line.rsplit(None, 3)
+    if len(words) == 4 and _TIME.fullmatch(words[2]):
+        return words[0][1:].strip(), words[2], "DOWN", words[3]
+    return None
 
 
 def _sinfo(lines: list[str], content: Content, records: Records) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -200,15 +219,15 @@ def _sinfo(lines: list[str], content: Content, records: Records) -> Iterator[tup
         if not line.strip():
             continue
         records.read += 1
-        row = _SINFO.match(line)
+        row = _columns(line)
         if row is None:
             records.refuse(content.path, number, "", "not a reason, user, time and list of nodes", line)
             continue
+        reason, since, state, names = row
         nodes += [
-            {"name": name, "state": row["state"] or "DOWN", "reason": row["reason"].strip(), "since": row["time"],
-             "told": "", "line": number}
-            for name in hosts(row["nodes"])
-        ]  # fmt: skip
+            {"name": name, "state": state, "reason": reason, "since": since, "told": "", "line": number}
+            for name in hosts(names)
+        ]
     if nodes or moment:
         yield moment, nodes
 
