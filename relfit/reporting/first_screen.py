@@ -250,13 +250,8 @@ def _limits(m: ReportData) -> list[Point]:
         points.append(
             Point(f"{len(m.log.rejected):,} of {source.rows_read:,} rows were rejected{ends}.", "data", "which")
         )
-    elif source.rows_read:
-        points.append(Point(f"All {source.rows_read:,} rows were read{ends}.", "data", "data"))
-    if m.asked > 1 and not m.few:
-        points.append(
-            Point(f"{m.asked} questions were asked of the log; of an independent, steady, equal fleet all answers "
-                  "together are wrong in 5 % of the logs.", "methods", "methods")
-        )  # fmt: skip
+    elif unknown:
+        points.append(Point(f"{ends.removeprefix('; ')}.", "data", "data"))
     return points
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from relfit import plotting
 from relfit.reporting.components import MOST_ROWS, Figure, Section, Table, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
+from relfit.screening.periods import FEWEST
 from relfit.text import count, duration, percent
 from relfit.units import HOURS_PER_YEAR
 
@@ -91,9 +92,10 @@ def interruptions(m: ReportData) -> Section | str:
     terms += [("Within which time", text) for text in model.found.findings[1:]]
     causes = _causes(m, found)
     verdict = model.headline
-    if causes is not None:
-        first = causes.frame.iloc[0]
-        verdict += f" Most are attributed to {first['cause']} ({percent(float(first['share']))})."
+    if causes is not None and m.failures >= FEWEST:
+        name, share = causes.frame["cause"].iloc[0], float(causes.frame["share"].iloc[0])
+        most = "Most are attributed to" if share > 0.5 else "The cause named most often is"
+        verdict += f" {most} {name} ({percent(share)})."
     return Section(
         "interruptions", "What interrupts it", verdict,
         tables=(table,) if causes is None else (table, causes), details=(list_of,), terms=tuple(terms),
