@@ -54,10 +54,13 @@ def renewals_of(
     """
 
     def fitted(of: Scope, resamples: int) -> RenewalModels:
-        models = renewal_models(of.lives, of.system, n_groups=n_systems, level=level, n_resamples=resamples)
+        return renewal_models(of.lives, of.system, n_groups=n_systems, level=level, n_resamples=resamples)
+
+    def told(of: Scope) -> RenewalModels:
+        models = fitted(of, n_resamples)
         return told_from_calendar(models, of.lives, of.clock) if of.name == "node" else models
 
-    fits = fitted(scope, n_resamples)
+    fits = told(scope)
     known = np.bincount(scope.system, ~np.isnan(scope.start_age), n_systems) > 0.0
     asked = known & (fits.status == "ok") & (fits.ageing != 0)
     if not asked.any():
@@ -72,7 +75,7 @@ def renewals_of(
     if not denied.any():
         return scope, fits
     scope = scope.of_unknown_age(denied)
-    return scope, fitted(scope, n_resamples)
+    return scope, told(scope)
 
 
 def _along_time(scope: Scope, clocks: Clocks, fits: RenewalModels) -> FloatArray:

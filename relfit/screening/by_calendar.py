@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.lifedata import LifeData
 from relfit.numeric.levels import normal_quantile
 from relfit.screening.frailty_results import RenewalModels
@@ -26,7 +26,7 @@ _LATELY = (360.0, 1440.0)  # hours: a bad spell of a node is weeks or months lon
 _STEPS = 40
 _GAIN = 1e-4  # of the log-likelihood, below which no step is worth while
 _YOUNGEST = 1e-6  # of the mean time between failures
-_LEAST = 0.2  # of an estimate: no lower limit of a shape is below
+_BEYOND = 1.05  # times as far as to 1 do the limits of a shape reach that a moving rate may have made
 
 
 def calendar_shape(
@@ -68,11 +68,10 @@ def calendar_shape(
     True
     """
     out = np.full((n_groups, 2), np.nan)
-    node = lives.group_codes()
-    aged = np.ones(node.size, np.bool_) if lives.stationary is None else ~lives.stationary
     far = normal_quantile(level)
     for system in range(n_groups):  # systems, not nodes
-        x = _compared(lives, clock, node, group[node] == system, aged, rng)
+        nodes = np.flatnonzero(group == system)
+        x = _compared(lives.take(nodes.tolist()), clock[lives.rows_of(nodes)], rng)
         ends = []
         for columns in (1 + len(_SPREADS), x.shape[2]):
             power, information = _maximum(x[..., :columns])
@@ -88,8 +87,8 @@ def told_from_calendar(
 ) -> RenewalModels:
     """The models with limits of the shape that exclude 1 only where a rate that moves cannot make it so.
 
-    Where the limits of a group exclude 1 and `calendar_shape` does not bear it out, they are widened to hold its
-    limits and 1, its covariance with them, and it is ``moving``.
+    Where the limits of a group exclude 1 and `calendar_shape` does not bear it out, they are widened to hold 1,
+    its covariance with them, and it is ``moving``.
 
     Parameters
     ----------
@@ -110,40 +109,36 @@ def told_from_calendar(
     ends = np.ones((claimed.size, 2))
     ends[claimed] = np.where(np.isnan(few), 1.0, few)
     moving = claimed & np.where(models.ageing < 0, ends[:, 1] >= 1.0, ends[:, 0] <= 1.0)
-    # a shape is positive, and its limits lie about the estimate on a scale of logs
-    low = np.minimum(np.minimum(ends[:, 0], 1.0), shape[:, 0])
-    high = np.maximum(np.maximum(ends[:, 1], 1.0), shape[:, 2])
-    low = np.maximum(low, _LEAST * shape[:, 1])
-    away = np.maximum(np.log(high / shape[:, 1]), np.log(shape[:, 1] / low))
-    wider = np.where(moving, away / np.log(shape[:, 2] / shape[:, 1]), 1.0)
-    limits = shape[:, 1:2] * np.exp(np.where(moving, away, 0.0)[:, None] * np.array([-1.0, 0.0, 1.0]))
+    far = np.abs(np.log(np.where(moving, shape[:, 1], 1.0)))
+    wider = np.where(moving, _BEYOND * far / np.log(np.where(moving, shape[:, 2] / shape[:, 1], np.e)), 1.0)
+    limits = shape[:, 1:2] * np.exp(_BEYOND * far[:, None] * np.array([-1.0, 0.0, 1.0]))
     covariance = models.covariance.copy()
     covariance[:, 0, :] *= wider[:, None]
     covariance[:, :, 0] *= wider[:, None]
     return replace(models, shape=np.where(moving[:, None], limits, shape), covariance=covariance, moving=moving)
 
 
-def _compared(
-    lives: LifeData, clock: FloatArray, node: IntArray, mine: BoolArray, aged: BoolArray, rng: np.random.Generator
-) -> FloatArray:
+def _compared(lives: LifeData, clock: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Log age and what tells a node's own rate, shape (failures, 1 + others, columns): the node that failed first.
 
     NaN where another node was not up, or of unknown age.
     """
     begin, end = clock.T
+    node, seen, sizes = lives.group_codes(), lives.observed, lives.sizes
+    aged = np.ones(node.size, np.bool_) if lives.stationary is None else ~lives.stationary
     columns = 1 + len(_SPREADS) + len(_LATELY)
-    pool = np.unique(node[mine & aged])
-    failed = np.flatnonzero(mine & aged & lives.observed)
+    pool = np.unique(node[aged])
+    failed = np.flatnonzero(aged & seen)
     if pool.size < 2 or not failed.size:
         return np.zeros((0, 1, columns))
     if failed.size > _MOST_FAILURES:
         failed = np.sort(rng.choice(failed, _MOST_FAILURES, replace=False))
     # failures of a mean node until each instant
-    sizes, all_failed = lives.sizes, np.sort(end[mine & lives.observed])
-    watched = np.flatnonzero((sizes > 0) & (np.bincount(node, mine, sizes.size) > 0))
-    entered, left = np.full(sizes.size, float(end.max())), end[lives.offsets[watched + 1] - 1]
+    watched, every = np.flatnonzero(sizes > 0), np.sort(end[seen])
+    entered = np.zeros(sizes.size)
     entered[watched] = begin[lives.offsets[watched]]
-    there = np.searchsorted(np.sort(entered[watched]), all_failed, "right") - np.searchsorted(np.sort(left), all_failed)
+    there = np.searchsorted(np.sort(entered[watched]), every, "right")
+    there -= np.searchsorted(np.sort(end[lives.offsets[watched + 1] - 1]), every)
     of_mean = np.append(0.0, np.cumsum(1.0 / np.maximum(there, 1)))
     # others at random, each once, in the last of their lives that had begun; lives and failures lie node after node
     now = end[failed][:, None]
@@ -158,14 +153,12 @@ def _compared(
     entry = np.zeros(node.size) if lives.entry is None else lives.entry
     part = np.clip((now - begin[row]) / np.maximum(end[row] - begin[row], 1e-300), 0.0, 1.0)
     age = entry[row] + part * (lives.durations[row] - entry[row])
-    youngest = _YOUNGEST * float((end - begin)[mine].sum()) / all_failed.size
+    youngest = _YOUNGEST * float((end - begin).sum()) / every.size
     own = node[row]
-    line = node[lives.observed] * width + (end[lives.observed] - low)
+    line = node[seen] * width + (end[seen] - low)
     until = np.searchsorted(line, own * width + (now - low))
-    number = until - np.searchsorted(node[lives.observed], own)
-    due = (
-        of_mean[np.searchsorted(all_failed, now)] - of_mean[np.searchsorted(all_failed, np.minimum(entered[own], now))]
-    )
+    number = until - np.searchsorted(node[seen], own)
+    due = of_mean[np.searchsorted(every, now)] - of_mean[np.searchsorted(every, np.minimum(entered[own], now))]
     x = np.empty((*row.shape, columns))
     x[..., 0] = np.where(usable, np.log(np.maximum(age, youngest)), np.nan)
     for k, variance in enumerate(_SPREADS, 1):
