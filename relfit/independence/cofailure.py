@@ -32,6 +32,7 @@ __all__ = ["Cofailures", "chance_within", "cofailures"]
 _MOST_LISTED = 20_000_000
 _CLASSES = 400  # times of observation told apart
 _NEAR = 24.0  # windows, by which failures move at most where the rate from day to day is to stay as well
+_ENOUGH = 39  # of such random logs to see whether they have as many together in 5 %
 _FEWEST_EXPECTED = 3.0  # pairs together, below which finding none says nothing
 
 
@@ -204,10 +205,11 @@ def cofailures(
     if n_resamples:
         generator = np.random.default_rng(rng)
         means, as_many, drawn = _shuffled(nodes, group, together, reached, n_resamples, generator)
-        total_p = resampled_p(float(together.sum()), drawn)
-        if total_p <= ALPHA:  # by a rate that moves from day to day or week to week?
-            near = _shuffled(nodes, group, together, reached, n_resamples, generator, _NEAR * width)
+        if resampled_p(float(together.sum()), drawn) <= ALPHA:  # or does the rate move from day to day, week to week?
+            few = min(n_resamples, _ENOUGH)
+            near = _shuffled(nodes, group, together, reached, few, generator, _NEAR * width)
             if resampled_p(float(together.sum()), near[2]) > ALPHA:
+                near = _shuffled(nodes, group, together, reached, n_resamples, generator, _NEAR * width)
                 means, as_many, drawn = near
         table["expected_shuffled"], mean_shuffled = means, float(means.sum())
         table["p_shuffled"] = np.where(expected > 0.0, (1.0 + as_many) / (1.0 + n_resamples), np.nan)
