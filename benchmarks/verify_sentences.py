@@ -7,8 +7,8 @@ A sentence is false where the fleet is not what it says: "the rate changed" of a
 Where a sentence is right of a kind, the share that it is said in is its power.
 
 The moving fleets are made here, in plain NumPy: 96 nodes over two years, some 1 000 failures, repairs of two hours.
-All nodes share what moves, age plays no part but in the Weibull renewals, and no kind has nodes that fail for one
-reason but the bursts.
+Age plays no part but in the Weibull renewals, all nodes share what moves (but for bad spells of single nodes), and only
+bursts have nodes fail because others did.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ MOVING: dict[str, set[str]] = {
     "good and bad weeks": _MOVES,
     "bursts": _MOVES | {"fail together"},
     "random walk": _MOVES | {"rises or falls", "several periods"},
-    "nodes with bad spells": _MOVES | {"ageing", "at a steady rate"},
+    "nodes with bad spells": _AT_REST | _MOVES,  # each node on its own: of the fleet little is seen
 }
 
 

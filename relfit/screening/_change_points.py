@@ -171,7 +171,8 @@ def change_points(
         used = float(np.quantile(gains, 1.0 - alpha, method="higher"))
         cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
         # bursts and spells longer than neighbouring bins: what the periods leave from month to month scatters more
-        month = float((dispersions(counts, exposure, cuts, spans) / np.mean(by_chance, axis=0)).max())
+        chance = np.maximum(np.mean(by_chance, axis=0), 1e-9)
+        month = float((dispersions(counts, exposure, cuts, spans) / chance).max())
         if cuts.size > 2 and month > dispersion:
             dispersion = month
             again = segments(counts, exposure, used * dispersion, smallest)
@@ -234,7 +235,7 @@ def _uneven(
     Chance are random logs of a constant rate; their dispersions are taken as gamma variables.
     """
     seen, drawn = dispersions(counts, exposure, cuts, spans), np.array(by_chance)
-    mean, spread = drawn.mean(axis=0), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)
+    mean, spread = np.maximum(drawn.mean(axis=0), 1e-9), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)
     p = special.gammaincc((mean / spread) ** 2, seen * mean / spread**2)
     each = counts.sum() / counts.size * spans
     variation = np.sqrt(np.maximum(seen - mean, 0.0) / each)
