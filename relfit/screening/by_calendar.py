@@ -19,8 +19,8 @@ from relfit.screening.frailty_results import RenewalModels
 
 __all__ = ["calendar_shape", "told_from_calendar"]
 
-_MOST_FAILURES = 1500  # that are looked at
-_BESIDE = 12  # nodes that each is held against (sampled at random; Borgan, Goldstein and Langholz 1995)
+_MOST_FAILURES = 1000  # that are looked at
+_BESIDE = 10  # nodes that each is held against (sampled at random; Borgan, Goldstein and Langholz 1995)
 _SPREADS = (0.25, 4.0)  # variances of gamma frailties, between and about which nodes differ
 _LATELY = (360.0, 1440.0)  # hours: a bad spell of a node is weeks or months long
 _STEPS = 40
@@ -52,7 +52,7 @@ def calendar_shape(
 
     Notes
     -----
-    The partial likelihood of the nodes that failed, each among up to 12 others that were up at that instant, with the
+    The partial likelihood of the nodes that failed, each among up to 10 others that were up at that instant, with the
     hazard ``r(t) age**(shape - 1)`` times powers of ``(1 + v n) / (1 + v c)``, where n are the failures of the node so
     far and c those of a mean node in the time that it had been watched: what a gamma frailty of variance v comes to
     given the past. The second interval has powers of one plus the failures of the last 15 and 60 days besides.
@@ -73,7 +73,7 @@ def calendar_shape(
         nodes = np.flatnonzero(group == system)
         x = _compared(lives.take(nodes.tolist()), clock[lives.rows_of(nodes)], rng)
         ends = []
-        for columns in (1 + len(_SPREADS), x.shape[2]):
+        for columns in (1 + len(_SPREADS), x.shape[2]):  # rates of nodes that stay; that come and go
             power, information = _maximum(x[..., :columns])
             if information > 0.0:
                 ends += [1.0 + power + sign * far / np.sqrt(information) for sign in (-1.0, 1.0)]
