@@ -42,7 +42,8 @@ def steady(m: ReportData) -> Section | str:
         ), note=note, shown=12,
     )  # fmt: skip
     if len(points) == 1:
-        verdict = f"Yes: no change that matters, {points.stable_period.rates('incidents')}."
+        finding = f"{points.finding[:1].upper()}{points.finding[1:]}"
+        verdict = f"{finding} ({points.stable_period.rates('incidents')}).{points.evidence}"
     elif m.firm("steady"):
         stable, number = points.stable_period, points.stable
         change = points.periods[number - 1] if number else points.periods[1]
@@ -182,7 +183,8 @@ def _ageing(m: ReportData) -> str:
     model = m.model.result
     assert model is not None
     fits = model.renewals["node"]
-    if m.several_systems or fits.status[0] != "ok" or m.firm("ageing"):
+    moving = fits.moving is not None and bool(fits.moving[0])
+    if m.several_systems or fits.status[0] != "ok" or moving or m.firm("ageing"):
         return fits.headline
     low, value, high = fits.shape[0]
     return (
