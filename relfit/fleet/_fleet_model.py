@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from relfit.arguments import share, whole
 from relfit.arrays import FloatArray
@@ -37,6 +38,7 @@ from relfit.units import hours as hours_of
 
 __all__ = ["FleetModel", "fleet_model"]
 
+_OFTEN, _FALSE = 2.0, 0.05  # times the mean rate, of nodes named; share of them named falsely
 _SHORT = 0.25  # of the time between interruptions: jobs by which that is counted
 QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
 
@@ -256,6 +258,51 @@ class FleetModel(FleetParts, Result):
             return np.asarray(
                 np.bincount(scope.system_of_incident, hit, size) / np.bincount(scope.system_of_incident, minlength=size)
             )
+
+    def nodes_now(self) -> pd.DataFrame:
+        """The nodes that are there, by how much more often than the mean node they fail by themselves lately.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``system``, ``node``, ``factor`` (times the mean of its system) with ``factor_low`` and ``factor_high``,
+            ``probability`` (that it fails at least twice as often as the mean) and ``outlier``: whether it is among
+            those of which at most 5 % are expected to be named falsely. Highest factors first.
+
+        Raises
+        ------
+        DataError
+            Where only nodes that failed are known, and there must be others.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> nodes = rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01")).nodes_now()
+        >>> nodes.columns.tolist()
+        ['system', 'node', 'factor', 'factor_low', 'factor_high', 'probability', 'outlier']
+        """
+        self._ask()
+        there = np.flatnonzero(self.standing.present)
+        factor = self.node_multipliers[there]
+        if self.multiples is not None:
+            shape = self.multiples.shape[there]
+        else:
+            posterior = self.renewals["node"].posterior[there, 0]
+            shape = np.where(np.isfinite(posterior), posterior, 1e9)
+        scale, tail = factor / shape, 0.5 - self.level / 2.0
+        probability = special.gammaincc(shape, _OFTEN / np.maximum(scale, 1e-300))
+        order = np.lexsort((-factor, -probability))
+        wrong = np.cumsum(1.0 - probability[order]) / np.arange(1, order.size + 1)
+        outlier = np.zeros(order.size, np.bool_)
+        outlier[order] = (wrong <= _FALSE) & (probability[order] > 0.5)
+        nodes = self.places.nodes[there]
+        frame = pd.DataFrame(
+            {"system": nodes.get_level_values(0), "node": nodes.get_level_values(-1), "factor": factor,
+             "factor_low": special.gammaincinv(shape, tail) * scale,
+             "factor_high": special.gammaincinv(shape, 1.0 - tail) * scale, "probability": probability,
+             "outlier": outlier}
+        )  # fmt: skip
+        return frame.iloc[np.argsort(-factor, kind="stable")].reset_index(drop=True)
 
     # ------------------------------------------------------------------ answers
 

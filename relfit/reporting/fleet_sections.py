@@ -10,6 +10,7 @@ import pandas as pd
 from relfit import plotting
 from relfit.reporting.components import MOST_ROWS, Figure, Section, Table, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
+from relfit.screening.periods import FEWEST
 from relfit.text import count, duration, percent
 from relfit.units import HOURS_PER_YEAR
 
@@ -41,7 +42,8 @@ def steady(m: ReportData) -> Section | str:
         ), note=note, shown=12,
     )  # fmt: skip
     if len(points) == 1:
-        verdict = f"Yes: no change that matters, {points.stable_period.rates('incidents')}."
+        finding = f"{points.finding[:1].upper()}{points.finding[1:]}"
+        verdict = f"{finding} ({points.stable_period.rates('incidents')}).{points.evidence}"
     elif m.firm("steady"):
         stable, number = points.stable_period, points.stable
         change = points.periods[number - 1] if number else points.periods[1]
@@ -91,9 +93,10 @@ def interruptions(m: ReportData) -> Section | str:
     terms += [("Within which time", text) for text in model.found.findings[1:]]
     causes = _causes(m, found)
     verdict = model.headline
-    if causes is not None:
-        first = causes.frame.iloc[0]
-        verdict += f" Most are attributed to {first['cause']} ({percent(float(first['share']))})."
+    if causes is not None and m.failures >= FEWEST:
+        name, share = causes.frame["cause"].iloc[0], float(causes.frame["share"].iloc[0])
+        most = "Most are attributed to" if share > 0.5 else "The cause named most often is"
+        verdict += f" {most} {name} ({percent(share)})."
     return Section(
         "interruptions", "What interrupts it", verdict,
         tables=(table,) if causes is None else (table, causes), details=(list_of,), terms=tuple(terms),
@@ -180,7 +183,8 @@ def _ageing(m: ReportData) -> str:
     model = m.model.result
     assert model is not None
     fits = model.renewals["node"]
-    if m.several_systems or fits.status[0] != "ok" or m.firm("ageing"):
+    moving = fits.moving is not None and bool(fits.moving[0])
+    if m.several_systems or fits.status[0] != "ok" or moving or m.firm("ageing"):
         return fits.headline
     low, value, high = fits.shape[0]
     return (
