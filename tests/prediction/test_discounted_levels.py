@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relfit.prediction import HALF_LIVES, levels_of
-from relfit.prediction.levels import WINDOWS, discounted
+from relfit.prediction.discounted_levels import WINDOWS, discounted
 
 WITHOUT_END = len(HALF_LIVES) - 1
 
