@@ -25,7 +25,7 @@ from relfit.fleet.incident_scopes import SCOPES, Scope
 from relfit.fleet.job_shares import ANY, Lately
 from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
 from relfit.fleet.operating_time import scopes_of, standing_of
-from relfit.fleet.rates_now import level_rates, node_multiples, series_of, together
+from relfit.fleet.rates_now import level_rates, node_multiples, of_all, series_of
 from relfit.fleet.scope_rates import rates_of
 from relfit.results import Interval, Result
 from relfit.screening import Incidents, incidents
@@ -145,7 +145,7 @@ def fleet_model(
         }
         for name in SCOPES
     }
-    series[ANY] = {code: together([series[name][code] for name in SCOPES]) for code in range(size)}
+    series[ANY] = {code: of_all(joined(whole), str(places.systems[code]), one) for code, one in series["node"].items()}
     since = part.window.start.as_unit("ns").value
     for name, scope in scopes.items():
         every = np.bincount(scope.system_of_incident, minlength=size).astype(np.float64)

@@ -17,7 +17,7 @@ from relfit.prediction import Levels, Mixture, Steps, levels_of, mix, relative_r
 from relfit.screening import Incidents
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["LevelRates", "NodeMultiples", "ScopeSeries", "level_rates", "node_multiples", "series_of", "together"]
+__all__ = ["LevelRates", "NodeMultiples", "ScopeSeries", "level_rates", "node_multiples", "of_all", "series_of"]
 
 _STEPS, _LEAST_STEP = 120, 240.0  # steps behind the multiples of nodes, at most; hours of one, at least
 
@@ -59,10 +59,11 @@ def series_of(log: FailureLog, places: Places, scope: Scope, system: int) -> Sco
     return ScopeSeries(steps, value, units, levels_of(value, units, steps.days))
 
 
-def together(series: list[ScopeSeries]) -> ScopeSeries:
-    """Incidents of several scopes as one series, by the units of the first."""
-    value = np.sum([one.value for one in series], axis=0)
-    return replace(series[0], value=value, levels=levels_of(value, series[0].units, series[0].steps.days))
+def of_all(joined: Incidents, system: str, one: ScopeSeries) -> ScopeSeries:
+    """All incidents of a system as one series, those that name no node among them, by the steps and units of another."""
+    table = joined.table
+    value = one.steps.counts(nanoseconds(table["start"])[(table["system"].astype(str) == system).to_numpy()])[0]
+    return replace(one, value=value, levels=levels_of(value, one.units, one.steps.days))
 
 
 @dataclass(frozen=True, eq=False)
