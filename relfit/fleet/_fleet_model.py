@@ -111,7 +111,8 @@ def fleet_model(
         )
     now, hours = checked_at(at) == NOW, hours_of(horizon)
     chosen = period if isinstance(period, ChosenPeriod) else chosen_period(log, period, rng)
-    whole = chosen.log if chosen.name == "given" else log if now else log.between(None, chosen.log.window.end)
+    whole = log if now or not chosen.log.window.end < log.window.end else log.between(None, chosen.log.window.end)
+    whole = chosen.log if chosen.name == "given" else whole
     chosen = until_now(log, chosen) if now else chosen
 
     @cache

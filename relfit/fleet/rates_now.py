@@ -60,7 +60,7 @@ def series_of(log: FailureLog, places: Places, scope: Scope, system: int) -> Sco
 
 
 def of_all(joined: Incidents, system: str, one: ScopeSeries) -> ScopeSeries:
-    """All incidents of a system as one series, those that name no node among them, by the steps and units of another."""
+    """All incidents of a system as one series, those that name no node among them, by another's steps and units."""
     table = joined.table
     value = one.steps.counts(nanoseconds(table["start"])[(table["system"].astype(str) == system).to_numpy()])[0]
     return replace(one, value=value, levels=levels_of(value, one.units, one.steps.days))
