@@ -73,12 +73,18 @@ def interruptions(m: ReportData) -> Section | str:
     scopes["lost_share"] = scopes["lost"] / scopes["lost"].sum() if known else np.nan
     scopes = scopes.sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
     names = {"scope": "of a", "incidents": "incidents", "mtbf": "hours between", "limits": "limits"}
+    names |= {"mtbf_now": "now", "limits_now": "limits now"} if "mtbf_now" in scopes else {}
     names |= {} if m.several_systems else {"nodes_hit": "nodes hit"}
     names |= {"mttr": "hours down", "lost_share": "node-hours lost"} if known else {}
     names = ({"system": "system"} if m.several_systems else {}) | names
     table = Table(
         "interruptions-by-scope", "Interruptions by scope", scopes, names, percent=frozenset({"lost_share"}),
-        page=scopes.assign(limits=[span(*pair) for pair in zip(scopes["mtbf_low"], scopes["mtbf_high"], strict=True)]),
+        page=scopes.assign(**{
+            f"limits{when}": [
+                span(*pair) for pair in zip(scopes[f"mtbf{when}_low"], scopes[f"mtbf{when}_high"], strict=True)
+            ]
+            for when in ("", "_now") if f"mtbf{when}" in scopes
+        }),
         note=f"Hours of operation of one node, one rack or one system; limits: {100 * m.level:g} %.",
     )  # fmt: skip
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
