@@ -17,8 +17,18 @@ from relfit.prediction import Levels, Mixture, Steps, levels_of, mix, relative_r
 from relfit.screening import Incidents
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["LevelRates", "NodeMultiples", "ScopeSeries", "level_rates", "node_multiples", "series_of", "together"]
+__all__ = [
+    "LEAST_RATE",
+    "LevelRates",
+    "NodeMultiples",
+    "ScopeSeries",
+    "level_rates",
+    "node_multiples",
+    "series_of",
+    "together",
+]
 
+LEAST_RATE = 0.01  # of what is expected: the lower limit of a rate is no lower
 _STEPS, _LEAST_STEP = 120, 240.0  # steps behind the multiples of nodes, at most; hours of one, at least
 
 
@@ -97,7 +107,7 @@ class LevelRates(ScopeRates):
         ends = [special.gammaincinv(shape, p) / shape * self.now for p in (0.5 - level / 2.0, 0.5 + level / 2.0)]
         known = np.isfinite(self.now)
         return (
-            np.where(known, np.minimum(ends[0], self.now), low), np.where(known, np.maximum(ends[1], self.now), high),
+            np.where(known, np.clip(ends[0], LEAST_RATE * self.now, self.now), low), np.where(known, np.maximum(ends[1], self.now), high),
         )  # fmt: skip
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
