@@ -106,9 +106,8 @@ class LevelRates(ScopeRates):
         shape = 1.0 / np.maximum(self.variance, 1e-9)
         ends = [special.gammaincinv(shape, p) / shape * self.now for p in (0.5 - level / 2.0, 0.5 + level / 2.0)]
         known = np.isfinite(self.now)
-        return (
-            np.where(known, np.clip(ends[0], LEAST_RATE * self.now, self.now), low), np.where(known, np.maximum(ends[1], self.now), high),
-        )  # fmt: skip
+        least = np.clip(ends[0], LEAST_RATE * self.now, self.now)
+        return np.where(known, least, low), np.where(known, np.maximum(ends[1], self.now), high)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Random rates, shape (size, systems); zero where no hours are known."""
