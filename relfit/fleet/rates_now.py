@@ -24,8 +24,8 @@ __all__ = [
     "ScopeSeries",
     "level_rates",
     "node_multiples",
+    "of_all",
     "series_of",
-    "together",
 ]
 
 LEAST_RATE = 0.01  # of what is expected: the lower limit of a rate is no lower
@@ -69,10 +69,11 @@ def series_of(log: FailureLog, places: Places, scope: Scope, system: int) -> Sco
     return ScopeSeries(steps, value, units, levels_of(value, units, steps.days))
 
 
-def together(series: list[ScopeSeries]) -> ScopeSeries:
-    """Incidents of several scopes as one series, by the units of the first."""
-    value = np.sum([one.value for one in series], axis=0)
-    return replace(series[0], value=value, levels=levels_of(value, series[0].units, series[0].steps.days))
+def of_all(joined: Incidents, system: str, one: ScopeSeries) -> ScopeSeries:
+    """All incidents of a system as one series, those that name no node among them, by another's steps and units."""
+    table = joined.table
+    value = one.steps.counts(nanoseconds(table["start"])[(table["system"].astype(str) == system).to_numpy()])[0]
+    return replace(one, value=value, levels=levels_of(value, one.units, one.steps.days))
 
 
 @dataclass(frozen=True, eq=False)
