@@ -13,15 +13,13 @@ from relfit.failurelog import FailureLog
 from relfit.fleet import FleetModel
 from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.job_shares import ANY
-from relfit.fleet.rates_now import LevelRates
+from relfit.fleet.rates_now import LEAST_RATE, LevelRates
 from relfit.outages import clock_step, outages_of, timed_repairs
 from relfit.prediction import Steps, levels_of, mix
 from relfit.text import duration
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["mtbf_now", "mttr_now"]
-
-_LEAST = 0.01  # of a rate: its lower limit is no lower, and the time between events no longer than a hundred times
 
 
 def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
@@ -75,7 +73,7 @@ def _of_rate(rate: float, variance: float, level: float, events: int | None, met
     spread = np.sqrt(np.log1p(max(variance, 0.0)))
     z = float(special.ndtri(0.5 + level / 2.0))
     low, high = (float(np.exp(sign * z * spread - spread**2 / 2.0)) for sign in (-1.0, 1.0))
-    low, high = min(max(low, _LEAST), 1.0), max(high, 1.0)
+    low, high = min(max(low, LEAST_RATE), 1.0), max(high, 1.0)
     return Duration(
         value=1.0 / rate, low=1.0 / (rate * high), high=1.0 / (rate * low), level=level, events=events,
         distribution="lognormal", method=method,

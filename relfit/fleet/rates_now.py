@@ -17,8 +17,18 @@ from relfit.prediction import Levels, Mixture, Steps, levels_of, mix, relative_r
 from relfit.screening import Incidents
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["LevelRates", "NodeMultiples", "ScopeSeries", "level_rates", "node_multiples", "of_all", "series_of"]
+__all__ = [
+    "LEAST_RATE",
+    "LevelRates",
+    "NodeMultiples",
+    "ScopeSeries",
+    "level_rates",
+    "node_multiples",
+    "of_all",
+    "series_of",
+]
 
+LEAST_RATE = 0.01  # of what is expected: the lower limit of a rate is no lower
 _STEPS, _LEAST_STEP = 120, 240.0  # steps behind the multiples of nodes, at most; hours of one, at least
 
 
@@ -82,25 +92,27 @@ class LevelRates(ScopeRates):
     variance: FloatArray
 
     @property
+    def of_period(self) -> ScopeRates:
+        """The rates of the period."""
+        return ScopeRates(self.count, self.hours, self.exposure, self.dispersion, self.along, self.p)
+
+    @property
     def rate(self) -> FloatArray:
         """Incidents per hour of a place; that of the period where there is none of now."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(self.hours > 0.0, self.count / self.exposure, np.nan)
-        return np.where(np.isfinite(self.now), self.now, mean)
+        return np.where(np.isfinite(self.now), self.now, self.of_period.rate)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits between which the rate lies over the horizon; those of the count where nothing ever came."""
-        low, high = super().interval(level)
+        low, high = self.of_period.interval(level)
         shape = 1.0 / np.maximum(self.variance, 1e-9)
         ends = [special.gammaincinv(shape, p) / shape * self.now for p in (0.5 - level / 2.0, 0.5 + level / 2.0)]
         known = np.isfinite(self.now)
-        return (
-            np.where(known, np.minimum(ends[0], self.now), low), np.where(known, np.maximum(ends[1], self.now), high),
-        )  # fmt: skip
+        least = np.clip(ends[0], LEAST_RATE * self.now, self.now)
+        return np.where(known, least, low), np.where(known, np.maximum(ends[1], self.now), high)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Random rates, shape (size, systems); zero where no hours are known."""
-        drawn, shape = super().draw(size, rng), 1.0 / np.maximum(self.variance, 1e-9)
+        drawn, shape = self.of_period.draw(size, rng), 1.0 / np.maximum(self.variance, 1e-9)
         known = np.isfinite(self.now)
         return np.where(
             known, rng.gamma(shape, size=(size, shape.size)) / shape * np.where(known, self.now, 0.0), drawn

@@ -216,8 +216,8 @@ def _advice(m: ReportData) -> list[Point]:
         spare = f", {percent(spared)} with spares that take over at once" if spared is not None and plan.waits else ""
         size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
         points.append(
-            Point(f"Save {size} every {duration(plan.checkpoint_every)} if a save takes 5 minutes, as failures come now: "
-                  f"{percent(plan.waste)} of its time is lost{spare}.", "jobs", "jobs")
+            Point(f"As failures come now, save {size} every {duration(plan.checkpoint_every)} if a save takes 5 "
+                  f"minutes: {percent(plan.waste)} of its time is lost{spare}.", "jobs", "jobs")
         )  # fmt: skip
     return points
 

@@ -11,7 +11,7 @@ from relfit import plotting
 from relfit.reporting.components import MOST_ROWS, Figure, Section, Table, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
 from relfit.screening.periods import FEWEST
-from relfit.text import count, duration, percent
+from relfit.text import count, duration, number, percent
 from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "steady", "systems"]
@@ -73,12 +73,13 @@ def interruptions(m: ReportData) -> Section | str:
     scopes["lost_share"] = scopes["lost"] / scopes["lost"].sum() if known else np.nan
     scopes = scopes.sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
     names = {"scope": "of a", "incidents": "incidents", "mtbf": "hours between", "limits": "limits"}
+    names |= {"hours_now": "now"} if "mtbf_now" in scopes else {}
     names |= {} if m.several_systems else {"nodes_hit": "nodes hit"}
     names |= {"mttr": "hours down", "lost_share": "node-hours lost"} if known else {}
     names = ({"system": "system"} if m.several_systems else {}) | names
     table = Table(
         "interruptions-by-scope", "Interruptions by scope", scopes, names, percent=frozenset({"lost_share"}),
-        page=scopes.assign(limits=[span(*pair) for pair in zip(scopes["mtbf_low"], scopes["mtbf_high"], strict=True)]),
+        page=_with_limits(scopes),
         note=f"Hours of operation of one node, one rack or one system; limits: {100 * m.level:g} %.",
     )  # fmt: skip
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
@@ -102,6 +103,15 @@ def interruptions(m: ReportData) -> Section | str:
         tables=(table,) if causes is None else (table, causes), details=(list_of,), terms=tuple(terms),
         fold="The longest, and how records were joined",
     )  # fmt: skip
+
+
+def _with_limits(scopes: pd.DataFrame) -> pd.DataFrame:
+    """The same with limits as text, and the hours between interruptions now with theirs."""
+    limits = [span(*pair) for pair in zip(scopes["mtbf_low"], scopes["mtbf_high"], strict=True)]
+    if "mtbf_now" not in scopes:
+        return scopes.assign(limits=limits)
+    of_now = zip(scopes["mtbf_now"], scopes["mtbf_now_low"], scopes["mtbf_now_high"], strict=True)
+    return scopes.assign(limits=limits, hours_now=[f"{number(mean)} ({span(low, high)})" for mean, low, high in of_now])
 
 
 def _with_losses(m: ReportData) -> pd.DataFrame:
