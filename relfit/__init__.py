@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         validation,
         workloads,
     )
+    from relfit.backtest import Backtest, backtest
     from relfit.batch import BatchRun, resume_batch, simulate_batch, sweep_repairs
     from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _NAMES = {
+    "backtest": "Backtest backtest",
     "batch": "BatchRun resume_batch simulate_batch sweep_repairs",
     "calibration": "Parameters calibrate read_parameters",
     "errors": "ArgumentError DataError ReadError RelfitError",
@@ -77,6 +79,7 @@ _get, _, _named = front(__name__, _NAMES)
 
 __all__ = [
     "ArgumentError",
+    "Backtest",
     "BatchRun",
     "DataError",
     "FailureLog",
@@ -97,6 +100,7 @@ __all__ = [
     "TrainingParameters",
     "Window",
     "Workload",
+    "backtest",
     "batch",
     "calibrate",
     "calibration",

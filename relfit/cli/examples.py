@@ -25,6 +25,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "relfit nodes failures.csv --export slurm -o slurm",
     ),
     "forecast": ("relfit forecast failures.csv", "relfit forecast failures.csv --horizon 14d --service 0.99"),
+    "backtest": (
+        "relfit backtest failures.csv --plot backtest.png",
+        "relfit backtest failures.csv --parts jobs --size 16 --length 72h",
+    ),
     "calibrate": ("relfit calibrate failures.csv -o params.toml",),
     "plan checkpoint": (
         "relfit plan checkpoint params.toml --nodes 1000 --save 5min --restore 10min",
@@ -53,7 +57,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 SECTIONS = {
     "Look": ("info", "fit", "report", "convert", "data", "fetch"),
     "Check": ("dependence", "trend", "incidents", "validate"),
-    "Predict": ("system", "nodes", "forecast"),
+    "Predict": ("system", "nodes", "forecast", "backtest"),
     "Plan": ("calibrate", "plan"),
     "Simulate": ("simulate",),
 }

@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = front(
     __name__,
     {
         "_registry": "plot",
+        "backtest_figures": "backtest",
         "batch_figures": "batch_states gantt",
         "change_point_figures": "change_points",
         "checkpoint_figures": "waste_over_interval",

@@ -49,6 +49,7 @@ ORDER = (
     "validation",
     "calibration",
     "planning",
+    "backtest",
     "simulation",
     "training",
     "batch",
