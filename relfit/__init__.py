@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         simulation,
         system,
         training,
-        validation,
         workloads,
     )
     from relfit.backtest import Backtest, backtest
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
     from relfit.system import System, system_from_fits
     from relfit.training import TrainingParameters, read_training, simulate_training
-    from relfit.validation import replay
     from relfit.workloads import Workload, read_workload, write_workload
 
 __version__ = "0.2.0"
@@ -72,7 +70,6 @@ _NAMES = {
     "screening": "change_points incidents outlier_nodes repair_kinds stable_period",
     "system": "System system_from_fits",
     "training": "TrainingParameters read_training simulate_training",
-    "validation": "replay",
     "workloads": "Workload read_workload write_workload",
 }
 _get, _, _named = front(__name__, _NAMES)
@@ -132,7 +129,6 @@ __all__ = [
     "regress",
     "regression",
     "repair_kinds",
-    "replay",
     "report",
     "resume_batch",
     "screening",
@@ -145,7 +141,6 @@ __all__ = [
     "system_from_fits",
     "system_from_log",
     "training",
-    "validation",
     "workloads",
     "write",
     "write_workload",

@@ -72,7 +72,7 @@ simulations = typer.Typer(
 )
 for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system,
-    best_size_command.nodes, forecast_command.forecast, backtest_command.backtest, predict.validate,
+    best_size_command.nodes, forecast_command.forecast, backtest_command.backtest,
     calibrating.calibrate,
 ):  # fmt: skip
     app.command(epilog=epilog(_command.__name__))(grouped(_command))

@@ -18,7 +18,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "dependence": ("relfit dependence failures.csv --plot dependence.png",),
     "trend": ("relfit trend failures.csv",),
     "incidents": ("relfit incidents failures.csv --out incidents.csv",),
-    "validate": ("relfit validate failures.csv --size 16 --length 24h",),
     "system": ("relfit system failures.csv --k 64 --horizon 24h",),
     "nodes": (
         "relfit nodes failures.csv --work 1000h --parallel-fraction 0.99 --restart 10min",
@@ -56,7 +55,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 SECTIONS = {
     "Look": ("info", "fit", "report", "convert", "data", "fetch"),
-    "Check": ("dependence", "trend", "incidents", "validate"),
+    "Check": ("dependence", "trend", "incidents"),
     "Predict": ("system", "nodes", "forecast", "backtest"),
     "Plan": ("calibrate", "plan"),
     "Simulate": ("simulate",),

@@ -46,7 +46,6 @@ ORDER = (
     "jobs",
     "prediction",
     "fleet",
-    "validation",
     "calibration",
     "planning",
     "backtest",
