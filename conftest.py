@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from relfit import FailureLog, datasets, fleet, independence, screening
+from relfit import FailureLog, datasets, fleet, independence, screening, study
 from relfit.calibration import _calibrate
 from relfit.fleet import _chosen_period, _fleet_model, _slurm, _system_from_log
 from relfit.independence import summary
@@ -21,11 +21,11 @@ from relfit.reporting import report_data
 from relfit.screening import _change_points, _outlier_nodes, _repair_kinds
 
 ASKED_OFTEN = {
-    "chosen_period": (_chosen_period, fleet, _fleet_model, _calibrate, report_data),
+    "chosen_period": (_chosen_period, fleet, _fleet_model, _calibrate, study),
     "change_points": (_change_points, screening),
-    "fleet_model": (_fleet_model, fleet, _system_from_log, _slurm, _calibrate, report_data),
-    "dependence": (summary, independence, _calibrate, report_data),
-    "outlier_nodes": (_outlier_nodes, screening, _calibrate, _slurm),
+    "fleet_model": (_fleet_model, fleet, _system_from_log, _slurm, _calibrate, study),
+    "dependence": (summary, independence, _calibrate, report_data, study),
+    "outlier_nodes": (_outlier_nodes, screening, _calibrate, _slurm, study),
     "repair_kinds": (_repair_kinds, screening),
 }
 """Functions that take seconds, with the modules that call them by name: first their own."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from relfit.reporting import report
     from relfit.results import Interval, Result
     from relfit.screening import change_points, incidents, outlier_nodes, repair_kinds, stable_period
+    from relfit.study import Study
     from relfit.system import System, system_from_fits
     from relfit.training import TrainingParameters, read_training, simulate_training
     from relfit.workloads import Workload, read_workload, write_workload
@@ -70,6 +71,7 @@ _NAMES = {
     "screening": "change_points incidents outlier_nodes repair_kinds stable_period",
     "system": "System system_from_fits",
     "training": "TrainingParameters read_training simulate_training",
+    "study": "Study",
     "workloads": "Workload read_workload write_workload",
 }
 _get, _, _named = front(__name__, _NAMES)
@@ -93,6 +95,7 @@ __all__ = [
     "SizeFits",
     "Source",
     "StoredFits",
+    "Study",
     "System",
     "TrainingParameters",
     "Window",

@@ -14,8 +14,8 @@ import pandas as pd
 from relfit.arguments import share
 from relfit.arrays import IntArray
 from relfit.calibration.fitted_families import family_of_unequal_nodes, fitted_family
-from relfit.calibration.now import mtbf_now, mttr_now
 from relfit.calibration.parameter_values import Duration, Ratio, Share
+from relfit.calibration.parameters_now import mtbf_now, mttr_now
 from relfit.calibration.rates import Rates, nodeless_outages, rates_of_durations, rates_of_log
 from relfit.calibration.repair_scopes import repair_of_an_outage, repairs_by_scope
 from relfit.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents

@@ -12,6 +12,7 @@ from relfit.cli import output
 from relfit.cli.output import Answer, Answers
 from relfit.cli.progress import Steps
 from relfit.errors import ArgumentError, DataError
+from relfit.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,7 +190,13 @@ def trend(
             if log.question is None:
                 _availability(answers, *up)
         steps.next()
-        answers.show(chosen, to, "trend_tests")
+        answers.show(chosen, to, "trend_tests", "" if joined is None else _counted(joined))
+
+
+def _counted(joined: rf.screening.Incidents) -> str:
+    """What is counted, said once."""
+    began = count(joined.records, "record that began", "records that began")
+    return f"Counted are incidents ({len(joined):,}, of {began} in the period); of a node, its failures."
 
 
 def _change_points(answers: Answers, log: rf.FailureLog, chosen: ChosenPeriod, level: float) -> None:

@@ -31,7 +31,9 @@ class Fleet:
         list[str] | None,
         opt.option("TIME", "Age of all nodes, as 10days, or repeated for each; else the log's."),
     ] = None
-    at: Annotated[str | None, opt.option("DATE", "When the job starts; the end of the log if left out.")] = None
+    at: Annotated[
+        str | None, opt.option("DATE|now|long-run", "When the job starts: now, at the end of the log, if left out.")
+    ] = None
     families: Annotated[
         str | None,
         opt.option("A,B", "Fit every node on its own with these; else by the model of the fleet."),
@@ -57,7 +59,8 @@ class Fleet:
         families = None if self.families is None else opt.family_names(self.families)
         log = reading.read()
         steps.next()
-        moment = None if self.at is None else instant(self.at, log.source.timezone)
+        words = self.at is None or self.at in ("now", "long-run", "long run")
+        moment = None if words or self.at is None else instant(self.at, log.source.timezone)
         inside = moment is not None and log.window.start < moment < log.window.end
         chosen = reading.chosen(log.between(None, moment) if inside else log)
         found = rf.system_from_log(

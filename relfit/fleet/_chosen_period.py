@@ -79,7 +79,9 @@ class ChosenPeriod:
         if self.points.status == "too_few":
             return f"Period used: all of the log, {dates} (too few failures to tell periods apart)."
         whole = len(self.points) == 1
-        return f"Period used: {'all of the log, ' if whole else ''}{dates}{' (the rate is steady)' if whole else ''}."
+        return (
+            f"Period used: {'all of the log, ' if whole else ''}{dates}{f' ({self.points.finding})' if whole else ''}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Its name, limits and headline, ready for JSON."""

@@ -15,6 +15,7 @@ from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet.now import LONG_RUN, NOW, checked_at
+from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import Coming, Future, SystemAhead, split
 from relfit.results import Result
 from relfit.screening import incidents
@@ -158,7 +159,8 @@ class Forecast(Result):
     table : pandas.DataFrame
         One row per horizon and ``of`` (``all``, ``system``, the group such as ``rack``, the column of causes) and
         ``name``: ``incidents``, ``failures`` (records of the log), ``repair_hours`` (one repair per record), each
-        expected and with ``_low`` and ``_high``; ``stock``: parts that last for the horizon with probability `service`.
+        expected and with ``_low`` and ``_high``; ``stock``: parts that last for the horizon with probability `service`,
+        one for each failure; missing for causes that need none (software, people, unknown), which do not count in all.
     horizons : tuple of float
         Hours from `start`.
     group : str or None
@@ -225,7 +227,9 @@ class Forecast(Result):
     @property
     def stock_headline(self) -> str:
         """Parts for the cause with the most failures over the first horizon."""
-        causes = self.by_cause[self.by_cause["horizon"] == self.horizons[0]]
+        causes = self.by_cause[(self.by_cause["horizon"] == self.horizons[0]) & self.by_cause["stock"].notna()]
+        if not len(causes):
+            return "No cause is one for which a part is taken from stock."
         first = causes.sort_values("failures", ascending=False, kind="stable").iloc[0]
         return (
             f"Of these {_shown(first, 'failures')} in {_days(self.horizons[0])} are {first['name']}: "
@@ -280,7 +284,7 @@ class Forecast(Result):
             columns[f"next {_days(hours)}"] = {**rows, "hours of repair": _shown(all_, "repair_hours")}
         table = pd.DataFrame(columns)
         stock = longest.set_index("name")["stock"]
-        table["stock"] = [f"{int(stock[name]):,}" if name in stock.index else "" for name in table.index]
+        table["stock"] = [f"{int(stock[name]):,}" if pd.notna(stock.get(name)) else "" for name in table.index]
         return table.rename_axis("of")
 
 
@@ -371,6 +375,8 @@ def _rows(parts: list[_System], i: int, hours: float, tail: FloatArray, service:
         for name, future in zip(part.ahead.causes[0], part.causes[i], strict=True):
             of_causes.setdefault(name, []).append(future)
     blocks += [(by, name, _sum(of_causes[name])) for name in sorted(of_causes)]
+    used = [_sum(futures) for name, futures in of_causes.items() if by != "cause" or needs_part(name)]
+    parts_drawn = np.sum([future[1].drawn for future in used], axis=0) if used else np.zeros(1)
     rows = []
     for of, name, future in blocks:
         row: dict[str, Any] = {"horizon": hours, "of": of, "name": name}
@@ -378,9 +384,11 @@ def _rows(parts: list[_System], i: int, hours: float, tail: FloatArray, service:
             method: Any = "linear" if quantity == "repair_hours" else "inverted_cdf"
             low, high = np.quantile(coming.drawn, tail, method=method)
             row |= {quantity: coming.expected, f"{quantity}_low": float(low), f"{quantity}_high": float(high)}
-        row["stock"] = int(np.quantile(future[1].drawn, service, method="inverted_cdf"))
+        parted = of != by or by != "cause" or needs_part(name)
+        drawn = parts_drawn if of == "all" else future[1].drawn
+        row["stock"] = int(np.quantile(drawn, service, method="inverted_cdf")) if parted else pd.NA
         rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).astype({"stock": "Int64"})
 
 
 def _sum(futures: list[Future]) -> Future:

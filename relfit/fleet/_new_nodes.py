@@ -12,6 +12,7 @@ from relfit.fleet.incident_scopes import Scope
 from relfit.fleet.operating_time import Clocks, clocks_of
 from relfit.fleet.scope_rates import rates_of, relative_rates, residual_hours
 from relfit.screening import ChangePoints, Incidents
+from relfit.screening.by_calendar import told_from_calendar
 from relfit.screening.frailty import RenewalModels, renewal_models
 
 __all__ = ["explained_by_ages", "renewals_of"]
@@ -55,7 +56,11 @@ def renewals_of(
     def fitted(of: Scope, resamples: int) -> RenewalModels:
         return renewal_models(of.lives, of.system, n_groups=n_systems, level=level, n_resamples=resamples)
 
-    fits = fitted(scope, n_resamples)
+    def told(of: Scope) -> RenewalModels:
+        models = fitted(of, n_resamples)
+        return told_from_calendar(models, of.lives, of.clock) if of.name == "node" else models
+
+    fits = told(scope)
     known = np.bincount(scope.system, ~np.isnan(scope.start_age), n_systems) > 0.0
     asked = known & (fits.status == "ok") & (fits.ageing != 0)
     if not asked.any():
@@ -70,7 +75,7 @@ def renewals_of(
     if not denied.any():
         return scope, fits
     scope = scope.of_unknown_age(denied)
-    return scope, fitted(scope, n_resamples)
+    return scope, told(scope)
 
 
 def _along_time(scope: Scope, clocks: Clocks, fits: RenewalModels) -> FloatArray:

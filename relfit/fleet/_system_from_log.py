@@ -12,6 +12,7 @@ from relfit.failurelog import FailureLog
 from relfit.fitting import fit
 from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._fleet_model import fleet_model
+from relfit.fleet.now import LONG_RUN, NOW
 from relfit.system import System, system_from_fits
 from relfit.units import instant
 
@@ -36,7 +37,8 @@ def system_from_log(
     ----------
     log : FailureLog
     at : str, datetime or pandas.Timestamp, optional
-        End of the window when left out; what came later is not used.
+        An instant: what came later is not used; the end of the window when left out, or "now". "long run" is for the
+        mean rates of the period, at its end.
     nodes : sequence of labels, optional
         Those that were watched and up then when left out.
     period, first
@@ -70,7 +72,8 @@ def system_from_log(
             "this log holds whole lifetimes, so the age of a node at an instant is not known",
             remedy="fit it and give the ages: rf.system_from_fits(rf.fit(log.ttf()), ages=...)",
         )
-    if at is not None:
+    words = at is None or (isinstance(at, str) and at.replace("-", " ") in (NOW, LONG_RUN))
+    if not words:
         moment = instant(at, log.source.timezone)
         if not log.window.start < moment <= log.window.end:
             raise ArgumentError(
@@ -78,7 +81,7 @@ def system_from_log(
                 remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}",
             )
         log = log.between(None, moment) if moment < log.window.end else log
-    model = fleet_model(log, period, first=first)
+    model = fleet_model(log, period, at=at if words and at is not None else NOW, first=first)
     system = model.system(nodes, **options)
     assert system.sources is not None
     gone = np.flatnonzero(~model.standing.present[system.sources])

@@ -57,6 +57,9 @@ class Scope:
         ``node``, ``rack``, ``group`` or ``system``.
     lives : LifeData
         Times between incidents of each place in hours of its clock, one group per place (node, rack or system).
+    clock : ndarray, shape (lives, 2)
+        Hours that the system of each place had been up when each of the times that the log has came under observation
+        and left it, those of unknown age among them.
     system : ndarray of int, shape (places,)
         System of each place.
     count : ndarray of int, shape (places,)
@@ -84,6 +87,7 @@ class Scope:
 
     name: str
     lives: LifeData
+    clock: FloatArray
     system: IntArray
     count: IntArray
     hours: FloatArray

@@ -307,6 +307,7 @@ class _SystemDown:
 @dataclass(frozen=True, eq=False)
 class _Spans:
     lives: LifeData
+    clock: FloatArray
     count: IntArray
     hours: FloatArray
     age: FloatArray
@@ -359,6 +360,7 @@ def _spans(
     unseen[of[went_on[tail]]] = stationary[went_on[tail]]
     return _Spans(
         lives,
+        np.stack([from_[heads], until[tail]], axis=1)[kept],
         np.bincount(code[failure], minlength=size).astype(np.int64),
         np.bincount(place, up, size).astype(np.float64),
         age,

@@ -81,15 +81,18 @@ class LevelRates(ScopeRates):
     variance: FloatArray
 
     @property
+    def of_period(self) -> ScopeRates:
+        """The rates of the period."""
+        return ScopeRates(self.count, self.hours, self.exposure, self.dispersion, self.along, self.p)
+
+    @property
     def rate(self) -> FloatArray:
         """Incidents per hour of a place; that of the period where there is none of now."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(self.hours > 0.0, self.count / self.exposure, np.nan)
-        return np.where(np.isfinite(self.now), self.now, mean)
+        return np.where(np.isfinite(self.now), self.now, self.of_period.rate)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits between which the rate lies over the horizon; those of the count where nothing ever came."""
-        low, high = super().interval(level)
+        low, high = self.of_period.interval(level)
         shape = 1.0 / np.maximum(self.variance, 1e-9)
         ends = [special.gammaincinv(shape, p) / shape * self.now for p in (0.5 - level / 2.0, 0.5 + level / 2.0)]
         known = np.isfinite(self.now)
@@ -99,7 +102,7 @@ class LevelRates(ScopeRates):
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Random rates, shape (size, systems); zero where no hours are known."""
-        drawn, shape = super().draw(size, rng), 1.0 / np.maximum(self.variance, 1e-9)
+        drawn, shape = self.of_period.draw(size, rng), 1.0 / np.maximum(self.variance, 1e-9)
         known = np.isfinite(self.now)
         return np.where(
             known, rng.gamma(shape, size=(size, shape.size)) / shape * np.where(known, self.now, 0.0), drawn

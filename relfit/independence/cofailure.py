@@ -31,6 +31,8 @@ __all__ = ["Cofailures", "chance_within", "cofailures"]
 
 _MOST_LISTED = 20_000_000
 _CLASSES = 400  # times of observation told apart
+_NEAR = 24.0  # windows, by which failures move at most where the rate from day to day is to stay as well
+_ENOUGH = 39  # of such random logs to see whether they have as many together in 5 %
 _FEWEST_EXPECTED = 3.0  # pairs together, below which finding none says nothing
 
 
@@ -154,6 +156,8 @@ def cofailures(
     n_resamples : int
         Random logs for a p-value that takes each node's own clustering and the rate over the calendar as they are:
         each moves all failures of a node by one random amount, up to 30 days or a tenth of the time it was watched.
+        Where these have too few together, but logs moved by up to 24 windows do not, the rate moves from day to day or
+        week to week: then these are what it is held against.
     rng : int or numpy.random.Generator
         For the random logs.
     failures : Failures, optional
@@ -199,7 +203,14 @@ def cofailures(
     n_pairs = int((size * (size - 1) // 2).sum())
     mean_shuffled, p_shuffled = np.nan, np.nan
     if n_resamples:
-        means, as_many, drawn = _shuffled(nodes, group, together, reached, n_resamples, np.random.default_rng(rng))
+        generator = np.random.default_rng(rng)
+        means, as_many, drawn = _shuffled(nodes, group, together, reached, n_resamples, generator)
+        if resampled_p(float(together.sum()), drawn) <= ALPHA:  # or does the rate move from day to day, week to week?
+            few = min(n_resamples, _ENOUGH)
+            near = _shuffled(nodes, group, together, reached, few, generator, _NEAR * width)
+            if resampled_p(float(together.sum()), near[2]) > ALPHA:
+                near = _shuffled(nodes, group, together, reached, n_resamples, generator, _NEAR * width)
+                means, as_many, drawn = near
         table["expected_shuffled"], mean_shuffled = means, float(means.sum())
         table["p_shuffled"] = np.where(expected > 0.0, (1.0 + as_many) / (1.0 + n_resamples), np.nan)
         p_shuffled = resampled_p(float(together.sum()), drawn) if expected.sum() > 0.0 else np.nan
@@ -383,12 +394,13 @@ def _list_within(times: np.ndarray, nodes: np.ndarray, offsets: np.ndarray, wind
 
 def _shuffled(
     failures: Failures, group: IntArray, together: IntArray, window: int, n_resamples: int, rng: np.random.Generator,
+    reach: float = CALENDAR,
 ) -> tuple[FloatArray, IntArray, FloatArray]:  # fmt: skip
     """Failures together in the mean random log, random logs with as many per group, and those of all groups in each."""
     total, as_many = np.zeros(together.size), np.zeros(together.size, dtype=np.int64)
     in_all = np.zeros(n_resamples)
     for i in range(n_resamples):
-        drawn = _count(failures, moved(failures, rng, CALENDAR), group, together.size, window)[0]
+        drawn = _count(failures, moved(failures, rng, reach), group, together.size, window)[0]
         total += drawn
         as_many += drawn >= together
         in_all[i] = drawn.sum()

@@ -174,8 +174,8 @@ def _node(record: list[str], line: int, content: Content, records: Records) -> d
             fields["Reason"] = text.removeprefix("Reason=")
             continue
         keys = list(_KEY.finditer(text))
-        ends = [*(key.start() for key in keys[1:]), len(text)]
-        fields |= {key[1]: text[key.end() : end].rstrip() for key, end in zip(keys, ends, strict=True)}
+        for key, end in zip(keys, [*(key.start() for key in keys[1:]), len(text)], strict=False):
+            fields[key[1]] = text[key.end() : end].rstrip()
     if not fields.get("NodeName") or not fields.get("State"):
         records.refuse(content.path, line, "", "no name or no state", " ".join(record))
         return None

@@ -1,13 +1,14 @@
 """What comes next, from counts and times alone: levels that follow their fleet, weighed by what they said before.
 
-`steps` counts what a log holds in days that end with its observation, `levels` discounts the past of a series, `mixing`
-weighs the levels by how well each predicted that series so far and mixes them, `relative_rates` does the same for the
-parts of a whole: nodes, racks, causes. Nothing here knows of fleets or jobs; `relfit.fleet` and `relfit.backtest` do.
+`steps` counts what a log holds in days that end with its observation, `discounted_levels` discounts the past of a
+series, `mixing` weighs the levels by how well each predicted that series so far and mixes them, `rates_of_parts` does
+the same for the parts of a whole: nodes, racks, causes. Nothing here knows of fleets or jobs; `relfit.fleet` and
+`relfit.backtest` do.
 """
 
-from relfit.prediction.levels import HALF_LIVES, Levels, levels_of
+from relfit.prediction.discounted_levels import HALF_LIVES, Levels, levels_of
 from relfit.prediction.mixing import Mixture, mix
-from relfit.prediction.relative_rates import RelativeRates, relative_rates
+from relfit.prediction.rates_of_parts import RelativeRates, relative_rates
 from relfit.prediction.steps import Steps
 
 __all__ = ["HALF_LIVES", "Levels", "Mixture", "RelativeRates", "Steps", "levels_of", "mix", "relative_rates"]

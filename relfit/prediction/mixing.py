@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
-from relfit.prediction.levels import Levels
+from relfit.prediction.discounted_levels import Levels
 
 __all__ = ["Mixture", "fixed_share", "log_negative_binomial", "mix"]
 

@@ -22,6 +22,7 @@ from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
 from relfit.reporting.report_data import ReportData, validated
 from relfit.second_process import SecondProcess, later
+from relfit.study import Study
 from relfit.text import count
 
 __all__ = ["report"]
@@ -58,7 +59,7 @@ def _parts(data: ReportData, say: Callable[[str, float], None]) -> Iterator[Firs
 
 
 def report(
-    log: FailureLog,
+    log: FailureLog | Study,
     path: str | Path,
     *,
     period: str | tuple[Any, Any] = "stable",
@@ -73,7 +74,7 @@ def report(
 
     Parameters
     ----------
-    log : FailureLog
+    log : FailureLog or Study
         Of one system; of several the report compares them. Lives without repair get a report of their own kind.
     path : str or Path
         The file to write.
@@ -114,8 +115,10 @@ def report(
     share("level", level, zero=False, one=False)
     names = tuple(family_named(name).name for name in (families if families is not None else CORE))
     # what needs no period of the whole log is asked while that is looked for
-    early = None if second is None else later(second, validated, log, period, first, level)
-    data = ReportData.of(log, period, level, names, first)
+    study = log if isinstance(log, Study) else Study(log, period, first=first, level=level)
+    log = study.log
+    early = None if second is None else later(second, validated, Study(log, period, first=first, level=level))
+    data = ReportData(study, names)
     parts: list[FirstScreen | Section | str] = []
     pictures: dict[str, Callable[[], Picture]] = {}
     if second is not None and early is not None:

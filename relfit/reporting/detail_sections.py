@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
+from relfit.nonparametric import observed_times
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.reporting.components import Figure, Section, Table
+from relfit.reporting.components import Figure, Section, Table, span
 from relfit.reporting.first_screen import limits
 from relfit.reporting.report_data import ReportData
 from relfit.results import key_columns
+from relfit.screening.periods import FEWEST
 from relfit.text import count, duration, percent
 
 __all__ = ["availability", "data", "fit_table", "repairs", "times"]
@@ -23,6 +25,8 @@ def times(m: ReportData) -> Section | str:
     tested = m.interruptions.result
     if tested is None:
         return f"distribution of times between interruptions ({m.interruptions.problem})"
+    if m.failures < FEWEST:
+        return "distribution of times between interruptions (too few failures)"
     label = tested.fits.groups[0]
     name = f" of system {label}" if m.several_systems else ""
     figure = Figure.of("times", "Times between interruptions" + name, plotting.distributions, tested.fits)
@@ -38,13 +42,15 @@ def repairs(m: ReportData) -> Section | str:
         return f"repairs ({m.repairs.problem})"
     lives = tested.fits.lives
     half, tenth = (duration(float(q)) for q in np.quantile(lives.durations[lives.observed], [0.5, 0.9]))
-    verdict = f"Half of the outages of a node are over in {half}, one in ten takes longer than {tenth}."
+    verdict = f"Half of the outages of a node are over in {half}" + (
+        "." if m.failures < FEWEST else f", one in ten takes longer than {tenth}."
+    )
     found = m.parameters.result
     mean = None if found is None or m.several_systems else found.mttr.mean
     if mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:
         within = limits(mean.low, mean.high, mean.value)
         verdict = f"An incident is repaired in {duration(mean.value)} on average ({within}). {verdict}"
-    sentences = [tested.headline]
+    sentences = [] if m.failures < FEWEST else [tested.headline]
     kinds = m.repair_kinds.result
     figures: tuple[Figure, ...] = ()
     if kinds is not None:
@@ -53,7 +59,25 @@ def repairs(m: ReportData) -> Section | str:
             sentences.append(kinds.headline)
         figures = (Figure.of("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
     table = fit_table("repair-fits", "Families fitted to the times to repair", tested)
-    return Section("repairs", "Repairs", verdict, tuple(sentences), figures, details=(table,))
+    return Section("repairs", "Repairs", verdict, tuple(sentences), figures, tables=(_as_observed(m),),
+                   details=() if m.failures < FEWEST else (table,))  # fmt: skip
+
+
+def _as_observed(m: ReportData) -> Table:
+    """Mean and median of the repairs of each cause, or system, without a distribution."""
+    times = m.part.ttr("cause" if m.part.events["cause"].notna().any() else "system")
+    frame, keys = observed_times(times, m.level).to_frame(), [str(name) for name in times.groups.names]
+    frame = frame[frame["ended"] > 0].sort_values("ended", ascending=False, kind="stable", ignore_index=True)
+    page = frame.assign(**{
+        f"{name}_limits": [span(*pair) for pair in zip(frame[f"{name}_low"], frame[f"{name}_high"], strict=True)]
+        for name in ("mean", "median")
+    })  # fmt: skip
+    return Table(
+        "repairs-as-observed", f"Times to repair by {', '.join(keys)}, as observed (hours)", frame,
+        {**{name: name for name in keys}, "ended": "repairs", "mean": "mean", "mean_limits": "limits",
+         "median": "median", "median_limits": "limits of the median"},
+        page=page, note=f"Limits: {100 * m.level:g} %, without a distribution.", shown=8,
+    )  # fmt: skip
 
 
 def availability(m: ReportData) -> Section | str:
@@ -70,7 +94,8 @@ def availability(m: ReportData) -> Section | str:
         {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high"},
         percent=frozenset({"operational", "low", "high"}),
     )  # fmt: skip
-    return Section("availability", "Availability", whole.headline, (found.headline,), (figure,),
+    when = () if m.failures < FEWEST else (found.headline,)
+    return Section("availability", "Availability", whole.headline, when, (figure,),
                    details=(table,), fold="Bin by bin")  # fmt: skip
 
 

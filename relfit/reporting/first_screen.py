@@ -16,6 +16,8 @@ from relfit.text import count, duration, number, percent
 __all__ = ["fleet_summary", "limits", "picture"]
 
 _SAVE = "5min"
+_WEEK = 168.0  # hours
+_LATELY = " in the last 90 days"
 _NAMED = 5
 
 
@@ -25,35 +27,20 @@ def fleet_summary(m: ReportData) -> FirstScreen:
     return FirstScreen(_sentence(m), tuple(cards), picture(m), tuple(_advice(m)), tuple(_limits(m)))
 
 
-def _rate_before(m: ReportData) -> tuple[float, pd.Timestamp] | None:
-    """Hours between incidents before the period, and when it ended; None where no change is beyond chance.
-
-    None too where the limits of the time between incidents in the period hold what it was before.
-    """
-    points = m.change_points.result
-    if points is None or m.chosen.points is None or m.chosen.start_limits is None or not m.firm("steady"):
-        return None
-    earlier = points.periods[: points.stable]
-    failures = sum(period.failures for period in earlier)
-    hours = sum(period.hours for period in earlier)
-    found = m.parameters.result
-    now = None if found is None else found.mtbf.any
-    if not failures or (now is not None and now.low is not None and now.low <= hours / failures <= (now.high or 0.0)):
-        return None
-    return hours / failures, earlier[-1].end
-
-
-def _rate_since(m: ReportData) -> tuple[float, pd.Timestamp] | None:
-    """Hours between incidents in the last period of the log, and its start; None where that is the period used."""
-    points = m.change_points.result
-    if points is None or m.chosen.points is None or not points.periods[points.stable + 1 :]:
-        return None
-    last = points.periods[-1]
-    return (last.hours / last.failures if last.failures else np.inf, last.start)
+def _before(m: ReportData) -> tuple[float, str]:
+    """Hours between interruptions in the period that is learnt from, and when that was."""
+    model = m.model.result
+    assert model is not None
+    window = model.period.log.window if model.period.before_now is None else model.period.before_now
+    begun = model.found.table["start"]
+    inside = int(((begun >= window.start) & (begun <= window.end)).sum())
+    ended = window.end < m.log.window.end
+    when = f"from {window.start:%B %Y} to {window.end:%B %Y}" if ended else f"since {window.start:%B %Y}"
+    return (window.hours / inside if inside else float("inf")), when
 
 
 def _lost_hours(m: ReportData) -> dict[str, float]:
-    """Node-hours lost in the period to whole-system outages, and to everything else; empty where ends are unknown."""
+    """Node-hours lost lately to whole-system outages, and to everything else; empty where ends are unknown."""
     up = m.availability.result
     if up is None:
         return {}
@@ -88,32 +75,28 @@ def _sentence(m: ReportData) -> str:
         return f"No failure is on record for {count(m.part.n_nodes, 'node')} in {number(hours)} node-hours.{tail}"
     if m.several_systems:
         return _systems_sentence(m)
-    hours = m.part.window.hours / total
     what = "machine" if m.part.n_nodes > 1 else "node"
-    before, since = _rate_before(m), _rate_since(m)
-    text = f"Something interrupts the {what} every {duration(hours)}"
-    if since is not None:
-        window = m.part.window
-        text = (
-            f"From {window.start:%B %Y} to {window.end:%B %Y} something interrupted the {what} every {duration(hours)}"
-        )
-    if before is not None:
-        ratio = hours / before[0]
-        change = f"{number(ratio, 2)} times less often" if ratio >= 1.0 else f"{number(1.0 / ratio, 2)} times as often"
-        text += f", {change} {'than ' if ratio >= 1.0 else 'as '}before {before[1]:%B %Y}"
-    if since is not None:
-        text += f"; since {since[1]:%B %Y} {'every ' + duration(since[0]) if np.isfinite(since[0]) else 'nothing did'}"
-    text += "."
+    model = m.model.result
+    assert model is not None
+    if model.lately is None:
+        return f"Something interrupted the {what} every {duration(m.part.window.hours / total)}."
+    week, low, high = model.lately.a_week(m.level)
+    hours, when = _before(m)
+    before = f"; {number(_WEEK / hours)} times a week {when}" if np.isfinite(hours) else f"; never {when}"
+    text = (
+        f"As of {m.log.window.end:%Y-%m-%d} something interrupts the {what} {number(week)} times a week "
+        f"({number(low)}-{number(high)}){before}."
+    )
     lost = _lost_hours(m)
     share = lost["system"] / sum(lost.values()) if lost else 0.0
     if share > 0.5:
         text += (
-            f" Whole-system outages, not single nodes, cost the time: they are {percent(share)} of the node-hours lost."
+            f" Whole-system outages, not single nodes, cost the time: {percent(share)} of the node-hours lost{_LATELY}."
         )
     elif lost and share > 0.0:
         text += (
-            f" Failures of {_others(m)} cost {percent(1.0 - share)} of the node-hours lost, whole-system outages the "
-            "rest."
+            f" Failures of {_others(m)} cost {percent(1.0 - share)} of the node-hours lost{_LATELY}, whole-system "
+            "outages the rest."
         )
     if m.few:
         text += f" {count(total, 'incident is', 'incidents are')} few: most questions have no answer."
@@ -134,10 +117,12 @@ def _cards(m: ReportData) -> list[Card]:
         return []
     mtbf, mttr = found.mtbf, found.mttr
     cards = []
-    before = _rate_before(m)
     if mtbf.any is not None and mtbf.any.value is not None:
-        was = "" if before is None else f" · was {duration(before[0])} before"
-        cards.append(Card("Time between interruptions", duration(mtbf.any.value), _limited(mtbf.any, m.level) + was))
+        hours, when = _before(m)
+        was = f" · {duration(hours)} {when}" if np.isfinite(hours) else ""
+        cards.append(
+            Card("Time between interruptions, now", duration(mtbf.any.value), _limited(mtbf.any, m.level) + was)
+        )
     up, lost = m.availability.result, _lost_hours(m)
     if up is not None:
         hours = float(up.node_hours.sum())
@@ -153,11 +138,14 @@ def _cards(m: ReportData) -> list[Card]:
         between = f"{percent(low, digits)} to {percent(high, digits)} · " if np.isfinite(low) else ""
         unseen = m.model.result is not None and m.model.result.question is not None
         of = "of the nodes that failed" if unseen else "of a node"
-        cards.append(Card(f"Availability {of}", text, between + ", ".join(parts)))
+        days = "" if m.lately is m.part else ", last 90 days"
+        cards.append(Card(f"Availability {of}{days}", text, between + ", ".join(parts)))
     own, back = mtbf.node, mttr.node
     if own is not None and own.value is not None and m.part.n_nodes > 1:
         repaired = "" if back is None or back.value is None else f" · back in {duration(back.value)}"
-        cards.append(Card("A node fails by itself", f"every {duration(own.value)}", _limited(own, m.level) + repaired))
+        cards.append(
+            Card("A node fails by itself, now", f"every {duration(own.value)}", _limited(own, m.level) + repaired)
+        )
     elif back is not None and back.value is not None:
         cards.append(Card("Repaired in", duration(back.value), _limited(back, m.level)))
     model = m.model.result
@@ -165,7 +153,7 @@ def _cards(m: ReportData) -> list[Card]:
         low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
         cards.append(
             Card(f"{count(m.job_size, 'node')} for 24 h, uninterrupted", percent(value),
-                 f"{percent(low)} to {percent(high)} of start times, "
+                 f"{percent(low)} to {percent(high)} of start times in the next 90 days, "
                  + ("on consecutive nodes that are up" if m.job_size > 1 else "while it is up"))
         )  # fmt: skip
     return cards
@@ -178,7 +166,7 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
         return ()
     if points is not None and points.status == "ok":
         title = "Interruptions over time"
-        title += "" if m.chosen.start_limits is None else "; every number above is from the shaded period"
+        title += "" if m.chosen.start_limits is None else "; shaded: the period that the model learns from"
         used = points.stable_period if m.chosen.name not in ("all", "given") else None
         return (Figure.of("rate", title, plotting.change_points, points, wide=True, used=used),)
     if m.several_systems:
@@ -201,25 +189,26 @@ def _advice(m: ReportData) -> list[Point]:
     lost = _lost_hours(m)
     share = lost["system"] / sum(lost.values()) if lost else 0.0
     model = m.model.result
-    if found is not None and model is not None:
-        whole = int(model.incidents_of("system").sum())
-        value = found.mtbf.system.value if found.mtbf.system is not None else None
-        if whole and value is not None and share > 0.5:
+    if model is not None and share > 0.5:
+        table, since = model.found.table, m.lately.window.start
+        recent = int(((table["scope"] == "system") & (table["start"] >= since)).sum())
+        if recent:
             points.append(
-                Point(f"Look at the whole-system outages first: {whole:,} in {duration(m.part.window.hours)}, one "
-                      f"every {duration(value)} of operation.", "interruptions", "list")
+                Point(f"Look at the whole-system outages first: {recent:,}{_LATELY}.", "interruptions", "list")
             )  # fmt: skip
-    nodes = m.outlier_nodes.result
-    if nodes is not None and m.firm("alike") and len(nodes.outliers):
-        named = nodes.outliers
-        names = ", ".join(str(name) for name in named["node"].head(_NAMED))
-        names += f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        gone = float(named["excess"].clip(lower=0.0).sum() / max(nodes.nodes["events"].sum(), 1))
-        wrong = number(float((1.0 - named["posterior"]).sum()), 1)
-        what = "its" if len(named) == 1 else "their"
+    named = m.nodes_now.result
+    if named is not None and not m.few and named["outlier"].any():
+        worst = named[named["outlier"]]
+        names = ", ".join(
+            f"{node} ({number(factor, 2)} times the mean)"
+            for node, factor in zip(worst["node"].head(_NAMED), worst["factor"].head(_NAMED), strict=True)
+        )
+        names += f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
+        gone = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum())
+        what = "its" if len(worst) == 1 else "their"
         points.append(
-            Point(f"Check {count(len(named), 'node')}: {names}. Without {what} excess {percent(gone)} of the failures "
-                  f"of nodes would go ({wrong} expected to be named falsely).", "nodes", "all")
+            Point(f"Check {count(len(worst), 'node')}: {names}. Without {what} excess {percent(gone)} of the failures "
+                  "of single nodes would go.", "nodes", "all")
         )  # fmt: skip
     if found is not None and not m.few and m.part.question is None:
         plan = plan_checkpoints(found, Checkpoint(save=_SAVE, restore=_SAVE), nodes=m.job_size)
@@ -227,8 +216,8 @@ def _advice(m: ReportData) -> list[Point]:
         spare = f", {percent(spared)} with spares that take over at once" if spared is not None and plan.waits else ""
         size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
         points.append(
-            Point(f"Save {size} every {duration(plan.checkpoint_every)} if a save takes 5 minutes: "
-                  f"{percent(plan.waste)} of its time is lost{spare}.", "jobs", "jobs")
+            Point(f"As failures come now, save {size} every {duration(plan.checkpoint_every)} if a save takes 5 "
+                  f"minutes: {percent(plan.waste)} of its time is lost{spare}.", "jobs", "jobs")
         )  # fmt: skip
     return points
 
@@ -261,13 +250,8 @@ def _limits(m: ReportData) -> list[Point]:
         points.append(
             Point(f"{len(m.log.rejected):,} of {source.rows_read:,} rows were rejected{ends}.", "data", "which")
         )
-    elif source.rows_read:
-        points.append(Point(f"All {source.rows_read:,} rows were read{ends}.", "data", "data"))
-    if m.asked > 1 and not m.few:
-        points.append(
-            Point(f"{m.asked} questions were asked of the log; of an independent, steady, equal fleet all answers "
-                  "together are wrong in 5 % of the logs.", "methods", "methods")
-        )  # fmt: skip
+    elif unknown:
+        points.append(Point(f"{ends.removeprefix('; ')}.", "data", "data"))
     return points
 
 

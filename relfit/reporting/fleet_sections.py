@@ -10,7 +10,8 @@ import pandas as pd
 from relfit import plotting
 from relfit.reporting.components import MOST_ROWS, Figure, Section, Table, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
-from relfit.text import count, duration, percent
+from relfit.screening.periods import FEWEST
+from relfit.text import count, duration, number, percent
 from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "steady", "systems"]
@@ -41,7 +42,8 @@ def steady(m: ReportData) -> Section | str:
         ), note=note, shown=12,
     )  # fmt: skip
     if len(points) == 1:
-        verdict = f"Yes: no change that matters, {points.stable_period.rates('incidents')}."
+        finding = f"{points.finding[:1].upper()}{points.finding[1:]}"
+        verdict = f"{finding} ({points.stable_period.rates('incidents')}).{points.evidence}"
     elif m.firm("steady"):
         stable, number = points.stable_period, points.stable
         change = points.periods[number - 1] if number else points.periods[1]
@@ -71,12 +73,13 @@ def interruptions(m: ReportData) -> Section | str:
     scopes["lost_share"] = scopes["lost"] / scopes["lost"].sum() if known else np.nan
     scopes = scopes.sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
     names = {"scope": "of a", "incidents": "incidents", "mtbf": "hours between", "limits": "limits"}
+    names |= {"hours_now": "now"} if "mtbf_now" in scopes else {}
     names |= {} if m.several_systems else {"nodes_hit": "nodes hit"}
     names |= {"mttr": "hours down", "lost_share": "node-hours lost"} if known else {}
     names = ({"system": "system"} if m.several_systems else {}) | names
     table = Table(
         "interruptions-by-scope", "Interruptions by scope", scopes, names, percent=frozenset({"lost_share"}),
-        page=scopes.assign(limits=[span(*pair) for pair in zip(scopes["mtbf_low"], scopes["mtbf_high"], strict=True)]),
+        page=_with_limits(scopes),
         note=f"Hours of operation of one node, one rack or one system; limits: {100 * m.level:g} %.",
     )  # fmt: skip
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
@@ -91,14 +94,24 @@ def interruptions(m: ReportData) -> Section | str:
     terms += [("Within which time", text) for text in model.found.findings[1:]]
     causes = _causes(m, found)
     verdict = model.headline
-    if causes is not None:
-        first = causes.frame.iloc[0]
-        verdict += f" Most are attributed to {first['cause']} ({percent(float(first['share']))})."
+    if causes is not None and m.failures >= FEWEST:
+        name, share = causes.frame["cause"].iloc[0], float(causes.frame["share"].iloc[0])
+        most = "Most are attributed to" if share > 0.5 else "The cause named most often is"
+        verdict += f" {most} {name} ({percent(share)})."
     return Section(
         "interruptions", "What interrupts it", verdict,
         tables=(table,) if causes is None else (table, causes), details=(list_of,), terms=tuple(terms),
         fold="The longest, and how records were joined",
     )  # fmt: skip
+
+
+def _with_limits(scopes: pd.DataFrame) -> pd.DataFrame:
+    """The same with limits as text, and the hours between interruptions now with theirs."""
+    limits = [span(*pair) for pair in zip(scopes["mtbf_low"], scopes["mtbf_high"], strict=True)]
+    if "mtbf_now" not in scopes:
+        return scopes.assign(limits=limits)
+    of_now = zip(scopes["mtbf_now"], scopes["mtbf_now_low"], scopes["mtbf_now_high"], strict=True)
+    return scopes.assign(limits=limits, hours_now=[f"{number(mean)} ({span(low, high)})" for mean, low, high in of_now])
 
 
 def _with_losses(m: ReportData) -> pd.DataFrame:
@@ -180,7 +193,8 @@ def _ageing(m: ReportData) -> str:
     model = m.model.result
     assert model is not None
     fits = model.renewals["node"]
-    if m.several_systems or fits.status[0] != "ok" or m.firm("ageing"):
+    moving = fits.moving is not None and bool(fits.moving[0])
+    if m.several_systems or fits.status[0] != "ok" or moving or m.firm("ageing"):
         return fits.headline
     low, value, high = fits.shape[0]
     return (

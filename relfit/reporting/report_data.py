@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from relfit import recurrence, screening
 from relfit.calibration import Parameters, calibrate
 from relfit.errors import DataError, RelfitError
 from relfit.failurelog import FailureLog
-from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
+from relfit.fleet import ChosenPeriod, FleetModel, Forecast
 from relfit.independence import Dependence, dependence
 from relfit.independence.resampling import shared_alpha
 from relfit.independence.thresholds import ALPHA, held_to
@@ -23,15 +24,17 @@ from relfit.reporting.checked_fits import CheckedFits
 from relfit.results import Interval
 from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
 from relfit.second_process import SecondProcess, later
+from relfit.study import Study
 from relfit.validation import Replay, replay
 
-__all__ = ["JOB_LENGTHS", "Answer", "ReportData"]
+__all__ = ["JOB_LENGTHS", "LATELY", "Answer", "ReportData"]
 
 T = TypeVar("T")
 _PARTS = ("correlation", "cofailure", "place", "serial", "pooled", "dispersion", "cycles")
 _RANDOM_LOGS = 999  # behind the test of equal nodes: its p-value must be able to stand beside nine others
 _JOB_SIZES = (64, 16, 4, 1)
 JOB_LENGTHS = ("6h", "24h", "72h")
+LATELY = 2160.0  # hours
 _FEW = 40  # failures
 _FEWEST_FITTED = 3
 _HERE, _THERE = ("parameters", "forecast"), ("outlier_nodes", "repair_kinds", "interruptions", "repairs")
@@ -53,13 +56,13 @@ def _ask(work: Callable[[], T]) -> Answer[T]:
         return Answer(None, str(error).rstrip("."))
 
 
-def validated(log: FailureLog, period: str | tuple[Any, Any], first: str, level: float) -> Answer[Replay]:
+def validated(study: Study) -> Answer[Replay]:
     """The model of what lies before the log's last quarter, held to it: what `relfit validate` says."""
 
     def work() -> Replay:
-        if len(log.systems) > 1:
+        if len(study.log.systems) > 1:
             raise DataError("several systems; select one")
-        return replay(log, period=period, first=first, level=level)
+        return replay(study.log, period=study.asked_period, first=study.first, level=study.level)
 
     return _ask(work)
 
@@ -70,32 +73,29 @@ class ReportData:
 
     Parameters
     ----------
-    log : FailureLog
-    chosen : ChosenPeriod
-    level : float
-        Of the intervals.
+    study : Study
+        Of the log.
     families : tuple of str
         To fit.
-    first : str
-        The time before a first incident, as for `relfit.fleet_model`.
-    asked_period : str or tuple
-        The period that was asked for, of which `chosen` came.
     """
 
-    log: FailureLog
-    chosen: ChosenPeriod
-    level: float
+    study: Study
     families: tuple[str, ...]
-    first: str = "known"
-    asked_period: str | tuple[Any, Any] = "stable"
 
-    @classmethod
-    def of(
-        cls, log: FailureLog, period: str | tuple[Any, Any], level: float, families: tuple[str, ...],
-        first: str = "known",
-    ) -> ReportData:  # fmt: skip
-        """The data of a report of this period."""
-        return cls(log, chosen_period(log, period), level, families, first, period)
+    @property
+    def log(self) -> FailureLog:
+        """All of the log."""
+        return self.study.log
+
+    @property
+    def level(self) -> float:
+        """Of the intervals."""
+        return self.study.level
+
+    @property
+    def chosen(self) -> ChosenPeriod:
+        """The period that is learnt from, up to the end of the log."""
+        return self.study.until_now
 
     def answer_with(self, second: SecondProcess, validated: Callable[[], Answer[Replay]]) -> None:
         """Answer what takes longest in two processes at once; the second one has been validating for a while."""
@@ -111,6 +111,14 @@ class ReportData:
     def part(self) -> FailureLog:
         """The log in the period."""
         return self.chosen.log
+
+    @cached_property
+    def lately(self) -> FailureLog:
+        """The last 90 days of the log; all of the period where the log is no longer than twice that."""
+        window = self.log.window
+        if not window.hours > 2.0 * LATELY:
+            return self.part
+        return self.log.between(window.end - pd.Timedelta(hours=LATELY), None)
 
     @property
     def several_systems(self) -> bool:
@@ -133,7 +141,7 @@ class ReportData:
     @cached_property
     def model(self) -> Answer[FleetModel]:
         """What the period implies about the fleet."""
-        return _ask(lambda: fleet_model(self.log, self.chosen, first=self.first, level=self.level))
+        return _ask(lambda: self.study.model)
 
     @cached_property
     def incidents(self) -> Answer[Incidents]:
@@ -162,10 +170,10 @@ class ReportData:
 
     @cached_property
     def availability(self) -> Answer[Availability]:
-        """Share of the nodes' hours without an outage."""
+        """Share of the nodes' hours without an outage, lately."""
 
         def work() -> Availability:
-            whole = recurrence.availability(self.part, level=self.level)
+            whole = recurrence.availability(self.lately, level=self.level)
             if not whole.down_hours.sum():
                 raise DataError("no outage of a node with a known end is on record")
             return whole
@@ -203,6 +211,12 @@ class ReportData:
             return found
 
         return _ask(work)
+
+    @cached_property
+    def nodes_now(self) -> Answer[pd.DataFrame]:
+        """The nodes that are there, by how often they fail lately."""
+        model = self.model.result
+        return Answer(None, self.model.problem) if model is None else _ask(model.nodes_now)
 
     @cached_property
     def _dependence(self) -> Answer[Dependence]:
@@ -265,7 +279,7 @@ class ReportData:
         """The model of what lies before the log's last quarter, held to it: what `relfit validate` says."""
         if self.few:
             return Answer(None, "too few failures")
-        return validated(self.log, self.asked_period, self.first, self.level)
+        return validated(self.study)
 
     @cached_property
     def forecast(self) -> Answer[Forecast]:
@@ -276,9 +290,7 @@ class ReportData:
                 raise DataError("several systems; select one")
             if self.few:
                 raise DataError("too few failures")
-            return forecast(
-                self.log, period=self.asked_period if self.chosen.name == "given" else None, level=self.level
-            )
+            return self.study.forecast()
 
         return _ask(work)
 

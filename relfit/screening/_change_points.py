@@ -6,6 +6,8 @@ is exact: of all ways to cut the observation it maximises the likelihood less a 
 logs in which every node has its own times between failures in random order: counts of renewals scatter more than
 Poisson where these times do. Where counts scatter more than Poisson from one bin to the next, or a rate wanders
 from month to month, the likelihood is divided by that excess, so that bursts and wandering are not taken for periods.
+Weeks or months whose counts vary more than those of the random logs do are told beside the periods: a rate without
+lasting changes need not be steady.
 Periods whose rates differ too little to matter are joined.
 """
 
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import special
 
 from relfit.arguments import durations, share
 from relfit.arrays import FloatArray, IntArray
@@ -25,7 +28,16 @@ from relfit.outages import watched_of
 from relfit.screening._incidents import incidents
 from relfit.screening.incident_results import Incidents
 from relfit.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
-from relfit.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments, thinned
+from relfit.screening.segmentation import (
+    Renewals,
+    dispersions,
+    excess,
+    gain_of,
+    merged,
+    null_gains,
+    segments,
+    thinned,
+)
 from relfit.tables import places_of_pairs
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
@@ -36,6 +48,8 @@ __all__ = ["change_points", "stable_period"]
 
 
 _SHORTEST = 720.0  # hours of a period
+_SPANS = (168.0, 720.0)  # hours: whether weeks or months are good and bad ones
+_LEAST_VARIATION = 0.1  # of the rate from one to the next, as in `relfit.independence.thresholds`
 _MOST_DRAWN = 100_000  # failures of a random log; of more, those of some of the nodes
 
 
@@ -128,7 +142,7 @@ def change_points(
     smallest = max(1, min(round(_SHORTEST / (log.window.hours / count)), count // 10))
     total = int(counts.sum())
     dispersion = excess(counts, exposure, smallest)
-    strongest = np.nan
+    strongest, uneven = np.nan, (np.nan, np.nan)
     if total < FEWEST or exposure.sum() <= 0.0:
         cuts = np.array([0, count], dtype=np.int64)
         used = np.nan
@@ -143,15 +157,28 @@ def change_points(
         entered, left = np.append(nodes.entered, edges[0]), np.append(nodes.left, edges[-1])
         renewals = Renewals.of(when, owner, entered, left, _MOST_DRAWN)
 
+        spans = np.maximum(np.round(np.array(_SPANS) / (log.window.hours / count)), 1.0).astype(np.int64)
+        by_chance: list[FloatArray] = []
+
         def drawn(generator: np.random.Generator) -> IntArray:
             place = (renewals.drawn(generator) - edges[0]) * (count / (edges[-1] - edges[0]))
             number = np.bincount(np.clip(place.astype(np.int64), 0, count - 1), minlength=count)
-            return np.where(exposure > 0.0, number, 0)
+            number = np.where(exposure > 0.0, number, 0)
+            by_chance.append(dispersions(number, exposure, np.array([0, count]), spans))
+            return number
 
         best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
         gains, strongest = null_gains(drawn, exposure, smallest, best, n_resamples, rng)
         used = float(np.quantile(gains, 1.0 - alpha, method="higher"))
         cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
+        # bursts and spells longer than neighbouring bins: what the periods leave from month to month scatters more
+        chance = np.maximum(np.mean(by_chance, axis=0), 1e-9)
+        month = float((dispersions(counts, exposure, cuts, spans) / chance).max())
+        if cuts.size > 2 and month > dispersion:
+            dispersion = month
+            again = segments(counts, exposure, used * dispersion, smallest)
+            cuts = merged(again, counts, exposure, least_change)
+        uneven = _uneven(counts, exposure, cuts, by_chance, spans, edges, alpha)
     number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
     low, high = poisson_interval(number / dispersion, level)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -173,7 +200,7 @@ def change_points(
     )  # fmt: skip
     return ChangePoints(
         periods, stable, of, used, dispersion, strongest, level, edges, counts, exposure,
-        "ok" if total >= FEWEST else "too_few", least_change, unwatched,
+        "ok" if total >= FEWEST else "too_few", least_change, unwatched, *uneven,
     )  # fmt: skip
 
 
@@ -200,6 +227,27 @@ def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntA
     inside = (place >= 0) & (place < edges.size - 1)
     inside[inside] &= exposure[place[inside]] > 0.0
     return np.bincount(place[inside], minlength=edges.size - 1).astype(np.int64), int((~inside).sum())
+
+
+def _uneven(
+    counts: IntArray, exposure: FloatArray, cuts: IntArray, by_chance: list[FloatArray], spans: IntArray,
+    edges: IntArray, alpha: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Hours of the span at which counts vary most beyond chance, and how many times as much; NaN where at none.
+
+    Chance are random logs of a constant rate; their dispersions are taken as gamma variables.
+    """
+    seen, drawn = dispersions(counts, exposure, cuts, spans), np.array(by_chance)
+    mean, spread = np.maximum(drawn.mean(axis=0), 1e-9), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)
+    p = special.gammaincc((mean / spread) ** 2, seen * mean / spread**2)
+    each = counts.sum() / counts.size * spans
+    variation = np.sqrt(np.maximum(seen - mean, 0.0) / each)
+    off = np.flatnonzero((p <= alpha / spans.size) & (variation >= _LEAST_VARIATION))
+    if not off.size:
+        return np.nan, np.nan
+    worst = off[np.argmax(variation[off])]
+    hours = float(edges[-1] - edges[0]) / counts.size / NANOSECONDS_PER_HOUR
+    return hours * float(spans[worst]), float(seen[worst] / mean[worst])
 
 
 def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: npt.NDArray[Any]) -> int:

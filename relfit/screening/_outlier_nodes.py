@@ -18,13 +18,16 @@ from relfit.arguments import share, whole
 from relfit.arrays import FloatArray, IntArray
 from relfit.lifedata import LifeData
 from relfit.numeric.levels import normal_quantile
+from relfit.outages import outages_of
 from relfit.results import Result, json_ready
 from relfit.screening._incidents import incidents
+from relfit.screening.by_calendar import told_from_calendar
 from relfit.screening.frailty import renewal_models
 from relfit.screening.frailty_results import RenewalModels, frailty_moment
 from relfit.screening.incident_results import Incidents
 from relfit.screening.tallies import by_node
 from relfit.text import count, number, percent
+from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
@@ -188,6 +191,8 @@ def outlier_nodes(
     systems: Any = pd.unique(nodes.index.get_level_values("system"))
     code: IntArray = np.asarray(pd.Index(systems).get_indexer(keys.get_level_values(0)), dtype=np.int64)
     models = renewal_models(lives, code, n_groups=systems.size, level=level, n_resamples=n_resamples, rng=rng)
+    if log.lifetimes is None:
+        models = told_from_calendar(models, lives, _clock(lives, outages_of(log).entered[kept]))
     classes, posterior = _classes(lives, models, code, systems, level)
     nodes["excess"] = nodes["events"] - nodes["expected"]
     nodes["posterior"] = pd.Series(posterior, index=keys).reindex(nodes.index)
@@ -196,6 +201,14 @@ def outlier_nodes(
     nodes["outlier"] = nodes.index.isin(ranked.index[(wrong <= alpha) & (ranked > 0.5)])
     nodes = nodes.reset_index().sort_values("excess", ascending=False, kind="stable", ignore_index=True)
     return OutlierNodes(nodes, classes, models, alpha, level, int(log.events["node"].isna().sum()))
+
+
+def _clock(lives: LifeData, entered: IntArray) -> FloatArray:
+    """When each time came under observation and left it, hours, shape (lives, 2): a node's times follow each other."""
+    ends = np.cumsum(lives.durations)
+    before = ends - lives.durations
+    first = before[lives.offsets[:-1]] - (entered - entered.min(initial=np.iinfo(np.int64).max)) / NANOSECONDS_PER_HOUR
+    return np.stack([before, ends], axis=1) - np.repeat(first, lives.sizes)[:, None]
 
 
 def _own_failures(log: FailureLog, joined: Incidents | None) -> FailureLog:

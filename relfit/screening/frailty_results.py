@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import FloatArray, IntArray
+from relfit.arrays import BoolArray, FloatArray, IntArray
 from relfit.results import Result
 from relfit.text import number
 
@@ -47,6 +47,9 @@ class RenewalModels(Result):
         Shape and rate of each node's frailty, a gamma variable given what the node has been through (of two classes,
         one with the same mean and variance); infinite where nodes are equal.
     level : float
+    moving : ndarray of bool, shape (groups,), optional
+        Where limits of the shape that excluded 1 were widened, since a rate that moves over the calendar makes as much
+        of it (`relfit.screening.by_calendar`); None where that was not asked.
     """
 
     groups: pd.Index
@@ -65,6 +68,7 @@ class RenewalModels(Result):
     group_of_node: IntArray
     posterior: FloatArray
     level: float
+    moving: BoolArray | None = None
 
     _not_in_json = ("covariance", "group_of_node", "posterior")
 
@@ -81,6 +85,11 @@ class RenewalModels(Result):
             return f"{int(self.failures[0])} failures are too few to tell ageing from unequal nodes."
         low, value, high = self.shape[0]
         limits = f"(Weibull shape {number(value)}, {number(low)} to {number(high)}, unequal nodes allowed for)"
+        if self.moving is not None and self.moving[0]:
+            return (
+                "Whether the failure rate of a node changes with the time since its last failure cannot be told from "
+                f"rates that move over the calendar {limits}."
+            )
         if self.ageing[0] == 0:
             return f"There is no evidence that the failure rate of a node changes with its age {limits}."
         word = "falls" if self.ageing[0] < 0 else "rises"

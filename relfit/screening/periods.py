@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.results import Result
-from relfit.text import count, interval, number
+from relfit.text import count, duration, interval, number
 from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["FEWEST", "LEAST_SHARE", "ChangePoints", "Period"]
@@ -14,6 +15,9 @@ __all__ = ["FEWEST", "LEAST_SHARE", "ChangePoints", "Period"]
 
 LEAST_SHARE = 1.0 / 6.0  # of the exposure: a period that is long enough
 FEWEST = 10  # failures that a fit needs
+_MONTH = 500.0  # hours
+_NINE_OF_TEN = 1.28  # standard errors beyond a threshold that nine of ten logs pass
+_MOST = 0.67  # change of a rate either way, relative to its mean: by a factor of five
 
 
 class Period(Result):
@@ -102,6 +106,9 @@ class ChangePoints(Result):
         Neighbouring periods whose rates differ by a smaller factor were joined.
     unwatched : int
         Failures at times when nobody was under observation; they are left out.
+    uneven_hours, uneven : float
+        At which length of time, a week or a month, counts vary more about the rates of the periods than those of a
+        fleet with a constant rate, and how many times as much; NaN where they do not.
     """
 
     periods: tuple[Period, ...]
@@ -117,6 +124,8 @@ class ChangePoints(Result):
     status: str
     least_change: float
     unwatched: int
+    uneven_hours: float = np.nan
+    uneven: float = np.nan
 
     _not_in_json = ("edges", "counts", "exposure")
 
@@ -138,7 +147,8 @@ class ChangePoints(Result):
             few = f"There {be} only {count(period.failures, 'failure')}, too few to tell periods apart"
             return f"{few}.{tail}"
         if len(self) == 1:
-            return f"The failure rate shows no change that matters: {period.rates(self.of)}.{tail}"
+            text = f"{self.finding[:1].upper()}{self.finding[1:]}: {period.rates(self.of)}"
+            return f"{text}.{self.evidence}{tail}"
         if self.stable == len(self) - 1:
             text = f"Since {period.start:%Y-%m-%d} the failure rate has been {period.rates(self.of)}"
         else:
@@ -146,7 +156,30 @@ class ChangePoints(Result):
             text = f"From {dates} the failure rate was {period.rates(self.of)}"
         if self.stable:
             text += f"; just before, it was {self.periods[self.stable - 1].times(period)} that of this period"
-        return text + self._since() + "." + tail
+        return text + self._since() + "." + (self.evidence if self.uneven > 1.0 else "") + tail
+
+    @property
+    def finding(self) -> str:
+        """What is found of a log of one period, in a few words."""
+        if self.uneven > 1.0:
+            spells = "weeks" if self.uneven_hours < _MONTH else "months"
+            return f"no lasting change of the failure rate is found, but good and bad {spells}"
+        return "no change of the failure rate is found"
+
+    @property
+    def evidence(self) -> str:
+        """How uneven counts are, or which change would have been found; begins with a blank, empty where neither."""
+        if self.uneven > 1.0:
+            where = "Within periods, counts" if len(self) > 1 else "Counts"
+            return (
+                f" {where} of {duration(self.uneven_hours)} vary {number(self.uneven, 2)} times as much as by chance."
+            )
+        failures = sum(one.failures for one in self.periods)
+        change = (np.sqrt(2.0 * self.penalty) + _NINE_OF_TEN) * np.sqrt(self.dispersion / max(failures, 1))
+        if not change < _MOST:
+            return f" But {count(failures, 'failure')} are too few to find any but a large change."
+        factor = max((1.0 + change) / (1.0 - change), self.least_change)
+        return f" A rate that changed half way by a factor of {number(factor, 2)} would show in 9 of 10 logs."
 
     def _since(self) -> str:
         """What the rate did after the period to use: of at most two periods each, of more the last one."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from relfit.arrays import FloatArray, IntArray
 from relfit.numeric.compiled import njit
 
-__all__ = ["Renewals", "excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
+__all__ = ["Renewals", "dispersions", "excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
 
 
 _CALIBRATION_BINS = 300
@@ -135,6 +135,25 @@ def excess(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> flo
         kept = square[: max(int(_KEPT * square.size), 1)]
         least = max(least, float(kept.mean()) / _MEAN_OF_KEPT if square.size else 1.0)
     return max(1.0, least)
+
+
+def dispersions(counts: npt.NDArray[Any], exposure: FloatArray, cuts: IntArray, spans: IntArray) -> FloatArray:
+    """Variance over mean of the counts of so many bins together, about the rates of segments, one value per span.
+
+    Examples
+    --------
+    >>> dispersions(np.array([4, 4, 0, 0, 4, 4, 0, 0]), np.ones(8), np.array([0, 8]), np.array([1, 2])).tolist()
+    [2.2857142857142856, 5.333333333333333]
+    """
+    number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
+    rate = np.divide(number, time, out=np.zeros(time.size), where=time > 0.0)
+    due = np.repeat(rate, np.diff(cuts)) * exposure
+    out = np.empty(spans.size)
+    for i, span in enumerate(spans):  # two of them
+        starts = np.arange(0, counts.size, span)
+        away = np.add.reduceat(counts - due, starts)
+        out[i] = (away @ away) / max(due.sum(), 1e-300) * starts.size / max(starts.size - rate.size, 1)
+    return out
 
 
 def thinned(counts: npt.NDArray[Any], exposure: FloatArray, shortest: int) -> tuple[FloatArray, FloatArray, int]:

@@ -148,6 +148,7 @@ def test_words_and_tables_on_the_terminal(
         "By node, share with p of 0.05 or less",
         "Nodes were up",
         "used",
+        "Counted are incidents (",
     ):
         assert words in text
     assert main(["dependence", "white", *PART, "--alpha", "0.2"]) == 0

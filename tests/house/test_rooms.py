@@ -52,6 +52,7 @@ ORDER = (
     "simulation",
     "training",
     "batch",
+    "study",
     "plotting",
     "reporting",
     "cli",

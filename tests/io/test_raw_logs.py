@@ -407,7 +407,7 @@ def test_long_reasons_take_time_in_proportion(tmp_path, sign):
     sinfo = f"Fri Jan 05 12:00:00 2024\nREASON USER TIMESTAMP STATE NODELIST\n{row}{reason}\n"
     scontrol = "2024-01-05T12:00:00\n"
     for name, since in (("n1", " [root@2024-01-05T10:00:00]"), ("n2", "")):
-        scontrol += f"NodeName={name} OS={reason}\n   State=DOWN\n   Reason={reason}{since}\n\n"
+        scontrol += f"NodeName={name} OS={reason}\n   no key in this line\n   State=DOWN\n   Reason={reason}{since}\n\n"
     for text, nodes in ((sinfo, ["n01"]), (scontrol, ["n1", "n2"])):
         begun = time.process_time()
         log = rf.read(write(tmp_path, text))

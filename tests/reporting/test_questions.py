@@ -345,3 +345,35 @@ def test_a_share_of_nearly_all_has_no_dozen_digits() -> None:
     frame = pd.DataFrame({"p": [0.99999999934, 0.9999, 1.0, 0.000001]})
     table = Table("x", "X", frame, {"p": "p"}, percent=frozenset({"p"}))
     assert [row[0] for row in table.rows] == ["> 99.999 %", "99.990 %", "100 %", "< 0.01 %"]
+
+
+@pytest.mark.usefixtures("words_only")
+def test_six_rows_get_few_sentences_and_cautions_that_are_cautions(tmp_path: Path) -> None:
+    at = pd.to_datetime(["2024-03-01", "2024-03-05", "2024-03-09", "2024-03-15", "2024-03-22", "2024-03-29"])
+    rows = pd.DataFrame({"node": list("abcabc"), "start": at, "end": at + pd.Timedelta("4h")})
+    rows["cause"] = ["hardware"] * 3 + ["software"] * 2 + ["network"]
+    rows.to_csv(tmp_path / "six.csv", index=False)
+    page = page_of(rf.read(tmp_path / "six.csv"), tmp_path, **FAST)
+    assert "An incident every" in page.text
+    for claim in ("Most are attributed", "named most often", "was lowest from", "one in ten takes", "do equally well",
+                  "questions were asked of the log"):  # fmt: skip
+        assert claim not in page.text
+    assert "rows were read" not in section(page, "summary")
+    assert "Times to repair by cause, as observed (hours)" in section(page, "repairs")
+
+
+@pytest.mark.usefixtures("words_only")
+def test_half_of_the_incidents_is_not_most_of_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    at = pd.Timestamp("2023-01-01") + pd.to_timedelta(40.0 * np.arange(200), unit="h")
+    hours = np.round(rng.lognormal(0.0, 1.0, 200), 1) + 0.1
+    cause = np.where(np.arange(200) % 2, "fan", np.where(np.arange(200) % 4, "disk", "cable"))
+    rows = pd.DataFrame({"node": rng.choice(list("abcdefgh"), 200), "start": at, "cause": cause})
+    rows["end"] = at + pd.to_timedelta(hours, unit="h")
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    page = page_of(rf.read(tmp_path / "log.csv"), tmp_path, **FAST)
+    assert "The cause named most often is fan (50 %)." in page.text
+    assert "Most are attributed" not in page.text
+    table = section(page, "repairs")
+    mean, median = hours[cause == "fan"].mean(), np.sort(hours[cause == "fan"])[49]
+    assert re.search(rf"fan\s+100\s+{mean:.3g}\s+[\d.]+ to [\d.]+\s+{median:.3g}", table)

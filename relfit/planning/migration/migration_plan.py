@@ -104,17 +104,15 @@ class MigrationPlan(Plan):
     @property
     def headline(self) -> str:
         """Whether migration pays, and how certain that is; or how good predictions must be."""
-        few, many = int(self.by_size["nodes"].min()), int(self.by_size["nodes"].max())
-        jobs = f"jobs of {few:,} to {many:,} nodes" if few < many else f"jobs of {count(few, 'node')}"
-        alone = (
-            f"On {self.nodes:,} nodes full of {jobs} checkpoints alone yield {percent(self.checkpoint_yield)} of them"
-            + (" on average over the sizes" if few < many else "")
-        )
+        several = len(self.by_size) > 1
+        jobs = "jobs of all sizes" if several else f"jobs of {count(int(self.by_size['nodes'].iloc[0]), 'node')}"
+        share_of = f"{percent(self.checkpoint_yield)} {'on average' if several else 'of them'}"
+        alone = f"On {self.nodes:,} nodes with {jobs} checkpoints alone yield {share_of}"
         if self.predictor is None:
             return f"{alone}; {self._least}. State the recall and precision of the predictions for a plan."
         less = self.gain <= 0.0
         text = (
-            f"{alone}, migration on predictions with {count(int(self.spares), 'spare')}"
+            f"{alone}, migration with {count(int(self.spares), 'spare')}"
             + (f" ({self.spares_low:.0f}-{self.spares_high:.0f})" if np.isfinite(self.spares_low) else "")
             + f" {percent(self.migration_yield)}: "
             + ("do without migration" if less else "migration pays")

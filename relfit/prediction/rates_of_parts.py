@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from relfit.arrays import FloatArray
-from relfit.prediction.levels import discounted
+from relfit.prediction.discounted_levels import discounted
 from relfit.prediction.mixing import fixed_share
 
 __all__ = ["RelativeRates", "relative_rates"]

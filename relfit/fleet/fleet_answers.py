@@ -1,0 +1,446 @@
+"""`FleetModel`: what a model of a fleet answers: rates, repairs, nodes, and jobs on part of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arguments import share, whole
+from relfit.arrays import FloatArray
+from relfit.errors import ArgumentError
+from relfit.fleet._fleet_system import ages_now, system_of
+from relfit.fleet._placements import placements
+from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, Job
+from relfit.fleet.fleet_parts import FleetParts
+from relfit.fleet.incident_scopes import SCOPES, Scope
+from relfit.fleet.job_shares import Lately
+from relfit.fleet.now import LONG_RUN, NOW
+from relfit.fleet.rates_now import LevelRates
+from relfit.results import Interval, Result
+from relfit.system import System
+from relfit.system.checked_nodes import duration_array
+from relfit.text import count, duration, number
+from relfit.units import HOURS_PER_WEEK
+
+__all__ = ["QUANTITIES", "FleetModel"]
+
+_OFTEN, _FALSE = 2.0, 0.05  # times the mean rate, of nodes named; share of them named falsely
+_SHORT = 0.25  # of the time between interruptions: jobs by which that is counted
+QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
+
+
+class FleetModel(FleetParts, Result):
+    """Incidents of a fleet by scope, with their rates, ageing, repairs, and what they do to jobs.
+
+    See `FleetParts` for what it holds.
+
+    Attributes
+    ----------
+    lately : Lately, optional
+        What the log says of its jobs and incidents day by day; None for a model of the long run.
+    """
+
+    lately: Lately | None = None
+
+    _not_in_json = ("period", "found", "places", "by_scope", "renewals", "rates", "multiples", "lately")
+
+    @property
+    def at(self) -> str:
+        """``now``, or ``long run``."""
+        return LONG_RUN if self.lately is None else NOW
+
+    @property
+    def now_headline(self) -> str:
+        """Incidents a week now, with limits, and those of the period; empty for the long run."""
+        if self.lately is None:
+            return ""
+        week, low, high = self.lately.a_week(self.level)
+        stable, until = self.period.before_now, self.lately.log.window.end
+        window = self.period.log.window if stable is None else stable
+        mine = self.found.table["start"]
+        inside = int(((mine >= window.start) & (mine <= window.end)).sum())
+        before = inside / max(window.hours / HOURS_PER_WEEK, 1e-9)
+        since = (
+            f"since {window.start:%Y-%m-%d}"
+            if window.end >= until
+            else f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
+        )
+        return (
+            f"As of {until:%Y-%m-%d}: {number(week)} ({number(low)}-{number(high)}) incidents a week; {number(before)} "
+            f"a week {since}."
+        )
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is now, and what the period had."""
+        return tuple(text for text in (self.now_headline, self.headline) if text)
+
+    @property
+    def headline(self) -> str:
+        """How often the fleet is interrupted, and by what."""
+        numbers = {name: int(self.incidents_of(name).sum()) for name in SCOPES}
+        total = sum(numbers.values())
+        if not total:
+            return f"No incident in {duration(self.hours)}."
+        by = ", ".join(f"{numbers[name]:,} of {self.label(name)}s" for name in SCOPES if numbers[name])
+        return (
+            f"An incident every {duration(self.hours / total)}: {count(total, 'incident')} in "
+            f"{duration(self.hours)}, {by}."
+        )
+
+    @cached_property
+    def scopes(self) -> pd.DataFrame:
+        """One row per scope (and system, where there are several).
+
+        Columns: ``incidents`` (all), ``places``, ``hours`` on their clocks, ``mtbf`` of one place with limits, Weibull
+        ``shape`` of times between incidents with limits, ``spread`` (variance of the nodes' frailty), ``nodes_hit``
+        (mean), ``repairs`` and ``mttr`` (their mean), all of the period; for a model
+        of now ``mtbf_now`` with limits, too.
+        """
+        size = len(self.places.systems)
+        rows = []
+        for name in SCOPES:
+            current, fits, scope = self.rates[name], self.renewals[name], self.by_scope[name]
+            rates = current.of_period if isinstance(current, LevelRates) else current
+            low, high = rates.interval(self.level)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                table = pd.DataFrame(
+                    {
+                        "incidents": self.incidents_of(name).astype(np.int64),
+                        "places": np.bincount(scope.system, minlength=size), "hours": rates.hours,
+                        "mtbf": 1.0 / rates.rate, "mtbf_low": 1.0 / high, "mtbf_high": 1.0 / low,
+                        "shape": fits.shape[:, 1], "shape_low": fits.shape[:, 0], "shape_high": fits.shape[:, 2],
+                        "spread": fits.variance[:, 1],
+                        "nodes_hit": 1.0 if name == "node" else self._mean_hit(scope, size),
+                        "repairs": scope.repairs.n_failures,
+                        "mttr": scope.repairs.total_time / scope.repairs.n_failures,
+                    }
+                )  # fmt: skip
+            if isinstance(current, LevelRates):
+                low, high = current.interval(self.level)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ends = {"mtbf_now": current.rate, "mtbf_now_low": high, "mtbf_now_high": low}
+                    table = table.assign(**{column: 1.0 / rate for column, rate in ends.items()})
+            if name == "node" and self.question is not None:
+                unknown = ["hours", "shape", "shape_low", "shape_high", "spread"]
+                table[[*unknown, *table.columns[table.columns.str.startswith("mtbf")]]] = np.nan
+            rows.append(table.assign(scope=self.label(name), system=self.places.systems))
+        found = pd.concat(rows, ignore_index=True)
+        found = found.set_index("scope") if size == 1 else found.set_index(["system", "scope"])
+        return found.drop(columns="system") if size == 1 else found
+
+    def to_frame(self) -> pd.DataFrame:
+        """The same as `scopes`."""
+        return self.scopes
+
+    def _mean_hit(self, scope: Scope, size: int) -> FloatArray:
+        """Mean number of nodes that an incident hit in each system; all of them where it names none."""
+        hit = self.nodes_hit(scope)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(
+                np.bincount(scope.system_of_incident, hit, size) / np.bincount(scope.system_of_incident, minlength=size)
+            )
+
+    def nodes_now(self) -> pd.DataFrame:
+        """The nodes that are there, by how much more often than the mean node they fail by themselves lately.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``system``, ``node``, ``factor`` (times the mean of its system) with ``factor_low`` and ``factor_high``,
+            ``probability`` (that it fails at least twice as often as the mean) and ``outlier``: whether it is among
+            those of which at most 5 % are expected to be named falsely. Highest factors first.
+
+        Raises
+        ------
+        DataError
+            Where only nodes that failed are known, and there must be others.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> nodes = rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01")).nodes_now()
+        >>> nodes.columns.tolist()
+        ['system', 'node', 'factor', 'factor_low', 'factor_high', 'probability', 'outlier']
+        """
+        self._ask()
+        there = np.flatnonzero(self.standing.present)
+        factor = self.node_multipliers[there]
+        if self.multiples is not None:
+            shape = self.multiples.shape[there]
+        else:
+            posterior = self.renewals["node"].posterior[there, 0]
+            shape = np.where(np.isfinite(posterior), posterior, 1e9)
+        scale, tail = factor / shape, 0.5 - self.level / 2.0
+        probability = special.gammaincc(shape, _OFTEN / np.maximum(scale, 1e-300))
+        order = np.lexsort((-factor, -probability))
+        wrong = np.cumsum(1.0 - probability[order]) / np.arange(1, order.size + 1)
+        outlier = np.zeros(order.size, np.bool_)
+        outlier[order] = (wrong <= _FALSE) & (probability[order] > 0.5)
+        nodes = self.places.nodes[there]
+        frame = pd.DataFrame(
+            {"system": nodes.get_level_values(0), "node": nodes.get_level_values(-1), "factor": factor,
+             "factor_low": special.gammaincinv(shape, tail) * scale,
+             "factor_high": special.gammaincinv(shape, 1.0 - tail) * scale, "probability": probability,
+             "outlier": outlier}
+        )  # fmt: skip
+        return frame.iloc[np.argsort(-factor, kind="stable")].reset_index(drop=True)
+
+    # ------------------------------------------------------------------ answers
+
+    def system(self, nodes: Any = None, ages: Any = None, **options: Any) -> System:
+        """Nodes as they stood at the end of the period, with what racks and whole systems add, as a `System`.
+
+        Parameters
+        ----------
+        nodes : sequence of labels, optional
+            All that were watched to the end, and were not down then, when left out.
+        ages : float, duration, or array of these, optional
+            Hours of operation since each node's last failure; as the log has them when left out.
+        **options
+            ``tolerance`` and ``rack_events``, as for `System`.
+
+        Raises
+        ------
+        ArgumentError
+            For an unknown node, or when no node is left.
+        DataError
+            Where only nodes that failed are known, and there must be others.
+
+        Notes
+        -----
+        Limits (``system.interval``) hold for the uncertainty of rates, shapes and frailties of all scopes.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> model = rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01"))
+        >>> model.system(["n000", "n001"])
+        System of 2 nodes (2 weibull), ages 4,602 to 8,794 h; 1 rack; 2 common causes
+        """
+        self._ask()
+        chosen = np.flatnonzero(self.standing.up) if nodes is None else self.positions(nodes)
+        if not chosen.size:
+            raise ArgumentError("no node was up and watched at the end of the period", remedy="choose another period")
+        if np.unique(chosen).size < chosen.size:
+            raise ArgumentError("a node is given twice")
+        hours = ages_now(self)[chosen] if ages is None else np.broadcast_to(duration_array(ages, "age"), chosen.shape)
+        return system_of(self, chosen, np.ascontiguousarray(hours), **options)
+
+    def interval(
+        self,
+        quantity: str,
+        at: Any = None,
+        *,
+        scope: str | None = None,
+        system: Any = None,
+        size: int | None = None,
+        placement: str = "random",
+        nodes: Any = None,
+        level: float | None = None,
+        n_draws: int = 499,
+        rng: int | np.random.Generator | None = 0,
+    ) -> Interval:
+        """A quantity of the fleet, or of a job on part of it, with its limits.
+
+        Parameters
+        ----------
+        quantity : str
+            ``mtbf``: hours of operation of a place of `scope` between its incidents, or, with `size` or `nodes`, hours
+            of a job between the incidents that hit it. ``mttr``: hours until an incident of `scope` is repaired.
+            ``mttf``: hours between incidents of any scope in the system. ``reliability``: probability that a job that
+            begins at a random instant, on nodes that are up, runs for `at` without interruption. ``incidents``:
+            expected number in the time `at`, of `scope` or of all. ``nodes_down``: number of nodes down at a random
+            instant, while the system is up, that is not exceeded with probability `at`.
+        at : duration, or array of these, or a probability
+        scope : {"node", "rack", "group", "system"}, optional
+        system : label, optional
+            Needed where the log has several.
+        size : int, optional
+            Nodes of a job; `nodes` says which.
+        placement : {"packed", "spread", "random"}
+            Of a job of `size`: see `relfit.fleet.placements`. Answers are means over placements.
+        nodes : sequence of labels, optional
+        level : float, optional
+            That of the model when left out.
+        n_draws : int
+            Of the rates, shapes and frailties.
+        rng : int or numpy.random.Generator
+
+        Returns
+        -------
+        Interval
+            Of the shape of `at`. Percentiles of draws: rates as gamma variables whose spread holds for the scatter
+            between places, shapes normal on the log scale, frailties of nodes given what each has been through.
+
+        Raises
+        ------
+        ArgumentError
+            For an unknown quantity, scope, system, node or placement, or a missing or impossible argument.
+        DataError
+            For a quantity of nodes where only those that failed are known, and there must be others.
+        """
+        if quantity != "mttr" and (
+            scope == "node" or size is not None or nodes is not None or quantity == "nodes_down"
+        ):
+            self._ask()
+        name, level = self._checked(quantity, at, scope, size, nodes), self.level if level is None else level
+        share("level", level, zero=False, one=False)
+        code = self._system(system, nodes)
+        key = (code, int(whole("n_draws", n_draws, least=19)), rng)
+        drawn = self._draws.get(key) if isinstance(rng, int) else None
+        if drawn is None:
+            drawn = DrawnFleet.of(self, *key[:2], np.random.default_rng(rng))
+            if isinstance(rng, int) and drawn.node.size <= KEPT:
+                self._draws.clear()  # the last one is asked for again, for jobs of other sizes
+                self._draws[key] = drawn
+        centre = DrawnFleet.centre(self, code)
+        job = None
+        if size is not None or nodes is not None:
+            job = self._job(code, size, placement, nodes, np.random.default_rng(rng))
+        if quantity == "nodes_down":
+            point = np.asarray(share("at", at, zero=False, one=False), dtype=np.float64)
+            n_draws = min(n_draws, 99)
+        else:
+            point = np.zeros(()) if at is None else duration_array(at, "horizon")
+        value, many = (self._value(name, point, each, job, rng) for each in (centre, drawn))
+        tail = 0.5 - level / 2.0
+        with np.errstate(invalid="ignore"):  # of what may be infinite
+            low, high = np.nanquantile(many, [tail, 1.0 - tail], axis=0)
+        estimate = value[0]
+        if size is not None and job is not None and self.lately is not None:
+            estimate, low, high = self._held_to_jobs(
+                name, point, code, size, placement, centre, job, (estimate, low, high), tail
+            )
+        return Interval(
+            quantity, "draws of rates, shapes and frailties", level, None if at is None else point,
+            estimate, np.minimum(low, estimate), np.maximum(high, estimate),
+            np.where(np.isfinite(estimate), "ok", "no_incident").astype(object),
+            pd.Index([quantity]) if np.ndim(estimate) == 0 else pd.Index(np.ravel(point), name="at"),
+        )  # fmt: skip
+
+    @cached_property
+    def _draws(self) -> dict[Any, DrawnFleet]:
+        return {}
+
+    def _ask(self) -> None:
+        self.period.log.ask()
+
+    def _checked(self, quantity: str, at: Any, scope: str | None, size: Any, nodes: Any) -> str:
+        if quantity not in QUANTITIES:
+            raise ArgumentError(f"no quantity {quantity!r} of a fleet", remedy=f"use one of {', '.join(QUANTITIES)}")
+        if scope is not None and scope not in SCOPES and scope != self.found.group:
+            raise ArgumentError(f"no scope {scope!r}", remedy=f"use one of {', '.join(SCOPES)}")
+        job = size is not None or nodes is not None
+        if quantity == "reliability" and not job:
+            raise ArgumentError("reliability is that of a job", remedy="give its size, or its nodes")
+        if (quantity == "mtbf" and (scope is None) is not job) or (quantity == "mttr" and scope is None):
+            raise ArgumentError(
+                f"{quantity} of what?", remedy="give scope=, or the size or nodes of a job for its mtbf"
+            )
+        if quantity in ("reliability", "incidents", "nodes_down") and at is None:
+            raise ArgumentError(f"{quantity} needs a time", remedy="give at='24h' (nodes_down: a probability)")
+        which = "rack" if scope is not None and scope == self.found.group else scope
+        return f"{quantity}.{which}" if which is not None else f"{quantity}.job" if job else quantity
+
+    def _system(self, system: Any, nodes: Any) -> int:
+        names = [str(name) for name in self.places.systems]
+        if system is None and nodes is not None:
+            found = np.unique(self.places.system[self.positions(nodes)])
+            if found.size != 1:
+                raise ArgumentError("these nodes are of several systems", remedy="give nodes of one")
+            return int(found[0])
+        if system is None and len(names) == 1:
+            return 0
+        if system is None or str(system) not in names:
+            what = "the log has several systems" if system is None else f"no system {system!r}"
+            raise ArgumentError(what, remedy=f"give system=, one of {', '.join(names[:8])}")
+        return names.index(str(system))
+
+    def _job(self, code: int, size: int | None, placement: str, nodes: Any, rng: np.random.Generator) -> Job:
+        if nodes is not None:
+            chosen = self.positions(nodes)
+            where = placements(self.places, chosen, chosen.size, "packed", rng)
+        else:
+            mine = np.flatnonzero(self.places.system == code)
+            where = placements(self.places, mine, int(whole("size", size)), placement, rng)
+        racks, table = self.by_scope["rack"], self.rack_hits
+        rack = where.racks_hit(self.places, table) if racks.count.any() else np.zeros(where.members.shape[0])
+        origin = self.period.log.window.start.as_unit("ns").value
+        return Job(where, rack, *where.hit_while_up(self.places.watched, self.by_scope["group"], code, origin))
+
+    def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: Job | None, rng: Any) -> FloatArray:
+        """A quantity in each draw, shape (draws,) and that of `at`."""
+        quantity, _, of = name.partition(".")
+        # of all incidents: those that began while the system was down go with the others
+        with np.errstate(invalid="ignore"):
+            whole = [self.incidents_of(scope) / self.rates[scope].count for scope in SCOPES]
+        hours = np.array(
+            [
+                np.nan_to_num(w, nan=1.0)[drawn.system] * self.rates[scope].hours[drawn.system]
+                for w, scope in zip(whole, SCOPES, strict=True)
+            ]
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if job is not None and quantity == "reliability":
+                flat = at.ravel()
+                out = np.stack([job.mean(drawn.survival(float(x), job, self)) for x in flat], axis=-1)
+                return out.reshape(-1, *at.shape)
+            if job is not None:
+                return 1.0 / job.mean(drawn.job_rate(job, self))
+            if quantity == "mtbf":
+                return 1.0 / drawn.rate[SCOPES.index(of)]
+            if quantity == "mttr":
+                return self._repair(of, drawn, rng)
+            if quantity == "nodes_down":
+                return drawn.down_quantile(float(at), self, rng)
+            each = drawn.rate * hours[:, None] / self.hours  # incidents per hour of the calendar, (scopes, draws)
+            total = each.sum(axis=0) if not of else each[SCOPES.index(of)]
+            return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)
+
+    def _held_to_jobs(
+        self, name: str, at: FloatArray, code: int, size: int, placement: str, centre: DrawnFleet, job: Job,
+        modelled: tuple[Any, Any, Any], tail: float,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+        """Reliability, or time between interruptions, held to jobs of the log; as modelled where there are few."""
+        assert self.lately is not None
+        system = str(self.places.systems[code])
+        if name not in ("reliability", "mtbf.job") or system not in self.lately.nodes:
+            return modelled
+        if name == "reliability":
+            lengths = tuple(np.ravel(at).astype(np.float64).tolist())
+        else:  # so short that a job seldom meets two incidents
+            lengths = (float(np.clip(_SHORT * modelled[0], 0.1, 24.0)),)
+        if not 0.0 < max(lengths) < 0.1 * self.lately.log.window.hours:
+            return modelled
+        days = self.lately.counted(system, size, lengths, placement)
+        rows = []
+        for i, (length, jobs) in enumerate(zip(lengths, days, strict=True)):
+            mixture = self.lately.interrupted(code, *jobs, centre.spent(length, job))
+            if mixture is None:
+                each = np.array([np.ravel(one)[i] for one in modelled])
+            else:
+                each = 1.0 - np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
+                if name != "reliability":
+                    each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
+            rows.append(each)
+        value, low, high = np.array(rows).T
+        shape = np.shape(modelled[0])
+        return value.reshape(shape), low.reshape(shape), high.reshape(shape)
+
+    def _repair(self, of: str, drawn: DrawnFleet, rng: Any) -> FloatArray:
+        """Mean time to repair in each draw: a bootstrap of the repairs, censored ones by total time on test."""
+        lives = self.by_scope[of].repairs.take(np.array([drawn.system]))
+        if not lives.n_failures.sum():
+            return np.full(drawn.rate.shape[1], np.nan)
+        if drawn.central:
+            return np.asarray(lives.total_time / lives.n_failures)
+        picked = np.random.default_rng(rng).integers(
+            lives.durations.size, size=(drawn.rate.shape[1], lives.durations.size)
+        )
+        with np.errstate(divide="ignore"):
+            return np.asarray(lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))
