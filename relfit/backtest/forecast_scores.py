@@ -152,8 +152,8 @@ class ForecastScores:
                 said = (0.0, 0.0, 0.0) if one is None else tuple(float(one[column]) for column in columns)
                 of = "cause" if kind == self.by else "rack"
                 self.rows.append(self._row(past, of, str(name), origin, hours, said, seen, at))  # type: ignore[arg-type]
-                if of == "cause":
-                    stock = 0 if one is None else int(one["stock"])
+                if of == "cause" and one is not None and pd.notna(one["stock"]):
+                    stock = int(one["stock"])
                     self.rows.append({
                         "part": "decisions", "of": "stock", "system": past.name, "name": str(name), "origin": origin,
                         "horizon": hours, "predicted": float(stock), "seen": float(seen), "score": float(seen > stock),
