@@ -13,15 +13,13 @@ from relfit.failurelog import FailureLog
 from relfit.fleet import FleetModel
 from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.job_shares import ANY
-from relfit.fleet.rates_now import LevelRates
+from relfit.fleet.rates_now import LEAST_RATE, LevelRates
 from relfit.outages import clock_step, outages_of, timed_repairs
 from relfit.prediction import Steps, levels_of, mix
 from relfit.text import duration
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["mtbf_now", "mttr_now"]
-
-_LEAST = 0.01  # of a rate: its lower limit is no lower, and the time between events no longer than a hundred times
 
 
 def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
@@ -71,11 +69,11 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
 
 
 def _of_rate(rate: float, variance: float, level: float, events: int | None, method: str) -> Duration:
-    """The mean time between events of a rate with this relative variance, gamma distributed."""
-    shape = 1.0 / max(variance, 1e-9)
-    tail = 0.5 - level / 2.0
-    low, high = (float(special.gammaincinv(shape, p) / shape) for p in (tail, 1.0 - tail))
-    low, high = min(max(low, _LEAST), 1.0), max(high, 1.0)
+    """The mean time between events of a rate with this relative variance, log-normally distributed."""
+    spread = np.sqrt(np.log1p(max(variance, 0.0)))
+    z = float(special.ndtri(0.5 + level / 2.0))
+    low, high = (float(np.exp(sign * z * spread - spread**2 / 2.0)) for sign in (-1.0, 1.0))
+    low, high = min(max(low, LEAST_RATE), 1.0), max(high, 1.0)
     return Duration(
         value=1.0 / rate, low=1.0 / (rate * high), high=1.0 / (rate * low), level=level, events=events,
         distribution="lognormal", method=method,
@@ -125,7 +123,7 @@ def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
     if low is not None and high is not None:
         z = float(special.ndtri(0.5 + 0.5 * (value.level or 0.95)))
         ends = [np.log(value.value / low), np.log(high / value.value)]
-        wide = [float(np.exp(np.sqrt(end**2 + z**2 * max(variance, 0.0)))) for end in ends]
+        wide = [float(np.exp(np.sqrt(end**2 + z**2 * np.log1p(max(variance, 0.0))))) for end in ends]
         low, high = value.value * factor / wide[0], value.value * factor * wide[1]
     return Duration(
         value=value.value * factor, low=low, high=high, level=value.level, events=value.events,

@@ -19,7 +19,7 @@ from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.job_shares import ANY, Lately
 from relfit.fleet.now import NOW, checked_at, until_now
 from relfit.fleet.operating_time import scopes_of, standing_of
-from relfit.fleet.rates_now import level_rates, node_multiples, series_of, together
+from relfit.fleet.rates_now import level_rates, node_multiples, of_all, series_of
 from relfit.fleet.scope_rates import rates_of
 from relfit.screening import Incidents, incidents
 from relfit.screening.frailty import renewal_models
@@ -96,7 +96,8 @@ def fleet_model(
         )
     now, hours = checked_at(at) == NOW, hours_of(horizon)
     chosen = period if isinstance(period, ChosenPeriod) else chosen_period(log, period, rng)
-    whole = chosen.log if chosen.name == "given" else log if now else log.between(None, chosen.log.window.end)
+    whole = log if now or not chosen.log.window.end < log.window.end else log.between(None, chosen.log.window.end)
+    whole = chosen.log if chosen.name == "given" else whole
     chosen = until_now(log, chosen) if now else chosen
 
     @cache
@@ -130,7 +131,7 @@ def fleet_model(
         }
         for name in SCOPES
     }
-    series[ANY] = {code: together([series[name][code] for name in SCOPES]) for code in range(size)}
+    series[ANY] = {code: of_all(joined(whole), str(places.systems[code]), one) for code, one in series["node"].items()}
     since = part.window.start.as_unit("ns").value
     for name, scope in scopes.items():
         every = np.bincount(scope.system_of_incident, minlength=size).astype(np.float64)

@@ -32,6 +32,7 @@ _FEWEST = 30  # days with jobs, from which shares are counted at all
 _STEADY = len(HALF_LIVES) - 1  # the half-life without end
 _SPREAD = 4  # placements of a spread job at a start
 _LONGEST = 0.9999  # share that a hazard is taken of
+_LEAST = 0.001  # of a rate: lower limits below are nothing
 
 
 def interrupted_shares(
@@ -111,7 +112,8 @@ class Lately:
         mixtures = [one.ahead(self.horizon) for one in self.series[ANY].values()]
         drawn = np.sum([mixture.draw(_DRAWS, rng)[0] for mixture in mixtures], axis=0)
         low, high = np.quantile(drawn, [0.5 - level / 2.0, 0.5 + level / 2.0]) / weeks
-        return sum(mixture.expected for mixture in mixtures) / weeks, float(low), float(high)
+        week = sum(mixture.expected for mixture in mixtures) / weeks
+        return week, float(low) if low > _LEAST * week else 0.0, float(high)
 
     @cached_property
     def nodes(self) -> dict[str, Nodes]:

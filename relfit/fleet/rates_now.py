@@ -17,8 +17,18 @@ from relfit.prediction import Levels, Mixture, Steps, levels_of, mix, relative_r
 from relfit.screening import Incidents
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["LevelRates", "NodeMultiples", "ScopeSeries", "level_rates", "node_multiples", "series_of", "together"]
+__all__ = [
+    "LEAST_RATE",
+    "LevelRates",
+    "NodeMultiples",
+    "ScopeSeries",
+    "level_rates",
+    "node_multiples",
+    "of_all",
+    "series_of",
+]
 
+LEAST_RATE = 0.01  # of what is expected: the lower limit of a rate is no lower
 _STEPS, _LEAST_STEP = 120, 240.0  # steps behind the multiples of nodes, at most; hours of one, at least
 
 
@@ -59,10 +69,11 @@ def series_of(log: FailureLog, places: Places, scope: Scope, system: int) -> Sco
     return ScopeSeries(steps, value, units, levels_of(value, units, steps.days))
 
 
-def together(series: list[ScopeSeries]) -> ScopeSeries:
-    """Incidents of several scopes as one series, by the units of the first."""
-    value = np.sum([one.value for one in series], axis=0)
-    return replace(series[0], value=value, levels=levels_of(value, series[0].units, series[0].steps.days))
+def of_all(joined: Incidents, system: str, one: ScopeSeries) -> ScopeSeries:
+    """All incidents of a system as one series, those that name no node among them, by another's steps and units."""
+    table = joined.table
+    value = one.steps.counts(nanoseconds(table["start"])[(table["system"].astype(str) == system).to_numpy()])[0]
+    return replace(one, value=value, levels=levels_of(value, one.units, one.steps.days))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +107,8 @@ class LevelRates(ScopeRates):
         shape = 1.0 / np.maximum(self.variance, 1e-9)
         ends = [special.gammaincinv(shape, p) / shape * self.now for p in (0.5 - level / 2.0, 0.5 + level / 2.0)]
         known = np.isfinite(self.now)
-        return (
-            np.where(known, np.minimum(ends[0], self.now), low), np.where(known, np.maximum(ends[1], self.now), high),
-        )  # fmt: skip
+        least = np.clip(ends[0], LEAST_RATE * self.now, self.now)
+        return np.where(known, least, low), np.where(known, np.maximum(ends[1], self.now), high)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Random rates, shape (size, systems); zero where no hours are known."""

@@ -68,7 +68,7 @@ def test_nodes_that_are_alike_fail_at_their_rate_to_a_percent() -> None:
 def test_the_machine_of_a_log_is_interrupted_as_often_as_the_log(tmp_path: Path) -> None:
     """Instants at which something fails, in the sample by hand and in the machine that its parameters make."""
     log = rf.datasets.load("white").between("2003-01-01", "2004-10-01")
-    write_parameters(rf.calibrate(log, period="all"), tmp_path / "params.toml")
+    write_parameters(rf.calibrate(log, period="all", at="long run"), tmp_path / "params.toml")
     (tmp_path / "jobs.csv").write_text("job_id,submit,nodes,run_time\n1,0,512,36000000\n")
     (tmp_path / "cluster.toml").write_text(
         '[workload]\nfile = "jobs.csv"\n[[failures]]\nkind = "calibrated"\nfile = "params.toml"\n'

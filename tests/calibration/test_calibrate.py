@@ -39,7 +39,7 @@ def small_log() -> rf.FailureLog:
 
 
 def test_counts_and_exposure_by_scope() -> None:
-    found = rf.calibrate(small_log(), period="all", parts=QUICK, window=0)
+    found = rf.calibrate(small_log(), period="all", parts=QUICK, window=0, at="long run")
     scopes = {name: (q.events, q.exposure) for name, q in found.quantities() if name.startswith("mtbf")}
     down = 2 + 4 + 6 + 4 * 10 + 12 * 20
     assert scopes == {
@@ -68,7 +68,7 @@ def test_only_what_is_asked_is_looked_at() -> None:
 
 
 def test_one_repair_for_each_incident() -> None:
-    found = rf.calibrate(small_log(), period="all", parts=("mttr",), window=0).mttr.mean
+    found = rf.calibrate(small_log(), period="all", parts=("mttr",), window=0, at="long run").mttr.mean
     assert found is not None
     assert (found.events, found.exposure, found.value) == (5, 42.0, 42.0 / 5)
     assert found.low == pytest.approx(42.0 / stats.gamma(5).ppf(0.975))
@@ -80,7 +80,9 @@ def test_repairs_of_a_node_in_an_incident_of_its_rack() -> None:
     events = [{"node": f"n{i}", "start": 100, "end": 102 + 2 * i} for i in range(4)]
     events += [{"node": f"n{i}", "start": 400, "end": 410} for i in range(4, 8)]
     events += [{"node": "n9", "start": 700, "end": 701}]
-    found = rf.calibrate(make_log(events, nodes, window=(0, 1000)), period="all", parts=("mttr",), window=0).mttr
+    found = rf.calibrate(
+        make_log(events, nodes, window=(0, 1000)), period="all", parts=("mttr",), window=0, at="long run"
+    ).mttr
     assert found.rack_node is not None
     assert found.rack_node.value == pytest.approx((2 + 4 + 6 + 8 + 4 * 10) / 8)
     assert found.node is not None
@@ -89,7 +91,9 @@ def test_repairs_of_a_node_in_an_incident_of_its_rack() -> None:
 
 def test_a_log_that_names_no_rack_has_the_rates_of_all_else() -> None:
     events = [{"node": "a", "start": 100, "end": 101}, *({"node": n, "start": 500, "end": 502} for n in "abc")]
-    found = rf.calibrate(make_log(events, [{"node": n} for n in "abc"], window=(0, 1000)), period="all", parts=QUICK)
+    found = rf.calibrate(
+        make_log(events, [{"node": n} for n in "abc"], window=(0, 1000)), period="all", parts=QUICK, at="long run"
+    )
     assert found.mtbf.rack is None
     assert "in which rack" in found.absent["mtbf.rack"]
     for scope in ("node", "system", "any", "outage"):
@@ -131,13 +135,15 @@ def test_limits_of_counts_that_scatter_more_or_less_than_poisson_counts(dispersi
 
 
 def test_outages_come_in_batches() -> None:
-    found = rf.calibrate(small_log(), period="all", parts=("mtbf",), window=0).mtbf.outage
+    found = rf.calibrate(small_log(), period="all", parts=("mtbf",), window=0, at="long run").mtbf.outage
     assert found is not None
     assert found.dispersion == pytest.approx((3 * 1 + 16 + 144) / 19)
 
 
 def test_what_the_log_does_not_say_is_absent_with_a_reason() -> None:
-    found = rf.calibrate(make_log([{"node": "a", "start": 5}], window=(0, 100)), period="all", parts=PARTS[1:])
+    found = rf.calibrate(
+        make_log([{"node": "a", "start": 5}], window=(0, 100)), period="all", parts=PARTS[1:], at="long run"
+    )
     assert found.mtbf.rack is None
     assert found.absent["mtbf.rack"] == "the log does not say in which rack a node stands"
     assert found.absent["mttr.mean"] == "the log has no completed repair"
@@ -159,7 +165,7 @@ def test_no_failure_gives_a_one_sided_limit() -> None:
 
 def test_events_without_nodes_have_no_node_rate() -> None:
     log = make_log([{"node": None, "start": 5, "end": 6}, {"node": None, "start": 50, "end": 60}], [], window=(0, 100))
-    found = rf.calibrate(log, period="all", parts=QUICK)
+    found = rf.calibrate(log, period="all", parts=QUICK, at="long run")
     assert found.mtbf.node is None
     assert found.absent["mtbf.node"] == "the log does not say how long nodes were under observation"
     assert found.mtbf.any is not None
@@ -176,7 +182,7 @@ def test_whole_lives_with_and_without_events() -> None:
     assert undated.absent["checks.dependence"] == undated.absent["checks.trend"]
     assert undated.absent["checks.trend"].startswith("the log gives times to failure without dates")
     events = [{"node": "n10", "start": 10, "end": 12}, {"node": "n20", "start": 20, "end": 26}]
-    dated = rf.calibrate(make_log(events, nodes, lifetimes=lives, window=(0, 50)), parts=QUICK)
+    dated = rf.calibrate(make_log(events, nodes, lifetimes=lives, window=(0, 50)), parts=QUICK, at="long run")
     assert dated.mtbf.any is not None
     assert dated.mtbf.any.value == 25.0
     assert dated.mttr.mean is not None
@@ -192,7 +198,7 @@ def test_whole_lives_give_a_node_rate_and_a_family_only() -> None:
     rng = np.random.default_rng(2)
     lives = [{"node": f"n{i}", "duration": float(h), "observed": bool(h < 900.0)}
              for i, h in enumerate(np.minimum(rng.weibull(2.0, 300) * 800.0, 900.0))]  # fmt: skip
-    found = rf.calibrate(make_log([], [{"node": life["node"]} for life in lives], lifetimes=lives))
+    found = rf.calibrate(make_log([], [{"node": life["node"]} for life in lives], lifetimes=lives), at="long run")
     assert found.mtbf.node is not None
     assert found.mtbf.node.exposure == pytest.approx(sum(life["duration"] for life in lives))
     assert found.failure is not None
@@ -203,12 +209,12 @@ def test_whole_lives_give_a_node_rate_and_a_family_only() -> None:
 def test_the_period_is_used_and_told() -> None:
     white = rf.datasets.load("white")
     stable = rf.stable_period(white)
-    found = rf.calibrate(white, parts=("period", "mtbf"), rng=0)
+    found = rf.calibrate(white, parts=("period", "mtbf"), rng=0, at="long run")
     assert found.period is not None
     assert found.period.name == "steady"
     assert found.period.start is not None
     assert abs((found.period.start - stable.start.to_pydatetime()).total_seconds()) < 1.0
-    given = rf.calibrate(white, period=("2003-01-01", "2004-01-01"), parts=("mtbf",))
+    given = rf.calibrate(white, period=("2003-01-01", "2004-01-01"), parts=("mtbf",), at="long run")
     assert given.period is not None
     assert (given.period.name, given.period.hours) == ("given", 8760.0)
     assert given.mtbf.any is not None
@@ -221,7 +227,7 @@ def test_the_period_is_used_and_told() -> None:
 
 
 def test_all_of_white() -> None:
-    found = rf.calibrate(rf.datasets.load("white"))
+    found = rf.calibrate(rf.datasets.load("white"), at="long run")
     assert found.provenance is not None
     assert found.provenance.files == ["white.csv.xz"]
     assert len(found.provenance.sha256[0]) == 64
@@ -312,7 +318,9 @@ def test_limits_of_a_mean_are_those_of_any_unit() -> None:
 
 def test_incidents_of_unknown_nodes_scatter_too() -> None:
     events = [{"node": None, "start": 100.0 + 0.1 * i, "end": 100.05 + 0.1 * i} for i in range(60)]
-    found = rf.calibrate(make_log(events, [], window=(0, 10_000)), period="all", parts=("mtbf",), window=0).mtbf.any
+    found = rf.calibrate(
+        make_log(events, [], window=(0, 10_000)), period="all", parts=("mtbf",), window=0, at="long run"
+    ).mtbf.any
     assert found is not None
     assert found.events == 60
     assert found.dispersion is not None
@@ -362,7 +370,7 @@ def test_intervals_contain_the_truth_of_simulated_logs() -> None:
         warnings.simplefilter("error")
         for seed in range(60):
             log = simulate_log(truth, 6000.0, nodes=128, racks=8, rng=seed)
-            drawn = draw_parameters(rf.calibrate(log, parts=QUICK), 500, seed)
+            drawn = draw_parameters(rf.calibrate(log, parts=QUICK, at="long run"), 500, seed)
             for name in hits:
                 low, high = drawn.interval(name, 0.9)
                 hits[name] += low <= truth.values()[name] <= high
@@ -373,7 +381,7 @@ def test_intervals_contain_the_truth_of_simulated_logs() -> None:
 def test_families_of_simulated_logs() -> None:
     weibull = {"family": "weibull", "parameters": {"shape": 0.7, "scale": 500.0}}
     log = simulate_log(Parameters(failure=weibull, mttr=6), 8766.0, nodes=150, rng=8)
-    found = rf.calibrate(log, parts=("families",)).failure
+    found = rf.calibrate(log, parts=("families",), at="long run").failure
     assert found is not None
     assert found.family == "weibull"
     drawn = draw_parameters(Parameters(failure=found), 2000, 1)
@@ -410,7 +418,9 @@ def test_windows_are_borne_out_by_gaps_above_zero() -> None:
 
 def test_quick_and_slow_repairs() -> None:
     truth = Parameters(mtbf=800, mttr={"quick": 1, "slow": 60, "share_quick": 0.75})
-    found = rf.calibrate(simulate_log(truth, 8766.0, nodes=100, rng=5), parts=("mttr", "repair_kinds")).mttr
+    found = rf.calibrate(
+        simulate_log(truth, 8766.0, nodes=100, rng=5), parts=("mttr", "repair_kinds"), at="long run"
+    ).mttr
     assert found.share_quick is not None
     assert found.share_quick.value == pytest.approx(0.75, abs=0.05)
     assert found.quick is not None
@@ -458,10 +468,10 @@ def test_limits_of_kinds_of_repairs_that_are_no_limits_are_left_out(
 def test_lanl_systems(shared: Path) -> None:
     log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
     for system in (2, 13, 17, 21):
-        found = rf.calibrate(log.where(system=system), parts=("period", *QUICK))
+        found = rf.calibrate(log.where(system=system), parts=("period", *QUICK), at="long run")
         assert parameters_of_text(text_of_parameters(found)) == found
         assert found.name == str(system)
-    whole = rf.calibrate(log.where(system=2), period="all", parts=("mtbf",), window="10min")
+    whole = rf.calibrate(log.where(system=2), period="all", parts=("mtbf",), window="10min", at="long run")
     rates = rf.incidents(log.where(system=2), "10min").rates().set_index("scope")
     assert whole.mtbf.node is not None
     # those that began while the system was down interrupt nobody; hours down do not count
@@ -473,7 +483,7 @@ def test_titan_lives_have_no_repairs(shared: Path, tmp_path: Path) -> None:
     with lzma.open(shared / "data" / "titan-gpu-lifetimes.csv.xz", "rt") as whole:
         (tmp_path / "titan.csv").write_text("".join(islice(whole, 4000)))
     log = rf.read(tmp_path / "titan.csv")
-    found = rf.calibrate(log, parts=("period", "mtbf", "mttr", "families"), families=("weibull",))
+    found = rf.calibrate(log, parts=("period", "mtbf", "mttr", "families"), families=("weibull",), at="long run")
     assert found.failure is not None
     assert found.failure.parameters["shape"] > 1.0  # of the first cards in the file; of all above 2
     assert {"period", "mttr.mean", "repair"} <= set(found.absent)
@@ -483,7 +493,7 @@ def test_titan_lives_have_no_repairs(shared: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_grid5000(shared: Path) -> None:
     log = rf.read(shared / "data" / "grid5000-fta")
-    found = rf.calibrate(log, period="all", parts=QUICK)
+    found = rf.calibrate(log, period="all", parts=QUICK, at="long run")
     assert found.mtbf.outage is not None
     down = log.ttr().total_time.sum()
     hours = (log.population["left"] - log.population["entered"]).dt.total_seconds().sum() / 3600.0
@@ -514,14 +524,14 @@ def test_repairs_within_an_hour_count_where_the_clock_has_whole_hours() -> None:
         window=(0, 200_100),
     )
     assert (log.events["start"] == log.events["end"]).sum() > 50
-    found = rf.calibrate(log, period="all", parts=("mttr",), window=0).mttr
+    found = rf.calibrate(log, period="all", parts=("mttr",), window=0, at="long run").mttr
     for one in (found.mean, found.node, found.outage):  # 3.3 hours; 16 % more without the repairs of no length
         assert one is not None
         assert one.low is not None
         assert one.high is not None
         assert one.value == pytest.approx(repair.mean(), rel=0.04)
         assert one.low < repair.mean() < one.high
-    repairs = rf.fleet_model(log, "all", window=0).scopes.loc["node", "mttr"]
+    repairs = rf.fleet_model(log, "all", window=0, at="long run").scopes.loc["node", "mttr"]
     assert repairs == pytest.approx(repair.mean(), rel=0.04)
 
 

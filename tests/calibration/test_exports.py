@@ -190,7 +190,7 @@ def fleet_log(hours: float, rng: np.random.Generator) -> tuple[rf.FailureLog, in
 
 def test_batsim_gives_outages_and_hours_down_back() -> None:
     log, count, total = fleet_log(17_532.0, np.random.default_rng(3))
-    known = rf.calibrate(log, period="all", parts=("mtbf", "mttr"), window=0, group="rack")
+    known = rf.calibrate(log, period="all", parts=("mtbf", "mttr"), window=0, group="rack", at="long run")
     for scope, mean, off in (("node", 2.0, 0.3), ("rack", 40.0, 0.4), ("system", 30.0, 0.6)):
         assert known.values()[f"mttr.{scope}"] == pytest.approx(mean, rel=off)
     values = batsim_values(known)
@@ -235,7 +235,7 @@ def test_a_simulated_log_comes_back_from_a_trace(tmp_path: Path) -> None:
     one, two = outages(log), outages(again)
     assert (one["start"] == two["start"]).all()
     assert int(again.events["end_cut"].sum()) == int(log.events["end_cut"].sum())
-    mean = rf.calibrate(again, period="all", parts=("mttr",)).mttr.mean
+    mean = rf.calibrate(again, period="all", parts=("mttr",), at="long run").mttr.mean
     assert mean is not None
     assert mean.value == pytest.approx(20.0, rel=0.2)
 

@@ -21,7 +21,7 @@ def test_limits_allow_for_the_scatter_between_nodes(shape: float) -> None:
         at = gaps.cumsum(axis=1) - rng.uniform(16_000.0, 17_000.0, (60, 1))
         rows = [{"node": f"n{i}", "start": t} for i, one in enumerate(at) for t in one[(one > 0.0) & (one < 8760.0)]]
         log = make_log(rows, [{"node": f"n{i}", "entered_known": False} for i in range(60)], window=(0.0, 8760.0))
-        found = rf.calibrate(log, parts=("mtbf",), window="0h").mtbf.node
+        found = rf.calibrate(log, parts=("mtbf",), window="0h", at="long run").mtbf.node
         count = np.array([np.sum((one > 0.0) & (one < 8760.0)) for one in at])
         variance = ((count - count.mean()) ** 2).sum() * 60 / 59 / count.sum()  # by hand, relative to Poisson
         assert found.dispersion >= 0.999 * variance
@@ -37,6 +37,6 @@ def test_a_burst_of_records_of_a_node_is_one_outage() -> None:
     ]
     each = [{"node": row["node"], "start": row["start"] + i / 36000.0} for row in rows for i in range(row["count"])]
     log = make_log(each, [{"node": f"n{i}", "entered_known": False} for i in range(20)], window=(0.0, 8760.0))
-    found = rf.calibrate(log, period="all", parts=("mtbf",)).mtbf
+    found = rf.calibrate(log, period="all", parts=("mtbf",), at="long run").mtbf
     assert found.outage.events == found.node.events
     assert found.outage.value == pytest.approx(20 * 8760.0 / 200.0, rel=0.02)

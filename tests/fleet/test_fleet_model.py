@@ -63,7 +63,7 @@ def test_an_incident_of_a_rack_stops_its_nodes_and_is_no_failure_of_theirs():
 
 @pytest.fixture(scope="module")
 def sample() -> rf.FleetModel:
-    return rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01"))
+    return rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01"), at="long run")
 
 
 def counted(size: int, hours: float) -> float:
@@ -144,7 +144,7 @@ def test_racks_and_systems_hit_the_jobs_that_stand_on_them():
     cover = {"packed": 0, "spread": 0, "node": 0, "rack": 0}
     for seed in range(6):
         rows, names, place = steady(np.random.default_rng(seed), 200, 1500.0, 10, 1000.0, 500.0, 4380.0)
-        model = rf.fleet_model(read(rows, names, 4380.0, place), "all", window="0h")
+        model = rf.fleet_model(read(rows, names, 4380.0, place), "all", window="0h", at="long run")
         truth = {"packed": 20 / 1500 + 1 / 1000 + 1 / 500, "spread": 20 / 1500 + 10 / 1000 + 1 / 500}
         found = {
             "packed": model.interval("reliability", "24h", nodes=names[:20], level=0.9),
@@ -181,7 +181,7 @@ def test_what_cannot_be_answered_says_so(sample):
 
 def test_a_fleet_without_incidents_has_a_model():
     rows = [("a", 10.0, 12.0, "node")]
-    model = rf.fleet_model(read(rows, ["a", "b"], 100.0), "all")
+    model = rf.fleet_model(read(rows, ["a", "b"], 100.0), "all", at="long run")
     assert model.interval("mtbf", scope="system").status == "no_incident"
     found = model.interval("reliability", "10h", size=1)
     assert 0.0 < found.low < found.estimate < found.high < 1.0
@@ -193,10 +193,13 @@ def test_a_simulated_log_has_the_model_that_it_came_from(sample):
     from relfit.simulation import simulate_log
 
     params = rf.calibrate(
-        rf.datasets.load("white"), period=("2003-04-01", "2004-10-01"), parts=("mtbf", "mttr", "families")
+        rf.datasets.load("white"),
+        period=("2003-04-01", "2004-10-01"),
+        parts=("mtbf", "mttr", "families"),
+        at="long run",
     )
     log = simulate_log(params, "13176h", rng=3)
-    again = rf.calibrate(log, period="all", parts=("mtbf",), window="0h")
+    again = rf.calibrate(log, period="all", parts=("mtbf",), window="0h", at="long run")
     for scope in ("node", "rack", "system"):
         before, after = getattr(params.mtbf, scope), getattr(again.mtbf, scope)
         assert after.low <= before.value <= after.high or after.value == pytest.approx(before.value, rel=0.15), scope
@@ -205,7 +208,10 @@ def test_a_simulated_log_has_the_model_that_it_came_from(sample):
     def top(counts) -> float:
         return np.sort(counts)[-20:].sum() / counts.sum()
 
-    real, copy = sample.by_scope["node"].count, rf.fleet_model(log, "all", window="0h").by_scope["node"].count
+    real, copy = (
+        sample.by_scope["node"].count,
+        rf.fleet_model(log, "all", window="0h", at="long run").by_scope["node"].count,
+    )
     assert top(copy) == pytest.approx(top(real), abs=0.03)
 
 
@@ -235,13 +241,17 @@ def test_first_says_what_the_time_before_a_first_failure_is():
     log = make_log(rows, nodes, window=(0.0, 8760.0), start_known=False)
     number, scale = {}, {}
     for first in ("known", "always", "never"):
-        model = rf.fleet_model(log, "all", first=first)
+        model = rf.fleet_model(log, "all", first=first, at="long run")
         number[first] = model.by_scope["node"].lives.durations.size
-        scale[first] = rf.calibrate(log, period="all", parts=("mtbf", "families"), first=first).mtbf.node.value
+        scale[first] = rf.calibrate(
+            log, period="all", parts=("mtbf", "families"), first=first, at="long run"
+        ).mtbf.node.value
         assert rf.system_from_log(log, period="all", first=first).n_nodes == 60
     assert number["known"] == number["always"] > number["never"]
-    shapes = [rf.fleet_model(log, "all", first=f).renewals["node"].scale[0, 1] for f in ("known", "always")]
+    shapes = [
+        rf.fleet_model(log, "all", first=f, at="long run").renewals["node"].scale[0, 1] for f in ("known", "always")
+    ]
     assert shapes[1] > 1.1 * shapes[0]
     assert len(set(scale.values())) == 1  # failures over hours
     with pytest.raises(ArgumentError, match="first='maybe'"):
-        rf.fleet_model(log, first="maybe")
+        rf.fleet_model(log, first="maybe", at="long run")

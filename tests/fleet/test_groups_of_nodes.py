@@ -65,13 +65,13 @@ def share_up(size: int) -> float:
 @pytest.mark.parametrize("size", SIZES)
 def test_jobs_are_hit_as_often_as_the_rates_say(size: int) -> None:
     log, _ = made()
-    found = rf.fleet_model(log, "all").interval("mtbf", size=size, placement="random")
+    found = rf.fleet_model(log, "all", at="long run").interval("mtbf", size=size, placement="random")
     assert found.estimate == pytest.approx(true_mtbf(size), rel=0.1)
 
 
 def test_an_incident_counts_while_another_group_is_repaired() -> None:
     log, _ = made()
-    scopes = rf.fleet_model(log, "all").scopes
+    scopes = rf.fleet_model(log, "all", at="long run").scopes
     assert scopes.loc["group", "hours"] == pytest.approx(HOURS, rel=0.01)
     assert scopes.loc["group", "mtbf"] == pytest.approx(1.0 / GROUP, rel=0.15)
 
@@ -79,7 +79,7 @@ def test_an_incident_counts_while_another_group_is_repaired() -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_a_plan_without_spares_waits_as_long_as_nodes_are_down(size: int) -> None:
     log, _ = made()
-    job = rate_of_job(rf.calibrate(log, period="all", parts=("mtbf", "mttr")), size)
+    job = rate_of_job(rf.calibrate(log, period="all", parts=("mtbf", "mttr"), at="long run"), size)
     assert float(job.mtbf) == pytest.approx(true_mtbf(size), rel=0.15)
     assert float(job.mtbf / (job.mtbf + job.wait)) == pytest.approx(share_up(size), abs=0.05)
     assert job.drawn is not None
@@ -89,7 +89,7 @@ def test_a_plan_without_spares_waits_as_long_as_nodes_are_down(size: int) -> Non
 
 def test_one_node_of_a_group_is_back_before_the_last() -> None:
     log, _ = made()
-    mttr = rf.calibrate(log, period="all", parts=("mtbf", "mttr")).mttr
+    mttr = rf.calibrate(log, period="all", parts=("mtbf", "mttr"), at="long run").mttr
     assert mttr.group_node is not None
     assert mttr.group is not None
     assert mttr.group_node.value == pytest.approx(REPAIR, rel=0.1)
@@ -110,7 +110,7 @@ def test_numbers_at_a_place_until_an_instant(before: bool) -> None:
 
 def test_limits_of_calibrated_rates_are_those_of_the_model() -> None:
     log = rf.datasets.load("white")
-    model = rf.fleet_model(log)
+    model = rf.fleet_model(log, at="long run")
     known = rf.calibrate(log, model=model, parts=("mtbf",)).mtbf
     for name, label in (("node", "node"), ("rack", "rack"), ("system", "system")):
         found = getattr(known, name)
@@ -124,5 +124,5 @@ def test_a_fleet_that_fails_in_waves_has_wide_limits() -> None:
     start = pd.Timestamp("2024-01-01", tz="UTC") + pd.to_timedelta(hours.round(4), unit="h")
     table = pd.DataFrame({"node": [f"n{i:02d}" for i in rng.integers(0, 40, hours.size)], "start": start})
     log = rf.read(table.assign(end=table["start"] + pd.Timedelta(minutes=6)), n_nodes=40)
-    scopes = rf.fleet_model(log, "all").scopes.loc["node"]
+    scopes = rf.fleet_model(log, "all", at="long run").scopes.loc["node"]
     assert scopes["mtbf_high"] / scopes["mtbf_low"] > 1.5  # 1.2 for as many failures at random

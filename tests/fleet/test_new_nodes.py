@@ -32,7 +32,7 @@ def fleet(seed: int, shape: float, *, worse: float = 1.0) -> rf.FailureLog:
 def test_the_mean_time_between_failures_is_that_of_the_long_run(shape: float) -> None:
     plain, found, held = [], [], 0
     for seed in range(16):
-        model = rf.fleet_model(fleet(seed, shape), "all", window="0h", level=0.9)
+        model = rf.fleet_model(fleet(seed, shape), "all", window="0h", level=0.9, at="long run")
         one = model.interval("mtbf", scope="node")
         rates = model.rates["node"]
         plain.append(float(rates.hours[0] / rates.count[0]))
@@ -41,7 +41,9 @@ def test_the_mean_time_between_failures_is_that_of_the_long_run(shape: float) ->
     assert abs(np.mean(plain) / MEAN - 1.0) > 0.08  # hours over failures, as versions before had it
     assert np.mean(found) == pytest.approx(MEAN, rel=0.03)
     assert held >= 12
-    params = rf.calibrate(fleet(0, shape), model=rf.fleet_model(fleet(0, shape), "all", window="0h"), parts=("mtbf",))
+    params = rf.calibrate(
+        fleet(0, shape), model=rf.fleet_model(fleet(0, shape), "all", window="0h", at="long run"), parts=("mtbf",)
+    )
     assert params.mtbf.node.value == pytest.approx(found[0])
 
 
@@ -54,7 +56,7 @@ def test_nodes_of_an_inventory_that_were_in_use_before_are_taken_in_steady_state
         at = np.cumsum(rng.weibull(shape, (NODES, 160)) * MEAN / gamma(1.0 + 1.0 / shape), axis=1) - 20.0 * MEAN
         rows = [{"node": f"n{i}", "start": t} for i, one in enumerate(at) for t in one[(one > 0.0) & (one < HOURS)]]
         log = make_log(rows, [{"node": f"n{i}"} for i in range(NODES)], window=(0.0, HOURS))  # "new", it says
-        model = rf.fleet_model(log, "all", window="0h", level=0.9)
+        model = rf.fleet_model(log, "all", window="0h", level=0.9, at="long run")
         one = model.interval("mtbf", scope="node")
         found.append(float(one.estimate))
         told.append(float(model.scopes["shape"].iloc[0]))
@@ -69,7 +71,7 @@ def test_a_fleet_that_became_better_has_the_rate_that_is_counted() -> None:
     counted, found = [], []
     for seed in range(6):
         log = fleet(seed, 0.6, worse=0.25)
-        rates = rf.fleet_model(log, "all", window="0h").rates["node"]
+        rates = rf.fleet_model(log, "all", window="0h", at="long run").rates["node"]
         counted.append(float(rates.hours[0] / rates.count[0]))
         found.append(float(1.0 / rates.rate[0]))
     assert found == pytest.approx(counted)

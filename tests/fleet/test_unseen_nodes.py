@@ -37,13 +37,13 @@ def test_it_is_asked_how_many_there_are(tickets: Path) -> None:
     log = rf.read(tickets)
     assert log.unseen_nodes > 1000
     assert "how many are there?" in log.ttf().notes[0]
-    params = rf.calibrate(log, period="all")
+    params = rf.calibrate(log, period="all", at="long run")
     for name in ("mtbf.node", "mtbf.outage", "failure", "bad_nodes.fraction"):
         assert name not in params.values()
         assert params.absent[name] == log.question
     assert params.fleet.nodes is None
     assert params.mtbf.any is not None  # of the fleet
-    model = rf.fleet_model(log, "all")
+    model = rf.fleet_model(log, "all", at="long run")
     for ask in (
         lambda: model.interval("mtbf", scope="node"),
         lambda: model.interval("reliability", "24h", size=4),
@@ -142,7 +142,7 @@ def test_a_snapshot_has_no_rate(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_with_their_number_the_mean_is_that_of_the_fleet(tickets: Path) -> None:
     log = rf.read(tickets, n_nodes=NODES, window_start="2024-01-01", window_end="2024-12-31")
     assert (log.n_nodes, log.question) == (NODES, None)
-    node = rf.calibrate(log, period="all", parts=("mtbf",)).mtbf.node
+    node = rf.calibrate(log, period="all", parts=("mtbf",), at="long run").mtbf.node
     assert node is not None
     assert node.low < MEAN < node.high
     for wrong, message in (({"n_nodes": 3}, "names"), ({"n_nodes": NODES, "population": "x.csv"}, "one of them")):

@@ -344,7 +344,7 @@ def test_what_a_plan_file_leaves_out_has_no_effect(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_assumptions_of_a_log() -> None:
     log = rf.datasets.load("white").between("2002-01-01", "2002-04-01")
-    found = check_assumptions(rf.calibrate(log, period="all"))
+    found = check_assumptions(rf.calibrate(log, period="all", at="long run"))
     table = found.to_frame().set_index("assumption")
     assert table.loc["independent nodes", "holds"] == "no"
     assert len(table) == 6

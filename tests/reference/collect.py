@@ -160,7 +160,7 @@ def fleet() -> rf.System:
 @cache
 def parameters(name: str) -> rf.Parameters:
     """The calibrated parameters of a log, of its stable period."""
-    return rf.calibrate(log(name))
+    return rf.calibrate(log(name), at="long run")
 
 
 # ---------------------------------------------------------------------- comparing

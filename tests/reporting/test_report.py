@@ -158,7 +158,7 @@ def test_an_incident_of_a_node_that_is_down_is_counted_nowhere(words_only: None,
         *(("n00", f"2020-05-{d:02d} 03:30", None, "x") for d in range(7, 13)),
     ]
     log = log_of(rows)
-    model = rf.fleet_model(log)
+    model = rf.fleet_model(log, at="long run")
     number = int(sum(model.incidents_of(name).sum() for name in model.by_scope))
     assert number < len(model.found.table)
     found = rf.calibrate(log, model=model, parts=("mtbf",)).mtbf.any

@@ -38,7 +38,7 @@ def test_the_model_of_a_simulated_log_has_its_outages_of_the_system() -> None:
     log = simulate_log(known, "20000h", rng=1)
     scope = log.events["scope"].astype(str).to_numpy()
     counted = np.unique(log.events["start"].to_numpy()[scope == "system"]).size
-    found = rf.calibrate(log, period="all", parts=("mtbf", "mttr"), window="0h")
+    found = rf.calibrate(log, period="all", parts=("mtbf", "mttr"), window="0h", at="long run")
     assert found.mtbf.system is not None
     assert found.mtbf.system.events == counted
     assert found.mtbf.system.low < 250.0 < found.mtbf.system.high

@@ -120,7 +120,7 @@ def test_a_simulated_log_gives_its_parameters_back() -> None:
     run = rf.simulate_training(truth, n_replications=1, rng=5, trace=True)
     log = failure_log(run)
     assert len(log.events) == int(run.outputs.loc["auto_repairs", "mean"])
-    params = rf.calibrate(log, families=["exponential", "weibull"], rng=0)
+    params = rf.calibrate(log, families=["exponential", "weibull"], rng=0, at="long run")
     assert params.mtbf.node.low < 40 * 24 < params.mtbf.node.high
     assert params.mttr.mean.value == pytest.approx(1.0, rel=0.15)
     again = rf.simulate_training(
