@@ -12,6 +12,7 @@ from relfit.lazy import front
 
 if TYPE_CHECKING:
     from relfit import (
+        backtesting,
         batch,
         calibration,
         datasets,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         training,
         workloads,
     )
-    from relfit.backtest import Backtest, backtest
+    from relfit.backtesting import Backtest, backtest
     from relfit.batch import BatchRun, resume_batch, simulate_batch, sweep_repairs
     from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _NAMES = {
-    "backtest": "Backtest backtest",
+    "backtesting": "Backtest backtest",
     "batch": "BatchRun resume_batch simulate_batch sweep_repairs",
     "calibration": "Parameters calibrate read_parameters",
     "errors": "ArgumentError DataError ReadError RelfitError",
@@ -101,6 +102,7 @@ __all__ = [
     "Window",
     "Workload",
     "backtest",
+    "backtesting",
     "batch",
     "calibrate",
     "calibration",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from relfit.backtest import Backtest
+from relfit.backtesting import Backtest
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting._registry import plot

@@ -237,10 +237,12 @@ def _limits(m: ReportData) -> list[Point]:
                           "single-node reliabilities.", "independence", "why")
                 )  # fmt: skip
                 break
-    replayed = m.replay.result
-    if replayed is not None and replayed.fails:
-        before = f"{replayed.split:%Y-%m-%d}"
-        points.append(Point(f"A model of the time before {before} fails on the jobs after it.", "jobs", "where"))
+    tested = m.backtest.result
+    if tested is not None:
+        points += [
+            Point(f"The log's own past refutes the numbers on {name}: {tested.refuted(part)}.", name, "how")
+            for part, name in (("forecasts", "forecast"), ("jobs", "jobs")) if tested.refuted(part)
+        ]  # fmt: skip
     if m.chosen.problem is not None and m.change_points.result is not None:
         points.append(Point(f"No one period is used: {m.chosen.problem}.", "steady", "periods"))
     source, events = m.log.source, m.part.events

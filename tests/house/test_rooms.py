@@ -48,7 +48,7 @@ ORDER = (
     "fleet",
     "calibration",
     "planning",
-    "backtest",
+    "backtesting",
     "simulation",
     "training",
     "batch",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.backtest.comparisons import RATIOS, Comparisons
+from relfit.backtesting.comparisons import RATIOS, Comparisons
 from relfit.results import Result, json_ready
 from relfit.text import count, duration, number, percent
 
@@ -162,7 +162,7 @@ class Backtest(Result):
     def headline(self) -> str:
         """How much better than counting predictions were, and how many of their intervals held."""
         if "forecasts" not in self.parts:
-            return self._sentences(self.parts[0])[0]
+            return self.sentences(self.parts[0])[0]
         row = self.of("forecasts").iloc[0]
         few = f" Only {count(int(row['windows']), 'window')}: too few to rely on." if row["windows"] < _FEW else ""
         return (
@@ -173,11 +173,12 @@ class Backtest(Result):
     @property
     def findings(self) -> tuple[str, ...]:
         """Sentences on each part, the headline first, and the mark of trust last."""
-        sentences = [text for part in self.parts for text in self._sentences(part)]
+        sentences = [text for part in self.parts for text in self.sentences(part)]
         first = [] if sentences[:1] == [self.headline] else [self.headline]
         return (*first, *sentences, f"Trust: {self.trust}. {self.trust_reason}", *(f"{note}." for note in self.notes))
 
-    def _sentences(self, part: str) -> list[str]:
+    def sentences(self, part: str) -> list[str]:
+        """What is found of a part; the headline is not repeated."""
         return {"forecasts": self._forecasts, "jobs": self._jobs, "nodes": self._nodes, "decisions": self._decisions}[
             part
         ]()

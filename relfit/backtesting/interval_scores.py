@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relfit.arrays import BoolArray, FloatArray, IntArray
-from relfit.backtest.origins import SystemPast
+from relfit.backtesting.origins import SystemPast
 from relfit.calibration import calibrate
+from relfit.errors import RelfitError
 from relfit.failurelog import FailureLog
 from relfit.fleet import FleetModel
 from relfit.fleet.job_placement import Nodes
@@ -113,6 +115,7 @@ class IntervalScores:
     ) -> None:
         self.past, self.nodes, self.sizes, self.checkpoint = past, nodes, sizes, checkpoint
         self.level, self.seed = level, seed
+        self.problems: Counter[str] = Counter()
         self.zero = past.log.window.start.as_unit("ns").value
 
     def runs(self, size: int, first: float, last: float, members: IntArray) -> list[Run]:
@@ -133,13 +136,7 @@ class IntervalScores:
         return runs
 
     def rows(self, origin: int, part: FailureLog, model: FleetModel) -> list[dict[str, Any]]:
-        """Rows of one origin, by size of the job, from the log until then and its model.
-
-        Raises
-        ------
-        RelfitError
-            Where no interval can be advised.
-        """
+        """Rows of one origin, by size of the job, from the log until then and its model."""
         if not self.past.lasts(origin, 24.0 * AHEAD):
             return []
         now = (origin - self.zero) / NANOSECONDS_PER_HOUR
@@ -151,9 +148,13 @@ class IntervalScores:
         params = calibrate(part, model=model, parts=("mtbf", "mttr"), level=self.level)
         rows = []
         for size in sizes:
-            plan = plan_checkpoints(
-                params, self.checkpoint, nodes=size, n_draws=_DRAWS, level=self.level, rng=self.seed
-            )
+            try:
+                plan = plan_checkpoints(
+                    params, self.checkpoint, nodes=size, n_draws=_DRAWS, level=self.level, rng=self.seed
+                )
+            except RelfitError as error:
+                self.problems[f"no checkpoint interval for {size} nodes of system {self.past.name}: {error}"] += 1
+                continue
             costs = self.checkpoint.save, self.checkpoint.restore
             before = self.runs(size, max(now - 24.0 * _LATELY, 0.0), now, members)
             number = sum(int(run.failed.sum()) for run in before)

@@ -13,12 +13,12 @@ import pandas as pd
 
 from relfit.arguments import durations, share, whole
 from relfit.arrays import IntArray
-from relfit.backtest.backtest_results import COLUMNS, Backtest
-from relfit.backtest.forecast_scores import ForecastScores
-from relfit.backtest.interval_scores import IntervalScores
-from relfit.backtest.job_scores import JobScores
-from relfit.backtest.node_scores import NodeScores
-from relfit.backtest.origins import DAY, SystemPast, origins_of
+from relfit.backtesting.backtest_results import COLUMNS, Backtest
+from relfit.backtesting.forecast_scores import ForecastScores
+from relfit.backtesting.interval_scores import IntervalScores
+from relfit.backtesting.job_scores import JobScores
+from relfit.backtesting.node_scores import NodeScores
+from relfit.backtesting.origins import DAY, SystemPast, origins_of
 from relfit.errors import ArgumentError, DataError, RelfitError
 from relfit.failurelog import FailureLog
 from relfit.fleet import fleet_model
@@ -225,7 +225,7 @@ class _Run:
         if not {"jobs", "nodes", "decisions"} & set(self.parts):
             return
         if past.log.question is not None:
-            self.problems[f"no jobs and nodes{named}: only nodes that failed are known"] += 1
+            self.problems[f"no jobs and nodes{named}: {past.log.question}"] += 1
             return
         nodes = next((one for one in Nodes.of(past.log) if one.system == past.name or systems == 1), None)
         if nodes is None:
@@ -251,6 +251,7 @@ class _Run:
                 if "decisions" in self.parts:
                     self.rows += saves.rows(origin, part, model)
             tell((j + 1) / chosen.size)
+        self.problems += saves.problems
 
     @property
     def _modelled(self) -> bool:

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
-from relfit.backtest.origins import DAY, SystemPast
-from relfit.backtest.scores import WINDOWS, continuous_ranked, counted, distribution_of_counts, interval_score
+from relfit.backtesting.origins import DAY, SystemPast
+from relfit.backtesting.scores import WINDOWS, continuous_ranked, counted, distribution_of_counts, interval_score
 from relfit.errors import DataError, RelfitError
 from relfit.fleet import forecast
+from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import SystemAhead
 from relfit.prediction import Mixture, levels_of, mix
 from relfit.screening import incidents
@@ -152,8 +153,8 @@ class ForecastScores:
                 said = (0.0, 0.0, 0.0) if one is None else tuple(float(one[column]) for column in columns)
                 of = "cause" if kind == self.by else "rack"
                 self.rows.append(self._row(past, of, str(name), origin, hours, said, seen, at))  # type: ignore[arg-type]
-                if of == "cause" and one is not None and pd.notna(one["stock"]):
-                    stock = int(one["stock"])
+                stock: Any = one["stock"] if one is not None else 0 if needs_part(str(name)) else None
+                if of == "cause" and pd.notna(stock):
                     self.rows.append({
                         "part": "decisions", "of": "stock", "system": past.name, "name": str(name), "origin": origin,
                         "horizon": hours, "predicted": float(stock), "seen": float(seen), "score": float(seen > stock),

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import FloatArray
-from relfit.backtest.origins import DAY, SystemPast
-from relfit.backtest.scores import area_under_curve, first_share
+from relfit.backtesting.origins import DAY, SystemPast
+from relfit.backtesting.scores import area_under_curve, first_share
 from relfit.fleet import FleetModel
 from relfit.outages import outages_of
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from relfit.arrays import FloatArray
-from relfit.backtest.origins import DAY
-from relfit.backtest.scores import resampled, wilson
+from relfit.backtesting.origins import DAY
+from relfit.backtesting.scores import resampled, wilson
 from relfit.units import nanoseconds
 
 __all__ = ["RATIOS", "Comparisons"]
@@ -27,7 +27,7 @@ class Comparisons:
     Parameters
     ----------
     table : pandas.DataFrame
-        Of `relfit.backtest.Backtest`.
+        Of `relfit.Backtest`.
     every : float
         Days between two origins.
     level : float

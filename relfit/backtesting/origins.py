@@ -130,16 +130,21 @@ class SystemPast:
         return self.steps.counts(inside)[0]
 
     @cached_property
+    def _known(self) -> bool:
+        """Whether it is known how many nodes there are."""
+        return bool(watched_of(self.log).n_groups) and self.log.question is None
+
+    @cached_property
     def units(self) -> FloatArray:
         """Nodes watched by day; ones where it is not known how many there are."""
         watched = watched_of(self.log)
-        if not watched.n_groups or self.log.question is not None:
+        if not self._known:
             return np.ones(self.steps.size)
         return np.asarray(self.steps.watched(watched.entered, watched.left)[0])
 
     def present(self, origin: int) -> float:
         """Nodes that are watched at an origin; 1 where it is not known how many there are."""
         watched = watched_of(self.log)
-        if not watched.n_groups or self.log.question is not None:
+        if not self._known:
             return 1.0
         return float(((watched.entered < origin) & (watched.left >= origin)).sum())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from relfit.arrays import FloatArray
-from relfit.backtest.origins import SystemPast
+from relfit.backtesting.origins import SystemPast
 from relfit.fleet import FleetModel
 from relfit.fleet.job_placement import Nodes
 from relfit.fleet.job_shares import interrupted_shares
