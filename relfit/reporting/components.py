@@ -183,7 +183,7 @@ class Section:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """What a director reads: one sentence, how far to trust it, four numbers, a picture, what to do, what is not said."""
+    """What a director reads: a sentence, how far to trust it, four numbers, a picture, what to do, what is not said."""
 
     sentence: str
     cards: tuple[Card, ...]

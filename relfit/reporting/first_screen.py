@@ -28,7 +28,7 @@ def fleet_summary(m: ReportData) -> FirstScreen:
 
 
 def _trust(m: ReportData) -> str:
-    """How far predictions can be trusted, by how good they were on the log's own past; empty where that is not known."""
+    """How far predictions can be trusted, by how good they were on the log's own past; empty where not known."""
     tested = m.backtest.result
     return "" if tested is None else f"Trust: {tested.trust}. {tested.headline}"
 
@@ -132,8 +132,8 @@ def _cards(m: ReportData) -> list[Card]:
     if mtbf.any is not None and mtbf.any.value is not None:
         hours, when = _before(m)
         was = f" · {duration(hours)} {when}" if np.isfinite(hours) else ""
-        value, detail = duration(mtbf.any.value), _limited(mtbf.any, m.level) + was
-        cards.append(Card("Time between interruptions, now", value, detail, _refuted(m, "forecasts")))
+        between, detail = duration(mtbf.any.value), _limited(mtbf.any, m.level) + was
+        cards.append(Card("Time between interruptions, now", between, detail, _refuted(m, "forecasts")))
     up, lost = m.availability.result, _lost_hours(m)
     if up is not None:
         hours = float(up.node_hours.sum())
