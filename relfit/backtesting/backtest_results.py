@@ -23,7 +23,7 @@ MATTERS = {"forecasts": 0.10, "jobs": 0.05, "decisions": 0.02}
 _REFUTED = 2.5  # times as much
 _HELD = 0.6  # share of intervals, below which they are refuted
 _FEW = 8  # windows
-_CLOSE = 0.01  # of jobs: an error that is larger by less is no worse
+_CLOSE = 0.01  # of jobs: a mean error below, or larger by less, does not matter
 _GRADES = ("good", "fair", "poor")
 
 
@@ -264,7 +264,8 @@ class Backtest(Result):
                 close = (
                     row["score"] - np.nanmin([row["score_1"], row["score_2"]]) if part == "jobs" else np.inf
                 )  # in shares
-                good = held >= self.level - 0.1 and ends[0] <= self.level + 0.07 and (ratio <= 1.0 or close < _CLOSE)
+                good = row["score"] < _CLOSE and part == "jobs"
+                good |= held >= self.level - 0.1 and ends[0] <= self.level + 0.07 and (ratio <= 1.0 or close < _CLOSE)
                 fair = held >= self.level - 0.2 and (ratio <= 1.15 or close < 2.0 * _CLOSE)
                 grade = 0 if good and row["windows"] >= _FEW else 1 if fair else 2
                 what = (
@@ -284,7 +285,8 @@ class Backtest(Result):
         """``good``, ``fair`` or ``poor``: the worst of forecasts and jobs.
 
         Good: the share of intervals that held is at most 10 points below the nominal one and not clearly more than 7
-        above it, and the score is no worse than that of the better count (of jobs, the error by less than a point).
+        above it, and the score is no worse than that of the better count (of jobs, the error by less than a point); or
+        the mean error of jobs is below a point.
         Fair: at most 20 points below, and 1.15 times the count's score (2 points); fair at best with fewer than eight
         windows.
         """
@@ -301,12 +303,14 @@ class Backtest(Result):
     def refuted(self, part: str) -> str:
         """Why answers of a kind are refuted, or an empty text where they are not.
 
-        Refuted are intervals of which less than 60 % held, and a bias whose limits both lie beyond two and a half
-        times what matters (10 % of failures, 5 points of jobs, 2 of lost time).
+        Refuted are intervals of which less than 60 % held (of jobs, where the mean error is two points or more), and a
+        bias whose limits both lie beyond two and a half times what matters (10 % of failures, 5 points of jobs, 2 of
+        lost time).
         """
         rows = self.of(part) if part in MATTERS and part in self.parts else self.summary.iloc[:0]
         for row in rows.to_dict("records"):
-            if row["held"] < _HELD and row["held_high"] < self.level:
+            far = part != "jobs" or row["score"] >= 2.0 * _CLOSE
+            if far and row["held"] < _HELD and row["held_high"] < self.level:
                 return f"{percent(row['held'])} of {percent(self.level)} intervals held"
             least = _REFUTED * MATTERS[part]
             if row["bias_low"] > least or row["bias_high"] < -least:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray
 from relfit.backtesting.origins import DAY
-from relfit.backtesting.scores import resampled, wilson
+from relfit.backtesting.prediction_scores import resampled, wilson
 from relfit.units import nanoseconds
 
 __all__ = ["RATIOS", "Comparisons"]

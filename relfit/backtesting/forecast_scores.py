@@ -12,7 +12,13 @@ import pandas as pd
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.backtesting.origins import DAY, SystemPast
-from relfit.backtesting.scores import WINDOWS, continuous_ranked, counted, distribution_of_counts, interval_score
+from relfit.backtesting.prediction_scores import (
+    WINDOWS,
+    continuous_ranked,
+    counted,
+    distribution_of_counts,
+    interval_score,
+)
 from relfit.errors import DataError, RelfitError
 from relfit.fleet import forecast
 from relfit.fleet.spare_parts import needs_part

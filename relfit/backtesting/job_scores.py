@@ -89,7 +89,9 @@ class JobScores:
         self, origin: int, answer: Callable[[int, int], tuple[float, float, float] | None]
     ) -> list[dict[str, Any]]:
         """Rows of one origin; `answer` has the prediction and its limits by number of size and length."""
-        rows = []
+        rows: list[dict[str, Any]] = []
+        if not self.past.lasts(origin, JOB_HORIZON):
+            return rows
         for i, j in np.ndindex(len(self.sizes), len(self.lengths)):
             seen, before = self.seen(i, j, origin), self.counted(i, j, origin)
             if np.isnan(seen) or np.isnan(before):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from relfit.arrays import FloatArray
 from relfit.backtesting.origins import DAY, SystemPast
-from relfit.backtesting.scores import area_under_curve, first_share
+from relfit.backtesting.prediction_scores import area_under_curve, first_share
 from relfit.fleet import FleetModel
 from relfit.outages import outages_of
 

@@ -9,10 +9,12 @@ import relfit as rf
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError
 
 __all__ = ["backtest"]
 
 _PARTS = ("forecasts", "jobs", "nodes", "decisions")
+_HORIZONS = ("30d", "90d")
 
 
 def backtest(
@@ -42,12 +44,17 @@ def backtest(
     opt.probability("--level", level)
     opt.probability("--service", service)
     costs = rf.jobs.Checkpoint(save=opt.duration("--save", save), restore=opt.duration("--restore", restore))
+    horizons = [_days("--horizon", text) for text in horizon or _HORIZONS]
+    step = None if every is None else _days("--every", every)
+    lengths = [opt.duration("--length", text, positive=True) for text in length or ("24h",)]
+    for name in parts or ():
+        opt.choice("--parts", name, _PARTS)
     with Steps("reading", "predicting the past", "writing") as steps:
         log = reading.read()
         steps.next()
         tested = rf.backtest(
-            log, parts=parts or _PARTS, horizons=horizon or ("30d", "90d"), every=every, sizes=size or None,
-            lengths=length or ("24h",), by=by, group=group, checkpoint=costs,
+            log, parts=parts or _PARTS, horizons=horizons, every=step, sizes=size or None,
+            lengths=lengths, by=by, group=group, checkpoint=costs,
             service=service, level=level, progress=steps.say, rng=seed,
         )  # fmt: skip
         steps.next()
@@ -59,3 +66,11 @@ def backtest(
         output.print_json(tested.to_dict())
         return
     output.print_lines([*tested.findings, *written])
+
+
+def _days(option: str, text: str) -> float:
+    """Hours of some whole days."""
+    hours = opt.duration(option, text, positive=True)
+    if hours % 24.0:
+        raise ArgumentError(f"{option} {text!r} is no number of whole days", remedy="write 30d or the like")
+    return hours

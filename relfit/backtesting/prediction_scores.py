@@ -16,7 +16,7 @@ __all__ = [
 
 WINDOWS = (6, 3)
 """Of the length of the horizon, before the origin: what the two counts look at."""
-_POINTS = 100  # at which a distribution is looked at, at most
+_POINTS = 150  # at which a distribution is looked at, at most
 _FAR = 7.0  # standard deviations beyond the mean that are looked at
 
 
@@ -45,7 +45,8 @@ def continuous_ranked(mixture: Mixture, seen: float) -> float:
     most = max(mixture.expected + _FAR * np.sqrt(square - mixture.expected**2), seen) + 3.0
     step = max(np.ceil(most / _POINTS), 1.0)
     k = np.arange(0.0, most + step, step)
-    below = mixture.cdf(k) if step == 1.0 else mixture.cdf(k + 0.5 * (step - 1.0))
+    ends = np.append(0.0, mixture.cdf(k + step - 1.0))
+    below = ends[:-1] + (0.5 + 0.5 / step) * np.diff(ends)  # mean over the step, in which it rises evenly
     # steps that lie on both sides of what was seen belong to both
     after = np.clip(k + step - seen, 0.0, step)
     return float((below**2 * (step - after) + (1.0 - below) ** 2 * after).sum())
