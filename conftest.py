@@ -19,12 +19,11 @@ from relfit.fleet import _chosen_period, _fleet_model, _slurm, _system_from_log
 from relfit.independence import summary
 from relfit.reporting import report_data
 from relfit.screening import _change_points, _outlier_nodes, _repair_kinds
-from relfit.validation import _replay
 
 ASKED_OFTEN = {
     "chosen_period": (_chosen_period, fleet, _fleet_model, _calibrate, study),
     "change_points": (_change_points, screening),
-    "fleet_model": (_fleet_model, fleet, _system_from_log, _slurm, _calibrate, _replay, study),
+    "fleet_model": (_fleet_model, fleet, _system_from_log, _slurm, _calibrate, study),
     "dependence": (summary, independence, _calibrate, report_data, study),
     "outlier_nodes": (_outlier_nodes, screening, _calibrate, _slurm, study),
     "repair_kinds": (_repair_kinds, screening),

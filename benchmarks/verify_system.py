@@ -1,6 +1,6 @@
 """Verify what `relfit.system` says about its own uncertainty: coverage of intervals, size of tests.
 
-Run: python benchmarks/verify_system.py [quick] [sizes] [coverage]: the tables of docs/validation.md.
+Run: python benchmarks/verify_system.py [quick] [sizes] [coverage]: the tables of docs/system.md.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 import relfit as rf
 from relfit.families import Weibull
 from relfit.fitting import pool
-from relfit.system import System, system_from_fits
-from relfit.validation import chi_square
+from relfit.system import System, chi_square, system_from_fits
 
 ASKED = [("reliability", 24.0), ("hazard", 24.0), ("quantile", 0.1), ("mttf", None)]
 

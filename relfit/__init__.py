@@ -12,6 +12,7 @@ from relfit.lazy import front
 
 if TYPE_CHECKING:
     from relfit import (
+        backtesting,
         batch,
         calibration,
         datasets,
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
         simulation,
         system,
         training,
-        validation,
         workloads,
     )
+    from relfit.backtesting import Backtest, backtest
     from relfit.batch import BatchRun, resume_batch, simulate_batch, sweep_repairs
     from relfit.calibration import Parameters, calibrate, read_parameters
     from relfit.errors import ArgumentError, DataError, ReadError, RelfitError
@@ -49,12 +50,12 @@ if TYPE_CHECKING:
     from relfit.study import Study
     from relfit.system import System, system_from_fits
     from relfit.training import TrainingParameters, read_training, simulate_training
-    from relfit.validation import replay
     from relfit.workloads import Workload, read_workload, write_workload
 
 __version__ = "0.2.0"
 
 _NAMES = {
+    "backtesting": "Backtest backtest",
     "batch": "BatchRun resume_batch simulate_batch sweep_repairs",
     "calibration": "Parameters calibrate read_parameters",
     "errors": "ArgumentError DataError ReadError RelfitError",
@@ -72,13 +73,13 @@ _NAMES = {
     "system": "System system_from_fits",
     "training": "TrainingParameters read_training simulate_training",
     "study": "Study",
-    "validation": "replay",
     "workloads": "Workload read_workload write_workload",
 }
 _get, _, _named = front(__name__, _NAMES)
 
 __all__ = [
     "ArgumentError",
+    "Backtest",
     "BatchRun",
     "DataError",
     "FailureLog",
@@ -100,6 +101,8 @@ __all__ = [
     "TrainingParameters",
     "Window",
     "Workload",
+    "backtest",
+    "backtesting",
     "batch",
     "calibrate",
     "calibration",
@@ -131,7 +134,6 @@ __all__ = [
     "regress",
     "regression",
     "repair_kinds",
-    "replay",
     "report",
     "resume_batch",
     "screening",
@@ -144,7 +146,6 @@ __all__ = [
     "system_from_fits",
     "system_from_log",
     "training",
-    "validation",
     "workloads",
     "write",
     "write_workload",

@@ -8,6 +8,7 @@ from typing import Any
 
 import relfit as rf
 from relfit.arguments import share
+from relfit.backtesting import Backtest, backtest
 from relfit.calibration import Parameters, calibrate
 from relfit.failurelog import FailureLog
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
@@ -71,6 +72,7 @@ class Study:
         self.group, self.first, self.rng = group, first, rng
         self.level = float(share("level", level, zero=False, one=False))
         self._forecasts: dict[Any, Forecast] = {}
+        self._backtests: dict[str, Backtest] = {}
 
     def __repr__(self) -> str:
         return f"Study of {self.log!r}"
@@ -144,6 +146,14 @@ class Study:
         if key not in self._forecasts:
             self._forecasts[key] = forecast(self.log, horizons, **options)
         return self._forecasts[key]
+
+    def backtest(self, **options: Any) -> Backtest:
+        """How good predictions were on the log's own past; options are those of `relfit.backtest`."""
+        own: dict[str, Any] = {"group": self.group, "rng": self.rng}
+        key = repr(sorted((own | options).items(), key=lambda item: item[0]))
+        if key not in self._backtests:
+            self._backtests[key] = backtest(self.log, **own | options)
+        return self._backtests[key]
 
     def report(self, path: str | Path, **options: Any) -> Path:
         """Write the report; options are those of `relfit.report`."""

@@ -21,6 +21,7 @@ import typer
 
 from relfit import __version__
 from relfit.cli import (
+    backtest_command,
     best_size_command,
     calibrating,
     check,
@@ -71,7 +72,8 @@ simulations = typer.Typer(
 )
 for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system,
-    best_size_command.nodes, forecast_command.forecast, predict.validate, calibrating.calibrate,
+    best_size_command.nodes, forecast_command.forecast, backtest_command.backtest,
+    calibrating.calibrate,
 ):  # fmt: skip
     app.command(epilog=epilog(_command.__name__))(grouped(_command))
 app.add_typer(plans)

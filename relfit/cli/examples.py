@@ -18,13 +18,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "dependence": ("relfit dependence failures.csv --plot dependence.png",),
     "trend": ("relfit trend failures.csv",),
     "incidents": ("relfit incidents failures.csv --out incidents.csv",),
-    "validate": ("relfit validate failures.csv --size 16 --length 24h",),
     "system": ("relfit system failures.csv --k 64 --horizon 24h",),
     "nodes": (
         "relfit nodes failures.csv --work 1000h --parallel-fraction 0.99 --restart 10min",
         "relfit nodes failures.csv --export slurm -o slurm",
     ),
     "forecast": ("relfit forecast failures.csv", "relfit forecast failures.csv --horizon 14d --service 0.99"),
+    "backtest": (
+        "relfit backtest failures.csv --plot backtest.png",
+        "relfit backtest failures.csv --parts jobs --size 16 --length 72h",
+    ),
     "calibrate": ("relfit calibrate failures.csv -o params.toml",),
     "plan checkpoint": (
         "relfit plan checkpoint params.toml --nodes 1000 --save 5min --restore 10min",
@@ -52,8 +55,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 SECTIONS = {
     "Look": ("info", "fit", "report", "convert", "data", "fetch"),
-    "Check": ("dependence", "trend", "incidents", "validate"),
-    "Predict": ("system", "nodes", "forecast"),
+    "Check": ("dependence", "trend", "incidents"),
+    "Predict": ("system", "nodes", "forecast", "backtest"),
     "Plan": ("calibrate", "plan"),
     "Simulate": ("simulate",),
 }

@@ -1,4 +1,4 @@
-"""The commands that predict jobs on nodes, and hold the prediction to the log: system, validate."""
+"""The command that predicts jobs on nodes: system."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 
     from relfit.fleet import ChosenPeriod
 
-__all__ = ["Drawn", "Fleet", "system", "validate"]
+__all__ = ["Drawn", "Fleet", "system"]
 
 _SHOWN = 16  # sizes in the table on a screen
 _FIGURES = ("reliability", "hazard", "mttf")
-_LENGTHS = ("6h", "24h", "72h")
-_PLACEMENTS = ("packed", "spread", "random")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,56 +235,3 @@ def _few(count: int) -> list[int]:
         return list(range(count))
     steps = {round(count ** (i / (_SHOWN - 1))) for i in range(_SHOWN)}
     return sorted({min(max(k, 1), count) - 1 for k in steps})
-
-
-# --------------------------------------------------------------------- validate
-
-
-def validate(
-    reading: opt.PeriodReading,
-    to: opt.Output,
-    split: Annotated[str, opt.option("DATE|SHARE", "The model is of the log before it: a date, or a share.")] = "0.75",
-    size: Annotated[list[int] | None, opt.option("N", "Nodes of a job; 1, 4 and 16. Repeatable.")] = None,
-    length: Annotated[list[str] | None, opt.option("TIME", "Of a job; 6h, 24h and 72h. Repeatable.")] = None,
-    placement: Annotated[
-        list[str] | None, opt.option("NAME", "packed, spread or random; all three when left out. Repeatable.")
-    ] = None,
-    jobs: Annotated[int, opt.option("N", "Instants at which jobs of every kind start.", max=100_000)] = 1000,
-    level: opt.Level = 0.95,
-    seed: opt.Seed = 0,
-) -> None:
-    """Test the model of a log on held-out jobs.
-
-    The model is of the stable period of what lies before --split; the rest is held out. Whatever takes down one of its
-    nodes interrupts a job. --out writes one row per size, length and placement.
-    """
-    output.check_output(to)
-    opt.probability("--level", level)
-    with Steps("reading", "modelling and replaying") as steps:
-        log = reading.read()
-        steps.next()
-        result = rf.replay(
-            log, _split(split), size or None, length or list(_LENGTHS), jobs,
-            placements=placement or _PLACEMENTS, period=reading.span, first=reading.first, level=level, rng=seed,
-        )  # fmt: skip
-        cells = result.cells
-    written = output.write_results(to, {"table": cells}, "table", [("calibration", partial(rf.plot, result))])
-    if to.json:
-        output.print_json(result.to_dict())
-        return
-    output.print_lines(
-        [result.premise, *result.findings, repr(log), "", *output.table(cells.drop(columns="jobs")), *written]
-    )
-
-
-def _split(text: str) -> float | str:
-    """A share of the log, or a date."""
-    try:
-        share = float(text)
-    except ValueError:
-        return text
-    if 0.0 < share < 1.0:
-        return share
-    if text.strip().isdigit() and len(text.strip()) == 4:
-        return f"{text.strip()}-01-01"
-    raise ArgumentError(f"--split {text!r} is no share of the log", remedy="write a date, or a share such as 0.5")

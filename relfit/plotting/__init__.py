@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = front(
     __name__,
     {
         "_registry": "plot",
+        "backtest_figures": "backtest",
         "batch_figures": "batch_states gantt",
         "change_point_figures": "change_points",
         "checkpoint_figures": "waste_over_interval",
@@ -31,7 +32,7 @@ __getattr__, __dir__, __all__ = front(
         "repair_sweep_figures": "repair_sweep repair_sweep_map",
         "sparing_figures": "decision_map gpu_hours simulated_hours uncertain_spares",
         "style": "family_mark look",
-        "system_figures": "by_size calibration chi_square_bins reliability_curve",
+        "system_figures": "by_size chi_square_bins reliability_curve",
         "training_figures": "server_states training_designs training_sweep training_time training_tornado two_way_map",
         "workload_figures": "job_shares",
     },

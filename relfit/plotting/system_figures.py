@@ -10,16 +10,13 @@ import numpy as np
 from relfit.errors import ArgumentError
 from relfit.plotting import style
 from relfit.plotting._registry import plot
-from relfit.system import System, SystemsBySize
+from relfit.system import System, SystemChiSquare, SystemsBySize
 from relfit.text import number, percent
-from relfit.validation._calibration_curve import CalibrationCurve
-from relfit.validation.replay_results import Replay
-from relfit.validation.system_chi_square import SystemChiSquare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["by_size", "calibration", "chi_square_bins", "reliability_curve"]
+__all__ = ["by_size", "chi_square_bins", "reliability_curve"]
 
 
 _NAMES = {
@@ -140,62 +137,6 @@ def by_size(
     return style.finish(ax, message, "nodes", _NAMES[quantity], quantity != "mttf" or band)
 
 
-@plot.register(Replay)
-@plot.register(CalibrationCurve)
-def calibration(result: Replay | CalibrationCurve, ax: Axes | None = None) -> Axes:
-    """Share of jobs that survived by the probability that was predicted for them; on the diagonal they agree.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> from relfit.validation import calibration_curve
-    >>> p = np.linspace(0.05, 0.95, 500)
-    >>> result = calibration_curve(p, np.random.default_rng(1).random(500) < p, bins=5)
-    >>> calibration(result, ax=Figure().add_subplot()).get_xlabel()
-    'predicted reliability'
-    """
-    ax = style.axes(ax, (5.4, 5.2))
-    curve = result.calibration() if isinstance(result, Replay) else result
-    left = _rounded_down(float(curve.predicted.min()))
-    bottom = min(_rounded_down(float(curve.low.min())), left)
-    start = left if 1.0 - bottom > 2.0 * (1.0 - left) else bottom  # a square, unless predictions are all alike
-    ax.plot([bottom, 1.0], [bottom, 1.0], color=style.GREY, linewidth=1.0, zorder=1)
-    mark = style.family_mark(curve.name)
-    reach = np.maximum(np.stack([curve.observed - curve.low, curve.high - curve.observed]), 0.0)
-    ax.errorbar(
-        curve.predicted, curve.observed, yerr=reach, fmt=mark.marker, color=mark.colour, markersize=5, linewidth=1.2,
-        capsize=2.5, label=f"{style.plain(curve.name)}, Brier score {curve.brier:.4f}",
-    )  # fmt: skip
-    ax.plot(curve.predicted, curve.observed, color=mark.colour, linewidth=0.8, alpha=0.5)
-    ax.set_xlim(start, 1.0 + 0.02 * (1.0 - start))
-    ax.set_ylim(bottom, 1.0 + 0.02 * (1.0 - bottom))
-    if start == bottom:
-        ax.set_aspect("equal", adjustable="box")
-    if isinstance(result, Replay):
-        worst = result.worst
-        message = (
-            f"The model {'fails' if result.fails else 'agrees'}: {100 * worst['error']:+.0f} points for "
-            f"{worst['placement']} jobs, nodes: {worst['size']}, hours: {worst['length_hours']:g}"
-        )
-    else:
-        off = curve.observed - curve.predicted
-        farthest = int(np.argmax(np.abs(off)))
-        inside = f"{int(curve.inside.sum())} of {curve.count.size} bins"
-        message = f"{curve.name}: {inside} agree within {percent(curve.level)} limits"
-        if not curve.inside.all():
-            message += f"; farthest off at {percent(curve.predicted[farthest])}: {100 * off[farthest]:+.0f} points"
-    named = isinstance(result, CalibrationCurve)
-    where = "upper left" if start == bottom else "lower right"
-    return style.finish(ax, message, "predicted reliability", "share that survived", named, loc=where)
-
-
-def _rounded_down(share: float) -> float:
-    """A twentieth, or a hundredth where little is left, below a share."""
-    step = 20.0 if share < 0.9 else 100.0
-    return float(np.floor(max(share - 0.2 * (1.0 - share), 0.0) * step) / step)
-
-
 @plot.register(SystemChiSquare)
 def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     """Observed and expected numbers of failures by time to failure (reliability-aware allocation, Figure 4.3).
@@ -204,8 +145,7 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     --------
     >>> import relfit as rf
     >>> from matplotlib.figure import Figure
-    >>> from relfit.validation import chi_square
-    >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
+    >>>     >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
     >>> result = chi_square(system.sample(100, rng=1), system)
     >>> chi_square_bins(result, ax=Figure().add_subplot()).get_ylabel()
     'failures'

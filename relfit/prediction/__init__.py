@@ -3,7 +3,7 @@
 `steps` counts what a log holds in days that end with its observation, `discounted_levels` discounts the past of a
 series, `mixing` weighs the levels by how well each predicted that series so far and mixes them, `rates_of_parts` does
 the same for the parts of a whole: nodes, racks, causes. Nothing here knows of fleets or jobs; `relfit.fleet` and
-`relfit.backtest` do.
+`relfit.backtesting` do.
 """
 
 from relfit.prediction.discounted_levels import HALF_LIVES, Levels, levels_of

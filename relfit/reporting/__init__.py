@@ -20,7 +20,7 @@ from relfit.reporting.drawing import drawn
 from relfit.reporting.first_screen import fleet_summary, picture
 from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
-from relfit.reporting.report_data import ReportData, validated
+from relfit.reporting.report_data import ReportData, backtested
 from relfit.second_process import SecondProcess, later
 from relfit.study import Study
 from relfit.text import count
@@ -117,7 +117,7 @@ def report(
     # what needs no period of the whole log is asked while that is looked for
     study = log if isinstance(log, Study) else Study(log, period, first=first, level=level)
     log = study.log
-    early = None if second is None else later(second, validated, Study(log, period, first=first, level=level))
+    early = None if second is None else later(second, backtested, Study(log, period, first=first, level=level))
     data = ReportData(study, names)
     parts: list[FirstScreen | Section | str] = []
     pictures: dict[str, Callable[[], Picture]] = {}

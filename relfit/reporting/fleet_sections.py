@@ -213,7 +213,12 @@ def ahead(m: ReportData) -> Section | str:
         "forecast", "Expected, with prediction intervals", found.compact().reset_index(),
         note=f"Stock: parts that last for the longer time with probability {percent(found.service)}, one per failure.",
     )  # fmt: skip
-    return Section("forecast", "What to expect", found.headline, found.notes, (figure,), (table,))
+    tested = m.backtest.result
+    if tested is None:
+        return Section("forecast", "What to expect", found.headline, found.notes, (figure,), (table,))
+    past = Figure.of("backtest", "Forecasts of the past, and what came", plotting.backtest, tested, part="forecasts")
+    notes = (*found.notes, tested.headline, f"Trust: {tested.trust}. {tested.trust_reason}")
+    return Section("forecast", "What to expect", found.headline, notes, (figure, past), (table,))
 
 
 def independence(m: ReportData) -> Section | str:
@@ -245,10 +250,10 @@ def jobs(m: ReportData) -> Section | str:
     model = m.model.result
     if model is None or m.several_systems or m.few:
         return (
-            "jobs and the check of the model (" + ("several systems" if m.several_systems else "too few failures") + ")"
+            "jobs and their test on the past (" + ("several systems" if m.several_systems else "too few failures") + ")"
         )
     if model.question is not None:
-        return "jobs and the check of the model (only nodes that failed are known)"
+        return "jobs and their test on the past (only nodes that failed are known)"
     most = m.part.n_nodes
     sizes = [*(size for size in _SIZES if size < most), most]
     rows = []
@@ -280,17 +285,26 @@ def jobs(m: ReportData) -> Section | str:
         f"{which} for {duration(float(system.mttf()))} on average, and for 24 hours with probability "
         f"{shown_share(float(system.reliability('24h')))}."
     )
-    found = m.replay.result
-    if found is None:
-        verdict = f"The model could not be checked: {m.replay.problem}."
-        return Section("jobs", "Jobs", verdict, (now,), tables=(table,))
+    tested = m.backtest.result
+    if tested is None or "jobs" not in tested.parts:
+        why = m.backtest.problem if tested is None else "too few could be placed"
+        return Section("jobs", "Jobs", f"Predictions could not be tested: {why}.", (now,), tables=(table,))
+    past = tested.table[tested.table["part"] == "jobs"]
     cells = Table(
-        "validation", f"Jobs after {found.split:%Y-%m-%d}: share that nothing interrupted", found.cells,
-        {"size": "nodes", "length_hours": "hours", "placement": "placement", "predicted": "predicted",
-         "observed": "observed", "error_low": "error: low", "error_high": "high", "fails": "model fails"},
-        percent=frozenset({"predicted", "observed", "error_low", "error_high"}),
-        note=found.premise,
+        "backtest-jobs", f"Jobs of {count(int(past['size'].iloc[0]), 'node')} for 24 h, over 90 days",
+        past.assign(date=past["origin"].dt.strftime("%Y-%m-%d"), error=100.0 * (past["predicted"] - past["seen"])),
+        {"date": "from", "predicted": "predicted", "limits": "limits", "seen": "counted", "error": "error (points)"},
+        percent=frozenset({"predicted", "seen"}),
+        page=past.assign(
+            date=past["origin"].dt.strftime("%Y-%m-%d"),
+            error=[f"{100.0 * value:+.1f}" for value in past["predicted"] - past["seen"]],
+            limits=[span(*pair, True) for pair in zip(past["low"], past["high"], strict=True)],
+        ),
+        note="From what was known at each date; relfit backtest makes a model of the fleet each time.",
     )  # fmt: skip
-    figure = Figure.of("validation", "Jobs of the last quarter: predicted and counted", plotting.calibration, found)
-    return Section("jobs", "Jobs", found.headline, (now,), (figure,), (table,),
-                   tuple(("How it was checked", text) for text in found.findings[1:]), (cells,))  # fmt: skip
+    figure = Figure.of(
+        "backtest-jobs", "Jobs of the past: predicted and counted", plotting.backtest, tested, part="jobs"
+    )
+    refuted = tested.refuted("jobs")
+    verdict = tested.sentences("jobs")[0] if not refuted else f"The log's own past refutes these numbers: {refuted}."
+    return Section("jobs", "Jobs", verdict, (now,), (figure,), (table,), details=(cells,))

@@ -28,8 +28,13 @@ _TERMS = {
     "Jobs": (
         "A job of that many nodes starts at a random instant on nodes that are up; whatever takes down one of them "
         "interrupts it. Nodes differ in rate (gamma frailty) and may age (Weibull); racks and the whole system "
-        "add their own incidents. The check is that of relfit validate: it makes a model of what lies before the last "
-        "quarter of the log and counts jobs in that quarter."
+        "add their own incidents. They are held to how many jobs of each day went through lately."
+    ),
+    "Test on the past": (
+        "From every month of the past the time after it is predicted from what was known then, and counted (rolling "
+        "origin). The rivals are counts of the last windows, and of the jobs of the last 180 days. Limits come from "
+        "resampled blocks of time. Here jobs are predicted from the shares of each day alone; relfit backtest makes a "
+        "model of the fleet each time."
     ),
     "Outlier nodes": (
         "Weibull renewals of equal nodes, of nodes whose rates differ by degrees, and of two classes of nodes are "

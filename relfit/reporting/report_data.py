@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import special
 
 from relfit import recurrence, screening
+from relfit.backtesting import Backtest
 from relfit.calibration import Parameters, calibrate
 from relfit.errors import DataError, RelfitError
 from relfit.failurelog import FailureLog
@@ -25,7 +26,6 @@ from relfit.results import Interval
 from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
 from relfit.second_process import SecondProcess, later
 from relfit.study import Study
-from relfit.validation import Replay, replay
 
 __all__ = ["JOB_LENGTHS", "LATELY", "Answer", "ReportData"]
 
@@ -56,13 +56,20 @@ def _ask(work: Callable[[], T]) -> Answer[T]:
         return Answer(None, str(error).rstrip("."))
 
 
-def validated(study: Study) -> Answer[Replay]:
-    """The model of what lies before the log's last quarter, held to it: what `relfit validate` says."""
+def _job_size(nodes: int) -> int:
+    """Nodes of the job that the first screen of a fleet of so many speaks of."""
+    return next((size for size in _JOB_SIZES if 2 * size <= nodes), 1)
 
-    def work() -> Replay:
+
+def backtested(study: Study) -> Answer[Backtest]:
+    """Forecasts and jobs of the log's own past, without a model of the fleet at every origin."""
+
+    def work() -> Backtest:
         if len(study.log.systems) > 1:
             raise DataError("several systems; select one")
-        return replay(study.log, period=study.asked_period, first=study.first, level=study.level)
+        return study.backtest(
+            parts=("forecasts", "jobs"), sizes=_job_size(study.log.n_nodes), level=study.level, fast=True
+        )
 
     return _ask(work)
 
@@ -97,14 +104,14 @@ class ReportData:
         """The period that is learnt from, up to the end of the log."""
         return self.study.until_now
 
-    def answer_with(self, second: SecondProcess, validated: Callable[[], Answer[Replay]]) -> None:
-        """Answer what takes longest in two processes at once; the second one has been validating for a while."""
+    def answer_with(self, second: SecondProcess, tested: Callable[[], Answer[Backtest]]) -> None:
+        """Answer what takes longest in two processes at once; the second one has been testing for a while."""
         there = {name: later(second, getattr, replace(self), name) for name in _THERE}
         for name in _HERE:
             getattr(self, name)
         vars(self)["_dependence"] = self._whether_dependent(second)
         if not self.few:
-            vars(self)["replay"] = validated()
+            vars(self)["backtest"] = tested()
         vars(self).update({name: ask() for name, ask in there.items()})
 
     @property
@@ -160,7 +167,7 @@ class ReportData:
     @property
     def job_size(self) -> int:
         """Nodes of the job that the first screen speaks of."""
-        return next((size for size in _JOB_SIZES if 2 * size <= self.part.n_nodes), 1)
+        return _job_size(self.part.n_nodes)
 
     @cached_property
     def job(self) -> Interval:
@@ -275,11 +282,9 @@ class ReportData:
         return Answer(replace(found, **held, asked=self.asked))
 
     @cached_property
-    def replay(self) -> Answer[Replay]:
-        """The model of what lies before the log's last quarter, held to it: what `relfit validate` says."""
-        if self.few:
-            return Answer(None, "too few failures")
-        return validated(self.study)
+    def backtest(self) -> Answer[Backtest]:
+        """How forecasts, and jobs of the size of the first screen, did on the log's own past."""
+        return Answer(None, "too few failures") if self.few else backtested(self.study)
 
     @cached_property
     def forecast(self) -> Answer[Forecast]:

@@ -9,6 +9,7 @@ from relfit.system._model import System, SystemsBySize
 from relfit.system.builders import system_from_fits
 from relfit.system.checked_nodes import Component
 from relfit.system.sampling import Sequences
+from relfit.system.system_chi_square import SystemChiSquare, chi_square
 
 __all__ = [
     "CommonCause",
@@ -16,6 +17,8 @@ __all__ = [
     "Racks",
     "Sequences",
     "System",
+    "SystemChiSquare",
     "SystemsBySize",
+    "chi_square",
     "system_from_fits",
 ]

@@ -31,7 +31,6 @@ from relfit.system import System
         ["plan", "sparing", "--loss-limit", "1000000000"],
         ["plan", "sparing", "--simulate", "1000000000"],
         ["plan", "sparing", "--simulate", "1e-300"],
-        ["validate", "white", "--jobs", "3000000"],
         ["fit", "white", "--seed", "-1"],
     ],
 )

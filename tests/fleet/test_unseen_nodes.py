@@ -49,7 +49,7 @@ def test_it_is_asked_how_many_there_are(tickets: Path) -> None:
         lambda: model.interval("reliability", "24h", size=4),
         model.system,
         lambda: rf.system_from_log(log),
-        lambda: rf.replay(log),
+        lambda: rf.backtest(log, parts="jobs", every="5d", horizons="5d"),
     ):
         with pytest.raises(DataError, match="how many are there"):
             ask()

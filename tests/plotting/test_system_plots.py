@@ -11,8 +11,7 @@ import relfit as rf
 from relfit.errors import ArgumentError
 from relfit.families import Weibull
 from relfit.plotting import system_figures as plots
-from relfit.system import System, system_from_fits
-from relfit.validation import calibration_curve, chi_square
+from relfit.system import System, chi_square, system_from_fits
 
 
 @pytest.fixture
@@ -68,18 +67,6 @@ def test_by_size_figures_4_8_and_4_9(fitted: System, quantity: str, ax: Axes) ->
 def test_by_size_of_unknown_quantities(fitted: System, ax: Axes) -> None:
     with pytest.raises(ArgumentError, match="no quantity"):
         plots.by_size(fitted.by_size("24h"), "speed", ax=ax)
-
-
-def test_calibration(ax: Axes) -> None:
-    rng = np.random.default_rng(1)
-    p = rng.uniform(0.4, 1.0, 2000)
-    curve = calibration_curve(p, rng.random(2000) < p, bins=6, name="weibull")
-    plots.calibration(curve, ax=ax)
-    x, y = ax.containers[0].lines[0].get_data()
-    assert x == pytest.approx(curve.predicted)
-    assert y == pytest.approx(curve.observed)
-    assert ax.get_xlim()[0] <= 0.4
-    assert f"{curve.brier:.4f}" in ax.get_legend_handles_labels()[1][0]
 
 
 def test_figure_4_3(ax: Axes) -> None:

@@ -1,8 +1,7 @@
-"""Topics: dependence, repairable systems, systems of nodes, jobs on them, and their validation."""
+"""Topics: dependence, repairable systems, systems of nodes, jobs on them, and their test."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from relfit.recurrence import (
     trend_tests,
 )
 from relfit.recurrence import availability as availability_of
-from relfit.validation import chi_square
+from relfit.system import chi_square
 from tests.reference.collect import (
     SEED,
     Values,
@@ -345,7 +344,7 @@ def jobs() -> Values:
     return values
 
 
-# ---------------------------------------------------------------------- validation
+# ---------------------------------------------------------------------- chi-square
 
 
 @topic()
@@ -360,22 +359,4 @@ def validation() -> Values:
         values |= under(f"paper_chi_square.decimals_{decimals}", numbers)
     test = chi_square(log("white_steady").ttf("system", censor=False).durations[:300], fleet())
     values |= under("white_chi_square", {"cells": len(test.observed), **attributes(test, "statistic", "p")})
-    return values
-
-
-@topic(slow=True, noise=0.15)
-def replayed_jobs() -> Values:
-    """Survival of jobs replayed over a log by anything that takes down their nodes (random start times and nodes)."""
-    values: Values = {}
-    cases: dict[str, tuple[Sequence[int], Sequence[str]]] = {
-        "white": ([1, 64], ["24h"]), "lanl_20": ([1, 4, 16], ["6h", "24h", "72h"]),
-    }  # fmt: skip
-    for name, (sizes, lengths) in cases.items():
-        nodes = log(name).population["node"].astype(str)
-        model = rf.System(Exponential(np.full(len(nodes), 1 / 1000.0)), names=nodes)
-        replayed = rf.replay(log(name), 0.5, sizes=sizes, lengths=lengths, jobs=500, model=model, rng=SEED)
-        table = replayed.cells
-        values |= under(name, {f"{column}~": table[column].tolist() for column in ("jobs", "observed", "predicted")})
-        curve = replayed.calibration()
-        values[f"{name}.brier_parts~"] = [curve.brier, curve.miscalibration, curve.uncertainty]
     return values

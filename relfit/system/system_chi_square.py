@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -13,10 +11,8 @@ from relfit.arguments import share
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError, DataError
 from relfit.results import Result
+from relfit.system._model import System
 from relfit.text import p_value
-
-if TYPE_CHECKING:
-    from relfit.system import System
 
 __all__ = ["SystemChiSquare", "chi_square"]
 

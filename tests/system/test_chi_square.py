@@ -8,8 +8,7 @@ from scipy import stats
 
 from relfit.errors import ArgumentError, DataError
 from relfit.families import Exponential, Weibull
-from relfit.system import System
-from relfit.validation import chi_square
+from relfit.system import System, chi_square
 
 OBSERVED = [30, 21, 16, 8, 5, 20]
 EDGES = [0, 200, 400, 600, 800, 1000, 8000]

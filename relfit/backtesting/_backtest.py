@@ -1,0 +1,266 @@
+"""`backtest`: a log's own past, predicted from origin to origin and counted afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arguments import durations, share, whole
+from relfit.arrays import IntArray
+from relfit.backtesting.backtest_results import COLUMNS, Backtest
+from relfit.backtesting.forecast_scores import ForecastScores
+from relfit.backtesting.interval_scores import IntervalScores
+from relfit.backtesting.job_scores import JobScores
+from relfit.backtesting.node_scores import NodeScores
+from relfit.backtesting.origins import DAY, SystemPast, origins_of
+from relfit.errors import ArgumentError, DataError, RelfitError
+from relfit.failurelog import FailureLog
+from relfit.fleet import fleet_model
+from relfit.fleet.job_placement import Nodes
+from relfit.jobs import Checkpoint
+from relfit.text import count
+from relfit.units import hours as hours_of
+
+__all__ = ["PARTS", "backtest"]
+
+PARTS = ("forecasts", "jobs", "nodes", "decisions")
+_SIZES = (1, 16, 64)
+_MODELS, _ALL_MODELS = 12, 240  # of the fleet, a second each: of one system, of all
+_CHECKPOINT = Checkpoint(save="6min", restore="6min")
+
+Progress = Callable[[str, float], None]
+"""Gets what is done just now, and the share that is done."""
+
+
+def backtest(
+    log: FailureLog,
+    *,
+    parts: str | Sequence[str] = PARTS,
+    horizons: Any = ("30d", "90d"),
+    every: Any = None,
+    sizes: int | Sequence[int] | None = None,
+    lengths: Any = ("24h",),
+    by: str | None = "cause",
+    group: str | None = None,
+    checkpoint: Checkpoint = _CHECKPOINT,
+    service: float = 0.95,
+    level: float = 0.9,
+    fast: bool = False,
+    progress: Progress | None = None,
+    rng: int = 0,
+) -> Backtest:
+    """Predict a log's own past from many origins, and hold the predictions and simple counts to what came.
+
+    At each origin the log is cut: nothing after it is known. What relfit says then is compared with what the log has
+    of the time after, and so is what a person would count: failures of the last 6 or 3 windows as long as the horizon
+    (negative binomial with their mean and variance), jobs of the last 180 days, failures of each node in the last 90 or
+    365 days, and Young's checkpoint interval with the mean time between interruptions of the last 180 days.
+
+    Parameters
+    ----------
+    log : FailureLog
+        With dated events. Each of several systems is tested by itself.
+    parts : str or sequence of str
+        Of ``"forecasts"`` (failures, of each system, and by rack and cause), ``"jobs"`` (share that nothing
+        interrupts, over the next 90 days), ``"nodes"`` (which fail in the next 30 days) and ``"decisions"``
+        (checkpoint interval, drained nodes, stock of parts; over the next 90 days).
+    horizons : duration or sequence of durations
+        Of forecasts; whole days.
+    every : duration, optional
+        Time between two origins, whole days. 30 days or more when left out, with sixty origins at most. The first is a
+        year, or a third of the log, after its start; the last one the shortest horizon before its end.
+    sizes : int or sequence of int, optional
+        Nodes of jobs: 1, 16 and 64, as far as a system has twice as many, when left out.
+    lengths : duration or sequence of durations
+        Of jobs.
+    by, group : str, optional
+        Columns that tell kinds of failures apart and say where nodes stand, as for `relfit.forecast`. With ``by=None``
+        forecasts are of whole systems only, which takes a second.
+    checkpoint : Checkpoint
+        What a save and a restore take: six minutes each when left out.
+    service : float
+        Probability that a stock of parts lasts.
+    level : float
+        Of the predictions' intervals.
+    fast : bool
+        Leave out what needs a model of the fleet at every origin: forecasts are of whole systems, and jobs are
+        predicted from the shares of each day alone.
+    progress : callable, optional
+        Is told what is done just now, and the share that is done.
+    rng : int
+        Seed of random futures and of the blocks of time behind limits.
+
+    Returns
+    -------
+    Backtest
+
+    Raises
+    ------
+    ArgumentError
+        For a log of lifetimes, an unknown part, or a size, length or horizon that cannot be.
+    DataError
+        When the log is too short: fewer than four origins, or thirty records.
+
+    Notes
+    -----
+    A model of the fleet takes a second, so jobs, nodes and decisions are tested from twelve of the origins (fewer of
+    each of many systems), unless `every` is given. Limits come from resampled blocks of origins: windows of neighbours
+    overlap, and good and bad months last.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> tested = rf.backtest(rf.datasets.load("white"), parts="forecasts", by=None)
+    >>> tested.summary[["horizon", "windows"]].to_numpy().tolist()
+    [[720.0, 39.0], [2160.0, 37.0]]
+    """
+    wanted = [parts] if isinstance(parts, str) else list(dict.fromkeys(parts))
+    for part in wanted:
+        if part not in PARTS:
+            raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
+    if not wanted:
+        raise ArgumentError("no part to test", remedy=f"use some of {', '.join(PARTS)}")
+    if log.lifetimes is not None and not len(log.events):
+        raise ArgumentError("this log holds lifetimes without dates: there is no past to predict from")
+    share("level", level, zero=False, one=False)
+    share("service", service, zero=False, one=False)
+    if by is not None and by not in log.events.columns:
+        raise ArgumentError(f"the events of this log have no column {by!r}", remedy="use cause, or another of them")
+    ahead = _days("horizons", horizons)
+    step = None if every is None else _days("every", every)[0] / 24.0
+    jobs_for = tuple(np.unique(durations("lengths", lengths, zero=False)).tolist())
+    jobs_of = None if sizes is None else tuple(np.unique(whole("sizes", sizes)).tolist())
+    if not jobs_for or jobs_of == ():
+        raise ArgumentError("no jobs to test", remedy="give at least one size and one length")
+    origins = origins_of(log, ahead[0], step)
+    detailed = None if fast else by
+    scores = ForecastScores(ahead, level, service, detailed, group, rng)
+    run = _Run(wanted, jobs_of, jobs_for, checkpoint, level, fast, rng, scores, progress or (lambda what, done: None))
+    pasts = run.systems(log, origins, ahead[0])
+    models = origins.size if step is not None else max(4, min(_MODELS, _ALL_MODELS // len(pasts)))
+    for i, past in enumerate(pasts):
+        run.test(past, models, len(pasts), i)
+    if "forecasts" in wanted:
+        scores.together()
+    table = pd.DataFrame(run.rows + scores.rows).reindex(columns=list(COLUMNS))
+    table = table[table["part"].isin(wanted)]
+    if not len(table):
+        problem = next(iter({**run.problems, **scores.problems}), "no origin has a past and a future")
+        raise DataError(f"nothing could be tested: {problem}", remedy="take a longer log, or other parts")
+    table["origin"] = pd.to_datetime(table["origin"], utc=True)
+    order = [table["part"].map(wanted.index), table["origin"]]
+    table = table.assign(_part=order[0]).sort_values(["_part", "of", "origin"], kind="stable").drop(columns="_part")
+    notes = tuple(
+        f"{text} ({count(times, 'time')})" if times > 1 else text
+        for text, times in (run.problems + scores.problems).items()
+    )
+    between = float(np.diff(origins).min()) / DAY
+    return Backtest(table.reset_index(drop=True), level, service, between, log.window.start, log.window.end, notes, rng)
+
+
+def _days(name: str, value: Any) -> list[float]:
+    """Durations of whole days, in hours, rising."""
+    items = [value] if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)) else list(value)
+    hours = sorted({hours_of(item) for item in items})
+    bad = next((one for one in hours if not (one >= 24.0 and np.isfinite(one) and one % 24.0 == 0.0)), None)
+    if bad is not None or not hours:
+        raise ArgumentError(f"{name}={value!r} cannot be", remedy="give whole days, as 30d")
+    return hours
+
+
+@dataclass
+class _Run:
+    """What is tested, and the rows so far."""
+
+    parts: list[str]
+    sizes: tuple[int, ...] | None
+    lengths: tuple[float, ...]
+    checkpoint: Checkpoint
+    level: float
+    fast: bool
+    seed: int
+    forecasts: ForecastScores
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.problems: Counter[str] = Counter()
+
+    def systems(self, log: FailureLog, origins: IntArray, horizon: float) -> list[SystemPast]:
+        """The systems of a log that can be tested."""
+        names = log.systems or ("",)
+        pasts = []
+        for name in names:
+            try:
+                one = log.where(system=name) if len(names) > 1 else log
+                pasts.append(SystemPast.of(one, str(name), origins, horizon))
+            except DataError as error:
+                self.problems[f"system {name} left out: {error}"] += 1
+        if not pasts:
+            raise DataError(
+                f"nothing to test: {next(iter(self.problems))}", remedy="take a log of thirty failures or more"
+            )
+        return pasts
+
+    def test(self, past: SystemPast, models: int, systems: int, i: int) -> None:
+        """All parts of one system."""
+        named = f" of system {past.name}" if systems > 1 else ""
+        stages = 1.0 if not self._modelled else 0.25
+
+        def say(first: float, width: float, what: str) -> Callable[[float], None]:
+            return lambda done: self.progress(f"{what}{named}", (i + first + width * done) / systems)
+
+        chosen = past.origins[np.unique(np.linspace(0, past.origins.size - 1, min(models, past.origins.size)).round())
+                              .astype(np.int64)]  # fmt: skip
+        if "forecasts" in self.parts:
+            self.forecasts.totals(past, "all" if systems == 1 else "system", say(0.0, 0.5 * stages, "forecasts"))
+        if {"forecasts", "decisions"} & set(self.parts):
+            self.forecasts.parts(past, chosen, say(0.5 * stages, 0.5 * stages, "forecasts by cause"))
+        if not {"jobs", "nodes", "decisions"} & set(self.parts):
+            return
+        if past.log.question is not None:
+            self.problems[f"no jobs and nodes{named}: {past.log.question}"] += 1
+            return
+        nodes = next((one for one in Nodes.of(past.log) if one.system == past.name or systems == 1), None)
+        if nodes is None:
+            self.problems[f"no jobs and nodes{named}: no node is known"] += 1
+            return
+        sizes = self.sizes or tuple(k for k in _SIZES if 2 * k <= nodes.labels.size or k == 1)
+        jobs = JobScores(past, nodes, sizes, self.lengths, self.level, self.seed) if "jobs" in self.parts else None
+        if self.fast:
+            for origin in past.origins.tolist() if jobs is not None else ():
+                assert jobs is not None
+                self.rows += jobs.rows(origin, lambda a, b, at=origin: jobs.by_counts(a, b, at))  # type: ignore[misc]
+            return
+        ranks = NodeScores(past)
+        saves = IntervalScores(past, nodes, sizes, self.checkpoint, self.level, self.seed)
+        tell = say(stages, 1.0 - stages, "models")
+        for j, origin in enumerate(chosen.tolist()):
+            with self._noted(named):
+                part = past.cut(origin)
+                model = fleet_model(part, level=self.level, rng=self.seed)
+                if jobs is not None:
+                    self.rows += jobs.rows(origin, jobs.by_model(model))
+                self.rows += ranks.rows(origin, model)
+                if "decisions" in self.parts:
+                    self.rows += saves.rows(origin, part, model)
+            tell((j + 1) / chosen.size)
+        self.problems += saves.problems
+
+    @property
+    def _modelled(self) -> bool:
+        return not self.fast and bool({"jobs", "nodes", "decisions"} & set(self.parts))
+
+    @contextmanager
+    def _noted(self, named: str) -> Iterator[None]:
+        """A complaint about the data becomes a note, and other origins go on."""
+        try:
+            yield
+        except RelfitError as error:
+            self.problems[f"no model{named}: {error}"] += 1

@@ -1,0 +1,353 @@
+"""`Backtest`: predictions of a log's past with what came of them, and what that says of predictions to come."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from relfit.backtesting.comparisons import RATIOS, Comparisons
+from relfit.results import Result, json_ready
+from relfit.text import count, duration, number, percent
+
+__all__ = ["COLUMNS", "Backtest"]
+
+COLUMNS = (
+    "part", "of", "system", "name", "horizon", "size", "length", "origin", "predicted", "low", "high", "seen", "score",
+    "count_1", "score_1", "count_2", "score_2", "crps", "crps_1", "crps_2", "every", "number",
+)  # fmt: skip
+MATTERS = {"forecasts": 0.10, "jobs": 0.05, "decisions": 0.02}
+"""Bias that makes a difference: of all failures, in points of jobs and of lost time over 100."""
+_REFUTED = 2.5  # times as much
+_HELD = 0.6  # share of intervals, below which they are refuted
+_FEW = 8  # windows
+_CLOSE = 0.01  # of jobs: a mean error below, or larger by less, does not matter
+_GRADES = ("good", "fair", "poor")
+
+
+class Backtest(Result):
+    """Predictions of a log's own past; `relfit.backtest` makes it.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per prediction: ``part``; ``of`` (forecasts: ``all``, ``system``, ``cause``, ``rack``; jobs: ``job``;
+        nodes: ``ranking``, ``first``; decisions: ``checkpoints``, ``drain``, ``stock``); ``system``, ``name``,
+        ``horizon`` (hours), ``size`` (nodes), ``length`` (hours), ``origin``; ``predicted`` with ``low`` and ``high``,
+        and what was ``seen``. ``score`` is the interval score of forecasts, the error of jobs, the area under the curve
+        (``ranking``), the share of failures on the first 5 % of nodes (``first``, ``drain``), the share of time lost
+        with the advised interval ``every`` (``checkpoints``), and 1 where the stock ran out. ``count_1``, ``score_1``,
+        ``count_2`` and ``score_2`` belong to counts: of the last 6 and 3 windows; of jobs of the last 180 days; of
+        failures of nodes in the last 365 and 90 days; Young's interval and the best in hindsight. ``crps`` is the
+        continuous ranked probability score of forecasts.
+    level : float
+        Of intervals and of all limits.
+    service : float
+        That stock was planned for.
+    every : float
+        Days between two origins.
+    start, end : pandas.Timestamp
+        Of the log.
+    notes : tuple of str
+        What could not be tested, and why.
+    seed : int
+    """
+
+    table: pd.DataFrame
+    level: float
+    service: float
+    every: float
+    start: pd.Timestamp
+    end: pd.Timestamp
+    notes: tuple[str, ...]
+    seed: int
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("table",)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Parts that were tested."""
+        return tuple(self.table["part"].unique())
+
+    @cached_property
+    def _comparisons(self) -> Comparisons:
+        return Comparisons(self.table, self.every, self.level, self.seed)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """One row per part, kind of prediction, horizon, size and length.
+
+        ``windows`` (origins) and ``blocks`` of them that do not overlap; mean ``score``, and ``score_1`` and
+        ``score_2`` of the counts; ``against_1`` and ``against_2``: the ratio of the scores (geometric mean over
+        systems), of nodes the difference, with limits; ``crps_1``, ``crps_2``: the ratio of the continuous ranked
+        probability scores; ``held``: share of the intervals that held what came, with limits; ``bias``: of all
+        failures predicted to those that came, less one; of jobs and lost time, predicted minus seen; with limits; mean
+        ``predicted`` and ``seen``.
+        """
+        columns = [
+            *("part", "of", "horizon", "size", "length", "windows", "blocks", "score", "score_1", "score_2"),
+            *(f"against_{i}{end}" for i in (1, 2) for end in ("", "_low", "_high")), "crps_1", "crps_2",
+            *(f"{name}{end}" for name in ("held", "bias") for end in ("", "_low", "_high")), "predicted", "seen",
+        ]  # fmt: skip
+        return self._comparisons.summary().reindex(columns=columns)
+
+    @cached_property
+    def by_system(self) -> pd.DataFrame:
+        """The same, each system by itself."""
+        return self._comparisons.summary(("system",))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The same as `table`."""
+        return self.table
+
+    def to_dict(self) -> dict[str, Any]:
+        """As of every result, with the summary, the mark of trust, and what is refuted."""
+        more = {
+            "trust": self.trust, "trust_reason": self.trust_reason, "summary": self.summary,
+            "refuted": {part: self.refuted(part) for part in self.parts if self.refuted(part)},
+            "reliability": self.reliability() if "jobs" in self.parts else None,
+        }  # fmt: skip
+        return {**super().to_dict(), **json_ready(more)}
+
+    def of(self, part: str, kind: str | None = None) -> pd.DataFrame:
+        """The rows of `summary` of a part: those of one kind of prediction, or of its main one."""
+        rows = self.summary[self.summary["part"] == part]
+        if kind is None:
+            mains = {
+                "forecasts": ("system", "all"),
+                "jobs": ("job",),
+                "nodes": ("ranking",),
+                "decisions": ("checkpoints",),
+            }
+            kind = next((name for name in mains[part] if (rows["of"] == name).any()), "")
+        return rows[rows["of"] == kind].reset_index(drop=True)
+
+    def reliability(self, bins: int = 8) -> pd.DataFrame:
+        """Jobs in bins of about as many predictions: mean ``predicted``, mean ``seen`` with limits, ``number``."""
+        jobs = self.table[self.table["part"] == "jobs"].sort_values("predicted", kind="stable")
+        size = max(min(bins, len(jobs) // 6), 1)
+        place = np.arange(len(jobs)) * size // max(len(jobs), 1)
+        blocks = self.of("jobs")["blocks"].min() / max(size, 1) * max(self.of("jobs").shape[0], 1)
+        rows = []
+        for _, part in jobs.groupby(place):
+            error = (
+                float(part["seen"].std(ddof=1)) / np.sqrt(max(min(blocks, len(part)), 2.0)) if len(part) > 1 else 0.0
+            )
+            seen = float(part["seen"].mean())
+            rows.append({
+                "predicted": float(part["predicted"].mean()), "seen": seen, "low": max(seen - 1.645 * error, 0.0),
+                "high": min(seen + 1.645 * error, 1.0), "number": len(part),
+            })  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def brier(self) -> tuple[float, float]:
+        """Brier score of single jobs, as predicted and by the count of the last 180 days."""
+        jobs = self.table[self.table["part"] == "jobs"]
+        seen = jobs["seen"]
+        said, before = (
+            float((seen * (1.0 - p) ** 2 + (1.0 - seen) * p**2).mean()) for p in (jobs["predicted"], jobs["count_1"])
+        )
+        return said, before
+
+    # ------------------------------------------------------------------ sentences
+
+    @property
+    def months(self) -> int:
+        """From the first origin to the end of the log."""
+        return max(round((self.end - self.table["origin"].min()) / pd.Timedelta("30.44D")), 1)
+
+    @property
+    def headline(self) -> str:
+        """How much better than counting predictions were, and how many of their intervals held."""
+        if "forecasts" not in self.parts:
+            return self.sentences(self.parts[0])[0]
+        row = self.of("forecasts").iloc[0]
+        few = f" Only {count(int(row['windows']), 'window')}: too few to rely on." if row["windows"] < _FEW else ""
+        return (
+            f"Over {count(self.months, 'month')} forecasts of {_days(row['horizon'])} were {_against(row)}; "
+            f"{percent(row['held'])} of {percent(self.level)} intervals held.{few}"
+        )
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Sentences on each part, the headline first, and the mark of trust last."""
+        sentences = [text for part in self.parts for text in self.sentences(part)]
+        first = [] if sentences[:1] == [self.headline] else [self.headline]
+        return (*first, *sentences, f"Trust: {self.trust}. {self.trust_reason}", *(f"{note}." for note in self.notes))
+
+    def sentences(self, part: str) -> list[str]:
+        """What is found of a part; the headline is not repeated."""
+        return {"forecasts": self._forecasts, "jobs": self._jobs, "nodes": self._nodes, "decisions": self._decisions}[
+            part
+        ]()
+
+    def _forecasts(self) -> list[str]:
+        rows = self.of("forecasts")
+        out = [
+            f"{_days(row['horizon'])}: {_against(row)}; {percent(row['held'])} held, bias "
+            f"{_signed(row['bias'], row['bias_low'], row['bias_high'])}."
+            for row in rows.iloc[1:].to_dict("records")
+        ]
+        parts = [(kind, self.of("forecasts", kind)) for kind in ("cause", "rack")]
+        texts = [
+            f"by {kind} {_against(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
+            for kind, part in parts if len(part)
+        ]  # fmt: skip
+        return [*out, *([f"{_days(rows['horizon'].iloc[0])} {'; '.join(texts)}."] if texts else [])]
+
+    def _jobs(self) -> list[str]:
+        out = []
+        for length, rows in self.of("jobs").groupby("length"):
+            far = rows.iloc[int(rows["bias"].abs().to_numpy().argmax())]
+            if (rows["bias_low"] > -MATTERS["jobs"]).all() and (rows["bias_high"] < MATTERS["jobs"]).all():
+                verdict = "What is predicted agrees with the log"
+            elif far["bias_low"] < 0.0 < far["bias_high"]:
+                verdict = "Not rejected"
+            else:
+                verdict = "Too optimistic" if far["bias"] > 0.0 else "Too pessimistic"
+            out.append(
+                f"Jobs of {_sizes(rows)} for {duration(float(length))}: mean error {_each(rows['score'])} points "  # type: ignore[arg-type]
+                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of limits held. {verdict}: "
+                f"{100 * far['bias']:+.1f} points ({100 * far['bias_low']:+.1f} to {100 * far['bias_high']:+.1f}) for "
+                f"{count(int(far['size']), 'node')}."
+            )
+        return out or ["Jobs: too few could be placed."]
+
+    def _nodes(self) -> list[str]:
+        ranking, first = self.of("nodes"), self.of("nodes", "first")
+        if not len(ranking) or not len(first):
+            return ["Nodes: too few failures for a ranking."]
+        row, share = ranking.iloc[0], first.iloc[0]
+        return [
+            f"Nodes: the 5 % ranked first had {percent(share['score'])} of the failures of the next 30 days (counting "
+            f"{percent(max(share['score_1'], share['score_2']))}); area under the curve {row['score']:.3f} (counting "
+            f"{max(row['score_1'], row['score_2']):.3f})."
+        ]
+
+    def _decisions(self) -> list[str]:
+        saves, drain, stock = (self.of("decisions", kind) for kind in ("checkpoints", "drain", "stock"))
+        out = []
+        if len(saves):
+            out.append(
+                f"Checkpoints of jobs of {_sizes(saves)}: the advised interval lost {_each(saves['score'])} % of the "
+                f"time, the best in hindsight {_each(saves['score_2'])} %, Young's {_each(saves['score_1'])} %; "
+                f"{_each(saves['predicted'])} % was claimed, and {percent(saves['held'].mean())} of the limits held."
+            )
+        if len(drain):
+            avoided = self.table[self.table["of"] == "drain"]["number"].mean()
+            out.append(
+                f"Draining the 5 % of nodes ranked first would have avoided {percent(drain['score'].iloc[0])} of the "
+                f"failures of the next 90 days ({number(avoided)}); {percent(drain['predicted'].iloc[0])} was "
+                "predicted."
+            )
+        if len(stock):
+            out.append(
+                f"Stock for {_days(stock['horizon'].iloc[0])} ran out in {percent(stock['score'].iloc[0])} of the "
+                f"windows of all causes ({percent(1.0 - self.service)} planned)."
+            )
+        return out or ["Decisions: nothing could be tested."]
+
+    # ---------------------------------------------------------------------- trust
+
+    @cached_property
+    def _marks(self) -> list[tuple[int, str]]:
+        """The grade of each main prediction, and why."""
+        marks = []
+        for part in self.parts:
+            if part not in ("forecasts", "jobs"):
+                continue
+            for row in self.of(part).to_dict("records"):
+                ratio = row[_better(row)]
+                held, ends = row["held"], (row["held_low"], row["held_high"])
+                close = (
+                    row["score"] - np.nanmin([row["score_1"], row["score_2"]]) if part == "jobs" else np.inf
+                )  # in shares
+                good = row["score"] < _CLOSE and part == "jobs"
+                good |= held >= self.level - 0.1 and ends[0] <= self.level + 0.07 and (ratio <= 1.0 or close < _CLOSE)
+                fair = held >= self.level - 0.2 and (ratio <= 1.15 or close < 2.0 * _CLOSE)
+                grade = 0 if good and row["windows"] >= _FEW else 1 if fair else 2
+                what = (
+                    f"forecasts of {_days(row['horizon'])}" if part == "forecasts"
+                    else f"jobs of {count(int(row['size']), 'node')}"
+                )  # fmt: skip
+                few = f"; only {count(int(row['windows']), 'window')}" if row["windows"] < _FEW else ""
+                unit = "score" if part == "forecasts" else "error"
+                marks.append(
+                    (grade, f"{what}: {ratio:.2f} times the {unit} of counting, {percent(held)} of "
+                            f"{percent(self.level)} intervals held{few}.")
+                )  # fmt: skip
+        return marks
+
+    @property
+    def trust(self) -> str:
+        """``good``, ``fair`` or ``poor``: the worst of forecasts and jobs.
+
+        Good: the share of intervals that held is at most 10 points below the nominal one and not clearly more than 7
+        above it, and the score is no worse than that of the better count (of jobs, the error by less than a point); or
+        the mean error of jobs is below a point.
+        Fair: at most 20 points below, and 1.15 times the count's score (2 points); fair at best with fewer than eight
+        windows.
+        """
+        return _GRADES[max((grade for grade, _ in self._marks), default=1)]
+
+    @property
+    def trust_reason(self) -> str:
+        """The prediction that decides the mark."""
+        if not self._marks:
+            return "Neither forecasts nor jobs were tested."
+        worst = max(self._marks, key=lambda mark: mark[0])[1]
+        return worst[:1].upper() + worst[1:]
+
+    def refuted(self, part: str) -> str:
+        """Why answers of a kind are refuted, or an empty text where they are not.
+
+        Refuted are intervals of which less than 60 % held (of jobs, where the mean error is two points or more), and a
+        bias whose limits both lie beyond two and a half times what matters (10 % of failures, 5 points of jobs, 2 of
+        lost time).
+        """
+        rows = self.of(part) if part in MATTERS and part in self.parts else self.summary.iloc[:0]
+        for row in rows.to_dict("records"):
+            far = part != "jobs" or row["score"] >= 2.0 * _CLOSE
+            if far and row["held"] < _HELD and row["held_high"] < self.level:
+                return f"{percent(row['held'])} of {percent(self.level)} intervals held"
+            least = _REFUTED * MATTERS[part]
+            if row["bias_low"] > least or row["bias_high"] < -least:
+                return f"bias {_signed(row['bias'], row['bias_low'], row['bias_high'])}"
+        return ""
+
+
+def _better(row: Any) -> str:
+    """The comparison with the better of the two counts."""
+    second = row["score_2"]
+    return "against_1" if not np.isfinite(second) or row["score_1"] <= second else "against_2"
+
+
+def _against(row: Any) -> str:
+    """How much better or worse than the better count."""
+    name = _better(row)
+    assert row["of"] in RATIOS
+    gain, low, high = (100.0 * (1.0 - row[key]) for key in (name, f"{name}_high", f"{name}_low"))
+    if low > 0.0:
+        return f"{gain:.0f} % ({low:.0f}-{high:.0f}) better than counting"
+    if high < 0.0:
+        return f"{-gain:.0f} % ({-high:.0f}-{-low:.0f}) worse than counting"
+    return f"not clearly different from counting ({gain:+.0f} %, {low:+.0f} to {high:+.0f})"
+
+
+def _signed(value: float, low: float, high: float) -> str:
+    return f"{100 * value:+.0f} % ({100 * low:+.0f} to {100 * high:+.0f})"
+
+
+def _sizes(rows: pd.DataFrame) -> str:
+    sizes = [f"{int(size):,}" for size in rows["size"]]
+    return f"{', '.join(sizes)} {'node' if sizes == ['1'] else 'nodes'}"
+
+
+def _each(shares: pd.Series) -> str:
+    return ", ".join(f"{100.0 * share:.1f}" for share in shares)
+
+
+def _days(hours: float) -> str:
+    return count(round(hours / 24.0), "day")

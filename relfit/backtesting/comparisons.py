@@ -1,0 +1,108 @@
+"""Predictions against counts over all origins of a backtest: ratios, shares and biases, with their limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import FloatArray
+from relfit.backtesting.origins import DAY
+from relfit.backtesting.prediction_scores import resampled, wilson
+from relfit.units import nanoseconds
+
+__all__ = ["RATIOS", "Comparisons"]
+
+RATIOS = ("all", "system", "cause", "rack", "job", "checkpoints")
+"""Kinds of rows whose scores are compared by their ratio; those of the others by their difference."""
+_RESAMPLES = 999
+_KEYS = ["part", "of", "horizon", "size", "length"]
+_TINY = 1e-9
+
+
+class Comparisons:
+    """What the rows of a backtest amount to.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Of `relfit.Backtest`.
+    every : float
+        Days between two origins.
+    level : float
+        Of the limits.
+    seed : int
+    """
+
+    def __init__(self, table: pd.DataFrame, every: float, level: float, seed: int) -> None:
+        self.table, self.every, self.level, self.seed = table, every, level, seed
+
+    def summary(self, by: tuple[str, ...] = ()) -> pd.DataFrame:
+        """One row per part and kind of prediction, horizon, size and length; `by` further columns."""
+        keys = [*_KEYS, *by]
+        sized = self.table.assign(size=self.table["size"].where(self.table["of"] != "drain"))
+        rows = []
+        for values, part in sized.groupby(keys, sort=False, dropna=False):
+            rows.append({**dict(zip(keys, values, strict=True)), **self._of(part)})
+        return pd.DataFrame(rows)
+
+    def _of(self, rows: pd.DataFrame) -> dict[str, Any]:
+        instants = nanoseconds(rows["origin"])
+        origins = np.unique(instants)
+        # windows that overlap belong together
+        apart = self.every if origins.size < 2 else float(np.median(np.diff(origins))) / DAY
+        horizon = float(rows["horizon"].iloc[0]) / 24.0
+        block = int(max(np.ceil(horizon / apart), np.ceil(origins.size ** (1.0 / 3.0))))
+        drawn = resampled(origins.size, block, _RESAMPLES, np.random.default_rng(self.seed))
+        weights = np.vstack([np.ones(origins.size), drawn])
+        at = np.searchsorted(origins, instants)
+        system = pd.factorize(rows["system"])[0]
+        kind = rows["of"].iloc[0]
+
+        def sums(values: FloatArray, apart: bool) -> FloatArray:
+            """Sums over the origins of each resample, of each system or of all, shape (resamples, systems)."""
+            code = system if apart else np.zeros_like(system)
+            table = np.zeros((origins.size, int(code.max()) + 1))
+            np.add.at(table, (at, code), values)
+            return weights @ table
+
+        def limits(name: str, values: FloatArray) -> dict[str, float]:
+            tail = 0.5 - self.level / 2.0
+            low, high = (
+                np.nanquantile(values[1:], [tail, 1.0 - tail]) if np.isfinite(values[1:]).any() else (np.nan,) * 2
+            )
+            return {name: float(values[0]), f"{name}_low": float(low), f"{name}_high": float(high)}
+
+        out: dict[str, Any] = {"windows": origins.size, "blocks": origins.size / block}
+        out["score"] = float(rows["score"].mean())
+        for i in (1, 2):
+            rival = rows[f"score_{i}"].to_numpy(np.float64)
+            out[f"score_{i}"] = float(rows[f"score_{i}"].mean())
+            if np.isnan(rival).all():
+                out |= dict.fromkeys((f"against_{i}", f"against_{i}_low", f"against_{i}_high"), np.nan)
+                continue
+            ours, theirs, number = (
+                sums(values, True) for values in (rows["score"].to_numpy(np.float64), rival, np.ones(len(rows)))
+            )
+            with np.errstate(invalid="ignore", divide="ignore"):
+                if kind in RATIOS:
+                    each = np.where(number > 0, np.log((ours + _TINY) / (theirs + _TINY)), np.nan)
+                else:
+                    each = np.where(number > 0, (ours - theirs) / number, np.nan)
+            known = np.isfinite(each)
+            mean = np.where(known, each, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+            out |= limits(f"against_{i}", np.exp(mean) if kind in RATIOS else mean)
+            crps = rows[["crps", f"crps_{i}"]].to_numpy(np.float64)
+            out[f"crps_{i}"] = float(crps[:, 0].sum() / crps[:, 1].sum()) if np.isfinite(crps).all() else np.nan
+        low, high, seen = (rows[name].to_numpy(np.float64) for name in ("low", "high", "seen"))
+        if np.isfinite(low).all() and low.size:
+            out["held"] = float(((seen >= low) & (seen <= high)).mean())
+            out["held_low"], out["held_high"] = wilson(out["held"], max(out["blocks"], 1.0), self.level)
+        predicted = rows["predicted"].to_numpy(np.float64)
+        if np.isfinite(predicted).all() and kind not in ("stock", "ranking"):
+            said, came, number = (sums(values, False)[:, 0] for values in (predicted, seen, np.ones(len(rows))))
+            counts = rows["part"].iloc[0] == "forecasts"
+            out |= limits("bias", (said + _TINY) / (came + _TINY) - 1.0 if counts else (said - came) / number)
+            out["predicted"], out["seen"] = float(predicted.mean()), float(seen.mean())
+        return out

@@ -1,0 +1,187 @@
+"""Forecasts of the past against what came, and against counts of the last windows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import FloatArray, IntArray
+from relfit.backtesting.origins import DAY, SystemPast
+from relfit.backtesting.prediction_scores import (
+    WINDOWS,
+    continuous_ranked,
+    counted,
+    distribution_of_counts,
+    interval_score,
+)
+from relfit.errors import DataError, RelfitError
+from relfit.fleet import forecast
+from relfit.fleet.spare_parts import needs_part
+from relfit.fleet.system_ahead import SystemAhead
+from relfit.prediction import Mixture, levels_of, mix
+from relfit.screening import incidents
+
+__all__ = ["ForecastScores"]
+
+_DRAWS = 1000  # random futures of several systems together, and of the parts of one
+_WHOLE = "whole system"
+
+
+def totals_of(past: SystemPast, origin: int, horizons: list[float]) -> list[Mixture] | None:
+    """What `relfit.forecast` says of all failures; None where no node is there, or nothing has failed yet."""
+    day, ahead = past.day(origin), past.present(origin)
+    value, units = past.records[:day], past.units[:day]
+    if not (ahead > 0.0 and value.any()):
+        return None
+    levels = levels_of(value, units, past.steps.days)
+    return [mix(levels, value, units, hours / past.steps.width, ahead) for hours in horizons]
+
+
+class ForecastScores:
+    """Rows of forecasts, one per system or part of it, origin and horizon.
+
+    Parameters
+    ----------
+    horizons : list of float
+        Hours.
+    level, service : float
+    by : str or None
+        Column of causes; parts are left out where it is None.
+    group : str or None
+        Attribute of racks.
+    seed : int
+    """
+
+    def __init__(
+        self, horizons: list[float], level: float, service: float, by: str | None, group: str | None, seed: int
+    ) -> None:
+        self.horizons, self.level, self.service, self.by, self.group, self.seed = (
+            horizons, level, service, by, group, seed,
+        )  # fmt: skip
+        self.rows: list[dict[str, Any]] = []
+        self.problems: Counter[str] = Counter()
+        self._mixtures: dict[tuple[int, float], list[tuple[SystemPast, Mixture]]] = {}
+
+    @cached_property
+    def _tails(self) -> tuple[float, float]:
+        return 0.5 - self.level / 2.0, 0.5 + self.level / 2.0
+
+    def totals(self, past: SystemPast, of: str, say: Callable[[float], None]) -> None:
+        """All failures of a system, from each origin."""
+        for i, origin in enumerate(past.origins):
+            mixtures = totals_of(past, int(origin), self.horizons)
+            for hours, mixture in zip(self.horizons, mixtures or (), strict=False):
+                if not past.lasts(int(origin), hours):
+                    continue
+                low, high = (mixture.quantile(p) for p in self._tails)
+                seen = past.seen(int(origin), hours)
+                row = self._row(past, of, past.name, int(origin), hours, (mixture.expected, low, high), seen, past.at)
+                row["crps"] = continuous_ranked(mixture, seen)
+                self.rows.append(row)
+                self._mixtures.setdefault((int(origin), hours), []).append((past, mixture))
+            say((i + 1) / past.origins.size)
+
+    def together(self) -> None:
+        """All systems together, from the origins that several share."""
+        rng = np.random.default_rng(self.seed)
+        for (origin, hours), pairs in sorted(self._mixtures.items(), key=lambda item: item[0]):
+            if len(pairs) < 2:
+                continue
+            drawn = np.sort(np.sum([mixture.draw(_DRAWS, rng)[1] for _, mixture in pairs], axis=0))
+            low, high = np.quantile(drawn, self._tails, method="inverted_cdf")
+            at = np.sort(np.concatenate([past.at for past, _ in pairs]))
+            seen = int(sum(past.seen(origin, hours) for past, _ in pairs))
+            expected = sum(mixture.expected for _, mixture in pairs)
+            row = self._row(pairs[0][0], "all", "all", origin, hours, (expected, low, high), seen, at)
+            order = 2.0 * np.arange(drawn.size) - drawn.size + 1.0  # half the mean difference of two draws
+            row["crps"] = float(np.abs(drawn - seen).mean() - (order @ drawn) / drawn.size**2)
+            self.rows.append({**row, "system": "all"})
+
+    def _row(
+        self, past: SystemPast, of: str, name: str, origin: int, hours: float, said: tuple[float, float, float],
+        seen: int, at: IntArray,
+    ) -> dict[str, Any]:  # fmt: skip
+        """A prediction with its score, and the counts with theirs."""
+        row: dict[str, Any] = {
+            "part": "forecasts", "of": of, "system": past.name, "name": name, "origin": origin, "horizon": hours,
+            "predicted": said[0], "low": said[1], "high": said[2], "seen": float(seen),
+            "score": interval_score(said[1], said[2], seen, self.level),
+        }  # fmt: skip
+        begin = int(past.steps.edges[0])
+        for i, windows in enumerate(WINDOWS, 1):
+            mean, variance = counted(at, begin, origin, int(hours / 24.0 * DAY), windows)
+            rival = distribution_of_counts(mean, variance)
+            low, high = (rival.quantile(p) for p in self._tails)
+            row |= {f"count_{i}": mean, f"score_{i}": interval_score(low, high, seen, self.level)}
+            if of in ("all", "system"):
+                row[f"crps_{i}"] = continuous_ranked(rival, seen)
+        return row
+
+    # ------------------------------------------------------------------ parts
+
+    def parts(self, past: SystemPast, origins: IntArray, say: Callable[[float], None]) -> None:
+        """Failures by cause and by rack, from some origins, with the stock of parts."""
+        if self.by is None:
+            return
+        truth = self._truth(past)
+        for i, origin in enumerate(origins.tolist()):
+            try:
+                ahead = forecast(
+                    past.cut(origin), self.horizons, by=self.by, group=self.group, level=self.level,
+                    service=self.service, n_draws=_DRAWS, rng=self.seed,
+                )  # fmt: skip
+            except RelfitError as error:
+                self.problems[f"{past.name}: {error}"] += 1
+            else:
+                for hours in self.horizons:
+                    if past.lasts(origin, hours):
+                        self._parts_of(past, ahead.table[ahead.table["horizon"] == hours], origin, hours, truth)
+            say((i + 1) / origins.size)
+
+    def _parts_of(
+        self, past: SystemPast, table: pd.DataFrame, origin: int, hours: float, truth: dict[str, dict[str, IntArray]]
+    ) -> None:
+        for kind, records in truth.items():
+            rows = table[table["of"] == kind].set_index("name")
+            new = [] if kind != self.by else [name for name in records if name not in rows.index]
+            for name in [*rows.index, *new]:
+                at = records.get(str(name), np.zeros(0, np.int64))
+                seen = past.seen(origin, hours, at)
+                if name in new and not seen:  # it came later
+                    continue
+                one = None if name in new else rows.loc[name]
+                columns = ("failures", "failures_low", "failures_high")
+                said = (0.0, 0.0, 0.0) if one is None else tuple(float(one[column]) for column in columns)
+                of = "cause" if kind == self.by else "rack"
+                self.rows.append(self._row(past, of, str(name), origin, hours, said, seen, at))  # type: ignore[arg-type]
+                stock: Any = one["stock"] if one is not None else 0 if needs_part(str(name)) else None
+                if of == "cause" and pd.notna(stock):
+                    self.rows.append({
+                        "part": "decisions", "of": "stock", "system": past.name, "name": str(name), "origin": origin,
+                        "horizon": hours, "predicted": float(stock), "seen": float(seen), "score": float(seen > stock),
+                    })  # fmt: skip
+
+    def _truth(self, past: SystemPast) -> dict[str, dict[str, IntArray]]:
+        """Instants of the records of each cause and rack, as they came in the end."""
+        assert self.by is not None
+        joined = incidents(past.log, group=self.group)
+        try:
+            ahead = SystemAhead(past.log, joined, self.by, past.steps.width)
+        except DataError as error:
+            self.problems[f"{past.name}: {error}"] += 1
+            return {}
+        truth = {self.by: self._instants(ahead.at, *ahead.causes)}
+        if joined.group is not None and ahead.racks[0]:
+            names, code, _ = ahead.racks
+            inside = np.where(code < 0, len(names), code)
+            truth[joined.group] = self._instants(ahead.at, [*names, _WHOLE], inside)
+        return truth
+
+    @staticmethod
+    def _instants(at: IntArray, names: list[str], code: IntArray | FloatArray) -> dict[str, IntArray]:
+        return {name: np.sort(at[code == i]) for i, name in enumerate(names)}

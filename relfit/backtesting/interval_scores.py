@@ -1,0 +1,174 @@
+"""Time that jobs of the past would have lost with the advised checkpoint interval, with Young's, with the best."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.backtesting.origins import SystemPast
+from relfit.calibration import calibrate
+from relfit.errors import RelfitError
+from relfit.failurelog import FailureLog
+from relfit.fleet import FleetModel
+from relfit.fleet.job_placement import Nodes
+from relfit.jobs import Checkpoint
+from relfit.planning import plan_checkpoints
+from relfit.units import NANOSECONDS_PER_HOUR
+
+__all__ = ["AHEAD", "IntervalScores", "Run", "run_of"]
+
+AHEAD = 90  # days
+_LATELY = 180  # days in which the mean time between interruptions is counted
+_PLACES = (8, 256)  # jobs of a size, at least; nodes of all of them, about
+_GRID = np.geomspace(0.1, 720.0, 161)  # hours of work between two saves
+_ENDS = (1e-3, 8766.0)
+_DRAWS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A job on nodes that stay its own: the times in which all of them are up, arrays of shape (times,).
+
+    Attributes
+    ----------
+    hours : ndarray
+        How long each lasted.
+    failed : ndarray of bool
+        Whether an outage ended it, rather than the end of what was looked at.
+    restored : ndarray of bool
+        Whether an outage came before it.
+    total : float
+        Hours that were looked at, those in which the job waited among them.
+    """
+
+    hours: FloatArray
+    failed: BoolArray
+    restored: BoolArray
+    total: float
+
+    @property
+    def between(self) -> float:
+        """Mean hours in which all nodes are up between interruptions; infinite without one."""
+        return float(self.hours.sum()) / n if (n := int(self.failed.sum())) else float("inf")
+
+    def lost(self, every: FloatArray, save: float, restore: float) -> FloatArray:
+        """Share of the time that is not kept work, by hours of work between two saves.
+
+        Examples
+        --------
+        Up for 10 hours, down for 2, up for 8 to the end; a save after every 3 hours of work takes 1, a restore 1:
+
+        >>> run = run_of(np.array([10.0]), np.array([12.0]), 0.0, 20.0)
+        >>> run.lost(np.array([3.0]), 1.0, 1.0).round(2).tolist()
+        [0.4]
+        """
+        usable = np.maximum(self.hours - restore * self.restored, 0.0)
+        segment = np.asarray(every)[:, None] + save
+        saved = np.floor(usable / segment * (1.0 + 1e-12))
+        rest = np.where(self.failed, 0.0, np.minimum(usable - saved * segment, segment - save))
+        kept = (saved * (segment - save) + np.maximum(rest, 0.0)).sum(axis=1)
+        return np.asarray(1.0 - kept / self.total)
+
+
+def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> Run:
+    """A job from `first` to `last` (hours), from the outages of its nodes; it goes on when all of them are up.
+
+    Examples
+    --------
+    >>> run = run_of(np.array([1.0, 2.0, 9.0]), np.array([3.0, 2.5, 9.0]), 0.0, 10.0)
+    >>> run.hours.tolist(), run.failed.tolist(), run.restored.tolist()
+    ([1.0, 6.0, 1.0], [True, True, False], [False, True, True])
+    """
+    inside = (start < last) & ((end > first) | (start >= first))
+    order = np.argsort(start[inside], kind="stable")
+    start, end = start[inside][order], np.minimum(end[inside][order], last)
+    reach = np.maximum.accumulate(end) if end.size else end
+    new = np.append(True, start[1:] > reach[:-1])[: start.size]
+    begun, over = start[new], reach[np.append(new[1:], True)[: start.size]]
+    ups, downs = np.append(first, over), np.append(begun, last)
+    used = downs > ups
+    failed, restored = np.append(np.ones(begun.size, bool), False), np.append(False, np.ones(begun.size, bool))
+    return Run((downs - ups)[used], failed[used], restored[used], last - first)
+
+
+class IntervalScores:
+    """Jobs of one system that save their state.
+
+    Parameters
+    ----------
+    past : SystemPast
+    nodes : Nodes
+        Of its log, to the end.
+    sizes : tuple of int
+    checkpoint : Checkpoint
+        What saves and restores take.
+    level : float
+    seed : int
+    """
+
+    def __init__(
+        self, past: SystemPast, nodes: Nodes, sizes: tuple[int, ...], checkpoint: Checkpoint, level: float, seed: int
+    ) -> None:
+        self.past, self.nodes, self.sizes, self.checkpoint = past, nodes, sizes, checkpoint
+        self.level, self.seed = level, seed
+        self.problems: Counter[str] = Counter()
+        self.zero = past.log.window.start.as_unit("ns").value
+
+    def runs(self, size: int, first: float, last: float, members: IntArray) -> list[Run]:
+        """Jobs on consecutive ones of the nodes `members`, side by side."""
+        nodes, runs = self.nodes, []
+        begins = np.unique(
+            np.linspace(0, members.size - size, max(_PLACES[0], _PLACES[1] // size)).round().astype(np.int64)
+        )
+        for begin in begins:
+            mine = np.zeros(nodes.labels.size, bool)
+            mine[members[begin : begin + size]] = True
+            rows = mine[nodes.node]
+            start, end = (
+                np.concatenate([own[rows], whole])
+                for own, whole in ((nodes.start, nodes.whole_start), (nodes.end, nodes.whole_end))
+            )
+            runs.append(run_of(start, end, first, last))
+        return runs
+
+    def rows(self, origin: int, part: FailureLog, model: FleetModel) -> list[dict[str, Any]]:
+        """Rows of one origin, by size of the job, from the log until then and its model."""
+        if not self.past.lasts(origin, 24.0 * AHEAD):
+            return []
+        now = (origin - self.zero) / NANOSECONDS_PER_HOUR
+        until = now + 24.0 * AHEAD
+        members = np.flatnonzero((self.nodes.entered <= now) & (self.nodes.left >= until))
+        sizes = [size for size in self.sizes if size <= members.size]
+        if not sizes:
+            return []
+        params = calibrate(part, model=model, parts=("mtbf", "mttr"), level=self.level)
+        rows = []
+        for size in sizes:
+            try:
+                plan = plan_checkpoints(
+                    params, self.checkpoint, nodes=size, n_draws=_DRAWS, level=self.level, rng=self.seed
+                )
+            except RelfitError as error:
+                self.problems[f"no checkpoint interval for {size} nodes of system {self.past.name}: {error}"] += 1
+                continue
+            costs = self.checkpoint.save, self.checkpoint.restore
+            before = self.runs(size, max(now - 24.0 * _LATELY, 0.0), now, members)
+            number = sum(int(run.failed.sum()) for run in before)
+            between = sum(float(run.hours.sum()) for run in before) / max(number, 1)
+            young = float(np.sqrt(2.0 * self.checkpoint.save * between))
+            ahead = self.runs(size, now, until, members)
+            every = np.append(_GRID, np.clip([plan.checkpoint_every, young], *_ENDS))
+            lost = np.mean([run.lost(every, *costs) for run in ahead], axis=0)
+            best = int(lost[:-2].argmin())
+            low, high = plan.waste_limits
+            rows.append({
+                "part": "decisions", "of": "checkpoints", "system": self.past.name, "size": size, "origin": origin,
+                "horizon": 24.0 * AHEAD, "predicted": plan.waste, "low": low, "high": high, "seen": lost[-2],
+                "score": lost[-2], "every": plan.checkpoint_every, "count_1": young, "score_1": lost[-1],
+                "count_2": _GRID[best], "score_2": lost[:-2].min(),
+            })  # fmt: skip
+        return rows

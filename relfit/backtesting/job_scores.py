@@ -1,0 +1,121 @@
+"""Jobs of the past: what was predicted of them, how many went through, and how many had lately."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from relfit.arrays import FloatArray
+from relfit.backtesting.origins import SystemPast
+from relfit.fleet import FleetModel
+from relfit.fleet.job_placement import Nodes
+from relfit.fleet.job_shares import interrupted_shares
+from relfit.prediction import levels_of, mix
+from relfit.units import NANOSECONDS_PER_HOUR
+
+__all__ = ["JOB_HORIZON", "JobScores"]
+
+JOB_HORIZON = 2160.0  # hours: a quarter
+_LATELY = 180  # days that are counted
+_CELLS = 4_000_000  # starts times nodes, about
+_A_DAY = 12  # starts, at most
+_FEWEST = 30  # days with such jobs
+
+
+class JobScores:
+    """The shares of all jobs of one system that an outage meets, by the day in which they start.
+
+    Parameters
+    ----------
+    past : SystemPast
+    nodes : Nodes
+        Of its log, to the end.
+    sizes : tuple of int
+    lengths : tuple of float
+        Hours.
+    level : float
+    seed : int
+    """
+
+    def __init__(
+        self, past: SystemPast, nodes: Nodes, sizes: tuple[int, ...], lengths: tuple[float, ...], level: float,
+        seed: int,
+    ) -> None:  # fmt: skip
+        self.past, self.sizes, self.lengths, self.level = past, sizes, lengths, level
+        steps, rng = past.steps, np.random.default_rng(seed)
+        zero = past.log.window.start.as_unit("ns").value
+        a_day = float(np.clip(_CELLS / max(nodes.labels.size * steps.size, 1), 0.25, _A_DAY))
+        first, last = ((int(edge) - zero) / NANOSECONDS_PER_HOUR for edge in steps.edges[[0, -1]])
+        starts = np.arange(first, last, 24.0 / a_day)
+        starts = starts + rng.uniform(0.0, 24.0 / a_day, starts.size)
+        starts = starts[(starts >= 0.0) & (starts <= past.log.window.hours - max(lengths))]
+        shares = interrupted_shares(nodes, starts, sizes, lengths, "packed", rng)
+        day = np.clip(((starts - first) / 24.0).astype(np.int64), 0, steps.size - 1)
+        self.met, self.jobs = np.zeros((2, len(sizes), len(lengths), steps.size))
+        for i, j in np.ndindex(len(sizes), len(lengths)):
+            placed = np.isfinite(shares[i, j])
+            self.met[i, j] = np.bincount(day[placed], shares[i, j][placed], steps.size)
+            self.jobs[i, j] = np.bincount(day[placed], minlength=steps.size)
+
+    def before(self, i: int, j: int, origin: int) -> tuple[FloatArray, FloatArray]:
+        """Jobs that were interrupted by day, and all jobs; of those alone that were over at an origin."""
+        day = self.past.day(origin)
+        over = np.arange(day) < day - int(np.ceil(self.lengths[j] / 24.0))
+        return self.met[i, j, :day] * over, self.jobs[i, j, :day] * over
+
+    def counted(self, i: int, j: int, origin: int) -> float:
+        """Probability that a job goes through, as the last 180 days had it."""
+        met, jobs = (values[-_LATELY:].sum() for values in self.before(i, j, origin))
+        return float(1.0 - met / jobs) if jobs > 0.0 else float("nan")
+
+    def seen(self, i: int, j: int, origin: int) -> float:
+        """Share of the jobs of the next quarter that went through."""
+        day = self.past.day(origin)
+        met, jobs = (values[i, j, day : day + round(JOB_HORIZON / 24.0)].sum() for values in (self.met, self.jobs))
+        return float(1.0 - met / jobs) if jobs > 0.0 else float("nan")
+
+    def by_counts(self, i: int, j: int, origin: int) -> tuple[float, float, float] | None:
+        """What the days before say alone, without a model of the fleet."""
+        met, jobs = self.before(i, j, origin)
+        if (jobs > 0.0).sum() < _FEWEST:
+            return None
+        comes = mix(levels_of(met, jobs), met, jobs, JOB_HORIZON / 24.0, 1.0, shares=True)
+        tail = 0.5 - self.level / 2.0
+        return 1.0 - comes.expected, 1.0 - comes.quantile(1.0 - tail), 1.0 - comes.quantile(tail)
+
+    def rows(
+        self, origin: int, answer: Callable[[int, int], tuple[float, float, float] | None]
+    ) -> list[dict[str, Any]]:
+        """Rows of one origin; `answer` has the prediction and its limits by number of size and length."""
+        rows: list[dict[str, Any]] = []
+        if not self.past.lasts(origin, JOB_HORIZON):
+            return rows
+        for i, j in np.ndindex(len(self.sizes), len(self.lengths)):
+            seen, before = self.seen(i, j, origin), self.counted(i, j, origin)
+            if np.isnan(seen) or np.isnan(before):
+                continue
+            said = answer(i, j)
+            if said is None:
+                continue
+            rows.append({
+                "part": "jobs", "of": "job", "system": self.past.name, "size": self.sizes[i],
+                "length": self.lengths[j], "origin": origin, "horizon": JOB_HORIZON, "predicted": said[0],
+                "low": said[1], "high": said[2], "seen": seen, "score": abs(said[0] - seen), "count_1": before,
+                "score_1": abs(before - seen),
+            })  # fmt: skip
+        return rows
+
+    def by_model(self, model: FleetModel) -> Callable[[int, int], tuple[float, float, float] | None]:
+        """Answers of a model of the fleet."""
+
+        def answer(i: int, j: int) -> tuple[float, float, float] | None:
+            if self.sizes[i] > len(model.places.nodes):
+                return None
+            one = model.interval(
+                "reliability", self.lengths[j], size=self.sizes[i], placement="packed", level=self.level
+            )
+            return float(one.estimate), float(one.low), float(one.high)
+
+        return answer

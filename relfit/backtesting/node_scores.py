@@ -1,0 +1,73 @@
+"""Which nodes fail next: a ranking by their rates now against one by how often they failed lately."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import FloatArray
+from relfit.backtesting.origins import DAY, SystemPast
+from relfit.backtesting.prediction_scores import area_under_curve, first_share
+from relfit.fleet import FleetModel
+from relfit.outages import outages_of
+
+__all__ = ["FIRST", "NodeScores"]
+
+FIRST = 0.05  # of the nodes
+_NEXT, _DRAINED = 30, 90  # days
+_PAST = (365, 90)  # days that are counted
+
+
+class NodeScores:
+    """Failures of the nodes of one system.
+
+    Parameters
+    ----------
+    past : SystemPast
+    """
+
+    def __init__(self, past: SystemPast) -> None:
+        outages = outages_of(past.log)
+        self.past, self.nodes = past, outages.groups
+        self.code, self.start = outages.code[outages.failures], outages.start[outages.failures]
+
+    def failures(self, since: int, until: int, nodes: pd.Index) -> FloatArray:
+        """Outages of each node that began from `since` on and before `until`."""
+        inside = (self.start >= since) & (self.start < until)
+        number = np.bincount(self.code[inside], minlength=len(self.nodes)).astype(np.float64)
+        return np.asarray(number[self.nodes.get_indexer(nodes)])
+
+    def rows(self, origin: int, model: FleetModel) -> list[dict[str, Any]]:
+        """The ranking of the nodes that are there at an origin; and what draining the first would have avoided."""
+        there = model.standing.present
+        nodes, rates = model.places.nodes[there], np.asarray(model.node_rates)[there]
+        if len(nodes) < 1.0 / FIRST or not rates.sum() > 0.0:
+            return []
+        counts = [self.failures(origin - days * DAY, origin, nodes) for days in _PAST]
+        rows = []
+        common = {"part": "nodes", "system": self.past.name, "origin": origin}
+        for of, days, part in (
+            ("ranking", _NEXT, "nodes"),
+            ("first", _NEXT, "nodes"),
+            ("drain", _DRAINED, "decisions"),
+        ):
+            if not self.past.lasts(origin, 24.0 * days):
+                continue
+            following = self.failures(origin, origin + days * DAY, nodes)
+            if of == "ranking":
+                scores = [area_under_curve(rank, following > 0.0) for rank in (rates, *counts)]
+            else:
+                scores = [first_share(rank, following, FIRST) for rank in (rates, *counts)]
+            if np.isnan(scores).any():
+                continue
+            row = {**common, "part": part, "of": of, "horizon": 24.0 * days, "score": scores[0]}
+            row |= {f"score_{i}": score for i, score in enumerate(scores[1:], 1)}
+            if of != "ranking":
+                row |= {"predicted": first_share(rates, rates, FIRST), "seen": scores[0]}
+            if of == "drain":
+                row["size"] = float(max(round(FIRST * len(nodes)), 1))
+                row["number"] = scores[0] * following.sum()
+            rows.append(row)
+        return rows

@@ -1,0 +1,150 @@
+"""Instants from which a log's own future is predicted: what was known then, and nothing of what came after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from relfit.arrays import FloatArray, IntArray
+from relfit.errors import DataError
+from relfit.failurelog import FailureLog
+from relfit.outages import watched_of
+from relfit.prediction import Steps
+from relfit.text import duration
+from relfit.units import nanoseconds
+
+__all__ = ["DAY", "SystemPast", "origins_of"]
+
+DAY = 24 * 3_600_000_000_000
+_FEWEST, _MOST = 4, 60
+_APART = 30  # days, at least
+_FIRST = 365  # days, or a third of the log
+_RECORDS = 30  # of a system, at least
+
+
+def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray:
+    """Origins, rising, in nanoseconds: counted back from the last that leaves a horizon of the log to be seen.
+
+    Parameters
+    ----------
+    log : FailureLog
+    horizon : float
+        Hours, the shortest.
+    every : float, optional
+        Days between two of them; 30 or more when left out, so that there are sixty at most.
+
+    Raises
+    ------
+    DataError
+        When there are fewer than four.
+    """
+    window = log.window
+    first, end = window.start.as_unit("ns").value, window.end.as_unit("ns").value
+    last = end - int(horizon / 24.0 * DAY)
+    first += min(_FIRST * DAY, (end - first) // 3)
+    days = max((last - first) / DAY, 0.0)
+    step = max(_APART, int(np.ceil(days / _MOST))) if every is None else max(round(every), 1)
+    number = int(days // step) + 1 if last >= first else 0
+    if number < _FEWEST:
+        least = 1.5 * ((_FEWEST - 1) * step + horizon / 24.0)
+        raise DataError(
+            f"{number} origins in {duration(window.hours)} are too few: predictions are made every {step} days, from a "
+            "third of the log on",
+            remedy=f"take a log of {int(np.ceil(least))} days or more, or every= of fewer days and shorter horizons",
+        )
+    return last - step * DAY * np.arange(number - 1, -1, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class SystemPast:
+    """One system of a log with its origins.
+
+    Attributes
+    ----------
+    log : FailureLog
+        Of this system, to its end.
+    name : str
+    origins : ndarray of int
+        Nanoseconds.
+    counted : ndarray of bool
+        Records that began under observation.
+    at : ndarray of int
+        When they began, rising.
+    steps : Steps
+        Whole days, on whose edges the origins lie, to the end of the log.
+    """
+
+    log: FailureLog
+    name: str
+    origins: IntArray
+    counted: np.ndarray
+    at: IntArray
+    steps: Steps
+
+    @classmethod
+    def of(cls, log: FailureLog, name: str, origins: IntArray, horizon: float) -> SystemPast:
+        """A system, with those origins of the log that it has a past and a future for.
+
+        Raises
+        ------
+        DataError
+            Where they are fewer than four, or its records fewer than thirty.
+        """
+        window, counted = log.window, ~log.events["start_cut"].to_numpy(bool)
+        at = nanoseconds(log.events["start"])[counted]
+        begin, end = window.start.as_unit("ns").value, window.end.as_unit("ns").value
+        first, last = begin + min(_FIRST * DAY, (end - begin) // 3), end - int(horizon / 24.0 * DAY)
+        mine = origins[(origins >= first) & (origins <= last)]
+        if mine.size < _FEWEST or at.size < _RECORDS:
+            raise DataError(f"{at.size} records and {mine.size} origins are too few")
+        begin = min(begin, int(at.min()))
+        until = mine[-1] + (end - mine[-1]) // DAY * DAY
+        steps = Steps.of(pd.Timestamp(begin, tz="UTC"), pd.Timestamp(int(until), tz="UTC"))
+        return cls(log, name, mine, counted, np.sort(at), steps)
+
+    def cut(self, origin: int) -> FailureLog:
+        """What was on record at an origin."""
+        return self.log.between(None, pd.Timestamp(int(origin), tz="UTC"))
+
+    def day(self, origin: int) -> int:
+        """Days of `steps` before an origin."""
+        return int(np.searchsorted(self.steps.edges, origin))
+
+    def seen(self, origin: int, hours: float, at: IntArray | None = None) -> int:
+        """Records from an origin on; of some, where their instants are given."""
+        edges = np.array([origin, origin + int(hours / 24.0 * DAY)])
+        first, last = np.searchsorted(self.at if at is None else at, edges, side="left")
+        return int(last - first)
+
+    def lasts(self, origin: int, hours: float) -> bool:
+        """Whether the log goes on for so long after an origin."""
+        return bool(origin + int(hours / 24.0 * DAY) <= self.log.window.end.as_unit("ns").value)
+
+    @cached_property
+    def records(self) -> FloatArray:
+        """Records by day."""
+        inside = self.at[self.at <= self.steps.edges[-1]]
+        return self.steps.counts(inside)[0]
+
+    @cached_property
+    def _known(self) -> bool:
+        """Whether it is known how many nodes there are."""
+        return bool(watched_of(self.log).n_groups) and self.log.question is None
+
+    @cached_property
+    def units(self) -> FloatArray:
+        """Nodes watched by day; ones where it is not known how many there are."""
+        watched = watched_of(self.log)
+        if not self._known:
+            return np.ones(self.steps.size)
+        return np.asarray(self.steps.watched(watched.entered, watched.left)[0])
+
+    def present(self, origin: int) -> float:
+        """Nodes that are watched at an origin; 1 where it is not known how many there are."""
+        watched = watched_of(self.log)
+        if not self._known:
+            return 1.0
+        return float(((watched.entered < origin) & (watched.left >= origin)).sum())

@@ -1,0 +1,149 @@
+"""Scores of predictions, the counts that they are held against, and limits by blocks of time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.prediction import Mixture
+
+__all__ = [
+    "WINDOWS", "area_under_curve", "continuous_ranked", "counted", "distribution_of_counts", "first_share",
+    "interval_score", "resampled", "wilson",
+]  # fmt: skip
+
+WINDOWS = (6, 3)
+"""Of the length of the horizon, before the origin: what the two counts look at."""
+_POINTS = 150  # at which a distribution is looked at, at most
+_FAR = 7.0  # standard deviations beyond the mean that are looked at
+
+
+def interval_score(low: float, high: float, seen: float, level: float) -> float:
+    """Width of an interval, and 2 / (1 - level) times the distance by which it was missed (Gneiting and Raftery 2007).
+
+    Examples
+    --------
+    >>> interval_score(2.0, 8.0, 5.0, 0.9), round(interval_score(2.0, 8.0, 9.0, 0.9), 6)
+    (6.0, 26.0)
+    """
+    return high - low + 2.0 / (1.0 - level) * max(low - seen, seen - high, 0.0)
+
+
+def continuous_ranked(mixture: Mixture, seen: float) -> float:
+    """Continuous ranked probability score of a predicted count: the area between its distribution and what was seen.
+
+    Examples
+    --------
+    A count of 2 with Poisson mean 1, by the sum over k of (P(N <= k) - [k >= 2])**2:
+
+    >>> round(continuous_ranked(distribution_of_counts(1.0, 1.0), 2.0), 3)
+    0.683
+    """
+    square = float(mixture.weight @ (mixture.variance + mixture.mean**2))
+    most = max(mixture.expected + _FAR * np.sqrt(square - mixture.expected**2), seen) + 3.0
+    step = max(np.ceil(most / _POINTS), 1.0)
+    k = np.arange(0.0, most + step, step)
+    ends = np.append(0.0, mixture.cdf(k + step - 1.0))
+    below = ends[:-1] + (0.5 + 0.5 / step) * np.diff(ends)  # mean over the step, in which it rises evenly
+    # steps that lie on both sides of what was seen belong to both
+    after = np.clip(k + step - seen, 0.0, step)
+    return float((below**2 * (step - after) + (1.0 - below) ** 2 * after).sum())
+
+
+def counted(at: IntArray, begin: int, origin: int, horizon: int, windows: int) -> tuple[float, float]:
+    """Mean and variance of the counts in the last windows before an origin; of all before it where it is too soon.
+
+    Parameters
+    ----------
+    at : ndarray of int
+        Instants, rising; nanoseconds as all others.
+    begin, origin : int
+    horizon : int
+        Length of a window.
+    windows : int
+
+    Examples
+    --------
+    >>> mean, variance = counted(np.array([1, 2, 3, 12, 25]), 0, 30, 10, 3)
+    >>> round(mean, 3), round(variance, 3)
+    (1.667, 1.333)
+    """
+    number = min(windows, (origin - begin) // horizon)
+    if number < 1:
+        before = np.searchsorted(at, origin, side="left") - np.searchsorted(at, begin, side="left")
+        mean = float(before) * horizon / max(origin - begin, 1)
+        return mean, mean
+    edges = origin - horizon * np.arange(number, -1, -1)
+    counts = np.diff(np.searchsorted(at, edges, side="left"))
+    return float(counts.mean()), float(counts.var(ddof=1)) if number > 1 else float(counts.mean())
+
+
+def distribution_of_counts(mean: float, variance: float) -> Mixture:
+    """The negative binomial of this mean and variance; Poisson where the variance is not above the mean."""
+    each = np.array([mean]), np.array([max(variance, mean)])
+    return Mixture(np.ones(1), *each, np.zeros(1), False, np.zeros(1, np.int64))
+
+
+def area_under_curve(rank_by: FloatArray, failed: BoolArray) -> float:
+    """Probability that a node that failed ranks above one that did not; ties count half.
+
+    Examples
+    --------
+    >>> area_under_curve(np.array([3.0, 1.0, 1.0]), np.array([True, True, False]))
+    0.75
+    """
+    yes = int(failed.sum())
+    if yes in (0, failed.size):
+        return float("nan")
+    ranks = pd.Series(rank_by).rank().to_numpy()
+    return float((ranks[failed].sum() - yes * (yes + 1) / 2.0) / (yes * (failed.size - yes)))
+
+
+def first_share(rank_by: FloatArray, number: FloatArray, share: float) -> float:
+    """Part of a total that belongs to the nodes ranked first; those that are tied at the border share it.
+
+    Examples
+    --------
+    >>> first_share(np.array([5.0, 1.0, 1.0, 1.0]), np.array([2.0, 6.0, 0.0, 0.0]), 0.5)
+    0.5
+    """
+    places = max(round(share * rank_by.size), 1)
+    border = np.sort(rank_by)[-places]
+    above, tied = rank_by > border, rank_by == border
+    took = number[above].sum() + number[tied].sum() * (places - above.sum()) / tied.sum()
+    return float(took / number.sum()) if number.sum() > 0 else float("nan")
+
+
+def resampled(origins: int, block: int, size: int, rng: np.random.Generator) -> FloatArray:
+    """How often each origin is drawn when blocks of neighbours are, shape (size, origins); blocks may wrap around.
+
+    Examples
+    --------
+    >>> weights = resampled(12, 3, 5, np.random.default_rng(1))
+    >>> weights.sum(axis=1).tolist()
+    [12.0, 12.0, 12.0, 12.0, 12.0]
+    """
+    block = min(max(block, 1), origins)
+    number = -(-origins // block)
+    first = rng.integers(0, origins, (size, number))
+    drawn = ((first[:, :, None] + np.arange(block)) % origins).reshape(size, -1)[:, :origins]
+    weights = np.zeros((size, origins))
+    np.add.at(weights, (np.arange(size)[:, None], drawn), 1.0)
+    return weights
+
+
+def wilson(share: float, size: float, level: float) -> tuple[float, float]:
+    """Limits of a share among `size` independent observations (Wilson 1927).
+
+    Examples
+    --------
+    >>> low, high = wilson(0.9, 50, 0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.786, 0.957)
+    """
+    z = float(special.ndtri(0.5 + 0.5 * level))
+    middle = (share + z * z / (2.0 * size)) / (1.0 + z * z / size)
+    half = z / (1.0 + z * z / size) * np.sqrt(share * (1.0 - share) / size + z * z / (4.0 * size * size))
+    return float(max(middle - half, 0.0)), float(min(middle + half, 1.0))

@@ -1,0 +1,76 @@
+"""The command that says how good predictions would have been on a log's own past."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import relfit as rf
+from relfit.cli import options as opt
+from relfit.cli import output
+from relfit.cli.progress import Steps
+from relfit.errors import ArgumentError
+
+__all__ = ["backtest"]
+
+_PARTS = ("forecasts", "jobs", "nodes", "decisions")
+_HORIZONS = ("30d", "90d")
+
+
+def backtest(
+    reading: opt.Reading,
+    to: opt.Output,
+    parts: Annotated[
+        list[str] | None, opt.option("NAME", f"{', '.join(_PARTS)}; all four when left out. Repeatable.")
+    ] = None,
+    horizon: Annotated[list[str] | None, opt.option("TIME", "Of forecasts: 30d and 90d. Repeatable.")] = None,
+    every: Annotated[str | None, opt.option("TIME", "Between two origins: 30 days or more.")] = None,
+    size: Annotated[list[int] | None, opt.option("K", "Nodes of a job: 1, 16 and 64. Repeatable.", min=1)] = None,
+    length: Annotated[list[str] | None, opt.option("TIME", "Of a job: 24h. Repeatable.")] = None,
+    by: Annotated[str, opt.option("COLUMN", "Tells kinds of failures apart.")] = "cause",
+    group: Annotated[str | None, opt.option("COLUMN", "Says where nodes stand; rack and the like by default.")] = None,
+    save: Annotated[str, opt.option("TIME", "To save the state of a job.")] = "6min",
+    restore: Annotated[str, opt.option("TIME", "To restore it.")] = "6min",
+    service: Annotated[float, opt.option("P", "Probability that the stock of parts lasts.")] = 0.95,
+    level: opt.Level = 0.9,
+    seed: opt.Seed = 0,
+) -> None:
+    """Test predictions on the log's own past.
+
+    From many instants of the past the time after is predicted from what was known then, and counted. Simple counts are
+    the rivals. --out writes one row per prediction.
+    """
+    output.check_output(to)
+    opt.probability("--level", level)
+    opt.probability("--service", service)
+    costs = rf.jobs.Checkpoint(save=opt.duration("--save", save), restore=opt.duration("--restore", restore))
+    horizons = [_days("--horizon", text) for text in horizon or _HORIZONS]
+    step = None if every is None else _days("--every", every)
+    lengths = [opt.duration("--length", text, positive=True) for text in length or ("24h",)]
+    for name in parts or ():
+        opt.choice("--parts", name, _PARTS)
+    with Steps("reading", "predicting the past", "writing") as steps:
+        log = reading.read()
+        steps.next()
+        tested = rf.backtest(
+            log, parts=parts or _PARTS, horizons=horizons, every=step, sizes=size or None,
+            lengths=lengths, by=by, group=group, checkpoint=costs,
+            service=service, level=level, progress=steps.say, rng=seed,
+        )  # fmt: skip
+        steps.next()
+        pictures = [
+            (part, partial(rf.plot, tested, part=part)) for part in ("forecasts", "jobs") if part in tested.parts
+        ]
+        written = output.write_results(to, {"backtest": tested.table, "summary": tested.summary}, "backtest", pictures)
+    if to.json:
+        output.print_json(tested.to_dict())
+        return
+    output.print_lines([*tested.findings, *written])
+
+
+def _days(option: str, text: str) -> float:
+    """Hours of some whole days."""
+    hours = opt.duration(option, text, positive=True)
+    if hours % 24.0:
+        raise ArgumentError(f"{option} {text!r} is no number of whole days", remedy="write 30d or the like")
+    return hours

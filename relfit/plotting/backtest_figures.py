@@ -1,0 +1,106 @@
+"""Predictions of a log's past: forecast intervals with what was counted, and the reliability curve of jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from relfit.backtesting import Backtest
+from relfit.errors import ArgumentError
+from relfit.plotting import style
+from relfit.plotting._registry import plot
+from relfit.text import count, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["backtest"]
+
+
+@plot.register(Backtest)
+def backtest(
+    result: Backtest, ax: Axes | None = None, *, part: str | None = None, system: str | None = None
+) -> Axes:  # fmt: skip
+    """Forecasts of the first horizon over time with the numbers that came, or predicted against seen shares of jobs.
+
+    Parameters
+    ----------
+    part : {"forecasts", "jobs"}, optional
+        Forecasts, where they were tested, when left out.
+    system : str, optional
+        Whose forecasts; those of all together when left out.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ArgumentError
+        For another part, or one that was not tested.
+    """
+    part = ("forecasts" if "forecasts" in result.parts else "jobs") if part is None else part
+    if part not in ("forecasts", "jobs") or part not in result.parts:
+        drawn = [name for name in ("forecasts", "jobs") if name in result.parts]
+        raise ArgumentError(
+            f"part {part!r} of a backtest cannot be drawn",
+            remedy=f"use {' or '.join(drawn)}" if drawn else "test forecasts or jobs",
+        )
+    return _forecasts(result, system, style.axes(ax)) if part == "forecasts" else _jobs(result, style.axes(ax))
+
+
+def _forecasts(result: Backtest, system: str | None, ax: Axes) -> Axes:
+    rows = result.table[result.table["part"] == "forecasts"]
+    wanted = rows["of"] == "all" if system is None and (rows["of"] == "all").any() else rows["of"] == "system"
+    if system is not None:
+        wanted = rows["of"].isin(["all", "system"]) & (rows["system"].astype(str) == str(system))
+        if not wanted.any():
+            raise ArgumentError(f"no system {system!r} in this backtest")
+    rows = rows[wanted]
+    rows = rows[(rows["horizon"] == rows["horizon"].min()) & (rows["system"] == rows["system"].iloc[0])]
+    x = style.days(pd.DatetimeIndex(rows["origin"]))
+    held = ((rows["seen"] >= rows["low"]) & (rows["seen"] <= rows["high"])).to_numpy()
+    low, high, seen = (rows[name].to_numpy(np.float64) for name in ("low", "high", "seen"))
+    ax.vlines(x, low, high, color=style.SKY, linewidth=4.0, alpha=0.6, label=f"{percent(result.level)} interval")
+    ax.plot(x, rows["predicted"], color=style.BLUE, marker="_", linestyle="", markersize=7, label="forecast")
+    ax.plot(x[held], seen[held], color=style.INK, marker="o", linestyle="", markersize=3.5, label="counted")
+    if not held.all():
+        ax.plot(
+            x[~held], seen[~held], color=style.VERMILION, marker="X", linestyle="", markersize=6,
+            label="counted, outside",
+        )  # fmt: skip
+    ax.set_ylim(bottom=0.0)
+    wide = max(float(x[-1] - x[0]), 1.0)
+    style.dates(ax, np.array([x[0] - 0.02 * wide, x[-1] + 0.02 * wide]))
+    name = count(round(float(rows["horizon"].iloc[0]) / 24.0), "day")
+    style.finish(ax, style.headline(result), "", f"failures of the next {name}")
+    style.legend_below(ax, 4)
+    return ax
+
+
+def _jobs(result: Backtest, ax: Axes) -> Axes:
+    curve = result.reliability()
+    jobs = result.table[result.table["part"] == "jobs"]
+    ends = np.array(
+        [min(jobs["predicted"].min(), jobs["seen"].min()), max(jobs["predicted"].max(), jobs["seen"].max())]
+    )
+    ends = np.clip(ends + np.array([-0.03, 0.03]) * max(float(np.ptp(ends)), 0.02), 0.0, 1.0)
+    ax.plot(ends, ends, color=style.GREY, linewidth=1.0, zorder=1)
+    for i, size in enumerate(np.unique(jobs["size"])):
+        rows = jobs[jobs["size"] == size]
+        ax.plot(
+            rows["predicted"], rows["seen"], marker="o", linestyle="", markersize=3.5, alpha=0.5,
+            color=style.PALETTE[i % len(style.PALETTE)], label=count(int(size), "node"),
+        )  # fmt: skip
+    reach = np.maximum(np.stack([curve["seen"] - curve["low"], curve["high"] - curve["seen"]]), 0.0)
+    ax.errorbar(
+        curve["predicted"], curve["seen"], yerr=reach, color=style.INK, marker="s", markersize=4, linewidth=1.2,
+        capsize=2.5, label="mean",
+    )  # fmt: skip
+    ax.set_xlim(*ends)
+    ax.set_ylim(*ends)
+    said, before = result.brier()
+    message = f"Brier score of jobs {said:.3f}; by the share of the last 180 days {before:.3f}"
+    return style.finish(ax, message, "predicted share of jobs that go through", "share that did", True)

@@ -1,0 +1,348 @@
+"""Back-tests: origins, no knowledge of the future, scores and jobs counted by hand, wrong predictions are seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+
+import relfit as rf
+from relfit.backtesting import forecast_scores
+from relfit.backtesting.interval_scores import run_of
+from relfit.errors import ArgumentError, DataError
+from tests.factories import EPOCH, make_log
+
+DAY = 24.0
+DAYS, NODES = 600, 40
+
+
+def fleet(
+    seed: int, days: int = DAYS, rate: float = 1.0 / 40.0, system: str = "s", after: float = 1.0
+) -> rf.FailureLog:
+    """Nodes that fail at random, `rate` a day each, one of them ten times as often, and `after` the first 400 days."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for node in range(NODES):
+        often = rate * (10.0 if node == 3 else 1.0)
+        at = np.sort(rng.uniform(0.0, 400.0 * DAY, rng.poisson(often * 400)))
+        later = np.random.default_rng([seed, node, round(after)])  # so that the past is the same
+        at = np.append(at, np.sort(later.uniform(400.0 * DAY, days * DAY, later.poisson(often * after * (days - 400)))))
+        rows += [
+            {"system": system, "node": f"n{node:02}", "start": t, "end": min(t + 2.0 + node / 20.0, days * DAY)}
+            for t in at
+        ]  # fmt: skip
+    causes = np.random.default_rng(1).choice(["hardware", "software"], 100_000)
+    rows = [{**row, "cause": causes[int(row["start"]) % 100_000]} for row in rows]
+    nodes = [{"system": system, "node": f"n{node:02}", "rack": f"r{node // 10}"} for node in range(NODES)]
+    if after != 1.0:  # some leave, and what was never seen before comes
+        nodes[7]["left"] = nodes[8]["left"] = 450.0 * DAY
+        rows = [row for row in rows if row["node"] not in ("n07", "n08") or row["start"] < 440.0 * DAY]
+        rows = [{**row, "cause": "aliens"} if row["start"] > 500.0 * DAY else row for row in rows]
+    return make_log(sorted(rows, key=lambda row: row["start"]), nodes, window=(0, days * DAY))
+
+
+@pytest.fixture(scope="module")
+def log() -> rf.FailureLog:
+    return fleet(1)
+
+
+@pytest.fixture(scope="module")
+def tested(log: rf.FailureLog) -> rf.Backtest:
+    return rf.backtest(log, sizes=(1, 4), every="60d")
+
+
+def starts(log: rf.FailureLog) -> np.ndarray:
+    return ((log.events["start"] - EPOCH) / pd.Timedelta(hours=1)).to_numpy(dtype=float)
+
+
+def hours(origin: pd.Timestamp) -> float:
+    return float((origin - EPOCH) / pd.Timedelta(hours=1))
+
+
+# ------------------------------------------------------------------------ origins
+
+
+def test_origins_go_from_a_third_of_the_log_to_the_last_that_can_be_seen(log: rf.FailureLog) -> None:
+    table = rf.backtest(log, parts="forecasts", by=None).table
+    origins = np.array([hours(one) for one in table["origin"].unique()]) / DAY
+    assert origins.max() == DAYS - 30
+    assert DAYS / 3 <= origins.min() < DAYS / 3 + 30
+    assert set(np.diff(np.sort(origins))) == {30.0}
+    far = table[table["horizon"] == 90 * DAY]
+    assert max(hours(one) for one in far["origin"]) / DAY <= DAYS - 90
+
+
+def test_a_short_log_is_told_what_to_do(log: rf.FailureLog) -> None:
+    short = log.between(None, EPOCH + pd.Timedelta(days=120))
+    with pytest.raises(DataError, match=r"origins in 120 days are too few.*take a log of 180 days or more, or every="):
+        rf.backtest(short, parts="forecasts")
+    few = rf.backtest(short, parts="forecasts", every="10d", horizons="10d", by=None)
+    assert 4 <= len(few.table) <= 8
+    assert few.trust in ("fair", "poor")
+    with pytest.raises(DataError, match="too few"):
+        rf.backtest(make_log([{"start": 5.0 * DAY * i} for i in range(1, 20)], window=(0, 500 * DAY)))
+
+
+# ------------------------------------------------------------------------ leakage
+
+
+def test_nothing_of_the_future_is_known(log: rf.FailureLog, tested: rf.Backtest) -> None:
+    other = rf.backtest(fleet(1, after=3.0), sizes=(1, 4), every="60d")
+    keys = ["part", "of", "name", "horizon", "size", "length", "origin"]
+    said = ["predicted", "low", "high", "count_1", "every"]
+    tables = []
+    for result in (tested, other):
+        table = result.table[
+            (result.table["origin"] <= EPOCH + pd.Timedelta(days=400)) & (result.table["of"] != "first")
+        ]
+        table = table.assign(**{name: table[name].fillna(-1) for name in ("size", "length")})
+        tables.append(table[table["name"] != "aliens"].set_index(keys)[[*said, "seen"]])
+    first, second = tables[0].align(tables[1], join="inner", axis=0)
+    assert set(first.index.get_level_values("of")) >= {"all", "cause", "rack", "job", "checkpoints", "stock"}
+    saves = first.index.get_level_values("of") == "checkpoints"
+    pd.testing.assert_frame_equal(first[~saves][said], second[~saves][said])
+    # Young's interval is counted on the nodes that run to the end of the quarter
+    pd.testing.assert_frame_equal(first[saves][said[:3]], second[saves][said[:3]])
+    assert not np.allclose(first["seen"], second["seen"])
+
+
+# ------------------------------------------------------------------------- scores
+
+
+def test_forecasts_are_those_of_forecast(log: rf.FailureLog, tested: rf.Backtest) -> None:
+    rows = tested.table[(tested.table["of"] == "all") & (tested.table["horizon"] == 30 * DAY)]
+    row = rows.iloc[2]
+    ahead = rf.forecast(log.between(None, row["origin"]), "30d", level=0.9).total.iloc[0]
+    assert row["predicted"] == pytest.approx(ahead["failures"], rel=1e-9)
+    assert row["low"] == pytest.approx(ahead["failures_low"], abs=1.0)
+    assert row["high"] == pytest.approx(ahead["failures_high"], abs=1.0)
+
+
+def test_scores_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
+    at = starts(log)
+    for row in tested.table[tested.table["of"] == "all"].to_dict("records"):
+        now, wide = hours(row["origin"]), row["horizon"]
+        seen = int(((at >= now) & (at < now + wide)).sum())
+        assert row["seen"] == seen
+        missed = max(row["low"] - seen, seen - row["high"], 0.0)
+        assert row["score"] == pytest.approx(row["high"] - row["low"] + 20.0 * missed)
+        for i, most in ((1, 6), (2, 3)):
+            number = min(most, int(now // wide))
+            counts = [((at >= now - (k + 1) * wide) & (at < now - k * wide)).sum() for k in range(number)]
+            mean, variance = np.mean(counts), max(np.var(counts, ddof=1), 1.000001 * np.mean(counts))
+            rival = stats.nbinom(mean**2 / (variance - mean), mean / variance)
+            low, high = rival.ppf(0.05), rival.ppf(0.95)
+            assert row[f"count_{i}"] == pytest.approx(mean)
+            assert row[f"score_{i}"] == pytest.approx(
+                high - low + 20.0 * max(low - seen, seen - high, 0.0), abs=1.0 + 20.0 * (row["seen"] > high)
+            )
+            k = np.arange(2000)
+            crps = float(((rival.cdf(k) - (k >= seen)) ** 2).sum())
+            assert row[f"crps_{i}"] == pytest.approx(crps, rel=0.03)
+
+
+def test_parts_and_stock_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
+    at, cause = starts(log), log.events["cause"].to_numpy(object)
+    rack = log.events["node"].astype(str).str[1:].astype(int).to_numpy() // 10
+    for row in tested.table[tested.table["of"].isin(["cause", "rack", "stock"])].to_dict("records"):
+        now = hours(row["origin"])
+        mine = cause == row["name"] if row["of"] != "rack" else np.array([f"r{i}" for i in rack]) == row["name"]
+        if row["name"] == "whole system":
+            mine = np.zeros(at.size, bool)
+        seen = int((mine & (at >= now) & (at < now + row["horizon"])).sum())
+        assert row["seen"] == seen
+        if row["of"] == "stock":
+            assert row["name"] == "hardware"  # of software no part is taken
+            assert row["score"] == float(seen > row["predicted"])
+
+
+def test_jobs_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
+    """One node for 24 hours: every 20 minutes of the next quarter, and of the 180 days before."""
+    begin, end = starts(log), ((log.events["end"] - EPOCH) / pd.Timedelta(hours=1)).to_numpy(dtype=float)
+    node = log.events["node"].astype(str).str[1:].astype(int).to_numpy()
+
+    def through(first: float, last: float) -> float:
+        ran = up = 0
+        t = np.arange(first, last, 1.0 / 3.0)
+        for one in range(NODES):
+            mine = node == one
+            a, b = begin[mine], np.maximum.accumulate(end[mine])
+            following = np.searchsorted(a, t, side="right")
+            free = np.append(-np.inf, b)[following] <= t
+            up += free.sum()
+            ran += (free & (np.append(a, np.inf)[following] - t > DAY)).sum()
+        return ran / up
+
+    rows = tested.table[(tested.table["of"] == "job") & (tested.table["size"] == 1)]
+    assert len(rows) == 6
+    for row in rows.to_dict("records"):
+        now = hours(row["origin"])
+        assert row["seen"] == pytest.approx(through(now, now + 90 * DAY), abs=0.006)
+        assert row["count_1"] == pytest.approx(through(max(now - 180 * DAY, 0.0), now - DAY), abs=0.006)
+
+
+def test_ranking_by_hand(log: rf.FailureLog, tested: rf.Backtest) -> None:
+    at = starts(log)
+    node = log.events["node"].astype(str).str[1:].astype(int).to_numpy()
+    rows = tested.table[tested.table["of"].isin(["ranking", "first"])]
+    assert len(rows) >= 8
+    for row in rows.to_dict("records"):
+        now = hours(row["origin"])
+        following = np.bincount(node[(at >= now) & (at < now + 30 * DAY)], minlength=NODES)
+        before = np.bincount(node[(at >= now - 90 * DAY) & (at < now)], minlength=NODES)
+        if row["of"] == "ranking":
+            failed = following > 0
+            pairs = np.sign(before[failed][:, None] - before[~failed][None, :])
+            assert row["score_2"] == pytest.approx(0.5 + 0.5 * pairs.mean())
+        else:  # two of forty; one fails ten times as often (an outage may hold two of the records)
+            assert row["score"] >= following[3] / following.sum() - 0.05
+
+
+def test_lost_time_against_a_job_followed_minute_by_minute() -> None:
+    rng = np.random.default_rng(5)
+    start = np.sort(rng.integers(0, 60 * 1000, 40)) / 60.0
+    end = start + rng.integers(1, 400, 40) / 60.0
+    save, restore, every = 0.1, 0.2, 5.0
+    lost = run_of(start, end, 0.0, 1000.0).lost(np.array([every]), save, restore)[0]
+    down = np.zeros(60_000, bool)
+    for a, b in zip(start, end, strict=True):
+        down[round(60 * a) : round(60 * b)] = True
+    kept, work, wait, since = 0, 0, 0, 0
+    for minute in down:
+        if minute:
+            work, since, wait = 0, 0, 12
+        elif wait:
+            wait -= 1
+        elif work < 300:
+            work += 1
+        elif since < 5:
+            since += 1
+        else:
+            kept, work, since = kept + 300, 0, 0
+    kept += min(work, 300)
+    assert lost == pytest.approx(1.0 - kept / 60_000, abs=2e-3)
+
+
+# -------------------------------------------------------------- what is said of it
+
+
+def test_a_steady_fleet_is_trusted(log: rf.FailureLog) -> None:
+    held = []
+    for seed in range(2, 6):
+        result = rf.backtest(fleet(seed), parts="forecasts", by=None)
+        held.append(result.of("forecasts").iloc[0]["held"])
+        assert not result.refuted("forecasts")
+        assert f"Over {result.months} months forecasts of 30 days were " in result.headline
+    assert np.mean(held) > 0.8
+
+
+def test_a_wrong_model_is_seen(log: rf.FailureLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = rf.backtest(log, parts="forecasts", by=None)
+    mix = forecast_scores.mix
+
+    def twice(*arguments: object) -> object:
+        mixture = mix(*arguments)  # type: ignore[arg-type]
+        return replace(mixture, mean=2.0 * mixture.mean, variance=4.0 * mixture.variance)
+
+    monkeypatch.setattr(forecast_scores, "mix", twice)
+    wrong = rf.backtest(log, parts="forecasts", by=None)
+    first, second = (result.of("forecasts").iloc[0] for result in (right, wrong))
+    assert second["held"] < 0.3 < 0.8 <= first["held"]
+    assert second["bias"] == pytest.approx(1.0, abs=0.25)
+    assert "worse than counting" in wrong.headline
+    assert wrong.trust == "poor"
+    assert "intervals held" in wrong.refuted("forecasts")
+
+
+def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.Backtest) -> None:
+    (text,) = tested.sentences("jobs")
+    assert "agrees with the log" in text
+    jobs = tested.table["part"] == "jobs"
+    off = tested.table.assign(predicted=np.where(jobs, tested.table["predicted"] - 0.2, tested.table["predicted"]))
+    (text,) = replace(tested, table=off).sentences("jobs")
+    assert "Too pessimistic: -19.9 points" in text or "Too pessimistic: -2" in text
+    assert "agrees" not in text
+    assert not tested.refuted("jobs")
+    assert replace(tested, table=off).refuted("jobs")
+
+
+def test_summary_by_hand(tested: rf.Backtest) -> None:
+    rows = tested.table[(tested.table["of"] == "all") & (tested.table["horizon"] == 30 * DAY)]
+    line = tested.of("forecasts").iloc[0]
+    assert line["against_1"] == pytest.approx(rows["score"].sum() / rows["score_1"].sum())
+    assert line["against_1_low"] < line["against_1"] < line["against_1_high"]
+    inside = (rows["seen"] >= rows["low"]) & (rows["seen"] <= rows["high"])
+    assert line["held"] == pytest.approx(inside.mean())
+    assert line["bias"] == pytest.approx(rows["predicted"].sum() / rows["seen"].sum() - 1.0)
+    jobs = tested.table[tested.table["part"] == "jobs"]
+    said, before = tested.brier()
+    p, seen = jobs["predicted"], jobs["seen"]
+    assert said == pytest.approx((seen * (1 - p) ** 2 + (1 - seen) * p**2).mean())
+    assert 0.0 < before < 0.25
+    assert tested.reliability()["number"].sum() == len(jobs)
+    assert tested.to_dict()["trust"] == tested.trust
+
+
+def test_several_systems(log: rf.FailureLog) -> None:
+    second = fleet(9, rate=1.0 / 20.0, system="t")
+    both = replace(
+        log,
+        events=pd.concat([log.events, second.events]).sort_values("start", ignore_index=True),
+        population=pd.concat([log.population, second.population], ignore_index=True),
+    )
+    result = rf.backtest(both, parts="forecasts", by=None)
+    frame = result.table[result.table["horizon"] == 30 * DAY]
+    single = rf.backtest(log, parts="forecasts", by=None).table
+    single = single[single["horizon"] == 30 * DAY]
+    mine = frame[frame["system"] == "s"]
+    assert mine["predicted"].to_numpy() == pytest.approx(single["predicted"].to_numpy())
+    everything = frame[frame["of"] == "all"].set_index("origin")
+    sums = frame[frame["of"] == "system"].groupby("origin")[["predicted", "seen"]].sum()
+    assert everything["predicted"].to_numpy() == pytest.approx(sums["predicted"].to_numpy())
+    assert everything["seen"].tolist() == sums["seen"].tolist()
+    ratio = [
+        part["score"].sum() / part["score_1"].sum() for _, part in frame[frame["of"] == "system"].groupby("system")
+    ]
+    assert result.of("forecasts").iloc[0]["against_1"] == pytest.approx(np.exp(np.log(ratio).mean()))
+    assert set(result.by_system["system"]) == {"s", "t", "all"}
+
+
+def test_mistakes(log: rf.FailureLog) -> None:
+    with pytest.raises(ArgumentError, match="'weather' is not known"):
+        rf.backtest(log, parts="weather")
+    with pytest.raises(ArgumentError, match="whole days"):
+        rf.backtest(log, horizons="36h")
+    with pytest.raises(ArgumentError, match="no column 'colour'"):
+        rf.backtest(log, by="colour")
+    with pytest.raises(ArgumentError, match="without dates"):
+        rf.backtest(make_log(lifetimes=[{"node": "a", "duration": 3.0, "observed": True}]))
+    with pytest.raises(ArgumentError, match="cannot be drawn"):
+        rf.plot(rf.backtest(log, parts="forecasts", by=None), Figure().add_subplot(), part="jobs")
+
+
+def test_progress_and_fast_jobs(log: rf.FailureLog) -> None:
+    said: list[tuple[str, float]] = []
+    result = rf.backtest(log, parts="jobs", sizes=4, fast=True, progress=lambda what, done: said.append((what, done)))
+    assert set(result.table["part"]) == {"jobs"}
+    line = result.of("jobs").iloc[0]
+    assert abs(line["bias"]) < 0.04
+    assert line["held"] > 0.7
+    rf.backtest(log, parts="forecasts", by=None, progress=lambda what, done: said.append((what, done)))
+    assert said[-1] == ("forecasts", pytest.approx(0.5))
+
+
+# ------------------------------------------------------------------------- figures
+
+
+def test_figures_show_the_numbers_of_the_table(tested: rf.Backtest) -> None:
+    ax = rf.plot(tested, Figure().add_subplot())
+    rows = tested.table[(tested.table["of"] == "all") & (tested.table["horizon"] == 30 * DAY)]
+    drawn = np.concatenate([line.get_ydata() for line in ax.lines[1:]])
+    assert sorted(drawn) == sorted(rows["seen"])
+    ax = rf.plot(tested, Figure().add_subplot(), part="jobs")
+    jobs = tested.table[tested.table["part"] == "jobs"]
+    assert ax.lines[1].get_xdata().tolist() == jobs[jobs["size"] == 1]["predicted"].tolist()
