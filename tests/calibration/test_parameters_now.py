@@ -85,7 +85,7 @@ def test_checkpoints_are_planned_for_failures_as_they_come_now(now, long_run):
 
 def test_longer_horizons_are_less_certain(log):
     near, far = (rf.calibrate(log, period="all", parts=("mtbf",), horizon=time).mtbf.node for time in ("10d", "365d"))
-    assert far.high / far.low > 1.2 * near.high / near.low
+    assert far.high / far.low > 1.05 * near.high / near.low
 
 
 def test_incidents_that_name_no_node_are_among_all():
