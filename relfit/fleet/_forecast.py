@@ -16,7 +16,7 @@ from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet.now import LONG_RUN, NOW, checked_at
 from relfit.fleet.spare_parts import needs_part
-from relfit.fleet.system_ahead import Coming, Future, SystemAhead, split
+from relfit.fleet.system_ahead import Coming, Future, SystemAhead, split, with_repairs
 from relfit.results import Result
 from relfit.screening import incidents
 from relfit.text import count, duration, number, percent
@@ -327,14 +327,16 @@ class _System:
                 f"column {by!r} has {len(ahead.causes[0])} values", remedy="give one with fewer, as cause"
             )
         whole = [ahead.futures(hours, size, rng) for hours in horizons]
-        causes, racks = ahead.shares_of_causes(), ahead.shares_of_racks() if ahead.racks[0] else None
-        slow_causes = ahead.longer(ahead.causes[1], causes[0].size)
-        by_cause = [split(future, *causes, slow_causes, rng) for future in whole]
+        slow = ahead.longer(ahead.causes[1], len(ahead.causes[0]))
+        by_cause = [
+            with_repairs(future, ahead.of_causes(hours, size, future[1].expected, rng), slow)
+            for future, hours in zip(whole, horizons, strict=True)
+        ]
         by_rack: list[list[Future]] = [[] for _ in whole]
-        if racks is not None:
-            code = np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1])
-            slow_racks = ahead.longer(code, racks[0].size)
-            by_rack = [split(future, *racks, slow_racks, rng) for future in whole]
+        if ahead.racks[0]:
+            share, rates = ahead.shares_of_racks()
+            slow = ahead.longer(np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1]), share.size)
+            by_rack = [with_repairs(future, split(future[1], share, rates, rng), slow) for future in whole]
         return cls(name, ahead, whole, by_rack, by_cause, horizons[-1])
 
 

@@ -155,7 +155,7 @@ def level_rates(
 
 @dataclass(frozen=True, eq=False)
 class NodeMultiples:
-    """Failure rates of nodes by themselves relative to their system's, arrays of shape (nodes,).
+    """Failure rates of nodes relative to their system's, arrays of shape (nodes,).
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class NodeMultiples:
 
 
 def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> NodeMultiples:
-    """How much more, or less, than its share each node fails by itself lately.
+    """How much more, or less, than its share each node fails lately, by itself or with others, but for whole systems.
 
     Parameters
     ----------
@@ -182,10 +182,10 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> NodeMu
     """
     watched, steps = watched_of(log), Steps.of(log.window.start, log.window.end)
     rows, incident = np.flatnonzero(joined.incident >= 0), joined.incident
-    _, first = np.unique(incident[rows], return_index=True)
-    rows = rows[first]
-    rows = rows[joined.table["scope"].to_numpy(object)[incident[rows]] == "node"]
-    node, at = node_codes(log)[0][rows], nanoseconds(log.events["start"])[rows]
+    node = node_codes(log)[0]
+    rows = rows[(joined.table["scope"].to_numpy(object)[incident[rows]] != "system") & (node[rows] >= 0)]
+    rows = rows[np.unique(incident[rows] * (node.max(initial=0) + 1) + node[rows], return_index=True)[1]]
+    node, at = node[rows], nanoseconds(log.events["start"])[rows]
     system = pd.factorize(watched.groups.get_level_values(0))[0]
     rate, shape = np.ones(watched.n_groups + 1), np.full(watched.n_groups + 1, 1e9)
     for code in range(system.max(initial=-1) + 1):  # systems, not nodes

@@ -17,7 +17,7 @@ from relfit.screening import Incidents
 from relfit.tables import group_codes
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
-__all__ = ["Coming", "Future", "SystemAhead", "coarse", "split", "steady"]
+__all__ = ["Coming", "Future", "SystemAhead", "coarse", "split", "steady", "with_repairs"]
 
 _STEADY = [len(HALF_LIVES) - 1]  # the half-life without end
 _PARTS = 120  # steps behind the shares of racks and causes, at most
@@ -159,12 +159,18 @@ class SystemAhead:
         sums, number = (np.bincount(code[timed], weights, size) for weights in (hours[timed], None))
         return np.asarray((sums + mean) / (number + 1.0) / mean)
 
-    def shares_of_causes(self) -> tuple[FloatArray, RelativeRates]:
-        """Expected shares of the causes, and their multiples."""
+    def of_causes(self, hours: float, size: int, expected: float, rng: np.random.Generator) -> list[Coming]:
+        """Records of each cause over a horizon, by its own past; together as many as are `expected`."""
         names, code = self.causes
-        counts, days = coarse(self.steps.counts(self.at, code, len(names)), self.steps.width)
-        rates = relative_rates(counts, np.broadcast_to(counts.sum(axis=0), counts.shape) / max(len(names), 1), days)
-        return rates.rate / rates.rate.sum(), rates
+        mixtures = [self.mixture(value, hours) for value in self.steps.counts(self.at, code, len(names))]
+        factor = expected / max(sum(mixture.expected for mixture in mixtures), 1e-300)
+        parts = []
+        for mixture in mixtures:
+            level, seen = mixture.draw(size, rng)
+            more = rng.poisson(level * max(factor - 1.0, 0.0))
+            drawn = rng.binomial(seen.astype(np.int64), min(factor, 1.0)) + more
+            parts.append(Coming(mixture.expected * factor, drawn.astype(np.float64)))
+        return parts
 
     def shares_of_racks(self) -> tuple[FloatArray, RelativeRates]:
         """Expected shares of the racks, and last of what is in none of them, with their multiples."""
@@ -190,32 +196,27 @@ class SystemAhead:
         )  # fmt: skip
 
 
-def split(
-    coming: Future, share: FloatArray, rates: RelativeRates, longer: FloatArray,
-    rng: np.random.Generator,
-) -> list[Future]:  # fmt: skip
-    """The same for each part of the whole, given its expected share, how uncertain that is, and its mean repair."""
-    longer = longer / max(float(share @ longer), 1e-300)
-    size = coming[1].drawn.size
+def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.random.Generator) -> list[Coming]:
+    """Records of each part of a whole, given its expected share and how uncertain that is."""
+    size = records.drawn.size
     factor = rng.gamma(rates.shape, size=(size, share.size)) / rates.shape * share
-    parts = []
-    for k in range(share.size):
-        mean = coming[1].drawn * factor[:, k]
-        scatter = max(rates.scatter - 1.0, 1e-9)
-        records = rng.poisson(rng.gamma(np.maximum(mean, 1e-12) / scatter) * scatter).astype(np.float64)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            others = [
-                np.where(coming[1].drawn > 0.0, each.drawn / coming[1].drawn, 0.0) * records
-                for each in (coming[0], coming[2])
-            ]
-        expected = [
-            each.expected * share[k] * repair for each, repair in zip(coming, (1.0, 1.0, longer[k]), strict=True)
-        ]
-        parts.append(
-            (
-                Coming(expected[0], np.round(others[0])),
-                Coming(expected[1], records),
-                Coming(expected[2], others[1] * longer[k]),
-            )
+    scatter = max(rates.scatter - 1.0, 1e-9)
+    mean = np.maximum(records.drawn[:, None] * factor, 1e-12)
+    drawn = rng.poisson(rng.gamma(mean / scatter) * scatter).astype(np.float64)
+    return [Coming(records.expected * one, column) for one, column in zip(share, drawn.T, strict=True)]
+
+
+def with_repairs(whole: Future, parts: list[Coming], longer: FloatArray) -> list[Future]:
+    """Incidents, records and hours of repair of each part, from its records and its mean repair."""
+    incidents, records, repairs = whole
+    share = np.array([part.expected for part in parts]) / max(records.expected, 1e-300)
+    longer = longer / max(float(share @ longer), 1e-300)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        each = [np.where(records.drawn > 0.0, one.drawn / records.drawn, 0.0) for one in (incidents, repairs)]
+    return [
+        (
+            Coming(incidents.expected * of, np.round(each[0] * part.drawn)), part,
+            Coming(repairs.expected * of * slow, each[1] * part.drawn * slow),
         )
-    return parts
+        for part, of, slow in zip(parts, share, longer, strict=True)
+    ]  # fmt: skip

@@ -19,7 +19,7 @@ from relfit.prediction.discounted_levels import Levels
 
 __all__ = ["Mixture", "fixed_share", "log_negative_binomial", "mix"]
 
-_SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0)  # variance of counts relative to Poisson
+_SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0, 200.0, 600.0)  # variance of counts relative to Poisson
 _SCATTER_OF_SHARES = (0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
 _WANDER = (1.0, 3.0)  # variance by which levels wander, relative to what their half-lives suit
 _SCORED = 10  # steps between two predictions that are scored

@@ -69,11 +69,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Card:
-    """One of the four numbers on top, with its interval."""
+    """One of the four numbers on top, with its interval; `refuted` says why the log's own past speaks against it."""
 
     name: str
     value: str
     detail: str = ""
+    refuted: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,13 +183,14 @@ class Section:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """What a director reads: one sentence, four numbers, a picture, what to do, what is not said."""
+    """What a director reads: a sentence, how far to trust it, four numbers, a picture, what to do, what is not said."""
 
     sentence: str
     cards: tuple[Card, ...]
     figures: tuple[Figure, ...]
     advice: tuple[Point, ...]
     limits: tuple[Point, ...]
+    trust: str = ""
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -24,7 +24,19 @@ _NAMED = 5
 def fleet_summary(m: ReportData) -> FirstScreen:
     """Of a fleet whose nodes are repaired."""
     cards = _systems_cards(m) if m.several_systems else _cards(m)
-    return FirstScreen(_sentence(m), tuple(cards), picture(m), tuple(_advice(m)), tuple(_limits(m)))
+    return FirstScreen(_sentence(m), tuple(cards), picture(m), tuple(_advice(m)), tuple(_limits(m)), _trust(m))
+
+
+def _trust(m: ReportData) -> str:
+    """How far predictions can be trusted, by how good they were on the log's own past; empty where not known."""
+    tested = m.backtest.result
+    return "" if tested is None else f"Trust: {tested.trust}. {tested.headline}"
+
+
+def _refuted(m: ReportData, part: str) -> str:
+    """Why the log's own past refutes answers of a kind, if it does."""
+    tested = m.backtest.result
+    return "" if tested is None else tested.refuted(part)
 
 
 def _before(m: ReportData) -> tuple[float, str]:
@@ -120,9 +132,8 @@ def _cards(m: ReportData) -> list[Card]:
     if mtbf.any is not None and mtbf.any.value is not None:
         hours, when = _before(m)
         was = f" · {duration(hours)} {when}" if np.isfinite(hours) else ""
-        cards.append(
-            Card("Time between interruptions, now", duration(mtbf.any.value), _limited(mtbf.any, m.level) + was)
-        )
+        between, detail = duration(mtbf.any.value), _limited(mtbf.any, m.level) + was
+        cards.append(Card("Time between interruptions, now", between, detail, _refuted(m, "forecasts")))
     up, lost = m.availability.result, _lost_hours(m)
     if up is not None:
         hours = float(up.node_hours.sum())
@@ -154,7 +165,7 @@ def _cards(m: ReportData) -> list[Card]:
         cards.append(
             Card(f"{count(m.job_size, 'node')} for 24 h, uninterrupted", percent(value),
                  f"{percent(low)} to {percent(high)} of start times in the next 90 days, "
-                 + ("on consecutive nodes that are up" if m.job_size > 1 else "while it is up"))
+                 + ("on consecutive nodes that are up" if m.job_size > 1 else "while it is up"), _refuted(m, "jobs"))
         )  # fmt: skip
     return cards
 

@@ -154,7 +154,7 @@ def log(name: str) -> rf.FailureLog:
 @cache
 def fleet() -> rf.System:
     """The sample's nodes on 2004-10-01, each drawn towards the fleet."""
-    return rf.system_from_log(log("white_steady"))
+    return rf.fleet_model(log("white_steady"), at="long run").system()
 
 
 @cache

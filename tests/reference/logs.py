@@ -205,7 +205,14 @@ def incidents() -> Values:
 
 def _changes(source: rf.FailureLog, penalty: float = PENALTY, **options: Any) -> Any:
     """Change points at a given penalty, not at the one that simulated logs ask for."""
-    with patch("relfit.screening._change_points.null_gains", lambda *_: (np.array([penalty]), np.nan)):
+
+    def gains(draw: Any, *_: Any) -> Any:
+        rng = np.random.default_rng(SEED)
+        for _ in range(20):  # how much their counts scatter is asked for, too
+            draw(rng)
+        return np.array([penalty]), np.nan
+
+    with patch("relfit.screening._change_points.null_gains", gains):
         ask = getattr(rf.change_points, "__wrapped__", rf.change_points)  # not what other tests keep, nor for them
         return ask(source, **options)
 
