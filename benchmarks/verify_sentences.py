@@ -43,7 +43,7 @@ KINDS: dict[str, tuple[dict[str, Any], set[str]]] = {
 SENTENCES = (
     "the rate changed", "nodes differ", "nodes stand out", "the failure rate of a node changes with its age",
     "nodes fail together", "times to failure of a node depend on each other", "the system's failures are not steady",
-    "the model fails", "whole-system outages cost the time",
+    "jobs are refuted", "whole-system outages cost the time",
 )  # fmt: skip
 
 NODES, HOURS, FAILURES = 96, 17_520.0, 1000.0
@@ -95,7 +95,7 @@ def said(log: Any) -> set[str]:
         ):
             if any(getattr(answers, part) is not None and answers.depends(part) for part in parts):
                 found.add(sentence)
-    if m.replay.result is not None and m.replay.result.fails:
+    if m.backtest.result is not None and m.backtest.result.refuted("jobs"):
         found.add(SENTENCES[7])
     up = m.availability.result
     if up is not None and up.system_down_hours.sum() > 0.5 * up.down_hours.sum():
