@@ -103,8 +103,6 @@ def test_the_report_agrees_with_the_commands(white: Page, sample: rf.FailureLog)
     shown = table(white, "backtest-jobs")
     jobs = tested.table.query("part == 'jobs'")["predicted"].to_numpy()
     assert shown["predicted"].to_numpy() == pytest.approx(jobs, abs=1e-5)
-        tested.table.query("part == 'jobs'")["predicted"].to_numpy(), abs=1e-5
-    )
     assert shown["error"].to_numpy() == pytest.approx(100.0 * (shown["predicted"] - shown["seen"]).to_numpy(), abs=1e-3)
     assert verdict(white, "forecast") == rf.forecast(sample).headline
 
