@@ -385,7 +385,7 @@ class FleetModel(FleetParts, Result):
                 for w, scope in zip(whole, SCOPES, strict=True)
             ]
         )
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if job is not None and quantity == "reliability":
                 flat = at.ravel()
                 out = np.stack([job.mean(drawn.survival(float(x), job, self)) for x in flat], axis=-1)

@@ -69,14 +69,14 @@ def _forecasts(result: Backtest, system: str | None, ax: Axes) -> Axes:
     if not held.all():
         ax.plot(
             x[~held], seen[~held], color=style.VERMILION, marker="X", linestyle="", markersize=6,
-            label="counted, outside",
+            label="outside",
         )  # fmt: skip
     ax.set_ylim(bottom=0.0)
     wide = max(float(x[-1] - x[0]), 1.0)
     style.dates(ax, np.array([x[0] - 0.02 * wide, x[-1] + 0.02 * wide]))
     name = count(round(float(rows["horizon"].iloc[0]) / 24.0), "day")
     style.finish(ax, style.headline(result), "", f"failures of the next {name}")
-    style.legend_below(ax, 4)
+    style.legend_below(ax, 2)
     return ax
 
 

@@ -18,7 +18,7 @@ __all__ = ["fleet_summary", "limits", "picture"]
 _SAVE = "5min"
 _WEEK = 168.0  # hours
 _LATELY = " in the last 90 days"
-_NAMED = 5
+_NAMED = 3
 
 
 def fleet_summary(m: ReportData) -> FirstScreen:
@@ -94,22 +94,11 @@ def _sentence(m: ReportData) -> str:
         return f"Something interrupted the {what} every {duration(m.part.window.hours / total)}."
     week, low, high = model.lately.a_week(m.level)
     hours, when = _before(m)
-    before = f"; {number(_WEEK / hours)} times a week {when}" if np.isfinite(hours) else f"; never {when}"
+    before = f"; {number(_WEEK / hours)} times {when}" if np.isfinite(hours) else f"; never {when}"
     text = (
         f"As of {m.log.window.end:%Y-%m-%d} something interrupts the {what} {number(week)} times a week "
         f"({number(low)}-{number(high)}){before}."
     )
-    lost = _lost_hours(m)
-    share = lost["system"] / sum(lost.values()) if lost else 0.0
-    if share > 0.5:
-        text += (
-            f" Whole-system outages, not single nodes, cost the time: {percent(share)} of the node-hours lost{_LATELY}."
-        )
-    elif lost and share > 0.0:
-        text += (
-            f" Failures of {_others(m)} cost {percent(1.0 - share)} of the node-hours lost{_LATELY}, whole-system "
-            "outages the rest."
-        )
     if m.few:
         text += f" {count(total, 'incident is', 'incidents are')} few: most questions have no answer."
     return text
@@ -205,21 +194,21 @@ def _advice(m: ReportData) -> list[Point]:
         recent = int(((table["scope"] == "system") & (table["start"] >= since)).sum())
         if recent:
             points.append(
-                Point(f"Look at the whole-system outages first: {recent:,}{_LATELY}.", "interruptions", "list")
+                Point(f"Look at the whole-system outages first: {recent:,}{_LATELY}, {percent(share)} of the "
+                      "node-hours lost.", "interruptions", "list")
             )  # fmt: skip
     named = m.nodes_now.result
     if named is not None and not m.few and named["outlier"].any():
         worst = named[named["outlier"]]
-        names = ", ".join(
-            f"{node} ({number(factor, 2)} times the mean)"
-            for node, factor in zip(worst["node"].head(_NAMED), worst["factor"].head(_NAMED), strict=True)
-        )
-        names += f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
+        each = [
+            f"{node} ({number(factor, 2)}{' times the mean rate' if i == 0 else ''})"
+            for i, (node, factor) in enumerate(zip(worst["node"], worst["factor"], strict=True)) if i < _NAMED
+        ]  # fmt: skip
+        more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
         gone = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum())
-        what = "its" if len(worst) == 1 else "their"
         points.append(
-            Point(f"Check {count(len(worst), 'node')}: {names}. Without {what} excess {percent(gone)} of the failures "
-                  "of single nodes would go.", "nodes", "all")
+            Point(f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}. Without the excess {percent(gone)} of "
+                  "the failures of single nodes would go.", "nodes", "all")
         )  # fmt: skip
     if found is not None and not m.few and m.part.question is None:
         plan = plan_checkpoints(found, Checkpoint(save=_SAVE, restore=_SAVE), nodes=m.job_size)
@@ -227,8 +216,8 @@ def _advice(m: ReportData) -> list[Point]:
         spare = f", {percent(spared)} with spares that take over at once" if spared is not None and plan.waits else ""
         size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
         points.append(
-            Point(f"As failures come now, save {size} every {duration(plan.checkpoint_every)} if a save takes 5 "
-                  f"minutes: {percent(plan.waste)} of its time is lost{spare}.", "jobs", "jobs")
+            Point(f"Save {size} every {duration(plan.checkpoint_every)} if a save takes 5 minutes: "
+                  f"{percent(plan.waste)} of its time is lost{spare}.", "jobs", "jobs")
         )  # fmt: skip
     return points
 

@@ -91,13 +91,13 @@ def bursts(
     joined = join_records(log) if incidents is None else incidents
     line = _Line.of(log, joined)
     generator = np.random.default_rng(rng)
-    delays = _DELAYS[_DELAYS * 24.0 * NANOSECONDS_PER_HOUR >= clock_step(log)] if len(log.events) else _DELAYS
+    delays = _DELAYS[clock_step(log) <= _DELAYS * 24.0 * NANOSECONDS_PER_HOUR] if len(log.events) else _DELAYS
     rows, counted = [], []
     for scope, label, inner in line.scopes(joined.group):
         row = {"scope": scope, "incidents": int((label >= 0).sum())}
         part = line.where(label >= 0)
         label, inner = label[label >= 0], inner[label >= 0]
-        if part.time.size < _FEWEST or not delays.size or np.unique(label).size == 1 and scope != "whole":
+        if part.time.size < _FEWEST or not delays.size or (np.unique(label).size == 1 and scope != "whole"):
             rows.append(row | {"p": np.nan, "kind": "no answer"})
             continue
         if scope == "whole":
@@ -155,8 +155,13 @@ class _Line:
         single = (table["nodes"] == 1).to_numpy() & (table["scope"] == "node").to_numpy()
         rack = np.full(len(table), -1)
         if joined.group is not None:
-            of_node = pd.factorize(pd.MultiIndex.from_arrays([
-                labels.get_level_values(0), node_values(log, joined.group, labels)]))[0] if len(labels) else node[:0]
+            of_node = (
+                pd.factorize(
+                    pd.MultiIndex.from_arrays([labels.get_level_values(0), node_values(log, joined.group, labels)])
+                )[0]
+                if len(labels)
+                else node[:0]
+            )
             missing = pd.isna(node_values(log, joined.group, labels)) if len(labels) else np.zeros(0, bool)
             of_node = np.append(np.where(missing, -1, of_node), -1)
             one = (table["groups"] == 1).to_numpy() & table["scope"].isin(["node", joined.group]).to_numpy()
@@ -211,7 +216,9 @@ class _Line:
             keep = 0.5 ** (1.0 / half_life)
             near = keep ** np.abs(np.arange(-_OUT, _OUT + 1))
             sums = [_two_sided(values, keep) for values in (counts, exposure)]
-            far = [each - np.convolve(values, near, "same") for each, values in zip(sums, (counts, exposure), strict=True)]
+            far = [
+                each - np.convolve(values, near, "same") for each, values in zip(sums, (counts, exposure), strict=True)
+            ]
             rate = (np.maximum(far[0], 0.0) + 0.5) / (np.maximum(far[1], 0.0) + 0.5 / mean)
             score = float(counts @ np.log(rate) - exposure @ rate)
             if score > best[0]:

@@ -142,7 +142,7 @@ def test_names_from_right_to_left_turn_nothing_round_but_themselves(tmp_path: Pa
     page = page_of(log_of(rows, system=turned), tmp_path, **FAST)
     shown = re.sub(r"<(script|style|svg|title)\b.*?</\1>", "", page.source, flags=re.DOTALL)
     shown = re.sub(r'aria-label="[^"]*"', "", shown)
-    assert shown.count(f"<bdi>{turned}</bdi>") >= 3
+    assert shown.count(f"<bdi>{turned}</bdi>") >= 2
     assert shown.count("<bdi>n\u200f7&lt;b&gt;</bdi>") >= 1
     assert not re.search("[\u200f\u202e]", re.sub(r"<bdi>.*?</bdi>", "", shown))
     assert f"System <bdi>{turned}</bdi>: 31 nodes" in shown
@@ -165,9 +165,7 @@ def test_an_incident_of_a_node_that_is_down_is_counted_nowhere(words_only: None,
     assert found is not None
     assert (found.events, found.value) == (number, model.hours / number)
     page = page_of(log, tmp_path, **FAST)
-    every = duration(model.hours / number)
-    assert f"Something interrupts the machine every {every}" in page.text
-    assert f"Time between interruptions {every}" in page.text
+    assert f"{168.0 * len(model.found.table) / model.hours:.3g} times since January 2020" in page.text
 
 
 def test_of_nodes_that_failed_only_nothing_is_said_of_one_node(words_only: None, tmp_path: Path) -> None:
