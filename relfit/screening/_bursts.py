@@ -9,7 +9,7 @@ and the level of each week is random: what only good and bad weeks bring togethe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +18,12 @@ from scipy import special
 from scipy.signal import lfilter
 
 from relfit.arguments import share
-from relfit.arrays import BoolArray, FloatArray, IntArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.outages import Watched, clock_step, node_codes, node_values, watched_of
 from relfit.screening._incidents import incidents as join_records
 from relfit.screening.burst_likelihoods import BurstFit, after, fitted, log_ratios, spells
-from relfit.screening.bursts_results import Bursts
+from relfit.screening.bursts_results import BURST, WEEKS, Bursts
 from relfit.screening.incident_results import Incidents
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
@@ -41,6 +41,7 @@ _OUT = 10  # days next to an incident that do not tell how fast the background m
 _ALIKE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, np.inf)  # one over the variance of the levels of weeks
 _OWN = (30.0, 100.0, 300.0, 1000.0, np.inf)  # incidents, that long-run shares weigh against those of a month
 _BLOCK, _IN_BLOCK = 30.0, 20.0  # days and incidents within which labels are shuffled, at least
+_ROUNDS = 3  # of fits, each with what the one before says of the background
 _TRIED = 0.1  # branching of the ratio that is compared with that of shuffled labels
 
 
@@ -92,18 +93,20 @@ def bursts(
     line = _Line.of(log, joined)
     generator = np.random.default_rng(rng)
     delays = _DELAYS[_DELAYS * 24.0 * NANOSECONDS_PER_HOUR >= clock_step(log)] if len(log.events) else _DELAYS
-    rows, counted = [], []
+    rows, counted, brought = [], [], np.zeros(line.time.size)
     for scope, label, inner in line.scopes(joined.group):
         row = {"scope": scope, "incidents": int((label >= 0).sum())}
-        part = line.where(label >= 0)
-        label, inner = label[label >= 0], inner[label >= 0]
+        used = np.flatnonzero(label >= 0)
+        part, label, inner = line.take(used), label[used], inner[used]
         if part.time.size < _FEWEST or not delays.size or np.unique(label).size == 1 and scope != "whole":
             rows.append(row | {"p": np.nan, "kind": "no answer"})
             continue
         if scope == "whole":
-            answer, pairs = _of_whole(part, label, inner, delays, level, alpha)
+            answer, pairs = _of_whole(part, label, inner, delays, level, alpha, brought)
         else:
-            answer, pairs = _of_labels(part, label, inner, delays, level, alpha, n_resamples, generator)
+            answer, pairs, own = _of_labels(part, label, inner, delays, level, alpha, n_resamples, generator)
+            if answer["kind"] == BURST:
+                brought[used] += own
         rows.append(row | answer)
         counted.append(pairs.assign(scope=scope, incidents=part.time.size))
     columns = ["scope", "incidents", "branching", "low", "high", "mean_delay", "following", "p", "p_weeks", "kind"]
@@ -196,7 +199,7 @@ class _Line:
         inner = self.node if group is None else np.where(self.rack >= 0, self.rack, -1)
         return [*out, ("whole", np.zeros(self.node.size, np.int64), inner)]
 
-    def where(self, which: BoolArray) -> _Line:
+    def take(self, which: IntArray) -> _Line:
         """Only some of the incidents."""
         return _Line(self.time[which], self.node[which], self.rack[which], self.cycle[which], self.exposure, self.ends)
 
@@ -238,125 +241,119 @@ def _two_sided(values: FloatArray, keep: float) -> FloatArray:
 def _of_labels(
     line: _Line, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float, n_resamples: int,
     rng: np.random.Generator,
-) -> tuple[dict[str, Any], pd.DataFrame]:  # fmt: skip
-    """Whether the same label comes again sooner than its share of the incidents lets expect."""
+) -> tuple[dict[str, Any], pd.DataFrame, FloatArray]:  # fmt: skip
+    """Whether the same label comes again sooner than its share of the incidents lets expect.
+
+    Beside the row and the counts, the rate of the whole that what was brought to its own label stands for.
+    """
     rate = line.background()[0]
     label = np.unique(label, return_inverse=True)[1]
-    number = np.bincount(label)
     # blocks of incidents, of a month and of some incidents at least, in each system
     first = np.searchsorted(line.time, line.ends[:, 0])
     size = np.maximum(_BLOCK, _IN_BLOCK * np.diff(line.ends)[:, 0] / np.maximum(np.diff([*first, label.size]), 1))
     system = np.searchsorted(first, np.arange(label.size), side="right") - 1
-    block = np.unique((system * 1e6 + (line.time - line.ends[system, 0]) // size[system]), return_inverse=True)[1]
-    in_block = np.bincount(block)[block]
-    pair = np.unique(block * number.size + label, return_inverse=True, return_counts=True)
-    own = pair[2][pair[1]]
-    # the long-run share, this incident left out; labels are drawn to each other by as much as chance explains
-    mean = label.size / number.size
-    spread = max(float(np.var(number)) - mean, 1e-3 * mean) / mean**2
-    prior = 1.0 / min(spread, 20.0)
-    long_run = (number[label] - 1.0 + prior) / (label.size - 1.0 + prior * number.size)
-    shares = [long_run if np.isinf(c) else (own - 1.0 + c * long_run) / (in_block - 1.0 + c) for c in _OWN]
+    block = np.unique(system * 1e6 + (line.time - line.ends[system, 0]) // size[system], return_inverse=True)[1]
+    pair = np.unique(block * label.size + label, return_inverse=True)[1]
     # of what a place brings to itself, the part that would come to what does not count
     both = np.unique(label * (int(inner.max(initial=0)) + 2) + inner + 1, return_inverse=True, return_counts=True)
-    counts = np.where(inner >= 0, 1.0 - both[2][both[1]] / number[label], 1.0)
+    counts = np.where(inner >= 0, 1.0 - both[2][both[1]] / np.bincount(label)[label], 1.0)
     one = np.ones(label.size)
     excess = after(line.time, label, one, delays) - after(line.time, inner, one, delays)
     due = after(line.time, system, counts, delays)
-    used, fit = len(_OWN) - 1, None
-    for _ in range(3):
-        portion = shares[used]
 
-        def loglik(x: float, d: int, portion: FloatArray = portion) -> float:
-            calm = (1.0 - x) * rate
-            return float(np.log((portion * calm + x * excess[:, d]) / (calm + x * due[:, d])).sum())
+    def shares(weight: FloatArray) -> list[FloatArray]:
+        """Of each label, from the other incidents: in the long run, drawn to each other, and lately."""
+        number, own, all_own = (np.bincount(code, weight) for code in (label, pair, block))
+        mean = number.mean()
+        prior = 1.0 / np.clip((number.var() - mean) / mean**2, 1e-3 / mean, 20.0)
+        long_run = (number[label] - weight + prior) / (weight.sum() - weight + prior * number.size)
+        lately, there = own[pair] - weight, all_own[block] - weight
+        return [long_run if np.isinf(c) else (lately + c * long_run) / (there + c) for c in _OWN]
 
-        fit = fitted(loglik, delays.size, level)
-        best = int(np.argmax([loglik(fit.branching, fit.delay, each) for each in shares]))
-        if best == used:
-            break
-        used = best
-    assert fit is not None
-    scores = np.empty((n_resamples + 1, delays.size))
-    order = np.arange(label.size)
+    def loglik(x: float, d: int, portion: FloatArray) -> float:
+        calm = (1.0 - x) * rate
+        return float(np.log((portion * calm + x * excess[:, d]) / (calm + x * due[:, d])).sum())
+
+    used, calm = len(_OWN) - 1, one
+    for _ in range(_ROUNDS):  # shares of what was not brought by others
+        portions = shares(calm)
+        fit = fitted(lambda x, d, portion=portions[used]: loglik(x, d, portion), delays.size, level)
+        used = int(np.argmax([loglik(fit.branching, fit.delay, each) for each in portions]))
+        brought = fit.branching * excess[:, fit.delay] / ((1.0 - fit.branching) * portions[used])
+        calm = rate / (rate + brought)
+    portion = shares(one)[used]
+    scores, order = np.empty((n_resamples + 1, delays.size)), np.arange(label.size)
     for k in range(n_resamples + 1):
-        scores[k] = log_ratios(line.time, label[order], inner[order], 1.0 / long_run[order], rate, delays, _TRIED)
+        scores[k] = log_ratios(line.time, label[order], inner[order], 1.0 / portion[order], rate, delays, _TRIED)
         order = np.argsort(block + rng.random(label.size))
     scale = np.where(scores.std(axis=0) > 0.0, scores.std(axis=0), 1.0)
     most = ((scores - scores.mean(axis=0)) / scale).max(axis=1)
     p = float(np.mean(most >= most[0] - 1e-9))
-    portion = shares[used]
-    calm = (1.0 - fit.branching) * rate * portion
-    brought = fit.branching * excess[:, fit.delay]
-    fit = _scaled(fit, float(counts.mean()))
-    follow = float(np.mean(brought / (calm + brought)))
-    return _answer(fit, delays, follow, p, np.nan, "after one another" if p <= alpha else "steady"), _by_lag(
-        line.time, label, inner, system, portion * counts
-    )
-
-
-def _scaled(fit: BurstFit, by: float) -> BurstFit:
-    return BurstFit(by * fit.branching, by * fit.low, by * fit.high, fit.delay, fit.gain)
+    kind = BURST if p <= alpha else "steady"
+    pairs = _by_lag(line.time, label, inner, system, portion * counts)
+    part = float(counts.mean())
+    fit = replace(fit, branching=part * fit.branching, low=part * fit.low, high=part * fit.high)
+    return _answer(fit, delays, float(np.mean(1.0 - calm)), p, np.nan, kind), pairs, (1.0 - fit.branching) * brought
 
 
 def _of_whole(
-    line: _Line, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float
+    line: _Line, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float, brought: FloatArray
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Whether incidents follow those elsewhere sooner than the calendar and the level of their week let expect."""
+    """Whether incidents follow those elsewhere sooner than the calendar and the level of their week let expect.
+
+    `brought` is the rate that bursts of nodes and racks stand for.
+    """
     rate, daily = line.background()
-    one = np.ones(label.size)
-    excess = after(line.time, label, one, delays) - after(line.time, inner, one, delays)
-    system = np.searchsorted(line.ends[:, 0], line.time, side="right") - 1
-    left = (line.ends[np.maximum(system, 0), 1] - line.time)[:, None]
-    due = (1.0 - np.exp(-np.maximum(left, 0.0) / delays)).sum(axis=0)
     total = float(label.size)
+    own = float(np.mean(brought / (brought + rate)))
+    elsewhere = 1.0 - np.where(inner >= 0, np.bincount(inner + 1)[inner + 1], 0) / total
+    weight = 1.0 / np.maximum(elsewhere, 1e-9)
+    excess = after(line.time, label, weight, delays) - after(line.time, inner, weight, delays)
+    system = np.maximum(np.searchsorted(line.ends[:, 0], line.time, side="right") - 1, 0)
+    left = np.maximum(line.ends[system, 1] - line.time, 0.0)
+    due = (1.0 - np.exp(-left[:, None] / delays)).sum(axis=0)
 
     def weeks(phase: int) -> tuple[IntArray, FloatArray]:
-        of_day = (np.arange(daily.size) + phase) // 7
-        expected = np.bincount(of_day, daily)
+        expected = np.bincount((np.arange(daily.size) + phase) // 7, daily)
         there = np.bincount((line.time.astype(np.int64) + phase) // 7, minlength=expected.size)
         used = (expected > 0.0) | (there > 0)
         return np.append(0, np.cumsum(there[used])), expected[used]
 
-    def value(x: float, d: int, alike: float) -> float:
-        calm = 1.0 - x * due[d] / total
-        return spells(calm * rate, x * excess[:, d], ends, calm * expected, alike) - x * due[d]
+    def value(x: float, d: int, alike: float, week: tuple[IntArray, FloatArray]) -> float:
+        calm = max(1.0 - own - x * due[d] / total, 0.01)
+        return spells(calm * rate, brought + x * excess[:, d], week[0], calm * week[1], alike) - x * due[d]
 
-    calm, best = -np.inf, (0, np.inf)
-    for phase in range(7):
-        ends, expected = weeks(phase)
-        for alike in _ALIKE:
-            gain = value(0.0, 0, alike)
-            if gain > calm:
-                calm, best = gain, (phase, alike)
-    steady = value(0.0, 0, np.inf)
-    ends, expected = weeks(best[0])
-    used, fit = best[1], None
-    for _ in range(3):
-        fit = fitted(lambda x, d, used=used: value(x, d, used), delays.size, level)
-        again = _ALIKE[int(np.argmax([value(fit.branching, fit.delay, alike) for alike in _ALIKE]))]
-        if again == used:
-            break
-        used = again
-    assert fit is not None
-    gain = fit.gain + value(0.0, 0, used) - calm
-    p = min(1.0, 0.5 * delays.size * float(special.chdtrc(1, max(2.0 * gain, 0.0))))
-    p_weeks = min(1.0, 0.5 * 7.0 * float(special.chdtrc(1, max(2.0 * (calm - steady), 0.0))))
-    kind = "after one another" if p <= alpha else "good and bad weeks" if p_weeks <= alpha else "steady"
-    brought = fit.branching * excess[:, fit.delay]
-    follow = float(np.mean(brought / (brought + (1.0 - fit.branching) * rate)))
+    levels = [(value(0.0, 0, alike, week), alike, week) for week in map(weeks, range(7)) for alike in _ALIKE]
+    none, alike, week = max(levels, key=lambda each: each[0])
+    steady, best = value(0.0, 0, np.inf, week), None
+    for used in {np.inf, alike}:  # all clusters are bursts, or as many as can be are weeks
+        for _ in range(_ROUNDS):
+            fit = fitted(lambda x, d, used=used: value(x, d, used, week), delays.size, level)
+            reached = [value(fit.branching, fit.delay, each, week) for each in _ALIKE]
+            again = _ALIKE[int(np.argmax(reached))]
+            if again == used:
+                break
+            used = again
+        if best is None or max(reached) > best[0]:
+            best = max(reached), fit
+    assert best is not None
+    p = min(1.0, 0.5 * delays.size * float(special.chdtrc(1, max(2.0 * (best[0] - none), 0.0))))
+    p_weeks = min(1.0, 0.5 * 7.0 * float(special.chdtrc(1, max(2.0 * (none - steady), 0.0))))
+    kind = BURST if p <= alpha else WEEKS if p_weeks <= alpha else "steady"
+    fit = best[1]
+    of_others = fit.branching * excess[:, fit.delay]
+    following = float(np.mean(of_others / (of_others + brought + (1.0 - fit.branching - own) * rate)))
     pairs = _by_lag(line.time, label, inner, system, None)
     until = np.append(0.0, np.cumsum(daily))
-    instants = line.time[:, None] + _LAGS
-    sums = np.interp(np.minimum(instants, line.ends[np.maximum(system, 0), 1][:, None]), np.arange(until.size), until)
-    elsewhere = 1.0 - (np.where(inner >= 0, np.bincount(inner + 1)[inner + 1], 0) / total)
-    pairs["expected"] = (np.diff(sums, axis=1) * elsewhere[:, None]).sum(axis=0)
-    return _answer(fit, delays, follow, p, p_weeks, kind), pairs
+    instants = np.minimum(line.time[:, None] + _LAGS, line.ends[system, 1][:, None])
+    expected = np.diff(np.interp(instants, np.arange(until.size), until), axis=1)
+    pairs["expected"] = (expected * elsewhere[:, None]).sum(axis=0)
+    return _answer(fit, delays, following, p, p_weeks, kind), pairs
 
 
 def _answer(fit: BurstFit, delays: FloatArray, follow: float, p: float, p_weeks: float, kind: str) -> dict[str, Any]:
     """One row of the table."""
-    low = fit.low if kind == "after one another" else 0.0
+    low = fit.low if kind == BURST else 0.0
     return {
         "branching": fit.branching, "low": low, "high": fit.high, "mean_delay": 24.0 * delays[fit.delay],
         "following": follow, "p": p, "p_weeks": p_weeks, "kind": kind,
