@@ -60,7 +60,9 @@ def rate_of(kind: str, rng: np.random.Generator) -> np.ndarray:
     elif kind == "wandering":
         rate = np.exp(np.cumsum(rng.normal(0.0, 0.04, int(DAYS))))[day.astype(int)]
     elif kind == "nodes join":
-        weight = np.where(day[:, None] > np.where(np.arange(NODES) < 40, 0.0, rng.uniform(0.0, 0.8 * DAYS, NODES)), 1, 0)
+        weight = np.where(
+            day[:, None] > np.where(np.arange(NODES) < 40, 0.0, rng.uniform(0.0, 0.8 * DAYS, NODES)), 1, 0
+        )
     elif kind == "ailing nodes":
         weight = np.ones((hour.size, NODES))
         for node in range(NODES):
@@ -76,7 +78,9 @@ def failures(kind: str, number: float, rng: np.random.Generator) -> tuple[np.nda
     """Instants (days) and nodes of some `number` of failures."""
     if kind not in BURSTS:
         rate = rate_of(kind, rng)
-        hour, node = np.nonzero(rng.random(rate.shape) < number * rate / (rate.sum() * (NODES if rate.shape[1] == 1 else 1)))
+        hour, node = np.nonzero(
+            rng.random(rate.shape) < number * rate / (rate.sum() * (NODES if rate.shape[1] == 1 else 1))
+        )
         return (hour + rng.random(hour.size)) / 24.0, node
     scope, delay = BURSTS[kind]
     first = rng.poisson((1.0 - BRANCHING) * number)
@@ -136,7 +140,9 @@ def main() -> None:
             said.append(f"{scope} {(part['kind'] == 'after one another').mean():.2f}")
             if BURSTS.get(kind, ("",))[0] == scope:
                 cover = ((part["low"] <= BRANCHING) & (part["high"] >= BRANCHING)).mean()
-                said[-1] += f" (branching {part['branching'].mean():.3f}, covered {cover:.2f}, delay {part['mean_delay'].median():g} h)"
+                said[-1] += (
+                    f" (branching {part['branching'].mean():.3f}, covered {cover:.2f}, delay {part['mean_delay'].median():g} h)"
+                )
         weeks = (rows.loc[rows["scope"] == "whole", "kind"] == "good and bad weeks").mean()
         print(f"{kind}: after one another: {', '.join(said)}; good and bad weeks {weeks:.2f}", flush=True)
 

@@ -9,6 +9,7 @@ and the level of each week is random: what only good and bad weeks bring togethe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +37,12 @@ _DELAYS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # days
 _LAGS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])  # days, that are counted
 _FEWEST = 10  # incidents, of which anything is said
 _APART = 1000.0  # days between two systems on the line of all
-_HALF_LIVES = (30.0, 60.0, 120.0, 240.0, 1e6)  # days, of the background
+_HALF_LIVES = (7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 1e6)  # days, of the background
 _OUT = 10  # days next to an incident that do not tell how fast the background moves
 _ALIKE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, np.inf)  # one over the variance of the levels of weeks
-_OWN = (30.0, 100.0, 300.0, 1000.0, np.inf)  # incidents, that long-run shares weigh against those of a month
-_BLOCK, _IN_BLOCK = 30.0, 20.0  # days and incidents within which labels are shuffled, at least
+_EVEN = len(_ALIKE) - 1
+_LATELY, _OWN = np.array([30.0, 90.0]), (10.0, 30.0, 100.0, 300.0)  # days; incidents that long-run shares weigh as
+_BLOCK, _IN_BLOCK = 20.0, 20.0  # days and incidents within which labels are shuffled, at least
 _ROUNDS = 3  # of fits, each with what the one before says of the background
 _TRIED = 0.1  # branching of the ratio that is compared with that of shuffled labels
 
@@ -158,8 +160,13 @@ class _Line:
         single = (table["nodes"] == 1).to_numpy() & (table["scope"] == "node").to_numpy()
         rack = np.full(len(table), -1)
         if joined.group is not None:
-            of_node = pd.factorize(pd.MultiIndex.from_arrays([
-                labels.get_level_values(0), node_values(log, joined.group, labels)]))[0] if len(labels) else node[:0]
+            of_node = (
+                pd.factorize(
+                    pd.MultiIndex.from_arrays([labels.get_level_values(0), node_values(log, joined.group, labels)])
+                )[0]
+                if len(labels)
+                else node[:0]
+            )
             missing = pd.isna(node_values(log, joined.group, labels)) if len(labels) else np.zeros(0, bool)
             of_node = np.append(np.where(missing, -1, of_node), -1)
             one = (table["groups"] == 1).to_numpy() & table["scope"].isin(["node", joined.group]).to_numpy()
@@ -171,7 +178,7 @@ class _Line:
         if len(table):
             of_hour = _shrunk(np.bincount(local.dt.hour, minlength=24))
             of_day = _shrunk(np.bincount(local.dt.dayofweek, minlength=7))
-            cycle = of_hour[local.dt.hour] * of_day[local.dt.dayofweek]
+            cycle = of_hour[local.dt.hour]
         watched = watched_of(log)
         edges = origin + (np.arange(np.ceil(end) + 1) * 24.0 * NANOSECONDS_PER_HOUR).astype(np.int64)
         exposure = np.zeros((len(names), int(span)))
@@ -203,10 +210,13 @@ class _Line:
         """Only some of the incidents."""
         return _Line(self.time[which], self.node[which], self.rack[which], self.cycle[which], self.exposure, self.ends)
 
-    def background(self) -> tuple[FloatArray, FloatArray]:
-        """The smoothed rate at each incident, that one left out, and the number expected in each day."""
+    def background(self, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The smoothed rate at each incident, that one left out, and the number expected in each day.
+
+        Of incidents of these weights, for all of them.
+        """
         day = np.clip(self.time.astype(np.int64), 0, self.exposure.size - 1)
-        counts = np.bincount(day, minlength=self.exposure.size).astype(np.float64)
+        counts = np.bincount(day, weight, self.exposure.size)
         exposure = np.where((counts > 0.0) & (self.exposure <= 0.0), 1.0, self.exposure)
         mean = counts.sum() / exposure.sum()
         best = (-np.inf, counts, exposure)
@@ -214,15 +224,18 @@ class _Line:
             keep = 0.5 ** (1.0 / half_life)
             near = keep ** np.abs(np.arange(-_OUT, _OUT + 1))
             sums = [_two_sided(values, keep) for values in (counts, exposure)]
-            far = [each - np.convolve(values, near, "same") for each, values in zip(sums, (counts, exposure), strict=True)]
+            far = [
+                each - np.convolve(values, near, "same") for each, values in zip(sums, (counts, exposure), strict=True)
+            ]
             rate = (np.maximum(far[0], 0.0) + 0.5) / (np.maximum(far[1], 0.0) + 0.5 / mean)
             score = float(counts @ np.log(rate) - exposure @ rate)
             if score > best[0]:
                 best = score, *sums
         _, number, time = best
         daily = exposure * (number + 0.5) / (time + 0.5 / mean)
-        left_out = (np.maximum(number[day] - 1.0, 0.0) + 0.5) / (time[day] + 0.5 / mean)
-        return left_out * exposure[day] * self.cycle, daily * counts.sum() / daily.sum()
+        left_out = (np.maximum(number[day] - weight, 0.0) + 0.5) / (time[day] + 0.5 / mean)
+        scale = day.size / daily.sum()
+        return left_out * exposure[day] * self.cycle * (day.size / counts.sum()), daily * scale
 
 
 def _shrunk(counts: IntArray) -> FloatArray:
@@ -246,54 +259,83 @@ def _of_labels(
 
     Beside the row and the counts, the rate of the whole that what was brought to its own label stands for.
     """
-    rate = line.background()[0]
+    one = np.ones(label.size)
+    rate = line.background(one)[0]
     label = np.unique(label, return_inverse=True)[1]
     # blocks of incidents, of a month and of some incidents at least, in each system
     first = np.searchsorted(line.time, line.ends[:, 0])
     size = np.maximum(_BLOCK, _IN_BLOCK * np.diff(line.ends)[:, 0] / np.maximum(np.diff([*first, label.size]), 1))
     system = np.searchsorted(first, np.arange(label.size), side="right") - 1
     block = np.unique(system * 1e6 + (line.time - line.ends[system, 0]) // size[system], return_inverse=True)[1]
-    pair = np.unique(block * label.size + label, return_inverse=True)[1]
     # of what a place brings to itself, the part that would come to what does not count
     both = np.unique(label * (int(inner.max(initial=0)) + 2) + inner + 1, return_inverse=True, return_counts=True)
     counts = np.where(inner >= 0, 1.0 - both[2][both[1]] / np.bincount(label)[label], 1.0)
-    one = np.ones(label.size)
     excess = after(line.time, label, one, delays) - after(line.time, inner, one, delays)
     due = after(line.time, system, counts, delays)
 
     def shares(weight: FloatArray) -> list[FloatArray]:
         """Of each label, from the other incidents: in the long run, drawn to each other, and lately."""
-        number, own, all_own = (np.bincount(code, weight) for code in (label, pair, block))
+        number = np.bincount(label, weight)
         mean = number.mean()
         prior = 1.0 / np.clip((number.var() - mean) / mean**2, 1e-3 / mean, 20.0)
         long_run = (number[label] - weight + prior) / (weight.sum() - weight + prior * number.size)
-        lately, there = own[pair] - weight, all_own[block] - weight
-        return [long_run if np.isinf(c) else (lately + c * long_run) / (there + c) for c in _OWN]
+        own, of_all = (_about(line.time, code, weight) for code in (label, system))
+        lately = [(own[:, k] + c * long_run) / (of_all[:, k] + c) for k in range(_LATELY.size) for c in _OWN]
+        return [long_run, *lately]
 
     def loglik(x: float, d: int, portion: FloatArray) -> float:
         calm = (1.0 - x) * rate
         return float(np.log((portion * calm + x * excess[:, d]) / (calm + x * due[:, d])).sum())
 
-    used, calm = len(_OWN) - 1, one
-    for _ in range(_ROUNDS):  # shares of what was not brought by others
-        portions = shares(calm)
-        fit = fitted(lambda x, d, portion=portions[used]: loglik(x, d, portion), delays.size, level)
-        used = int(np.argmax([loglik(fit.branching, fit.delay, each) for each in portions]))
+    portions = shares(one)
+    alone = [loglik(0.0, 0, portion) for portion in portions]
+    long_run, starts, gain = portions[0], {0, int(np.argmax(alone))}, 0.0
+    for first_round in (True, False, False):  # then shares of what was not brought by others
+        top, fit, used = _highest(lambda x, d, k: loglik(x, d, portions[k]), delays.size, len(portions), starts, level)
+        gain = top - max(alone) if first_round else gain
         brought = fit.branching * excess[:, fit.delay] / ((1.0 - fit.branching) * portions[used])
         calm = rate / (rate + brought)
-    portion = shares(one)[used]
+        portion, portions, starts = portions[used], shares(calm), {used}
     scores, order = np.empty((n_resamples + 1, delays.size)), np.arange(label.size)
     for k in range(n_resamples + 1):
-        scores[k] = log_ratios(line.time, label[order], inner[order], 1.0 / portion[order], rate, delays, _TRIED)
+        scores[k] = log_ratios(line.time, label[order], inner[order], 1.0 / long_run[order], rate, delays, _TRIED)
         order = np.argsort(block + rng.random(label.size))
     scale = np.where(scores.std(axis=0) > 0.0, scores.std(axis=0), 1.0)
     most = ((scores - scores.mean(axis=0)) / scale).max(axis=1)
-    p = float(np.mean(most >= most[0] - 1e-9))
+    p = max(float(np.mean(most >= most[0] - 1e-9)), _p_of(gain, delays.size))
     kind = BURST if p <= alpha else "steady"
     pairs = _by_lag(line.time, label, inner, system, portion * counts)
     part = float(counts.mean())
     fit = replace(fit, branching=part * fit.branching, low=part * fit.low, high=part * fit.high)
     return _answer(fit, delays, float(np.mean(1.0 - calm)), p, np.nan, kind), pairs, (1.0 - fit.branching) * brought
+
+
+def _about(time: FloatArray, label: IntArray, weight: FloatArray) -> FloatArray:
+    """Points of the same label before and after each, by how near they are, shape (points, scales)."""
+    behind = after(-time[::-1], label[::-1].copy(), weight[::-1].copy(), _LATELY)[::-1]
+    return np.asarray(_LATELY * (after(time, label, weight, _LATELY) + behind))
+
+
+def _highest(
+    value: Callable[[float, int, int], float], delays: int, options: int, starts: set[int], level: float
+) -> tuple[float, BurstFit, int]:
+    """The highest log-likelihood over branching, delay and some options for the background, the fit and the option."""
+    reached = []
+    for used in starts:
+        for _ in range(_ROUNDS):
+            fit = fitted(lambda x, d, k=used: value(x, d, k), delays, level)
+            tops = [value(fit.branching, fit.delay, k) for k in range(options)]
+            best = int(np.argmax(tops))
+            if tops[best] <= tops[used] + 1e-9:
+                break
+            used = best
+        reached.append((tops[used], fit, used))
+    return max(reached, key=lambda each: each[0])
+
+
+def _p_of(gain: float, trials: int) -> float:
+    """Of a gain in log-likelihood by a parameter at the border of its values, the best of some trials."""
+    return min(1.0, 0.5 * trials * float(special.chdtrc(1, max(2.0 * gain, 0.0))))
 
 
 def _of_whole(
@@ -303,7 +345,7 @@ def _of_whole(
 
     `brought` is the rate that bursts of nodes and racks stand for.
     """
-    rate, daily = line.background()
+    rate, daily = line.background(np.ones(label.size))
     total = float(label.size)
     own = float(np.mean(brought / (brought + rate)))
     elsewhere = 1.0 - np.where(inner >= 0, np.bincount(inner + 1)[inner + 1], 0) / total
@@ -319,30 +361,30 @@ def _of_whole(
         used = (expected > 0.0) | (there > 0)
         return np.append(0, np.cumsum(there[used])), expected[used]
 
-    def value(x: float, d: int, alike: float, week: tuple[IntArray, FloatArray]) -> float:
+    def value(x: float, d: int, k: int, week: tuple[IntArray, FloatArray]) -> float:
         calm = max(1.0 - own - x * due[d] / total, 0.01)
-        return spells(calm * rate, brought + x * excess[:, d], week[0], calm * week[1], alike) - x * due[d]
+        return spells(calm * rate, brought + x * excess[:, d], week[0], calm * week[1], _ALIKE[k]) - x * due[d]
 
-    levels = [(value(0.0, 0, alike, week), alike, week) for week in map(weeks, range(7)) for alike in _ALIKE]
-    none, alike, week = max(levels, key=lambda each: each[0])
-    steady, best = value(0.0, 0, np.inf, week), None
-    for used in {np.inf, alike}:  # all clusters are bursts, or as many as can be are weeks
-        for _ in range(_ROUNDS):
-            fit = fitted(lambda x, d, used=used: value(x, d, used, week), delays.size, level)
-            reached = [value(fit.branching, fit.delay, each, week) for each in _ALIKE]
-            again = _ALIKE[int(np.argmax(reached))]
-            if again == used:
-                break
-            used = again
-        if best is None or max(reached) > best[0]:
-            best = max(reached), fit
-    assert best is not None
-    p = min(1.0, 0.5 * delays.size * float(special.chdtrc(1, max(2.0 * (best[0] - none), 0.0))))
-    p_weeks = min(1.0, 0.5 * 7.0 * float(special.chdtrc(1, max(2.0 * (none - steady), 0.0))))
+    levels = [
+        (value(0.0, 0, k, week), k, phase)
+        for phase, week in enumerate(map(weeks, range(7)))
+        for k in range(len(_ALIKE))
+    ]
+    none, start, phase = max(levels, key=lambda each: each[0])
+    week = weeks(phase)
+    steady, gain, starts = value(0.0, 0, _EVEN, week), 0.0, {start, _EVEN}
+    for first_round in (True, False, False):  # then with the background of what was not brought by others
+        # all clusters are bursts, or as many as can be are weeks
+        top, fit, used = _highest(lambda x, d, k: value(x, d, k, week), delays.size, len(_ALIKE), starts, level)
+        gain = top - none if first_round else gain
+        of_others = fit.branching * excess[:, fit.delay]
+        calm = max(1.0 - fit.branching - own, 0.01) * rate
+        calm = calm / (calm + brought + of_others)
+        rate, daily = line.background(calm)
+        week, starts = weeks(phase), {used}
+    p, p_weeks = _p_of(gain, delays.size), _p_of(none - steady, 7)
     kind = BURST if p <= alpha else WEEKS if p_weeks <= alpha else "steady"
-    fit = best[1]
-    of_others = fit.branching * excess[:, fit.delay]
-    following = float(np.mean(of_others / (of_others + brought + (1.0 - fit.branching - own) * rate)))
+    following = float(np.mean(of_others / (of_others + brought + max(1.0 - fit.branching - own, 0.01) * rate)))
     pairs = _by_lag(line.time, label, inner, system, None)
     until = np.append(0.0, np.cumsum(daily))
     instants = np.minimum(line.time[:, None] + _LAGS, line.ends[system, 1][:, None])

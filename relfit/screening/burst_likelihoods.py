@@ -101,9 +101,7 @@ def _spells(
     return out
 
 
-def spells(
-    background: FloatArray, excited: FloatArray, ends: IntArray, expected: FloatArray, alike: float
-) -> float:
+def spells(background: FloatArray, excited: FloatArray, ends: IntArray, expected: FloatArray, alike: float) -> float:
     """Log-likelihood of points on a background times a level of each spell of time, plus what earlier points bring.
 
     Parameters
