@@ -140,9 +140,8 @@ def main() -> None:
             said.append(f"{scope} {(part['kind'] == 'after one another').mean():.2f}")
             if BURSTS.get(kind, ("",))[0] == scope:
                 cover = ((part["low"] <= BRANCHING) & (part["high"] >= BRANCHING)).mean()
-                said[-1] += (
-                    f" (branching {part['branching'].mean():.3f}, covered {cover:.2f}, delay {part['mean_delay'].median():g} h)"
-                )
+                mean, delay = part["branching"].mean(), part["mean_delay"].median()
+                said[-1] += f" (branching {mean:.3f}, covered {cover:.2f}, delay {delay:g} h)"
         weeks = (rows.loc[rows["scope"] == "whole", "kind"] == "good and bad weeks").mean()
         print(f"{kind}: after one another: {', '.join(said)}; good and bad weeks {weeks:.2f}", flush=True)
 

@@ -2,15 +2,17 @@
 
 Each incident brings on average `branching` further ones with an exponential delay (Hawkes 1971), on top of a background
 that follows the calendar. Whether a node or a rack has bursts is asked of the labels alone: given when incidents come,
-which node do they hit? Whatever the rate of the fleet does then cancels. Labels that are shuffled within a month are the
-null hypothesis. Of the whole, the background is a smoothed rate by the hours watched, by the hour and the day of the week,
-and the level of each week is random: what only good and bad weeks bring together is no burst.
+which node do they hit? Whatever the rate of the fleet does then cancels. Bursts are said where labels shuffled within
+twenty days show none, and where the share that a node has in the incidents of the months around does not explain them.
+Of the whole, the background is the rate smoothed over weeks or more, by nodes watched, hour and day of the week; the
+level of each week is random, so that what good and bad weeks bring together is no burst.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bursts"]
 
+_DAY = 24.0 * NANOSECONDS_PER_HOUR
 _DELAYS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # days
 _LAGS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])  # days, that are counted
 _FEWEST = 10  # incidents, of which anything is said
@@ -53,7 +56,7 @@ def bursts(
     *,
     level: float = 0.95,
     alpha: float = 0.05,
-    n_resamples: int = 199,
+    n_resamples: int = 99,
     rng: int | np.random.Generator | None = 0,
 ) -> Bursts:
     """Do incidents come after one another: the same node again, another node of the rack, any other node.
@@ -68,7 +71,7 @@ def bursts(
     alpha : float
         Size of each test.
     n_resamples : int
-        Shuffled logs, 19 or more.
+        Shuffled logs, 19 or more, where the likelihood speaks for bursts of nodes or racks.
     rng : int or numpy.random.Generator
 
     Raises
@@ -94,13 +97,13 @@ def bursts(
     joined = join_records(log) if incidents is None else incidents
     line = _Line.of(log, joined)
     generator = np.random.default_rng(rng)
-    delays = _DELAYS[_DELAYS * 24.0 * NANOSECONDS_PER_HOUR >= clock_step(log)] if len(log.events) else _DELAYS
+    delays = _DELAYS[clock_step(log) <= _DELAYS * _DAY] if len(log.events) else _DELAYS
     rows, counted, brought = [], [], np.zeros(line.time.size)
     for scope, label, inner in line.scopes(joined.group):
         row = {"scope": scope, "incidents": int((label >= 0).sum())}
         used = np.flatnonzero(label >= 0)
         part, label, inner = line.take(used), label[used], inner[used]
-        if part.time.size < _FEWEST or not delays.size or np.unique(label).size == 1 and scope != "whole":
+        if part.time.size < _FEWEST or not delays.size or (np.unique(label).size == 1 and scope != "whole"):
             rows.append(row | {"p": np.nan, "kind": "no answer"})
             continue
         if scope == "whole":
@@ -149,10 +152,10 @@ class _Line:
         system = pd.Index(names).get_indexer(table["system"].astype(str))
         zone = log.source.timezone
         origin = log.window.start.tz_convert(zone).normalize().tz_convert("UTC").as_unit("ns").value
-        begin, end = ((at.as_unit("ns").value - origin) / (24.0 * NANOSECONDS_PER_HOUR) for at in
+        begin, end = ((at.as_unit("ns").value - origin) / (_DAY) for at in
                       (log.window.start, log.window.end))  # fmt: skip
         span = np.ceil(end) + _APART
-        start = (nanoseconds(table["start"]) - origin) / (24.0 * NANOSECONDS_PER_HOUR)
+        start = (nanoseconds(table["start"]) - origin) / (_DAY)
         record = np.zeros(len(table), np.int64)
         rows = np.flatnonzero(joined.incident >= 0)[::-1]
         record[joined.incident[rows]] = rows
@@ -180,7 +183,7 @@ class _Line:
             of_day = _shrunk(np.bincount(local.dt.dayofweek, minlength=7))
             cycle = of_hour[local.dt.hour]
         watched = watched_of(log)
-        edges = origin + (np.arange(np.ceil(end) + 1) * 24.0 * NANOSECONDS_PER_HOUR).astype(np.int64)
+        edges = origin + (np.arange(np.ceil(end) + 1) * _DAY).astype(np.int64)
         exposure = np.zeros((len(names), int(span)))
         for k, name in enumerate(names):  # systems, not nodes
             mine = np.flatnonzero(watched.groups.get_level_values(0).astype(str) == name)
@@ -210,13 +213,10 @@ class _Line:
         """Only some of the incidents."""
         return _Line(self.time[which], self.node[which], self.rack[which], self.cycle[which], self.exposure, self.ends)
 
-    def background(self, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The smoothed rate at each incident, that one left out, and the number expected in each day.
-
-        Of incidents of these weights, for all of them.
-        """
+    def background(self) -> tuple[FloatArray, FloatArray]:
+        """The smoothed rate at each incident, that one left out, and the number expected in each day."""
         day = np.clip(self.time.astype(np.int64), 0, self.exposure.size - 1)
-        counts = np.bincount(day, weight, self.exposure.size)
+        counts = np.bincount(day, minlength=self.exposure.size).astype(np.float64)
         exposure = np.where((counts > 0.0) & (self.exposure <= 0.0), 1.0, self.exposure)
         mean = counts.sum() / exposure.sum()
         best = (-np.inf, counts, exposure)
@@ -233,9 +233,8 @@ class _Line:
                 best = score, *sums
         _, number, time = best
         daily = exposure * (number + 0.5) / (time + 0.5 / mean)
-        left_out = (np.maximum(number[day] - weight, 0.0) + 0.5) / (time[day] + 0.5 / mean)
-        scale = day.size / daily.sum()
-        return left_out * exposure[day] * self.cycle * (day.size / counts.sum()), daily * scale
+        left_out = (np.maximum(number[day] - 1.0, 0.0) + 0.5) / (time[day] + 0.5 / mean)
+        return left_out * exposure[day] * self.cycle, daily * (day.size / daily.sum())
 
 
 def _shrunk(counts: IntArray) -> FloatArray:
@@ -260,7 +259,7 @@ def _of_labels(
     Beside the row and the counts, the rate of the whole that what was brought to its own label stands for.
     """
     one = np.ones(label.size)
-    rate = line.background(one)[0]
+    rate = line.background()[0]
     label = np.unique(label, return_inverse=True)[1]
     # blocks of incidents, of a month and of some incidents at least, in each system
     first = np.searchsorted(line.time, line.ends[:, 0])
@@ -291,23 +290,34 @@ def _of_labels(
     alone = [loglik(0.0, 0, portion) for portion in portions]
     long_run, starts, gain = portions[0], {0, int(np.argmax(alone))}, 0.0
     for first_round in (True, False, False):  # then shares of what was not brought by others
-        top, fit, used = _highest(lambda x, d, k: loglik(x, d, portions[k]), delays.size, len(portions), starts, level)
+        value = partial(lambda now, x, d, k: loglik(x, d, now[k]), portions)
+        top, fit, used = _highest(value, delays.size, len(portions), starts, level)
         gain = top - max(alone) if first_round else gain
         brought = fit.branching * excess[:, fit.delay] / ((1.0 - fit.branching) * portions[used])
         calm = rate / (rate + brought)
         portion, portions, starts = portions[used], shares(calm), {used}
-    scores, order = np.empty((n_resamples + 1, delays.size)), np.arange(label.size)
-    for k in range(n_resamples + 1):
-        scores[k] = log_ratios(line.time, label[order], inner[order], 1.0 / long_run[order], rate, delays, _TRIED)
-        order = np.argsort(block + rng.random(label.size))
-    scale = np.where(scores.std(axis=0) > 0.0, scores.std(axis=0), 1.0)
-    most = ((scores - scores.mean(axis=0)) / scale).max(axis=1)
-    p = max(float(np.mean(most >= most[0] - 1e-9)), _p_of(gain, delays.size))
+    p = _p_of(gain, delays.size)
+    if p <= alpha:
+        p = max(p, _p_shuffled(line.time, label, inner, long_run * rate, delays, block, n_resamples, rng))
     kind = BURST if p <= alpha else "steady"
     pairs = _by_lag(line.time, label, inner, system, portion * counts)
     part = float(counts.mean())
     fit = replace(fit, branching=part * fit.branching, low=part * fit.low, high=part * fit.high)
     return _answer(fit, delays, float(np.mean(1.0 - calm)), p, np.nan, kind), pairs, (1.0 - fit.branching) * brought
+
+
+def _p_shuffled(
+    time: FloatArray, label: IntArray, inner: IntArray, rate: FloatArray, delays: FloatArray, block: IntArray,
+    n_resamples: int, rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """Of how soon labels come again, against labels (each with its own rate) that are shuffled within blocks."""
+    scores, order = np.empty((n_resamples + 1, delays.size)), np.arange(label.size)
+    for k in range(n_resamples + 1):
+        scores[k] = log_ratios(time, label[order], inner[order], rate[order], delays, _TRIED)
+        order = np.argsort(block + rng.random(label.size))
+    spread = scores.std(axis=0)
+    most = ((scores - scores.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)).max(axis=1)
+    return float(np.mean(most >= most[0] - 1e-9))
 
 
 def _about(time: FloatArray, label: IntArray, weight: FloatArray) -> FloatArray:
@@ -345,7 +355,7 @@ def _of_whole(
 
     `brought` is the rate that bursts of nodes and racks stand for.
     """
-    rate, daily = line.background(np.ones(label.size))
+    rate, daily = line.background()
     total = float(label.size)
     own = float(np.mean(brought / (brought + rate)))
     elsewhere = 1.0 - np.where(inner >= 0, np.bincount(inner + 1)[inner + 1], 0) / total
@@ -372,18 +382,15 @@ def _of_whole(
     ]
     none, start, phase = max(levels, key=lambda each: each[0])
     week = weeks(phase)
-    steady, gain, starts = value(0.0, 0, _EVEN, week), 0.0, {start, _EVEN}
-    for first_round in (True, False, False):  # then with the background of what was not brought by others
-        # all clusters are bursts, or as many as can be are weeks
-        top, fit, used = _highest(lambda x, d, k: value(x, d, k, week), delays.size, len(_ALIKE), starts, level)
-        gain = top - none if first_round else gain
-        of_others = fit.branching * excess[:, fit.delay]
-        calm = max(1.0 - fit.branching - own, 0.01) * rate
-        calm = calm / (calm + brought + of_others)
-        rate, daily = line.background(calm)
-        week, starts = weeks(phase), {used}
-    p, p_weeks = _p_of(gain, delays.size), _p_of(none - steady, 7)
+    steady = value(0.0, 0, _EVEN, week)
+    fit = fitted(lambda x, d: value(x, d, _EVEN, week), delays.size, level)  # all clusters are bursts
+    top, other, _ = _highest(lambda x, d, k: value(x, d, k, week), delays.size, len(_ALIKE), {start}, level)
+    p = _p_of(max(top, steady + fit.gain) - none, delays.size)
+    if _p_of(top - steady - fit.gain, 7) <= alpha:  # bursts beside good and bad weeks
+        fit = other
+    p_weeks = _p_of(none - steady, 7)
     kind = BURST if p <= alpha else WEEKS if p_weeks <= alpha else "steady"
+    of_others = fit.branching * excess[:, fit.delay]
     following = float(np.mean(of_others / (of_others + brought + max(1.0 - fit.branching - own, 0.01) * rate)))
     pairs = _by_lag(line.time, label, inner, system, None)
     until = np.append(0.0, np.cumsum(daily))

@@ -55,17 +55,18 @@ def after(time: FloatArray, label: IntArray, weight: FloatArray, delays: FloatAr
 
 @njit(cache=True, nogil=True)
 def log_ratios(
-    time: FloatArray, label: IntArray, inner: IntArray, scale: FloatArray, rate: FloatArray, delays: FloatArray,
-    branching: float,
-) -> FloatArray:  # fmt: skip
-    """By delay the log-likelihood ratio of labels where each point brings `branching` more of its own to none."""
+    time: FloatArray, label: IntArray, inner: IntArray, rate: FloatArray, delays: FloatArray, branching: float
+) -> FloatArray:
+    """By delay the log-likelihood ratio of points of these rates each of which brings others of its label to none."""
     one = np.ones(time.size)
-    excess = after(time, label, one, delays) - after(time, inner, one, delays)
-    out = np.zeros(delays.size)
+    excess = after(time, label, one, delays)
+    if (inner >= 0).any():
+        excess -= after(time, inner, one, delays)
+    out, odds = np.zeros(delays.size), branching / (1.0 - branching)
     for i in range(time.size):
         for d in range(delays.size):
-            if excess[i, d] > 0.0:
-                out[d] += np.log1p(branching / (1.0 - branching) * excess[i, d] * scale[i] / rate[i])
+            if excess[i, d] > 1e-9:
+                out[d] += np.log1p(odds * excess[i, d] / rate[i])
     return out
 
 
