@@ -11,37 +11,33 @@ level of each week is random, so that what good and bad weeks bring together is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
-from scipy.signal import lfilter
 
 from relfit.arguments import share
 from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
-from relfit.outages import Watched, clock_step, node_codes, node_values, watched_of
+from relfit.outages import clock_step
 from relfit.screening._incidents import incidents as join_records
 from relfit.screening.burst_likelihoods import BurstFit, after, fitted, log_ratios, spells
 from relfit.screening.bursts_results import BURST, WEEKS, Bursts
+from relfit.screening.incident_line import IncidentLine
 from relfit.screening.incident_results import Incidents
-from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.units import NANOSECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from relfit.failurelog import FailureLog
 
 __all__ = ["bursts"]
 
-_DAY = 24.0 * NANOSECONDS_PER_HOUR
 _DELAYS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # days
 _LAGS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])  # days, that are counted
 _FEWEST = 10  # incidents, of which anything is said
-_APART = 1000.0  # days between two systems on the line of all
-_HALF_LIVES = (7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 1e6)  # days, of the background
-_OUT = 10  # days next to an incident that do not tell how fast the background moves
 _ALIKE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, np.inf)  # one over the variance of the levels of weeks
 _EVEN = len(_ALIKE) - 1
 _LATELY, _OWN = np.array([30.0, 90.0]), (10.0, 30.0, 100.0, 300.0)  # days; incidents that long-run shares weigh as
@@ -95,9 +91,9 @@ def bursts(
     if pd.isna(log.window.start) or pd.isna(log.window.end) or not log.window.start < log.window.end:
         raise ArgumentError("this log covers no span of time")
     joined = join_records(log) if incidents is None else incidents
-    line = _Line.of(log, joined)
+    line = IncidentLine.of(log, joined)
     generator = np.random.default_rng(rng)
-    delays = _DELAYS[clock_step(log) <= _DELAYS * _DAY] if len(log.events) else _DELAYS
+    delays = _DELAYS[clock_step(log) <= 24.0 * NANOSECONDS_PER_HOUR * _DELAYS] if len(log.events) else _DELAYS
     rows, counted, brought = [], [], np.zeros(line.time.size)
     for scope, label, inner in line.scopes(joined.group):
         row = {"scope": scope, "incidents": int((label >= 0).sum())}
@@ -121,150 +117,20 @@ def bursts(
     return Bursts(table, by_delay, level, alpha)
 
 
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """Incidents in the order of time, in days on one line where a system comes long after the one before it.
-
-    Attributes
-    ----------
-    time : ndarray, shape (incidents,)
-    node, rack : ndarray of int
-        -1 where there are several or none.
-    cycle : ndarray
-        The rate at this hour and on this day of the week, relative to the mean.
-    exposure, part_of_day : ndarray, shape (days,)
-        Nodes watched each day times the rate on this day of the week.
-    ends : ndarray, shape (systems, 2)
-        From when to when each system was watched.
-    """
-
-    time: FloatArray
-    node: IntArray
-    rack: IntArray
-    cycle: FloatArray
-    exposure: FloatArray
-    ends: FloatArray
-
-    @classmethod
-    def of(cls, log: FailureLog, joined: Incidents) -> _Line:
-        table = joined.table
-        names = list(dict.fromkeys([*log.systems, *map(str, table["system"])]))
-        system = pd.Index(names).get_indexer(table["system"].astype(str))
-        zone = log.source.timezone
-        origin = log.window.start.tz_convert(zone).normalize().tz_convert("UTC").as_unit("ns").value
-        begin, end = ((at.as_unit("ns").value - origin) / (_DAY) for at in
-                      (log.window.start, log.window.end))  # fmt: skip
-        span = np.ceil(end) + _APART
-        start = (nanoseconds(table["start"]) - origin) / (_DAY)
-        record = np.zeros(len(table), np.int64)
-        rows = np.flatnonzero(joined.incident >= 0)[::-1]
-        record[joined.incident[rows]] = rows
-        node, _, labels = node_codes(log)
-        single = (table["nodes"] == 1).to_numpy() & (table["scope"] == "node").to_numpy()
-        rack = np.full(len(table), -1)
-        if joined.group is not None:
-            of_node = (
-                pd.factorize(
-                    pd.MultiIndex.from_arrays([labels.get_level_values(0), node_values(log, joined.group, labels)])
-                )[0]
-                if len(labels)
-                else node[:0]
-            )
-            missing = pd.isna(node_values(log, joined.group, labels)) if len(labels) else np.zeros(0, bool)
-            of_node = np.append(np.where(missing, -1, of_node), -1)
-            one = (table["groups"] == 1).to_numpy() & table["scope"].isin(["node", joined.group]).to_numpy()
-            rack = np.where(one, of_node[node[record]], -1)
-        local = table["start"].dt.tz_convert(zone)
-        cycle = np.ones(len(table))
-        weekday = (log.window.start.tz_convert(zone).dayofweek + np.arange(int(span))) % 7
-        of_day = np.ones(7)
-        if len(table):
-            of_hour = _shrunk(np.bincount(local.dt.hour, minlength=24))
-            of_day = _shrunk(np.bincount(local.dt.dayofweek, minlength=7))
-            cycle = of_hour[local.dt.hour]
-        watched = watched_of(log)
-        edges = origin + (np.arange(np.ceil(end) + 1) * _DAY).astype(np.int64)
-        exposure = np.zeros((len(names), int(span)))
-        for k, name in enumerate(names):  # systems, not nodes
-            mine = np.flatnonzero(watched.groups.get_level_values(0).astype(str) == name)
-            if mine.size and log.question is None:
-                nodes = Watched(watched.groups[mine], watched.entered[mine], watched.left[mine],
-                                watched.entered_known[mine], watched.left_known[mine])  # fmt: skip
-                seen = np.diff(nodes.hours_until(edges)) / 24.0
-            else:
-                days = np.arange(edges.size - 1)
-                seen = np.clip(end - days, 0.0, 1.0) - np.clip(begin - days, 0.0, 1.0)
-            exposure[k, : seen.size] = seen
-        exposure *= of_day[weekday]
-        order = np.argsort(start + span * system, kind="stable")
-        offset = span * np.arange(len(names))[:, None]
-        return cls((start + span * system)[order], np.where(single, node[record], -1)[order], rack[order],
-                   cycle[order], exposure.ravel(), np.array([[begin, end]]) + offset)  # fmt: skip
-
-    def scopes(self, group: str | None) -> list[tuple[str, IntArray, IntArray]]:
-        """Each scope, the label that two incidents must share, -1 of no part in it, and the one they must not."""
-        out = [("node", self.node, np.full(self.node.size, -1))]
-        if group is not None:
-            out.append((group, self.rack, self.node))
-        inner = self.node if group is None else np.where(self.rack >= 0, self.rack, -1)
-        return [*out, ("whole", np.zeros(self.node.size, np.int64), inner)]
-
-    def take(self, which: IntArray) -> _Line:
-        """Only some of the incidents."""
-        return _Line(self.time[which], self.node[which], self.rack[which], self.cycle[which], self.exposure, self.ends)
-
-    def background(self) -> tuple[FloatArray, FloatArray]:
-        """The smoothed rate at each incident, that one left out, and the number expected in each day."""
-        day = np.clip(self.time.astype(np.int64), 0, self.exposure.size - 1)
-        counts = np.bincount(day, minlength=self.exposure.size).astype(np.float64)
-        exposure = np.where((counts > 0.0) & (self.exposure <= 0.0), 1.0, self.exposure)
-        mean = counts.sum() / exposure.sum()
-        best = (-np.inf, counts, exposure)
-        for half_life in _HALF_LIVES:
-            keep = 0.5 ** (1.0 / half_life)
-            near = keep ** np.abs(np.arange(-_OUT, _OUT + 1))
-            sums = [_two_sided(values, keep) for values in (counts, exposure)]
-            far = [
-                each - np.convolve(values, near, "same") for each, values in zip(sums, (counts, exposure), strict=True)
-            ]
-            rate = (np.maximum(far[0], 0.0) + 0.5) / (np.maximum(far[1], 0.0) + 0.5 / mean)
-            score = float(counts @ np.log(rate) - exposure @ rate)
-            if score > best[0]:
-                best = score, *sums
-        _, number, time = best
-        daily = exposure * (number + 0.5) / (time + 0.5 / mean)
-        left_out = (np.maximum(number[day] - 1.0, 0.0) + 0.5) / (time[day] + 0.5 / mean)
-        return left_out * exposure[day] * self.cycle, daily * (day.size / daily.sum())
-
-
-def _shrunk(counts: IntArray) -> FloatArray:
-    """Counts relative to their mean, drawn to one by as much as chance makes them differ."""
-    mean = counts.mean()
-    seen = float(np.mean((counts - mean) ** 2)) * counts.size / (counts.size - 1)
-    return np.asarray(1.0 + max(1.0 - mean / max(seen, 1e-9), 0.0) * (counts / mean - 1.0))
-
-
-def _two_sided(values: FloatArray, keep: float) -> FloatArray:
-    """Sums discounted by the days from each day, before and after it."""
-    before, behind = (lfilter([1.0], [1.0, -keep], each) for each in (values, values[::-1]))
-    return np.asarray(before + behind[::-1] - values)
-
-
 def _of_labels(
-    line: _Line, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float, n_resamples: int,
-    rng: np.random.Generator,
+    line: IncidentLine, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float,
+    n_resamples: int, rng: np.random.Generator,
 ) -> tuple[dict[str, Any], pd.DataFrame, FloatArray]:  # fmt: skip
     """Whether the same label comes again sooner than its share of the incidents lets expect.
 
     Beside the row and the counts, the rate of the whole that what was brought to its own label stands for.
     """
     one = np.ones(label.size)
-    rate = line.background()[0]
+    rate, system = line.background()[0], line.system
     label = np.unique(label, return_inverse=True)[1]
-    # blocks of incidents, of a month and of some incidents at least, in each system
-    first = np.searchsorted(line.time, line.ends[:, 0])
-    size = np.maximum(_BLOCK, _IN_BLOCK * np.diff(line.ends)[:, 0] / np.maximum(np.diff([*first, label.size]), 1))
-    system = np.searchsorted(first, np.arange(label.size), side="right") - 1
+    # blocks of some days and some incidents at least, in each system
+    number = np.bincount(system, minlength=len(line.ends))
+    size = np.maximum(_BLOCK, _IN_BLOCK * np.diff(line.ends)[:, 0] / np.maximum(number, 1))
     block = np.unique(system * 1e6 + (line.time - line.ends[system, 0]) // size[system], return_inverse=True)[1]
     # of what a place brings to itself, the part that would come to what does not count
     both = np.unique(label * (int(inner.max(initial=0)) + 2) + inner + 1, return_inverse=True, return_counts=True)
@@ -349,8 +215,9 @@ def _p_of(gain: float, trials: int) -> float:
 
 
 def _of_whole(
-    line: _Line, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float, brought: FloatArray
-) -> tuple[dict[str, Any], pd.DataFrame]:
+    line: IncidentLine, label: IntArray, inner: IntArray, delays: FloatArray, level: float, alpha: float,
+    brought: FloatArray,
+) -> tuple[dict[str, Any], pd.DataFrame]:  # fmt: skip
     """Whether incidents follow those elsewhere sooner than the calendar and the level of their week let expect.
 
     `brought` is the rate that bursts of nodes and racks stand for.
@@ -361,8 +228,7 @@ def _of_whole(
     elsewhere = 1.0 - np.where(inner >= 0, np.bincount(inner + 1)[inner + 1], 0) / total
     weight = 1.0 / np.maximum(elsewhere, 1e-9)
     excess = after(line.time, label, weight, delays) - after(line.time, inner, weight, delays)
-    system = np.maximum(np.searchsorted(line.ends[:, 0], line.time, side="right") - 1, 0)
-    left = np.maximum(line.ends[system, 1] - line.time, 0.0)
+    left = np.maximum(line.ends[line.system, 1] - line.time, 0.0)
     due = (1.0 - np.exp(-left[:, None] / delays)).sum(axis=0)
 
     def weeks(phase: int) -> tuple[IntArray, FloatArray]:
@@ -392,9 +258,9 @@ def _of_whole(
     kind = BURST if p <= alpha else WEEKS if p_weeks <= alpha else "steady"
     of_others = fit.branching * excess[:, fit.delay]
     following = float(np.mean(of_others / (of_others + brought + max(1.0 - fit.branching - own, 0.01) * rate)))
-    pairs = _by_lag(line.time, label, inner, system, None)
+    pairs = _by_lag(line.time, label, inner, line.system, None)
     until = np.append(0.0, np.cumsum(daily))
-    instants = np.minimum(line.time[:, None] + _LAGS, line.ends[system, 1][:, None])
+    instants = np.minimum(line.time[:, None] + _LAGS, line.ends[line.system, 1][:, None])
     expected = np.diff(np.interp(instants, np.arange(until.size), until), axis=1)
     pairs["expected"] = (expected * elsewhere[:, None]).sum(axis=0)
     return _answer(fit, delays, following, p, p_weeks, kind), pairs

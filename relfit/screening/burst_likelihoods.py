@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import optimize, special
@@ -141,6 +142,10 @@ def fitted(loglik: Callable[[float, int], float], delays: int, level: float) -> 
     at, value = np.where(value > none, at, 0.0), np.maximum(value, none)
     delay = int(np.argmax(value))
     floor = float(value[delay] - 0.5 * special.chdtri(1, 1.0 - level))
+
+    def beyond(d: int, x: float) -> float:
+        return loglik(x, d) - floor
+
     low, high = _MOST, 0.0
     for d in np.flatnonzero(value > floor):
         ends = []
@@ -148,6 +153,7 @@ def fitted(loglik: Callable[[float, int], float], delays: int, level: float) -> 
             if loglik(end, int(d)) >= floor:
                 ends.append(end)
             else:
-                ends.append(optimize.brentq(lambda x, d=d: loglik(x, int(d)) - floor, *sorted((end, at[d])), xtol=1e-4))
+                first, last = sorted((end, float(at[d])))
+                ends.append(float(optimize.brentq(partial(beyond, int(d)), first, last, xtol=1e-4)))
         low, high = min(low, ends[0]), max(high, ends[1])
     return BurstFit(float(at[delay]), low, high, delay, float(value[delay] - none))
