@@ -22,7 +22,7 @@ from relfit.independence.thresholds import ALPHA, held_to
 from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.results import Interval
-from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
+from relfit.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds
 from relfit.second_process import SecondProcess, later
 from relfit.study import Study
 from relfit.validation import Replay, replay
@@ -273,6 +273,13 @@ class ReportData:
         parts = {name: getattr(found, name) for name in _PARTS if getattr(found, name) is not None}
         held = {name: held_to(self._alpha.get(name, ALPHA), part) for name, part in parts.items()}
         return Answer(replace(found, **held, asked=self.asked))
+
+    @cached_property
+    def bursts(self) -> Answer[Bursts]:
+        """Whether incidents come after one another."""
+        if self.several_systems:
+            return Answer(None, "several systems; select one")
+        return _ask(lambda: self.study.bursts)
 
     @cached_property
     def replay(self) -> Answer[Replay]:

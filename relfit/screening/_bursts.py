@@ -192,6 +192,10 @@ def _about(time: FloatArray, label: IntArray, weight: FloatArray) -> FloatArray:
     return np.asarray(_LATELY * (after(time, label, weight, _LATELY) + behind))
 
 
+def _with_option(value: Callable[[float, int, int], float], k: int, x: float, d: int) -> float:
+    return value(x, d, k)
+
+
 def _highest(
     value: Callable[[float, int, int], float], delays: int, options: int, starts: set[int], level: float
 ) -> tuple[float, BurstFit, int]:
@@ -199,7 +203,7 @@ def _highest(
     reached = []
     for used in starts:
         for _ in range(_ROUNDS):
-            fit = fitted(lambda x, d, k=used: value(x, d, k), delays, level)
+            fit = fitted(partial(_with_option, value, used), delays, level)
             tops = [value(fit.branching, fit.delay, k) for k in range(options)]
             best = int(np.argmax(tops))
             if tops[best] <= tops[used] + 1e-9:
@@ -235,7 +239,7 @@ def _of_whole(
         expected = np.bincount((np.arange(daily.size) + phase) // 7, daily)
         there = np.bincount((line.time.astype(np.int64) + phase) // 7, minlength=expected.size)
         used = (expected > 0.0) | (there > 0)
-        return np.append(0, np.cumsum(there[used])), expected[used]
+        return np.append(0, np.cumsum(there[used])).astype(np.int64), np.asarray(expected[used], np.float64)
 
     def value(x: float, d: int, k: int, week: tuple[IntArray, FloatArray]) -> float:
         calm = max(1.0 - own - x * due[d] / total, 0.01)
