@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pandas as pd
 from relfit.arguments import share
 from relfit.arrays import IntArray
 from relfit.calibration.fitted_families import family_of_unequal_nodes, fitted_family
+from relfit.calibration.log_provenance import provenance
 from relfit.calibration.parameter_values import Duration, Ratio, Share
 from relfit.calibration.parameters_now import mtbf_now, mttr_now
 from relfit.calibration.rates import Rates, nodeless_outages, rates_of_durations, rates_of_log
@@ -29,7 +29,6 @@ from relfit.calibration.schema import (
     Mttr,
     Parameters,
     Period,
-    Provenance,
 )
 from relfit.durations import Rules, times_to_repair
 from relfit.errors import ArgumentError, RelfitError
@@ -180,7 +179,7 @@ def calibrate(
         censoring=work.censoring(),
         checks=[*work.checks],
         absent=work.absent,
-        provenance=_provenance(part, rates),
+        provenance=provenance(part, rates),
     )
 
 
@@ -441,24 +440,3 @@ def _limits(low: float, value: float, high: float) -> dict[str, float]:
 def _moment(stamp: pd.Timestamp) -> dt.datetime:
     moment: dt.datetime = stamp.tz_convert("UTC").floor("us").to_pydatetime(warn=False)
     return moment.replace(tzinfo=dt.UTC)
-
-
-def _provenance(log: FailureLog, rates: Rates) -> Provenance:
-    from relfit import __version__
-
-    source = log.source
-    return Provenance(
-        files=[Path(path).name for path in source.paths],
-        sha256=list(source.sha256),
-        format=source.format,
-        rows_read=source.rows_read,
-        rows_rejected=len(log.rejected),
-        selection=list(source.selection),
-        window=None if rates.incidents is None else _finite(rates.incidents.window.hours),
-        relfit=__version__,
-        created=dt.datetime.now(dt.UTC).replace(microsecond=0),
-    )
-
-
-def _finite(hours: float) -> float | None:
-    return float(hours) if hours >= 0.0 else None

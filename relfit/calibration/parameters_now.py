@@ -13,7 +13,7 @@ from relfit.failurelog import FailureLog
 from relfit.fleet import FleetModel
 from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.job_shares import ANY
-from relfit.fleet.rates_now import LEAST_RATE, LevelRates
+from relfit.fleet.rates_now import LevelRates, limits_of_multiples
 from relfit.outages import clock_step, outages_of, timed_repairs
 from relfit.prediction import Steps, levels_of, mix
 from relfit.text import duration
@@ -70,10 +70,7 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
 
 def _of_rate(rate: float, variance: float, level: float, events: int | None, method: str) -> Duration:
     """The mean time between events of a rate with this relative variance, log-normally distributed."""
-    spread = np.sqrt(np.log1p(max(variance, 0.0)))
-    z = float(special.ndtri(0.5 + level / 2.0))
-    low, high = (float(np.exp(sign * z * spread - spread**2 / 2.0)) for sign in (-1.0, 1.0))
-    low, high = min(max(low, LEAST_RATE), 1.0), max(high, 1.0)
+    low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
     return Duration(
         value=1.0 / rate, low=1.0 / (rate * high), high=1.0 / (rate * low), level=level, events=events,
         distribution="lognormal", method=method,

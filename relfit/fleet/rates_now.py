@@ -23,6 +23,7 @@ __all__ = [
     "NodeMultiples",
     "ScopeSeries",
     "level_rates",
+    "limits_of_multiples",
     "node_multiples",
     "of_all",
     "series_of",
@@ -76,6 +77,13 @@ def of_all(joined: Incidents, system: str, one: ScopeSeries) -> ScopeSeries:
     return replace(one, value=value, levels=levels_of(value, one.units, one.steps.days))
 
 
+def limits_of_multiples(variance: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Limits of a rate over what is expected of it, log-normally distributed with this relative variance."""
+    spread, z = np.sqrt(np.log1p(np.maximum(variance, 0.0))), special.ndtri(0.5 + level / 2.0)
+    low, high = (np.exp(sign * z * spread - spread**2 / 2.0) for sign in (-1.0, 1.0))
+    return np.clip(low, LEAST_RATE, 1.0), np.maximum(high, 1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class LevelRates(ScopeRates):
     """Rates that follow the fleet, arrays of shape (systems,).
@@ -104,19 +112,15 @@ class LevelRates(ScopeRates):
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Limits between which the rate lies over the horizon; those of the count where nothing ever came."""
         low, high = self.of_period.interval(level)
-        shape = 1.0 / np.maximum(self.variance, 1e-9)
-        ends = [special.gammaincinv(shape, p) / shape * self.now for p in (0.5 - level / 2.0, 0.5 + level / 2.0)]
-        known = np.isfinite(self.now)
-        least = np.clip(ends[0], LEAST_RATE * self.now, self.now)
-        return np.where(known, least, low), np.where(known, np.maximum(ends[1], self.now), high)
+        known, ends = np.isfinite(self.now), limits_of_multiples(self.variance, level)
+        return np.where(known, ends[0] * self.now, low), np.where(known, ends[1] * self.now, high)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Random rates, shape (size, systems); zero where no hours are known."""
-        drawn, shape = self.of_period.draw(size, rng), 1.0 / np.maximum(self.variance, 1e-9)
-        known = np.isfinite(self.now)
-        return np.where(
-            known, rng.gamma(shape, size=(size, shape.size)) / shape * np.where(known, self.now, 0.0), drawn
-        )
+        drawn, spread = self.of_period.draw(size, rng), np.sqrt(np.log1p(self.variance))
+        multiple = np.exp(spread * rng.standard_normal((size, spread.size)) - spread**2 / 2.0)
+        known, multiple = np.isfinite(self.now), np.maximum(multiple, LEAST_RATE)
+        return np.where(known, multiple * np.where(known, self.now, 0.0), drawn)
 
 
 def level_rates(

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import lfilter
 
 from relfit.arrays import FloatArray
 
@@ -20,6 +19,7 @@ __all__ = ["HALF_LIVES", "WINDOWS", "Levels", "discounted", "levels_of"]
 HALF_LIVES = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, np.inf)
 WINDOWS = (90.0, 180.0)
 """Days, too."""
+_DOUBLINGS = 500  # of a weight, that a number of double precision holds with room to spare
 _PRIOR = 0.5  # of an event, at the mean of all that was seen before
 
 
@@ -50,9 +50,15 @@ def discounted(values: FloatArray, half_life: float) -> FloatArray:
     >>> discounted(np.array([1.0, 0.0, 1.0]), 1.0).tolist()
     [0.0, 1.0, 0.5, 1.25]
     """
-    keep = 0.5 ** (1.0 / half_life)
-    sums = np.cumsum(values, axis=-1) if np.isinf(half_life) else lfilter([1.0], [1.0, -keep], values, axis=-1)
-    return np.concatenate([np.zeros((*values.shape[:-1], 1)), sums], axis=-1)
+    size = values.shape[-1]
+    sums = np.zeros((*values.shape[:-1], size + 1))
+    block = size if np.isinf(half_life) else max(int(_DOUBLINGS * half_life), 1)
+    for first in range(0, size, max(block, 1)):  # blocks within which no weight overflows
+        part = values[..., first : first + block]
+        growth = 2.0 ** (np.arange(1, part.shape[-1] + 1) / half_life)
+        own = np.cumsum(part * growth, axis=-1) + sums[..., first : first + 1]
+        sums[..., first + 1 : first + 1 + part.shape[-1]] = own / growth
+    return sums
 
 
 def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> Levels:

@@ -45,7 +45,7 @@ EXCEPTIONS = {
     "outlier_nodes.*": "nodes are judged by how nodes differ, not against equal ones, by failures of their own",
     "tallies.*": "which counts, and tests no longer",
     "kinds_of_repair.*": "loglogistic and inverse Gaussian repairs are among the single families",
-    "calibration.*": "rates and the distribution of a node are those of the model of the fleet, its limits by the calendar",
+    "calibration.*": "rates and the distribution of a node are those of the model of the fleet, limits by the calendar",
     "dependence.*": "causes are told apart, and nothing is seen below a step of the clock",
     "dependence_random.*": "all questions share five percent",
     "recurrence.*": "limits of few copies by Student's t; trend sentences by the counts",

@@ -21,7 +21,6 @@ import pytest
 import relfit as rf
 from relfit.reporting.components import Table, csv_text
 from relfit.second_process import SecondProcess
-from relfit.text import duration
 from tests.reporting.logs import FAST, HOSTILE, log_of
 
 

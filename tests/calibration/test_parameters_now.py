@@ -1,0 +1,107 @@
+"""Parameters of now on logs whose rates and repairs doubled ninety days before their end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from relfit.jobs import Checkpoint
+from relfit.planning import plan_checkpoints
+from tests.factories import make_log
+from tests.fleet.test_forecast import failing
+
+NODES, DAYS, SINCE = 50, 600, 510
+PARTS = ("mtbf", "mttr")
+
+
+def log_of(rate: float, rate_now: float, repair: float, repair_now: float, seed: int = 1) -> rf.FailureLog:
+    """Failures a day of a node, and hours of repair, before the last ninety days and in them."""
+    rates = np.full((NODES, DAYS), rate)
+    rates[:, SINCE:] = rate_now
+    return failing(rates, seed, np.where(np.arange(DAYS) >= SINCE, repair_now, repair))
+
+
+@pytest.fixture(scope="module")
+def log() -> rf.FailureLog:
+    return log_of(0.04, 0.08, 3.0, 6.0)
+
+
+@pytest.fixture(scope="module")
+def now(log) -> rf.Parameters:
+    return rf.calibrate(log, period="all", parts=PARTS)
+
+
+@pytest.fixture(scope="module")
+def long_run(log) -> rf.Parameters:
+    return rf.calibrate(log, period="all", parts=PARTS, at="long run")
+
+
+def test_times_between_failures_follow_a_rate_that_doubled(now, long_run):
+    # hours of operation of a node between its failures; any and outage by the calendar
+    for name, truth in (("node", 24.0 / 0.08), ("any", 24.0 / (0.08 * NODES)), ("outage", 24.0 / 0.08)):
+        value = getattr(now.mtbf, name)
+        assert value.value == pytest.approx(truth, rel=0.2), name
+        assert value.low < truth < value.high, name
+        assert getattr(long_run.mtbf, name).low > truth, name
+    assert "rate of now, for the next 90 days" in now.mtbf.node.method
+
+
+def test_repairs_follow(now, long_run, log):
+    assert now.mttr.mean.low < 6.0 < now.mttr.mean.high
+    assert now.mttr.mean.value == pytest.approx(6.0, rel=0.15)
+    hours = (log.events["end"] - log.events["start"]).dt.total_seconds() / 3600.0
+    assert long_run.mttr.mean.value == pytest.approx(hours.mean(), rel=0.02)
+    assert long_run.mttr.mean.high < 6.0
+    for name in ("node", "outage"):
+        assert getattr(now.mttr, name).value / getattr(long_run.mttr, name).value == pytest.approx(
+            now.mttr.mean.value / long_run.mttr.mean.value
+        )
+
+
+def test_repairs_became_longer_while_failures_stayed():
+    found = rf.calibrate(log_of(0.06, 0.06, 3.0, 6.0, 2), period="all", parts=PARTS)
+    assert found.mttr.mean.value == pytest.approx(6.0, rel=0.15)
+    assert found.mtbf.node.value == pytest.approx(24.0 / 0.06, rel=0.1)
+
+
+def test_a_steady_log_has_the_same_parameters_and_wider_limits():
+    log = log_of(0.06, 0.06, 3.0, 3.0, 3)
+    now, before = (rf.calibrate(log, period="all", parts=PARTS, at=at) for at in ("now", "long run"))
+    for value, mean in ((now.mtbf.node, before.mtbf.node), (now.mtbf.any, before.mtbf.any)):
+        assert value.value == pytest.approx(mean.value, rel=0.06)
+        assert mean.high / mean.low < value.high / value.low < 1.6
+    assert now.mttr.mean.value == pytest.approx(3.0, rel=0.06)
+
+
+def test_checkpoints_are_planned_for_failures_as_they_come_now(now, long_run):
+    plans = [plan_checkpoints(params, Checkpoint(save="5min", restore="5min"), nodes=16) for params in (now, long_run)]
+    daly = [np.sqrt(2.0 * (5.0 / 60.0) * 24.0 / (rate * 16)) for rate in (0.08, 0.04 + 0.04 * 90 / 600)]
+    for plan, first in zip(plans, daly, strict=True):  # of the first order (Young): saves every sqrt(2 C M)
+        assert plan.checkpoint_every == pytest.approx(first, rel=0.1)
+    assert plans[0].checkpoint_every < 0.85 * plans[1].checkpoint_every
+    assert plans[0].waste > 1.2 * plans[1].waste
+
+
+def test_longer_horizons_are_less_certain(log):
+    near, far = (rf.calibrate(log, period="all", parts=("mtbf",), horizon=time).mtbf.node for time in ("10d", "365d"))
+    assert far.high / far.low > 1.05 * near.high / near.low
+
+
+def test_incidents_that_name_no_node_are_among_all():
+    rows = [{"node": None, "start": 24.0 * day + 3.0, "end": 24.0 * day + 4.0} for day in range(0, 200, 2)]
+    found = rf.calibrate(make_log(rows, [], window=(0, 4800)), period="all", parts=PARTS)
+    assert found.mtbf.any.value == pytest.approx(48.0, rel=0.05)
+
+
+@pytest.mark.parametrize("failures", [2, 3, 6])
+def test_limits_of_a_few_failures_are_numbers(failures):
+    rng = np.random.default_rng(failures)
+    rows = [
+        {"node": f"n{i}", "start": float(at), "end": float(at) + 2.0}
+        for i, at in enumerate(rng.uniform(0, 90, failures))
+    ]
+    found = rf.calibrate(make_log(rows, window=(0, 100)), period="all", parts=PARTS)
+    for value in (found.mtbf.node, found.mtbf.any, found.mttr.mean):
+        assert 0.0 < value.low < value.value < value.high < 1e5
+    assert plan_checkpoints(found, Checkpoint(save="5min", restore="5min"), nodes=2).waste < 1.0

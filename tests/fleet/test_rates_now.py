@@ -1,0 +1,227 @@
+"""The model of now on fleets that changed: what comes next is drawn with plain NumPy and counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import relfit as rf
+from relfit.errors import ArgumentError, RelfitError
+from relfit.fleet.rates_now import limits_of_multiples
+from tests.factories import make_log
+from tests.fleet.test_forecast import failing
+
+NODES, DAYS, SINCE = 64, 600, 510
+REPAIR = 2.0  # hours
+
+
+def doubled() -> np.ndarray:
+    """Failures a day of each node, twice as many in the last ninety days."""
+    rates = np.full((NODES, DAYS), 0.02)
+    rates[:, SINCE:] = 0.04
+    return rates
+
+
+@pytest.fixture(scope="module")
+def log() -> rf.FailureLog:
+    return failing(doubled(), 1)
+
+
+@pytest.fixture(scope="module")
+def now(log) -> rf.fleet.FleetModel:
+    return rf.fleet_model(log, "all")
+
+
+@pytest.fixture(scope="module")
+def long_run(log) -> rf.fleet.FleetModel:
+    return rf.fleet_model(log, "all", at="long run")
+
+
+def survived(rate: float, size: int, hours: float, seed: int = 9) -> float:
+    """Share of jobs on consecutive nodes that meet no failure, counted in what comes after."""
+    rng = np.random.default_rng(seed)
+    days = 400
+    first = np.full((NODES, 40 * days), np.inf)
+    for node in range(NODES):
+        at = np.sort(rng.uniform(0.0, 24.0 * days, rng.poisson(rate * days)))
+        starts = np.arange(40 * days) * 0.6
+        place = np.searchsorted(at, starts)
+        first[node] = np.append(at, np.inf)[place] - starts
+    jobs = [first[i : i + size].min(axis=0) > hours for i in range(0, NODES - size + 1, 4)]
+    return float(np.mean(jobs))
+
+
+# ---------------------------------------------------------------- a rate that doubled
+
+
+@pytest.mark.parametrize("placement", ["packed", "random"])
+def test_jobs_run_as_long_as_failures_come_now(now, long_run, placement):
+    truth = survived(0.04, 16, 24.0)
+    assert truth == pytest.approx(np.exp(-0.04 * 16), abs=0.02)
+    answer = now.interval("reliability", "24h", size=16, placement=placement)
+    assert answer.low < truth < answer.high
+    assert answer.estimate == pytest.approx(truth, abs=0.07)
+    assert answer.high - answer.low < 0.45
+    before = long_run.interval("reliability", "24h", size=16, placement=placement)
+    assert before.low > truth + 0.05  # it has the mean of all the log
+
+
+def test_times_between_failures_are_those_of_now(now, long_run):
+    limits = now.interval("mtbf", scope="node")
+    assert limits.low < 24.0 / 0.04 < limits.high
+    assert limits.estimate == pytest.approx(24.0 / 0.04, rel=0.2)
+    assert long_run.interval("mtbf", scope="node").low > 24.0 / 0.04
+    job = now.interval("mtbf", size=16)
+    assert job.low < 24.0 / (0.04 * 16) < job.high
+    assert long_run.interval("mtbf", size=16).low > 24.0 / (0.04 * 16)
+
+
+def test_incidents_to_come_are_those_of_now(now):
+    coming = now.interval("incidents", "30d")
+    assert coming.low < 0.04 * NODES * 30 < coming.high
+    week, low, high = now.lately.a_week(0.95)
+    assert low < 0.04 * NODES * 7 < high
+    assert week == pytest.approx(0.04 * NODES * 7, rel=0.2)
+
+
+def test_the_headline_has_both_rates(now, log, long_run):
+    text = now.now_headline
+    until = log.window.end
+    assert text.startswith(f"As of {until:%Y-%m-%d}: ")
+    assert f"{len(now.found.table) / (DAYS / 7.0):.3g} a week since 2001-01-01" in text
+    assert now.findings[0] == text
+    assert now.at == "now"
+    assert (long_run.at, long_run.now_headline, long_run.lately) == ("long run", "", None)
+
+
+def test_the_system_of_nodes_fails_as_now(now):
+    alone = now.system([f"n{i:02d}" for i in range(16)]).reliability("24h")
+    assert float(alone) == pytest.approx(np.exp(-0.04 * 16), abs=0.08)
+
+
+def test_a_steady_fleet_has_limits_that_hold_and_are_not_far_wider():
+    log = failing(np.full((NODES, DAYS), 0.04), 2)
+    now, before = (rf.fleet_model(log, "all", at=at).interval("mtbf", scope="node") for at in ("now", "long run"))
+    assert now.low < 600.0 < now.high
+    assert now.high / now.low < 1.5
+    assert before.high / before.low < now.high / now.low
+
+
+def test_a_longer_horizon_is_less_certain(log):
+    near, far = (
+        rf.fleet_model(log, "all", horizon=horizon).interval("mtbf", scope="node") for horizon in ("10d", "365d")
+    )
+    assert far.high / far.low > 1.05 * near.high / near.low
+
+
+# ---------------------------------------------------------------------- periods
+
+
+def test_rates_follow_the_log_beyond_its_stable_period(log):
+    period = rf.fleet.chosen_period(log, ("2001-01-01", "2002-03-01"))
+    stable = replace(period, name="stable")
+    model = rf.fleet_model(log, stable)
+    answer = model.interval("mtbf", scope="node")
+    assert answer.low < 600.0 < answer.high
+    assert model.period.log.window.end == log.window.end
+    given = rf.fleet_model(log, ("2001-01-01", "2002-03-01"))  # asked for: nothing after it is looked at
+    assert given.interval("mtbf", scope="node").estimate == pytest.approx(1200.0, rel=0.15)
+
+
+# ------------------------------------------------------------------------ nodes
+
+
+def test_a_node_that_ails_lately_is_named_and_no_longer_after_its_repair():
+    rates = np.full((20, DAYS), 0.05)
+    rates[3, DAYS - 50 :] = 0.5
+    rates[5, 100:300] = 0.5  # well for most of a year
+    model = rf.fleet_model(failing(rates, 3), "all")
+    multiple = pd.Series(model.node_multipliers, index=model.places.nodes.get_level_values(-1))
+    assert multiple.idxmax() == "n03"
+    assert multiple["n03"] > 3.0
+    assert multiple["n05"] < 0.5 * multiple["n03"]
+    mean = rf.fleet_model(failing(rates, 3), "all", at="long run")
+    multiple = pd.Series(mean.node_multipliers, index=mean.places.nodes.get_level_values(-1))
+    assert multiple.idxmax() == "n05"
+
+
+def test_equal_nodes_have_equal_rates(now):
+    assert np.abs(now.node_multipliers - 1.0).max() < 0.35
+
+
+# ----------------------------------------------------------------- scopes, few data
+
+
+def test_a_scope_that_was_quiet_lately_is_seldom_now():
+    rng = np.random.default_rng(4)
+    log = failing(np.full((NODES, DAYS), 0.01), 4)
+    whole = [
+        {"node": None, "scope": "system", "start": float(at), "end": float(at) + 1.0, "cause": "power"}
+        for at in np.sort(rng.uniform(0.0, 24.0 * 300, 60))  # none in the last three hundred days
+    ]
+    more = make_log(whole, log.population[["node"]].to_dict("records"), window=(0.0, 24.0 * DAYS)).events
+    events = pd.concat([log.events, more], ignore_index=True).sort_values("start", ignore_index=True)
+    log = replace(log, events=events)
+    now, before = (rf.fleet_model(log, "all", at=at) for at in ("now", "long run"))
+    mean = before.interval("mtbf", scope="system").estimate
+    assert mean == pytest.approx(24.0 * DAYS / 60.0, rel=0.1)
+    assert now.interval("mtbf", scope="system").estimate > 3.0 * mean
+    limits = now.interval("mtbf", scope="system")
+    assert limits.low < 0.8 * limits.estimate  # they may come again
+    quiet = now.scopes.loc["group"]  # never seen at all
+    assert quiet["mtbf_now"] == np.inf
+    assert quiet["mtbf_now_low"] == pytest.approx(before.scopes.loc["group", "mtbf_low"])
+    assert quiet["mtbf_now_low"] == pytest.approx(-24.0 * DAYS / np.log(0.05), rel=0.02)
+
+
+def test_where_nodes_are_not_known_rates_of_the_system_follow():
+    rng = np.random.default_rng(5)
+    at = np.concatenate([rng.uniform(0, 24.0 * SINCE, 510), rng.uniform(24.0 * SINCE, 24.0 * DAYS, 180)])
+    log = make_log([{"node": None, "start": h, "end": h + 0.5} for h in np.sort(at)], [], window=(0.0, 24.0 * DAYS))
+    model = rf.fleet_model(log, "all")
+    week, low, high = model.lately.a_week(0.95)
+    assert week == pytest.approx(14.0, rel=0.2)
+    assert low < 14.0 < high
+    with pytest.raises(RelfitError):
+        model.interval("reliability", "24h", size=4)
+
+
+def test_few_days_give_wide_limits_and_no_error():
+    log = make_log([{"node": "a", "start": 5, "end": 6}, {"node": "b", "start": 50, "end": 51}], window=(0, 100))
+    model = rf.fleet_model(log, "all")
+    answer = model.interval("mtbf", scope="node")
+    assert answer.low < 100.0 < answer.high
+    job = model.interval("reliability", "5h", size=2)  # too few days to count jobs by
+    assert 0.0 <= job.low <= job.estimate <= job.high <= 1.0
+
+
+def test_other_words_are_errors(log):
+    with pytest.raises(ArgumentError, match="at='soon'"):
+        rf.fleet_model(log, at="soon")
+    assert rf.fleet_model(log, "all", at="long-run").at == "long run"
+
+
+@pytest.mark.slow
+def test_limits_hold_the_rate_of_steady_fleets():
+    held = 0
+    for seed in range(12):
+        model = rf.fleet_model(failing(np.full((20, 300), 0.05), seed), "all", level=0.9)
+        _, low, high = model.lately.a_week(0.9)
+        held += low <= 7.0 <= high
+    assert held >= stats.binom.ppf(0.02, 12, 0.9)
+
+
+def test_limits_of_multiples_are_those_of_the_lognormal_distribution():
+    for variance in (0.01, 0.2, 3.0):
+        low, high = limits_of_multiples(np.array([variance]), 0.9)
+        spread = np.sqrt(np.log1p(variance))
+        truth = stats.lognorm(spread, scale=np.exp(-(spread**2) / 2.0))  # of mean one
+        assert truth.var() == pytest.approx(variance)
+        assert (low[0], high[0]) == pytest.approx((truth.ppf(0.05), truth.ppf(0.95)))
+    low, high = limits_of_multiples(np.array([0.0, 1e6]), 0.9)
+    assert low == pytest.approx([1.0, 0.01])
+    assert high == pytest.approx([1.0, 1.0])
