@@ -409,9 +409,9 @@ class FleetModel(FleetParts, Result):
         """Reliability, or time between interruptions, held to jobs of the log; as modelled where there are few."""
         assert self.lately is not None
         system = str(self.places.systems[code])
-        if name not in ("reliability", "mtbf.job") or system not in self.lately.nodes:
+        if name not in ("reliability.job", "mtbf.job") or system not in self.lately.nodes:
             return modelled
-        if name == "reliability":
+        if name == "reliability.job":
             lengths = tuple(np.ravel(at).astype(np.float64).tolist())
         else:  # so short that a job seldom meets two incidents
             lengths = (float(np.clip(_SHORT * modelled[0], 0.1, 24.0)),)
@@ -425,7 +425,7 @@ class FleetModel(FleetParts, Result):
                 each = np.array([np.ravel(one)[i] for one in modelled])
             else:
                 each = 1.0 - np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
-                if name != "reliability":
+                if name == "mtbf.job":
                     each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
             rows.append(each)
         value, low, high = np.array(rows).T
