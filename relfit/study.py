@@ -14,7 +14,7 @@ from relfit.failurelog import FailureLog
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
 from relfit.fleet.now import LONG_RUN, NOW, until_now
 from relfit.independence import Dependence, dependence
-from relfit.screening import ChangePoints, Incidents, OutlierNodes, change_points, outlier_nodes
+from relfit.screening import Bursts, ChangePoints, Incidents, OutlierNodes, bursts, change_points, outlier_nodes
 
 __all__ = ["Study"]
 
@@ -134,6 +134,11 @@ class Study:
     def dependence(self) -> Dependence:
         """Whether failures depend on each other."""
         return dependence(self.until_now.log, incidents=self.model.found, rng=self.rng)
+
+    @cached_property
+    def bursts(self) -> Bursts:
+        """Whether incidents come after one another."""
+        return bursts(self.until_now.log, self.model.found, level=self.level, rng=self.rng)
 
     def forecast(self, horizons: Any = ("30d", "90d"), **options: Any) -> Forecast:
         """Failures, repairs and parts to expect; options are those of `relfit.forecast`."""

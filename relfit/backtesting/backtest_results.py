@@ -24,6 +24,7 @@ _REFUTED = 2.5  # times as much
 _HELD = 0.6  # share of intervals, below which they are refuted
 _FEW = 8  # windows
 _CLOSE = 0.01  # of jobs: a mean error below, or larger by less, does not matter
+_NOTES = 3  # on a page, at most
 _GRADES = ("good", "fair", "poor")
 
 
@@ -175,7 +176,10 @@ class Backtest(Result):
         """Sentences on each part, the headline first, and the mark of trust last."""
         sentences = [text for part in self.parts for text in self.sentences(part)]
         first = [] if sentences[:1] == [self.headline] else [self.headline]
-        return (*first, *sentences, f"Trust: {self.trust}. {self.trust_reason}", *(f"{note}." for note in self.notes))
+        notes = [f"{note.rstrip('.')}." for note in self.notes]
+        if len(notes) > _NOTES:
+            notes = [*notes[: _NOTES - 1], f"{len(notes) - _NOTES + 1} more notes say what could not be tested."]
+        return (*first, *sentences, f"Trust: {self.trust}. {self.trust_reason}", *notes)
 
     def sentences(self, part: str) -> list[str]:
         """What is found of a part; the headline is not repeated."""

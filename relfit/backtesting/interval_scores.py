@@ -17,6 +17,7 @@ from relfit.fleet import FleetModel
 from relfit.fleet.job_placement import Nodes
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints
+from relfit.text import count
 from relfit.units import NANOSECONDS_PER_HOUR
 
 __all__ = ["AHEAD", "IntervalScores", "Run", "run_of"]
@@ -153,7 +154,9 @@ class IntervalScores:
                     params, self.checkpoint, nodes=size, n_draws=_DRAWS, level=self.level, rng=self.seed
                 )
             except RelfitError as error:
-                self.problems[f"no checkpoint interval for {size} nodes of system {self.past.name}: {error}"] += 1
+                self.problems[
+                    f"no checkpoint interval for {count(size, 'node')} of system {self.past.name}: {error}"
+                ] += 1
                 continue
             costs = self.checkpoint.save, self.checkpoint.restore
             before = self.runs(size, max(now - 24.0 * _LATELY, 0.0), now, members)

@@ -58,7 +58,8 @@ def dependence(
         chosen = reading.chosen(whole)
         log = chosen.log
         steps.next()
-        result = rf.dependence(log, window=window, place=place, method=correlation, rng=seed)
+        joined = rf.incidents(log) if len(log.events) else None
+        result = rf.dependence(log, window=window, place=place, method=correlation, incidents=joined, rng=seed)
         steps.next()
         answers, questions = Answers(), result.to_frame()
         for key, question, headline in zip(*(questions[name] for name in ("part", "question", "finding")), strict=True):
@@ -71,6 +72,16 @@ def dependence(
                 if part.depends is None:  # nothing to look at
                     answer.shown, answer.figures = {}, []
             answers.all.append(answer)
+        with answers.asking("bursts", "Along time: bursts") as answer:
+            part = rf.screening.bursts(log, joined, alpha=alpha, rng=seed)
+            answer.text, answer.document = part.headline, part.to_dict
+            answer.tables = {"bursts": part.table, "bursts_by_delay": part.by_delay}
+            status = "no answer" if part.depends is None else "ok"
+            questions.loc[len(questions)] = ["bursts", "along time: bursts", status, part.depends, part.headline]
+            if part.depends is not None:
+                names = ["scope", "kind", "incidents", "branching", "low", "high", "mean_delay", "following", "p"]
+                answer.shown = {"further incidents that one brings (delay in hours)": part.table[names]}
+                answer.figures = [("bursts", partial(rf.plotting.bursts, part))]
         notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
         answers.all.append(Answer("questions", "Notes", notes, tables={"questions": questions}))
         answers.show(chosen, to, "questions", result.headline)

@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = front(
         "_registry": "plot",
         "backtest_figures": "backtest",
         "batch_figures": "batch_states gantt",
+        "burst_figures": "bursts",
         "change_point_figures": "change_points",
         "checkpoint_figures": "waste_over_interval",
         "event_figures": "causes events_over_time",

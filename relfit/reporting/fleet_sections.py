@@ -241,7 +241,9 @@ def independence(m: ReportData) -> Section | str:
     table = Table("independence", "Question by question", frame[["question", "independent", "finding"]],
                   {"question": "question", "independent": "independent?"})  # fmt: skip
     terms = tuple((f"{q[:1].upper()}{q[1:]}", str(f)) for q, f in zip(frame["question"], frame["finding"], strict=True))
-    return Section("independence", "Do failures depend?", found.headline, figures=tuple(figures),
+    bursts = m.bursts.result
+    sentences = () if bursts is None or bursts.depends is None else (bursts.headline,)
+    return Section("independence", "Do failures depend?", found.headline, sentences, tuple(figures),
                    details=(table,), terms=terms)  # fmt: skip
 
 

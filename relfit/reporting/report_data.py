@@ -23,7 +23,7 @@ from relfit.independence.thresholds import ALPHA, held_to
 from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.results import Interval
-from relfit.screening import ChangePoints, Incidents, OutlierNodes, RepairKinds
+from relfit.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds
 from relfit.second_process import SecondProcess, later
 from relfit.study import Study
 
@@ -285,6 +285,13 @@ class ReportData:
     def backtest(self) -> Answer[Backtest]:
         """How forecasts, and jobs of the size of the first screen, did on the log's own past."""
         return Answer(None, "too few failures") if self.few else backtested(self.study)
+
+    @cached_property
+    def bursts(self) -> Answer[Bursts]:
+        """Whether incidents come after one another."""
+        if self.several_systems:
+            return Answer(None, "several systems; select one")
+        return _ask(lambda: self.study.bursts)
 
     @cached_property
     def forecast(self) -> Answer[Forecast]:

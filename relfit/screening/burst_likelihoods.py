@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import optimize, special
@@ -55,17 +56,18 @@ def after(time: FloatArray, label: IntArray, weight: FloatArray, delays: FloatAr
 
 @njit(cache=True, nogil=True)
 def log_ratios(
-    time: FloatArray, label: IntArray, inner: IntArray, scale: FloatArray, rate: FloatArray, delays: FloatArray,
-    branching: float,
-) -> FloatArray:  # fmt: skip
-    """By delay the log-likelihood ratio of labels where each point brings `branching` more of its own to none."""
+    time: FloatArray, label: IntArray, inner: IntArray, rate: FloatArray, delays: FloatArray, branching: float
+) -> FloatArray:
+    """By delay the log-likelihood ratio of points of these rates each of which brings others of its label to none."""
     one = np.ones(time.size)
-    excess = after(time, label, one, delays) - after(time, inner, one, delays)
-    out = np.zeros(delays.size)
+    excess = after(time, label, one, delays)
+    if (inner >= 0).any():
+        excess -= after(time, inner, one, delays)
+    out, odds = np.zeros(delays.size), branching / (1.0 - branching)
     for i in range(time.size):
         for d in range(delays.size):
-            if excess[i, d] > 0.0:
-                out[d] += np.log1p(branching / (1.0 - branching) * excess[i, d] * scale[i] / rate[i])
+            if excess[i, d] > 1e-9:
+                out[d] += np.log1p(odds * excess[i, d] / rate[i])
     return out
 
 
@@ -140,6 +142,10 @@ def fitted(loglik: Callable[[float, int], float], delays: int, level: float) -> 
     at, value = np.where(value > none, at, 0.0), np.maximum(value, none)
     delay = int(np.argmax(value))
     floor = float(value[delay] - 0.5 * special.chdtri(1, 1.0 - level))
+
+    def beyond(d: int, x: float) -> float:
+        return loglik(x, d) - floor
+
     low, high = _MOST, 0.0
     for d in np.flatnonzero(value > floor):
         ends = []
@@ -147,6 +153,7 @@ def fitted(loglik: Callable[[float, int], float], delays: int, level: float) -> 
             if loglik(end, int(d)) >= floor:
                 ends.append(end)
             else:
-                ends.append(optimize.brentq(lambda x, d=d: loglik(x, int(d)) - floor, *sorted((end, at[d])), xtol=1e-4))
+                first, last = sorted((end, float(at[d])))
+                ends.append(float(optimize.brentq(partial(beyond, int(d)), first, last, xtol=1e-4)))
         low, high = min(low, ends[0]), max(high, ends[1])
     return BurstFit(float(at[delay]), low, high, delay, float(value[delay] - none))

@@ -47,23 +47,26 @@ class Bursts(Result):
         rows = self.table[self.table["kind"] != "no answer"]
         if not len(rows):
             return "Too few incidents to tell whether they come after one another."
-        names = {"node": "the same node", "whole": "the rest of the system"}
-        said = []
-        for row in rows[rows["kind"] == BURST].itertuples():
-            value = interval(*(f"{x:.2f}" for x in (row.branching, row.low, row.high)))
-            place = names.get(row.scope, f"another node of the {row.scope}")
-            said.append(f"{place} fails again" if row.scope == "node" else f"{place} fails")
-            said[-1] += f" {value} times beyond its rate, {duration(row.mean_delay)} later on average"
-        plain = {"node": "single nodes", "whole": "the whole system"}
-        none = [plain.get(scope, f"{scope}s") for scope in rows.loc[rows["kind"] == "steady", "scope"]]
-        text = f"After an incident {', '.join(said)}" if said else ""
+        names = {"node": "the same node fails again", "whole": "the rest of the system fails"}
+        parts = []
+        for scope, branching, low, high, delay in zip(
+            *(rows.loc[rows["kind"] == BURST, name] for name in ("scope", "branching", "low", "high", "mean_delay")),
+            strict=True,
+        ):
+            value = interval(*(f"{x:.2f}" for x in (branching, low, high)))
+            who = names.get(scope, f"another node of the {scope} fails")
+            parts.append(f"{who} {value} times beyond its rate, {duration(delay)} later on average")
+        text = [f"After an incident {'; '.join(parts)}"] if parts else []
         if (rows["kind"] == WEEKS).any():
-            text += ("; t" if text else "T") + "he whole system has good and bad weeks, no bursts beyond them"
-        if none:
-            listed = " and ".join([", ".join(none[:-1]), none[-1]] if none[:-1] else none)
-            verb = "shows" if none in (["the whole system"],) else "show"
-            text += ("; " + listed if text else listed[:1].upper() + listed[1:]) + f" {verb} no bursts"
-        return text + "."
+            text.append("The whole system has good and bad weeks, and no bursts beyond them")
+        plain = {"node": "single nodes", "whole": "the whole system"}
+        calm = [plain.get(scope, f"{scope}s") for scope in rows.loc[rows["kind"] == "steady", "scope"]]
+        if calm:
+            listed = " and ".join([", ".join(calm[:-1]), calm[-1]] if calm[:-1] else calm)
+            text.append(
+                f"{listed[:1].upper()}{listed[1:]} {'shows' if calm == ['the whole system'] else 'show'} no bursts"
+            )
+        return ". ".join(text) + "."
 
     def to_frame(self) -> pd.DataFrame:
         """`table`."""

@@ -105,6 +105,13 @@ def test_the_report_agrees_with_the_commands(white: Page, sample: rf.FailureLog)
     said = section(white, "jobs")
     up = f"The {system.n_nodes} of {sample.n_nodes} nodes that were up at the end"
     assert f"{up} run for {system.mttf():.3g} hours on average" in said
+    tested = rf.backtest(sample, parts=("forecasts", "jobs"), sizes=64, level=0.95, fast=True)
+    assert verdict(white, "jobs") == " ".join(tested.sentences("jobs")[0].split())
+    assert tested.headline in section(white, "forecast")
+    shown = table(white, "backtest-jobs")
+    jobs = tested.table.query("part == 'jobs'")["predicted"].to_numpy()
+    assert shown["predicted"].to_numpy() == pytest.approx(jobs, abs=1e-5)
+    assert shown["error"].to_numpy() == pytest.approx(100.0 * (shown["predicted"] - shown["seen"]).to_numpy(), abs=1e-3)
     assert verdict(white, "forecast") == rf.forecast(sample).headline
 
 

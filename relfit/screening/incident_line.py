@@ -1,0 +1,165 @@
+"""Incidents on one line of days, system after system, and the background rate that follows their calendar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.signal import convolve, lfilter
+
+from relfit.arrays import FloatArray, IntArray
+from relfit.outages import Watched, node_codes, node_values, watched_of
+from relfit.screening.incident_results import Incidents
+from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
+
+if TYPE_CHECKING:
+    from relfit.failurelog import FailureLog
+
+__all__ = ["IncidentLine"]
+
+_DAY = 24.0 * NANOSECONDS_PER_HOUR
+_APART = 1000.0  # days between two systems, after which nothing of the first is left
+_HALF_LIVES = (7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 1e6)  # days, of the background
+_OUT = 10  # days next to an incident that do not tell how fast the background moves
+
+
+@dataclass(frozen=True, eq=False)
+class IncidentLine:
+    """Incidents in the order of system and time.
+
+    Attributes
+    ----------
+    time : ndarray, shape (incidents,)
+        Days; a system begins long after the one before it has ended.
+    system, node, rack : ndarray of int
+        -1 where an incident hit several nodes or racks, or none.
+    cycle : ndarray
+        The rate at this hour relative to the mean.
+    exposure : ndarray, shape (systems, days)
+        Nodes watched on each day times the rate on this day of the week, relative to the mean.
+    ends : ndarray, shape (systems, 2)
+        From when to when the log goes.
+    """
+
+    time: FloatArray
+    system: IntArray
+    node: IntArray
+    rack: IntArray
+    cycle: FloatArray
+    exposure: FloatArray
+    ends: FloatArray
+
+    @classmethod
+    def of(cls, log: FailureLog, joined: Incidents) -> IncidentLine:
+        """The incidents of a log."""
+        table, zone = joined.table, log.source.timezone
+        names = list(dict.fromkeys([*log.systems, *map(str, table["system"])]))
+        system = pd.Index(names).get_indexer(pd.Index(table["system"].astype(str)))
+        midnight = log.window.start.tz_convert(zone).normalize()
+        origin = midnight.tz_convert("UTC").as_unit("ns").value
+        begin, end = ((at.as_unit("ns").value - origin) / _DAY for at in (log.window.start, log.window.end))
+        days = int(np.ceil(end))
+        offset = (days + _APART) * np.arange(len(names))
+        time = (nanoseconds(table["start"]) - origin) / _DAY + offset[system]
+        local = table["start"].dt.tz_convert(zone)
+        of_hour, of_day = (
+            _shrunk(np.bincount(part, minlength=size)) for part, size in ((local.dt.hour, 24), (local.dt.dayofweek, 7))
+        )
+        exposure = _watched(log, names, origin, days, begin, end) * of_day[(midnight.dayofweek + np.arange(days)) % 7]
+        node, rack = _places(log, joined)
+        order = np.argsort(time, kind="stable")
+        cycle = of_hour[local.dt.hour.to_numpy()]
+        ends = np.array([begin, end]) + offset[:, None]
+        return cls(time[order], system[order], node[order], rack[order], cycle[order], exposure, ends)
+
+    def scopes(self, group: str | None) -> list[tuple[str, IntArray, IntArray]]:
+        """Each scope, the label that two incidents must share, -1 of no part in it, and the one they must not."""
+        nobody, everybody = np.full(self.node.size, -1), np.zeros(self.node.size, np.int64)
+        out = [("node", self.node, nobody)]
+        if group is None:
+            return [*out, ("whole", everybody, self.node)]
+        alone = np.where(self.node >= 0, self.node + int(self.rack.max(initial=-1)) + 1, -1)
+        return [*out, (group, self.rack, self.node), ("whole", everybody, np.where(self.rack >= 0, self.rack, alone))]
+
+    def take(self, which: IntArray) -> IncidentLine:
+        """Only some of the incidents."""
+        places = {name: getattr(self, name)[which] for name in ("time", "system", "node", "rack", "cycle")}
+        return replace(self, **places)
+
+    def background(self) -> tuple[FloatArray, FloatArray]:
+        """The smoothed rate at each incident, that one left out, and the number expected on each day of the line."""
+        number, days = self.exposure.shape
+        day = np.clip((self.time - (days + _APART) * self.system).astype(np.int64), 0, days - 1)
+        counts = np.bincount(self.system * days + day, minlength=number * days).reshape(number, days).astype(np.float64)
+        exposure = np.where((counts > 0.0) & (self.exposure <= 0.0), 1.0, self.exposure)
+        mean = np.maximum(counts.sum(axis=1, keepdims=True), 0.5) / np.maximum(
+            exposure.sum(axis=1, keepdims=True), 1e-9
+        )
+        best, sums = -np.inf, (counts, exposure)
+        for half_life in _HALF_LIVES:
+            keep = 0.5 ** (1.0 / half_life)
+            near = keep ** np.abs(np.arange(-_OUT, _OUT + 1))[None, :]
+            each = [_two_sided(values, keep) for values in (counts, exposure)]
+            far = [
+                np.maximum(smooth - convolve(values, near, mode="same"), 0.0)
+                for smooth, values in zip(each, (counts, exposure), strict=True)
+            ]
+            rate = (far[0] + 0.5) / (far[1] + 0.5 / mean)
+            score = float((counts * np.log(rate) - exposure * rate).sum())
+            if score > best:
+                best, sums = score, (each[0], each[1])
+        daily = exposure * (sums[0] + 0.5) / (sums[1] + 0.5 / mean)
+        at = self.system, day
+        left_out = (np.maximum(sums[0][at] - 1.0, 0.0) + 0.5) / (sums[1][at] + 0.5 / mean[self.system, 0])
+        line = np.pad(daily * (day.size / daily.sum()), ((0, 0), (0, int(_APART)))).ravel()
+        return left_out * exposure[at] * self.cycle, line
+
+
+def _places(log: FailureLog, joined: Incidents) -> tuple[IntArray, IntArray]:
+    """Node and rack of each incident, -1 where it hit several or none."""
+    table = joined.table
+    record = np.zeros(len(table), np.int64)
+    rows = np.flatnonzero(joined.incident >= 0)[::-1]
+    record[joined.incident[rows]] = rows  # the first of each incident
+    codes, _, labels = node_codes(log)
+    node, scope = codes[record] if len(table) else codes[:0], table["scope"].to_numpy(object)
+    alone = (table["nodes"].to_numpy() == 1) & (scope == "node")
+    rack = np.full(len(table), -1)
+    if joined.group is not None and len(labels):
+        value = node_values(log, joined.group, labels)
+        code = pd.factorize(pd.MultiIndex.from_arrays([labels.get_level_values(0), value]))[0]
+        of_node = np.append(np.where(pd.isna(value), -1, code), -1)
+        one = (table["groups"].to_numpy() == 1) & ((scope == "node") | (scope == joined.group))
+        rack = np.where(one, of_node[node], -1)
+    return np.where(alone, node, -1), rack
+
+
+def _watched(log: FailureLog, names: list[str], origin: int, days: int, begin: float, end: float) -> FloatArray:
+    """Nodes watched on each day, shape (systems, days); where they are not known, the system is one."""
+    nodes, edges = watched_of(log), origin + (np.arange(days + 1) * _DAY).astype(np.int64)
+    of_system = nodes.groups.get_level_values(0).astype(str)
+    at = np.arange(days)
+    out = np.tile(np.clip(end - at, 0.0, 1.0) - np.clip(begin - at, 0.0, 1.0), (len(names), 1))
+    for k, name in enumerate(names):  # systems, not nodes
+        mine = np.flatnonzero(of_system == name)
+        if mine.size and log.question is None:
+            part = (
+                getattr(nodes, field)[mine] for field in ("groups", "entered", "left", "entered_known", "left_known")
+            )
+            out[k] = np.diff(Watched(*part).hours_until(edges)) / 24.0
+    return out
+
+
+def _shrunk(counts: IntArray) -> FloatArray:
+    """Counts relative to their mean, drawn to one by as much as chance makes them differ."""
+    mean = max(float(counts.mean()), 1e-9)
+    seen = float(np.mean((counts - mean) ** 2)) * counts.size / (counts.size - 1)
+    return np.asarray(1.0 + max(1.0 - mean / max(seen, 1e-9), 0.0) * (counts / mean - 1.0))
+
+
+def _two_sided(values: FloatArray, keep: float) -> FloatArray:
+    """Sums over each row, discounted by the days before and after each day."""
+    before, behind = (lfilter([1.0], [1.0, -keep], each, axis=1) for each in (values, values[:, ::-1]))
+    return np.asarray(before + behind[:, ::-1] - values)
