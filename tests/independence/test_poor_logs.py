@@ -24,6 +24,7 @@ from relfit.independence import (
 )
 from relfit.recurrence import availability, histories_of_log, trend_tests
 from relfit.screening import (
+    bursts,
     change_points,
     incidents,
     outlier_nodes,
@@ -65,6 +66,7 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
         lambda log: outlier_nodes(log, n_resamples=19),
         lambda r: f"{len(r.outliers)} {' '.join(r.classes['status'])}",
     ),
+    "bursts": (bursts, lambda r: str(r.depends)),
     "repair_kinds": (repair_kinds, lambda r: " ".join(sorted(set(r.table["status"])))),
     "by_cause": (by_cause, lambda r: str(len(r.table))),
     "by_node": (by_node, lambda r: str(int(r["events"].sum()))),
@@ -119,6 +121,10 @@ ANSWERS = answers(
         "repair_kinds": (
             "too_few | too_few | too_few | too_few | not_found | too_few | too_few | too_few | too_few |  | too_few "
             "| too_few | too_few | too_few |  | "
+        ),
+        "bursts": (
+            "None | None | None | None | None | None | None | None | None | None | None | ! no time | None | None "
+            "| ! lifetimes | ! lifetimes"
         ),
         "by_cause": ("1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | 1 | 1 | 1 | 1 | 0 | 0"),
         "by_node": ("4 | 1 | 6 | 8 | 50 | 20 | 2 | 2 | 0 | 0 | 0 | 1 | 10 | 6 | 0 | 0"),

@@ -16,10 +16,10 @@ from relfit.nonparametric import kaplan_meier, nelson_aalen
 from relfit.results import Result
 
 TABLES = {
-    "Assumptions", "Availability", "BatchRuns", "Bursts", "CheckpointTable", "CompetingFit", "Dependence", "Draws",
+    "Assumptions", "Availability", "BatchRuns", "CheckpointTable", "CompetingFit", "Dependence", "Draws",
     "EventHistories", "FamilyFit", "FittedWorkload", "FleetModel", "Goodness", "Grouped", "Interval", "LifeData",
-    "ObservedTimes", "Period", "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels", "Sequences",
-    "SizeFits", "SlurmNodes", "SparesNeeded", "StoredFits", "Throughputs", "TurnbullEstimate", "TwoLevels",
+    "ObservedTimes", "Period", "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels",
+    "Sequences", "SizeFits", "SlurmNodes", "SparesNeeded", "StoredFits", "Throughputs", "TurnbullEstimate", "TwoLevels",
 }  # fmt: skip
 """Results without a figure: a table says it all, or their parts are drawn."""
 
