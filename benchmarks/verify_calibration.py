@@ -64,7 +64,7 @@ def main() -> None:
             log = simulate_log(parameters, span, nodes=nodes, racks=racks, rng=rng)
             before = time.perf_counter()
             family = ("weibull",) if parameters.failure is not None else ("exponential",)
-            found = rf.calibrate(log, parts=parts, families=family)
+            found = rf.calibrate(log, parts=parts, families=family, at="long run")
             spent += time.perf_counter() - before
             drawn = draw_parameters(found, 2000, rng)
             if "mttr.quick" in drawn:  # the mean of all repairs that the parts imply

@@ -100,7 +100,7 @@ def main() -> None:
     log = rf.datasets.load("white") if given.log == "white" else rf.read(given.log)
     if given.where:
         log = log.where(**dict(each.split("=", 1) for each in given.where))
-    model = rf.fleet_model(log)
+    model = rf.fleet_model(log, at="long run")
     rows = records(model.period.log)
     known = rf.calibrate(log, model=model, parts=("mtbf", "mttr"))
     total = rows.entered.size

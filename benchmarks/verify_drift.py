@@ -46,7 +46,7 @@ def one_system(log: rf.FailureLog, rng: np.random.Generator) -> tuple[list[bool]
     early, late = log.between(None, split), log.between(split, None)
     chosen = chosen_period(early)
     ahead, seen = late.window.hours, len(rf.incidents(late))
-    found = rf.fleet_model(early, chosen, level=LEVEL).interval("incidents", ahead)
+    found = rf.fleet_model(early, chosen, at="long run", level=LEVEL).interval("incidents", ahead)
     own = (np.log(float(found.high) / float(found.low)) / 2.0 / 1.645) ** 2
     more = drift(chosen.points, early.window.hours, ahead)
     whole = rf.forecast(early, ahead, level=LEVEL).to_frame().iloc[0]

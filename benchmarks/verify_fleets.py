@@ -30,6 +30,7 @@ import fleets as known
 import numpy as np
 import pandas as pd
 
+STEADY = "relfit:fleet_model"  # whose fleets are: of the long run
 LEVEL, CLOSE, DRAWS = 0.9, (0.87, 0.93), 199
 SHORT = {
     "mtbf": "node MTBF",
@@ -107,7 +108,8 @@ def one_log(job: tuple[str, int, str, bool]) -> tuple[float, dict[str, Answer | 
         log = read(known.FLEETS[name], rng, fixed)
         begun = time.perf_counter()
         try:
-            model = getattr(importlib.import_module(module), function)(log, level=LEVEL, rng=seed)
+            more = {"at": "long run"} if maker == STEADY else {}
+            model = getattr(importlib.import_module(module), function)(log, level=LEVEL, rng=seed, **more)
         except Exception as error:
             return time.perf_counter() - begun, dict.fromkeys(SHORT, f"no model: {type(error).__name__}: {error}")
         for quantity, ask in asked(model, log).items():
@@ -190,7 +192,7 @@ def main() -> None:
     options.add_argument("--logs", type=int, default=200)
     options.add_argument("--fleet", help="fleets whose names begin so")
     options.add_argument("--processes", type=int, default=2)
-    options.add_argument("--model", default="relfit:fleet_model", metavar="MODULE:FUNCTION")
+    options.add_argument("--model", default=STEADY, metavar="MODULE:FUNCTION")
     options.add_argument("--fixed", action="store_true", help="the same nodes in every log of a fleet")
     options.add_argument("--out", help="write the table here, too")
     given = options.parse_args()

@@ -97,7 +97,7 @@ def coverage(logs: int) -> None:
         for i in range(logs):
             rng = np.random.default_rng([7, i])
             log = simulated_log(32, 8, truth, 8766.0, rng)
-            known = calibrate(log, parts=("mtbf", "mttr"), window=0, group="rack")
+            known = calibrate(log, parts=("mtbf", "mttr"), window=0, group="rack", at="long run")
             plan = plan_sparing(cluster, known, recovery, strategies=strategies, rng=i, level=0.9)
             found = plan.intervals.set_index("quantity")
             for name, value in values.items():

@@ -52,7 +52,16 @@ def forecast(
         steps.next()
         span = None if period is None else opt.span_of(period)
         ahead = rf.forecast(
-            log, horizons, at=at, period=span, by=by, group=group, service=service, level=level, n_draws=draws, rng=seed
+            log,
+            horizons,
+            at=opt.at_of(at),
+            period=span,
+            by=by,
+            group=group,
+            service=service,
+            level=level,
+            n_draws=draws,
+            rng=seed,
         )
         steps.next()
         written = output.write_results(

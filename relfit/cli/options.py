@@ -29,6 +29,7 @@ __all__ = [
     "PeriodReading",
     "Reading",
     "Seed",
+    "at_of",
     "check_unit",
     "choice",
     "duration",
@@ -192,6 +193,11 @@ def span_of(period: str) -> str | tuple[str, str]:
     if sign and since and until:
         return since, until
     return choice("--period", period, ("stable", "all", "FROM/TO") if sign else ("stable", "all"))
+
+
+def at_of(at: str) -> str:
+    """What ``--at`` says, as `relfit.fleet_model` takes it."""
+    return choice("--at", at, ("now", "long-run")).replace("-", " ")
 
 
 At = Annotated[str, option("now|long-run", "The fleet as it is now, or in the long run.")]

@@ -73,7 +73,7 @@ def slurm_nodes(
     >>> import relfit as rf
     >>> found = slurm_nodes(rf.datasets.load("white"), period=("2003-04-01", "2004-10-01"))
     >>> found.table[["node", "feature"]].iloc[0].tolist(), int(found.table["weight"].iloc[0])
-    (['n000', 'mtbf_mid'], 91)
+    (['n000', 'mtbf_mid'], 62)
     """
     model = fleet_model(log, period, first=first)
     names = model.places.nodes.get_level_values(-1).astype(str)

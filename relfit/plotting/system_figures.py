@@ -145,7 +145,8 @@ def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
     --------
     >>> import relfit as rf
     >>> from matplotlib.figure import Figure
-    >>>     >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
+    >>> from relfit.system import chi_square
+    >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
     >>> result = chi_square(system.sample(100, rng=1), system)
     >>> chi_square_bins(result, ax=Figure().add_subplot()).get_ylabel()
     'failures'

@@ -65,6 +65,15 @@ def test_exports_take_the_job_and_the_pools(capsys: pytest.CaptureFixture[str]) 
     assert float(values["random_failure_rate"]) == pytest.approx(1.0 / (500.0 * 60.0))
 
 
+def test_the_fleet_as_it_is_now_or_in_the_long_run(capsys: pytest.CaptureFixture[str]) -> None:
+    mtbf = {}
+    for at in ("now", "long-run"):
+        assert main(["calibrate", "white", "--period", "all", "--parts", "mtbf", "--at", at, "--json"]) == 0
+        mtbf[at] = json.loads(capsys.readouterr().out)["mtbf"]["any"]
+    assert mtbf["long-run"]["value"] < 0.8 * mtbf["now"]["value"]  # the first two years had more
+    assert mtbf["long-run"]["exposure"] == pytest.approx(mtbf["long-run"]["value"] * mtbf["long-run"]["events"])
+
+
 def test_scipy_module_has_the_fitted_laws() -> None:
     known = rf.calibrate(rf.datasets.load("white"), period="all", parts=("mtbf", "mttr", "families"))
     names: dict[str, Any] = {}
@@ -89,6 +98,7 @@ def test_scipy_module_has_the_fitted_laws() -> None:
         (("white", "--export", "airesim.yaml", "--airesim", "job_size=-3"), "is not a number from 0 on"),
         (("white", "--parts", "all"), "part 'all' is not known"),
         (("white", "--level", "95"), "did you mean 0.95?"),
+        (("white", "--at", "later"), "--at 'later' is not known"),
         (("white", "--families", "weibul"), "unknown family 'weibul'"),
         (("bad.toml",), "bad.toml: mttr.unit: unknown unit of time 'moons'"),
         (("none.toml",), "none.toml: cannot read parameters"),

@@ -29,6 +29,22 @@ def test_json(capsys) -> None:
     assert found["horizons"] == [168.0]
 
 
+def test_the_long_run_is_that_of_the_stable_period(capsys) -> None:
+    rates = {}
+    for name, more in (
+        ("now", []),
+        ("long run", ["--at", "long-run"]),
+        ("year", ["--period", "2003-04-01/2004-04-01"]),
+    ):
+        assert main(["forecast", "white", "--draws", "200", "--json", *more]) == 0
+        rates[name] = json.loads(capsys.readouterr().out)["basis"][0]
+    assert [rates[name]["since"][:10] for name in rates] == ["2000-07-01", "2002-10-06", "2003-04-01"]
+    assert rates["year"]["until"][:10] == "2004-04-01"
+    long_run = rates["long run"]
+    assert long_run["a_week"] == pytest.approx(long_run["a_week_before"], rel=0.01)
+    assert rates["now"]["a_week"] < 0.8 * rates["now"]["a_week_before"]  # the first two years had more
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [
@@ -37,6 +53,8 @@ def test_json(capsys) -> None:
         (["--level", "95"], "--level"),
         (["--service", "1"], "--service"),
         (["--by", "colour"], "no column 'colour'"),
+        (["--at", "later"], "--at 'later'"),
+        (["--period", "latest"], "--period"),
     ],
 )
 def test_mistakes_are_one_line(capsys, more, text) -> None:

@@ -18,8 +18,8 @@ from relfit.results import Result
 TABLES = {
     "Assumptions", "Availability", "BatchRuns", "CheckpointTable", "CompetingFit", "Dependence", "Draws",
     "EventHistories", "FamilyFit", "FittedWorkload", "FleetModel", "Goodness", "Grouped", "Interval", "LifeData",
-    "Period", "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels", "Sequences",
-    "SizeFits", "SlurmNodes", "SparesNeeded", "StoredFits", "Throughputs", "TurnbullEstimate", "TwoLevels",
+    "ObservedTimes", "Period", "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels",
+    "Sequences", "SizeFits", "SlurmNodes", "SparesNeeded", "StoredFits", "Throughputs", "TurnbullEstimate", "TwoLevels",
 }  # fmt: skip
 """Results without a figure: a table says it all, or their parts are drawn."""
 
