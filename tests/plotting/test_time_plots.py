@@ -543,6 +543,7 @@ def test_hard_logs_are_figures_too(case: str) -> None:
 
 
 def test_plot_finds_the_figure_by_the_type(
+    log: rf.FailureLog,
     asked: Dependence,
     histories: EventHistories,
     joined: Incidents,
@@ -554,7 +555,8 @@ def test_plot_finds_the_figure_by_the_type(
         (asked.correlation, plotting.correlations), (asked.serial, plotting.durbin_watson),
         (asked.pooled, plotting.durbin_watson_pooled), (asked.dispersion, plotting.dispersion),
         (asked.cofailure, plotting.failing_together), (asked.cycles, plotting.clock_cycle),
-        (bursts(log, joined), plotting.bursts), (joined, plotting.incident_sizes), (joined.window, plotting.incident_window),
+        (bursts(log, joined), plotting.bursts),
+        (joined, plotting.incident_sizes), (joined.window, plotting.incident_window),
         (cut, plotting.change_points), (bad, plotting.outlier_nodes), (split, plotting.repair_classes),
         (trend_tests(histories), plotting.trends), (compare_processes(histories, "all"), plotting.processes),
     ]  # fmt: skip
