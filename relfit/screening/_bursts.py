@@ -39,7 +39,7 @@ _DELAYS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # days
 _LAGS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])  # days, that are counted
 _FEWEST = 10  # incidents, of which anything is said
 _ALIKE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, np.inf)  # one over the variance of the levels of weeks
-_EVEN = len(_ALIKE) - 1
+_EVEN, _SPELLS = len(_ALIKE) - 1, (7, 3)  # days of a spell that has a level of its own
 _LATELY, _OWN = np.array([30.0, 90.0]), (10.0, 30.0, 100.0, 300.0)  # days; incidents that long-run shares weigh as
 _BLOCK, _IN_BLOCK = 20.0, 20.0  # days and incidents within which labels are shuffled, at least
 _ROUNDS = 3  # of fits, each with what the one before says of the background
@@ -235,9 +235,9 @@ def _of_whole(
     left = np.maximum(line.ends[line.system, 1] - line.time, 0.0)
     due = (1.0 - np.exp(-left[:, None] / delays)).sum(axis=0)
 
-    def weeks(phase: int) -> tuple[IntArray, FloatArray]:
-        expected = np.bincount((np.arange(daily.size) + phase) // 7, daily)
-        there = np.bincount((line.time.astype(np.int64) + phase) // 7, minlength=expected.size)
+    def weeks(length: int, phase: int) -> tuple[IntArray, FloatArray]:
+        expected = np.bincount((np.arange(daily.size) + phase) // length, daily)
+        there = np.bincount((line.time.astype(np.int64) + phase) // length, minlength=expected.size)
         used = (expected > 0.0) | (there > 0)
         return np.append(0, np.cumsum(there[used])).astype(np.int64), np.asarray(expected[used], np.float64)
 
@@ -245,20 +245,17 @@ def _of_whole(
         calm = max(1.0 - own - x * due[d] / total, 0.01)
         return spells(calm * rate, brought + x * excess[:, d], week[0], calm * week[1], _ALIKE[k]) - x * due[d]
 
-    levels = [
-        (value(0.0, 0, k, week), k, phase)
-        for phase, week in enumerate(map(weeks, range(7)))
-        for k in range(len(_ALIKE))
-    ]
-    none, start, phase = max(levels, key=lambda each: each[0])
-    week = weeks(phase)
+    cuts = [(length, phase) for length in _SPELLS for phase in range(length)]
+    levels = [(value(0.0, 0, k, weeks(*cut)), k, cut) for cut in cuts for k in range(len(_ALIKE))]
+    none, start, cut = max(levels, key=lambda each: each[0])
+    week = weeks(*cut)
     steady = value(0.0, 0, _EVEN, week)
     fit = fitted(lambda x, d: value(x, d, _EVEN, week), delays.size, level)  # all clusters are bursts
     top, other, _ = _highest(lambda x, d, k: value(x, d, k, week), delays.size, len(_ALIKE), {start}, level)
     p = _p_of(max(top, steady + fit.gain) - none, delays.size)
-    if _p_of(top - steady - fit.gain, 7) <= alpha:  # bursts beside good and bad weeks
+    if _p_of(top - steady - fit.gain, len(cuts)) <= alpha:  # bursts beside good and bad weeks
         fit = other
-    p_weeks = _p_of(none - steady, 7)
+    p_weeks = _p_of(none - steady, len(cuts))
     kind = BURST if p <= alpha else WEEKS if p_weeks <= alpha else "steady"
     of_others = fit.branching * excess[:, fit.delay]
     following = float(np.mean(of_others / (of_others + brought + max(1.0 - fit.branching - own, 0.01) * rate)))

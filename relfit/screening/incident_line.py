@@ -12,6 +12,7 @@ from scipy.signal import convolve, lfilter
 from relfit.arrays import FloatArray, IntArray
 from relfit.outages import Watched, node_codes, node_values, watched_of
 from relfit.screening.incident_results import Incidents
+from relfit.screening.segmentation import excess, segments
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = ["IncidentLine"]
 _DAY = 24.0 * NANOSECONDS_PER_HOUR
 _APART = 1000.0  # days between two systems, after which nothing of the first is left
 _HALF_LIVES = (7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 1e6)  # days, of the background
+_PENALTY, _SHORTEST = 6.0, 14  # of the log-likelihood for each step of the background; days between two
 _OUT = 10  # days next to an incident that do not tell how fast the background moves
 
 
@@ -110,11 +112,27 @@ class IncidentLine:
             score = float((counts * np.log(rate) - exposure * rate).sum())
             if score > best:
                 best, sums = score, (each[0], each[1])
+        steps = [_in_periods(*each) for each in zip(counts, exposure, strict=True)]
+        if sum(score for score, *_ in steps) > best:
+            sums = np.array([number for _, number, _ in steps]), np.array([time for *_, time in steps])
         daily = exposure * (sums[0] + 0.5) / (sums[1] + 0.5 / mean)
         at = self.system, day
         left_out = (np.maximum(sums[0][at] - 1.0, 0.0) + 0.5) / (sums[1][at] + 0.5 / mean[self.system, 0])
         line = np.pad(daily * (day.size / daily.sum()), ((0, 0), (0, int(_APART)))).ravel()
         return left_out * exposure[at] * self.cycle, line
+
+
+def _in_periods(counts: FloatArray, exposure: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """Log-likelihood of a rate that changes by steps, less their penalty; incidents and exposure of a day's period.
+
+    Where neighbouring days scatter more than Poisson, that is no reason for a step.
+    """
+    penalty = _PENALTY * excess(counts.astype(np.int64), exposure, _SHORTEST)
+    cuts = segments(counts, np.maximum(exposure, 1e-9), penalty, _SHORTEST)
+    number, time = (np.add.reduceat(values, cuts[:-1]) for values in (counts, exposure))
+    rate = np.maximum(number, 0.5) / np.maximum(time, 1e-9)
+    score = float((number * np.log(rate)).sum() - rate @ time) - penalty * (cuts.size - 2)
+    return score, np.repeat(number, np.diff(cuts)), np.repeat(time, np.diff(cuts))
 
 
 def _places(log: FailureLog, joined: Incidents) -> tuple[IntArray, IntArray]:

@@ -260,7 +260,7 @@ def test_periods_are_drawn_at_their_rates(cut: ChangePoints) -> None:
     assert segments[cut.stable][:, 0] == pytest.approx(days)
     assert f"Since {cut.stable_period.start:%Y-%m-%d} the failure rate has been" in title(ax)
     said = {text.get_text().strip() for text in ax.texts}
-    assert {"no change since Oct 2002", "5.5", "8.8"} <= said
+    assert {"no change found since October 2002", "5.5", "8.8"} <= said
     drawn(ax)
 
 
@@ -555,8 +555,8 @@ def test_plot_finds_the_figure_by_the_type(
         (asked.correlation, plotting.correlations), (asked.serial, plotting.durbin_watson),
         (asked.pooled, plotting.durbin_watson_pooled), (asked.dispersion, plotting.dispersion),
         (asked.cofailure, plotting.failing_together), (asked.cycles, plotting.clock_cycle),
-        (bursts(log, joined), plotting.bursts), (joined, plotting.incident_sizes),
-        (joined.window, plotting.incident_window),
+        (bursts(log, joined), plotting.bursts),
+        (joined, plotting.incident_sizes), (joined.window, plotting.incident_window),
         (cut, plotting.change_points), (bad, plotting.outlier_nodes), (split, plotting.repair_classes),
         (trend_tests(histories), plotting.trends), (compare_processes(histories, "all"), plotting.processes),
     ]  # fmt: skip
