@@ -276,12 +276,11 @@ def test_an_error_from_the_library_advises_in_options(capsys, log_file) -> None:
 def test_the_first_line_is_what_was_found(arguments, first, capsys, log_file) -> None:
     assert main([arguments[0], str(log_file), *arguments[1:]]) == 0
     shown = capsys.readouterr().out
-    begins = (
-        shown.startswith(("Period used", "As of")) and first in shown[:400]
-        if first[0] == "\n"
-        else shown.startswith(first)
-    )
-    assert begins
+    if first[0] == "\n":
+        assert shown.startswith(("Period used", "As of"))
+        assert first in shown[:400]
+    else:
+        assert shown.startswith(first)
 
 
 def test_lines_fit_eighty_columns(capsys, monkeypatch, log_file) -> None:

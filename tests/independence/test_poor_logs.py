@@ -123,7 +123,7 @@ ANSWERS = answers(
             "| too_few | too_few | too_few |  | "
         ),
         "bursts": (
-            "None | None | None | None | None | None | None | None | None | None | None | ! no time | None | None "
+            "None | None | None | None | None | None | None | None | None | None | None | ! span | None | None "
             "| ! lifetimes | ! lifetimes"
         ),
         "by_cause": ("1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | 1 | 1 | 1 | 1 | 0 | 0"),
