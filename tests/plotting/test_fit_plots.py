@@ -19,7 +19,7 @@ TABLES = {
     "ObservedTimes",
     "Assumptions", "Availability", "BatchRuns", "CheckpointTable", "CompetingFit", "Dependence", "Draws",
     "EventHistories", "FamilyFit", "FittedWorkload", "FleetModel", "Goodness", "Grouped", "Interval", "LifeData",
-    "ObservedTimes", "Period", "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels",
+    "Period", "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels",
     "Sequences", "SizeFits", "SlurmNodes", "SparesNeeded", "StoredFits", "Throughputs", "TurnbullEstimate", "TwoLevels",
 }  # fmt: skip
 """Results without a figure: a table says it all, or their parts are drawn."""
