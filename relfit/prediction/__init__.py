@@ -2,7 +2,8 @@
 
 `steps` counts what a log holds in days that end with its observation, `levels` discounts the past of a series, `mixing`
 weighs the levels by how well each predicted that series so far and mixes them, `relative_rates` does the same for the
-parts of a whole (racks, causes), and `switching` follows the nodes, a few of which change suddenly. Nothing here knows of fleets or jobs; `relfit.fleet` and `relfit.backtest` do.
+parts of a whole (racks, causes), and `switching` follows the nodes, a few of which change suddenly. Nothing here knows
+of fleets or jobs; `relfit.fleet` and `relfit.backtest` do.
 """
 
 from relfit.prediction.levels import HALF_LIVES, Levels, levels_of
@@ -11,4 +12,15 @@ from relfit.prediction.relative_rates import RelativeRates, relative_rates
 from relfit.prediction.steps import Steps
 from relfit.prediction.switching import Multiples, multiples_now
 
-__all__ = ["HALF_LIVES", "Levels", "Mixture", "Multiples", "RelativeRates", "Steps", "levels_of", "mix", "multiples_now", "relative_rates"]
+__all__ = [
+    "HALF_LIVES",
+    "Levels",
+    "Mixture",
+    "Multiples",
+    "RelativeRates",
+    "Steps",
+    "levels_of",
+    "mix",
+    "multiples_now",
+    "relative_rates",
+]

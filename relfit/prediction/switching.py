@@ -1,10 +1,10 @@
 """How much more often than its share each node fails now: multiples that stay for a while, then are drawn anew.
 
 A node keeps its multiple of the mean rate until it changes (a part begins to fail, a repair helps): then the new one is
-drawn from those of all nodes, a gamma distribution around that of the usual ones and, for a few, anything from twice the mean up. What is
-known of each node's multiple is carried from step to step (Adams and MacKay 2007, on a grid of multiples). How alike
-nodes are, and how long a multiple lasts, is weighed by how well the past of all was predicted; so is whether the nodes
-next to a node, in the order of their names, say something of it.
+drawn from those of all nodes, a gamma distribution around that of the usual ones and, for a few, anything from twice
+the mean up. What is known of each node's multiple is carried from step to step (Adams and MacKay 2007, on a grid of
+multiples). How alike nodes are, and how long a multiple lasts, is weighed by how well the past of all was predicted; so
+is whether the nodes next to a node, in the order of their names, say something of it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ __all__ = ["Multiples", "multiples_now"]
 _LASTS = (120.0, 960.0)  # days that a multiple stays, on average
 _ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the multiples of most nodes
 _FEW, _OFTEN = 0.1, 2.0  # share of multiples drawn that are large, and from where on
-_GRID, _LEAST, _LARGEST = 40, 1.0 / 32.0, 8.0  # multiples looked at; the largest is this at least
+_GRID, _LEAST, _LARGEST = 40, 1.0 / 16.0, (64.0, 8.0, 1e4)  # multiples looked at: to the first, or so many a node
 _SCORED, _BLOCK = 1000, 500  # nodes whose past is scored, at most; nodes at a time
 _ABOUT, _RARE = 60.0, 1e-3  # days before and after; chance of so many failures, below which a node is not usual
 _FIRST = 2  # steps before the first that is scored
 _SMALL = 0.01  # weights below are left out
-_NEXT, _HALF_LIFE, _PRIOR = 8.0, 120.0, 4.0  # places that count as next to a node; days; failures at the mean rate
+_NEXT, _HALF_LIFE = 8.0, 120.0  # places that count as next to a node; days
+_PRIOR = 4.0  # failures at the mean rate that are added where a rate is of few
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +99,7 @@ class Multiples:
         return Multiples(self.value, weight)
 
 
-def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, largest: float | None = None) -> Multiples:
+def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int | None = None) -> Multiples:
     """Multiples of the mean rate of all nodes, now.
 
     Parameters
@@ -107,8 +108,8 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, largest
         Failures of each node in each step, and how much of it was watched; nodes in their order.
     days : float
         In a step.
-    largest : float, optional
-        Multiple that is looked at; the number of nodes, at which one has all failures, when left out.
+    of : int, optional
+        Nodes by whose number the largest multiple that is looked at is chosen; these when left out.
 
     Examples
     --------
@@ -122,8 +123,8 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, largest
     """
     expected = _expected(counts, exposure, days)
     counts = np.where(expected > 0.0, counts, 0.0)
-    largest = float(counts.shape[0]) if largest is None else largest
-    value = np.geomspace(_LEAST, max(_LARGEST, largest), _GRID)
+    largest = min(max(_LARGEST[0], _LARGEST[1] * (of or counts.shape[0])), _LARGEST[2])
+    value = np.geomspace(_LEAST, largest, _GRID)
     near = _near(counts, expected, days)
     change = np.repeat(-np.expm1(-days / np.array(_LASTS)), len(_ALIKE))
     prior = np.tile([_prior(value, alike) for alike in _ALIKE], (len(_LASTS), 1))
@@ -132,8 +133,8 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, largest
     for beside in offers:
         seen, factor = counts[scored], beside[scored, :-1]
         of_change = (seen * np.log(factor))[:, _FIRST:].sum()  # what a multiple is of another expected number
-        each = [score for _, score in _blocks(seen, expected[scored] * factor, value, change, prior)]
-        scores.append(np.sum(each, axis=0) + of_change)
+        of_blocks = [score for _, score in _blocks(seen, expected[scored] * factor, value, change, prior)]
+        scores.append(np.sum(of_blocks, axis=0) + of_change)
     weight = np.exp((np.array(scores) - np.max(scores)) * counts.shape[0] / counts[scored].shape[0])
     weight = np.where(weight < _SMALL, 0.0, weight) / weight[weight >= _SMALL].sum()
     known = np.zeros((counts.shape[0], _GRID))
@@ -148,18 +149,27 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, largest
 
 
 def _expected(counts: FloatArray, exposure: FloatArray, days: float) -> FloatArray:
-    """Failures of a usual node in each step: those of all, but for nodes that had far too many about that time."""
-    every = _share(counts, exposure)
+    """Failures of a usual node in each step: those of all, but for nodes that had far too many about that time.
+
+    Where a step has few, its rate is shrunk to that of the time about it, and that to the rate of all steps.
+    """
     about = max(2 * round(_ABOUT / days) + 1, 3)
-    did, should = (uniform_filter1d(each, about, axis=1, mode="constant") * about for each in (counts, every))
-    usual = (did < 1.0) | (special.gammainc(np.maximum(did, 1.0), should) > _RARE)
-    return np.where(usual.any(axis=0), _share(counts * usual, exposure * usual, exposure), every)
 
+    def around(values: FloatArray) -> FloatArray:
+        return np.asarray(uniform_filter1d(values, about, axis=-1, mode="constant") * about)
 
-def _share(counts: FloatArray, exposure: FloatArray, of: FloatArray | None = None) -> FloatArray:
-    total = exposure.sum(axis=0)
-    rate = np.divide(counts.sum(axis=0), total, out=np.zeros(total.size), where=total > 0.0)
-    return (exposure if of is None else of) * rate
+    every = exposure * (counts.sum() / max(exposure.sum(), 1e-300))
+    for _ in range(2):
+        did, should = around(counts), around(every)
+        usual = (did < 1.0) | (special.gammainc(np.maximum(did, 1.0), should) > _RARE)
+        number, watched = (counts * usual).sum(axis=0), (exposure * usual).sum(axis=0)
+        rate = np.full(number.size, number.sum() / max(watched.sum(), 1e-300))
+        if not rate[0] > 0.0:
+            return every
+        for sums, of in ((around(number), around(watched)), (number, watched)):
+            rate = (sums + _PRIOR) / (of + _PRIOR / rate)
+        every = exposure * rate
+    return every
 
 
 def _near(counts: FloatArray, expected: FloatArray, days: float) -> FloatArray:

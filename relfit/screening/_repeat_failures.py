@@ -6,7 +6,7 @@ measured by how many of the others failed of that cause meanwhile: a bad month o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -44,9 +44,9 @@ class RepeatFailures(Result):
         known), ``expected`` (failures of that cause of one node meanwhile, by those of the others), ``p``,
         ``p_adjusted``.
     nodes : pandas.DataFrame
-        One row per node and cause, those that go on first, then by ``repeats``: ``system``, ``node``, ``cause``,
-        ``repeats``, ``first``, ``last``, ``hours_between`` (median), ``going_on`` (the last repeat came in the last 90
-        days of the log).
+        One row per node and cause, those with most repeats lately first: ``system``, ``node``, ``cause``, ``repeats``,
+        ``lately`` (those of the last 90 days of the log), ``first``, ``last``, ``hours_between`` (median), ``going_on``
+        (there are some lately).
     tested : int
         Failures of a node that had failed of the same cause before.
     failures : int
@@ -74,17 +74,18 @@ class RepeatFailures(Result):
         if not len(self.nodes):
             again = count(self.tested, "failure was", "failures were")
             return f"No repeat failures: {again} of a cause that the node had before, none sooner than chance explains."
-        number = self.nodes.groupby(["system", "node"]).ngroups
-        names = ", ".join(self.named(row) for row in self.nodes.head(_NAMED).itertuples())
-        more = len(self.nodes) - _NAMED
-        if more > 0:
-            names += f" and {more:,} more"
-        return f"{count(number, 'node')} failed again after a repair, sooner than chance explains: {names}."
-
-    def named(self, row: Any) -> str:
-        """A row of `nodes` in words."""
-        cause = "" if row.cause == NOT_STATED else f"{row.cause}, "
-        return f"{row.node} ({count(row.repeats, 'time')}, {cause}last {row.last:%Y-%m-%d})"
+        each = self.nodes.drop_duplicates(["system", "node"])
+        several = len(each["system"].unique()) > 1
+        names = []
+        for row in each.head(_NAMED).to_dict("records"):
+            name = f"{row['node']} of system {row['system']}" if several else row["node"]
+            cause = "" if row["cause"] == NOT_STATED else f"{row['cause']}, "
+            names.append(f"{name} ({count(int(row['repeats']), 'time')}, {cause}last {row['last']:%Y-%m-%d})")
+        more = f" and {len(each) - _NAMED:,} more" if len(each) > _NAMED else ""
+        return (
+            f"{count(len(each), 'node')} failed again after a repair, sooner than chance explains: {', '.join(names)}"
+            f"{more}."
+        )
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -112,8 +113,8 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
     Failures are incidents of one node; what hit several nodes is no repeat. Of equal nodes each is as likely to be the
     next to fail: while `k` of `n` nodes' failures of a cause came from the repair of a node to its next failure of
     that cause, chance has it so soon with probability ``1 - (1 - 1/n)**(k + 1)``, whatever the rate of the fleet did
-    meanwhile. Four repeats in turn are held against chance together, too (Fisher 1932), and the better of the two
-    p-values counts twice.
+    meanwhile. Four repeats in turn are held against chance together, too (by the binomial distribution), and the lesser
+    of the two p-values counts twice.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
     of : Incidents, optional
         Those of this log, where there are some already; else those of `relfit.screening.incidents`.
     alpha : float
-        Largest share of the repeats that is expected to be by chance (Benjamini and Hochberg 1995).
+        Largest share of the repeats that is expected to be by chance (Benjamini and Hochberg 1995, over all failures).
 
     Returns
     -------
@@ -139,25 +140,24 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
     >>> import relfit as rf
     >>> repeats = repeat_failures(rf.datasets.load("white"))
     >>> repeats.nodes.columns.tolist()
-    ['system', 'node', 'cause', 'repeats', 'first', 'last', 'hours_between', 'going_on']
+    ['system', 'node', 'cause', 'repeats', 'lately', 'first', 'last', 'hours_between', 'going_on']
     """
     share("alpha", alpha, zero=False, one=False)
     log.ask()
     failures, system_sizes = _failures(log, incidents(log) if of is None else of)
     pairs = _pairs(failures, system_sizes)
-    p = pairs["p"].to_numpy()
-    chain = _chained(p, pairs["turn"].to_numpy())
-    pairs["p"] = np.where(np.isnan(chain), p, np.minimum(2.0 * np.fmin(p, chain), 1.0))
-    pairs["p_adjusted"] = adjusted_p(pairs["p"])
-    repeats = pairs[pairs["p_adjusted"] <= alpha].drop(columns="turn").sort_values("start", kind="stable")
-    grouped = repeats.groupby(["system", "node", "cause"], sort=False)
-    nodes = grouped.agg(
-        repeats=("start", "size"), first=("start", "min"), last=("start", "max"),
+    # a failure that nothing followed until the end of the log might have had a repeat as well
+    pairs["p_adjusted"] = adjusted_p(np.append(pairs["p"], np.ones(len(failures) - len(pairs))))[: len(pairs)]
+    repeats = pairs[pairs["p_adjusted"] <= alpha].sort_values("start", kind="stable")
+    repeats["late"] = repeats["start"] >= log.window.end - _LATELY
+    nodes = repeats.groupby(["system", "node", "cause"], sort=False).agg(
+        repeats=("start", "size"), lately=("late", "sum"), first=("start", "min"), last=("start", "max"),
         hours_between=("hours_between", "median"),
     ).reset_index()  # fmt: skip
-    nodes["going_on"] = nodes["last"] >= log.window.end - _LATELY
-    nodes = nodes.sort_values(["going_on", "repeats"], ascending=False, kind="stable", ignore_index=True)
-    return RepeatFailures(repeats.reset_index(drop=True), nodes, len(pairs), len(failures), alpha)
+    nodes["going_on"] = nodes["lately"] > 0
+    nodes = nodes.sort_values(["lately", "repeats"], ascending=False, kind="stable", ignore_index=True)
+    repeats = repeats.drop(columns="late").reset_index(drop=True)
+    return RepeatFailures(repeats, nodes, len(pairs), len(failures), alpha)
 
 
 def _failures(log: FailureLog, joined: Incidents) -> tuple[pd.DataFrame, FloatArray]:
@@ -174,8 +174,8 @@ def _failures(log: FailureLog, joined: Incidents) -> tuple[pd.DataFrame, FloatAr
     failures = pd.DataFrame({
         "system": labels.get_level_values(0)[code].astype(str), "node": labels.get_level_values(-1)[code].astype(str),
         "cause": stated.to_numpy(object), "code": code, "start": table["start"].to_numpy(), "at": start, "end": end,
-        "kind": pd.factorize(pd.MultiIndex.from_arrays([labels.get_level_values(0)[code], stated]))[0],
     })  # fmt: skip
+    failures["kind"] = failures.groupby(["system", "cause"], sort=False).ngroup()
     watched = watched_of(log)
     of_node, systems = pd.factorize(watched.groups.get_level_values(0).astype(str))
     mine = pd.Index(systems).get_indexer(failures["system"])
@@ -200,24 +200,31 @@ def _pairs(failures: pd.DataFrame, size: FloatArray) -> pd.DataFrame:
     chance = np.append(0.0, np.cumsum(-np.log1p(-1.0 / np.maximum(size[order], 1.0 + 1e-9))))
     first = np.searchsorted(keys, kind[later] * instants.size + rank[at.size :], "left")
     last = np.searchsorted(keys, kind[later] * instants.size + rank[later], "right")
-    all_of_them = chance[last] - chance[first]
     own = -np.log1p(-1.0 / np.maximum(size, 1.0 + 1e-9))
-    before = np.where(at[later - 1] >= since, own[later - 1], 0.0)  # no end is known, or it is the same instant
-    spent = np.maximum(all_of_them - before, own[later])
-    others = np.where(size[later] > 1.0, np.maximum(spent - own[later], 0.0), np.nan)
+    before = at[later - 1] >= since  # no end is known: the failure itself is at that instant
+    spent = np.maximum(chance[last] - chance[first] - np.where(before, own[later - 1], 0.0), own[later])
+    among = np.maximum(last - first - before, 1)
     turn = np.arange(later.size) - np.maximum.accumulate(
         np.where(np.diff(later, prepend=-2) > 1, np.arange(later.size), 0)
     )
     frame = failures.iloc[later][["system", "node", "cause", "start"]].reset_index(drop=True)
     return frame.assign(
         before=failures["start"].to_numpy()[later - 1], hours_between=(at[later] - since) / NANOSECONDS_PER_HOUR,
-        expected=others, p=-np.expm1(-spent), turn=turn,
+        expected=np.where(size[later] > 1.0, spent - own[later], np.nan), p=_chance(spent, among, turn),
     )  # fmt: skip
 
 
-def _chained(p: FloatArray, turn: IntArray) -> FloatArray:
-    """Chance of this repeat and those before it, of the same node and cause, together; NaN where they are too few."""
-    logs = np.append(0.0, np.cumsum(np.log(p)))
-    last = np.arange(1, p.size + 1)
-    total = logs[last] - logs[np.maximum(last - _CHAIN, 0)]
-    return np.where(turn >= _CHAIN - 1, special.chdtrc(2 * _CHAIN, -2.0 * total), np.nan)
+def _chance(spent: FloatArray, among: IntArray, turn: IntArray) -> FloatArray:
+    """Probability of a repeat so soon, by itself or together with those before it, whichever is less by chance.
+
+    Of each of the `among` failures of equal nodes, those of the node included, it is the one that fails with the
+    probability that `spent` adds up.
+    """
+    alone = -np.expm1(-spent)
+    last = np.arange(1, spent.size + 1)
+    first = np.maximum(last - _CHAIN, 0)
+    total, number = (np.append(0.0, np.cumsum(values)) for values in (spent, among))
+    n = number[last] - number[first]
+    share_of_one = -np.expm1(-(total[last] - total[first]) / np.maximum(n, 1.0))
+    chain = special.betainc(_CHAIN, np.maximum(n - _CHAIN, 0.0) + 1.0, share_of_one)
+    return np.where(turn >= _CHAIN - 1, np.minimum(2.0 * np.minimum(alone, chain), 1.0), alone)
