@@ -25,7 +25,7 @@ ASKED_OFTEN = {
     "change_points": (_change_points, screening),
     "fleet_model": (_fleet_model, fleet, _system_from_log, _slurm, _calibrate, study),
     "dependence": (summary, independence, _calibrate, report_data, study),
-    "outlier_nodes": (_outlier_nodes, screening, _calibrate, _slurm, study),
+    "outlier_nodes": (_outlier_nodes, screening, _calibrate, study),
     "repair_kinds": (_repair_kinds, screening),
 }
 """Functions that take seconds, with the modules that call them by name: first their own."""

@@ -14,7 +14,17 @@ from relfit.failurelog import FailureLog
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
 from relfit.fleet.now import LONG_RUN, NOW, until_now
 from relfit.independence import Dependence, dependence
-from relfit.screening import Bursts, ChangePoints, Incidents, OutlierNodes, bursts, change_points, outlier_nodes
+from relfit.screening import (
+    Bursts,
+    ChangePoints,
+    Incidents,
+    OutlierNodes,
+    RepeatFailures,
+    bursts,
+    change_points,
+    outlier_nodes,
+    repeat_failures,
+)
 
 __all__ = ["Study"]
 
@@ -129,6 +139,12 @@ class Study:
         part = self.until_now.log
         joined = self.model.found if self.group is None else None
         return outlier_nodes(part, of=joined, level=self.level, rng=self.rng)
+
+    @cached_property
+    def repeat_failures(self) -> RepeatFailures:
+        """The same node and cause again, sooner after the repair than equal nodes would, in all of the log."""
+        joined = self.model.found if self.group is None and self.until_now.log is self.log else None
+        return repeat_failures(self.log, of=joined)
 
     @cached_property
     def dependence(self) -> Dependence:

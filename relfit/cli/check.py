@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["dependence", "incidents", "trend"]
 
 _PERIODS = 12  # shown
+_NODES = 5  # shown
 _LARGEST = 12  # incidents shown
 _HOURS_PER_YEAR = 8766.0
 _METHODS = ("spearman", "pearson", "kendall")
@@ -196,6 +197,7 @@ def trend(
             steps.next()
             if outliers is not None:
                 _outlier_nodes(answers, outliers)
+                _nodes_now(answers, whole, chosen, level)
             steps.next()
             _repair_kinds(answers, repairs, level)
             if log.question is None:
@@ -320,6 +322,24 @@ def _outlier_nodes(answers: Answers, ask: Callable[[], rf.screening.OutlierNodes
             if len(result.outliers):
                 answer.shown["nodes with excess failures"] = result.outliers
         answer.figures = [("outlier_nodes", partial(rf.plot, result))]
+
+
+def _nodes_now(answers: Answers, log: rf.FailureLog, chosen: ChosenPeriod, level: float) -> None:
+    with answers.asking("nodes_now", "Which nodes fail more often now, and again after repairs") as answer:
+        now = rf.fleet_model(log, chosen, level=level).nodes_now()
+        again = rf.screening.repeat_failures(log)
+        named = now[now["outlier"]]
+        which = f"{count(len(named), 'node')} of {len(now):,}" if len(named) else "no node"
+        verb = "is" if len(named) <= 1 else "are"
+        answer.text = (
+            f"As of {log.window.end:%Y-%m-%d} {which} {verb} known to fail twice as often as the mean. "
+            + " ".join(again.findings)
+        )
+        answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
+        answer.shown = {"nodes now, times the mean": now.head(_NODES)}
+        if len(again.nodes):
+            answer.shown["repeat failures"] = again.nodes.head(_NODES)
+        answer.document = again.to_dict
 
 
 def _repair_kinds(answers: Answers, ask: Callable[[], rf.screening.RepairKinds], level: float) -> None:

@@ -18,8 +18,8 @@ from relfit.errors import ArgumentError, DataError
 from relfit.failurelog import FailureLog
 from relfit.fleet._fleet_model import fleet_model
 from relfit.results import Result
-from relfit.screening import outlier_nodes
-from relfit.text import count
+from relfit.screening import repeat_failures
+from relfit.text import count, number
 from relfit.writing import check_writable, complete
 
 __all__ = ["SlurmNodes", "hostlist", "slurm_nodes"]
@@ -30,6 +30,7 @@ _RESERVED = ("all", "default", "localhost")
 defaults of the lines that follow, and the host that reads the file."""
 _AVERAGE = 100  # weight of a node that fails as often as the mean
 _HEAVIEST = 60_000
+_AGAIN = 3  # repeat failures in the last 90 days from which a node is to be drained
 _FEATURES = ("mtbf_high", "mtbf_mid", "mtbf_low")
 _LONGEST_REASON = 200
 _HEAD = (
@@ -45,7 +46,10 @@ def slurm_nodes(
     first: str = "known",
     rng: int | np.random.Generator | None = 0,
 ) -> SlurmNodes:
-    """Weights, features and a drain list of the nodes that were there at the end of a log.
+    """Weights, features and a drain list of the nodes that were there at the end of a log, as they fail now.
+
+    To be drained are nodes that stand out now (`FleetModel.nodes_now`), and those that failed again soon after a
+    repair three times and more in the last 90 days (`relfit.screening.repeat_failures`).
 
     Parameters
     ----------
@@ -55,7 +59,7 @@ def slurm_nodes(
     first : {"known", "always", "never"}
         As for `relfit.fleet_model`.
     rng : int or numpy.random.Generator
-        Of the test of outlier nodes.
+        For the search of the stable period.
 
     Returns
     -------
@@ -66,27 +70,27 @@ def slurm_nodes(
     ArgumentError
         When two systems have nodes of one name.
     DataError
-        When no node was there at the end, or no name can be that of a host.
+        When no node was there at the end, no name can be that of a host, or only nodes that failed are known.
 
     Examples
     --------
     >>> import relfit as rf
     >>> found = slurm_nodes(rf.datasets.load("white"), period=("2003-04-01", "2004-10-01"))
     >>> found.table[["node", "feature"]].iloc[0].tolist(), int(found.table["weight"].iloc[0])
-    (['n000', 'mtbf_mid'], 62)
+    (['n000', 'mtbf_mid'], 79)
     """
-    model = fleet_model(log, period, first=first)
+    model = fleet_model(log, period, first=first, rng=rng)
     names = model.places.nodes.get_level_values(-1).astype(str)
     if not names.is_unique:
         raise ArgumentError("two systems have nodes of one name", remedy="select one: log.where(system=...)")
     present = model.standing.present
     if not present.any():
         raise DataError("no node was under observation at the end of the period", remedy="choose another period")
-    rates = model.node_rates
-    part = model.period.log
-    found = outlier_nodes(part, rng=rng)
-    tally = found.nodes.assign(node=found.nodes["node"].astype(str)).set_index("node")
+    now, ended = model.nodes_now(), model.period.log.window.end
+    repeats = repeat_failures(log).going_on
+    again = repeats[repeats["lately"] >= _AGAIN].drop_duplicates(["system", "node"]).set_index("node")
     usable = np.array([_is_host(name) for name in names])
+    rates = model.node_rates
     mean = float(rates[present].mean())
     table = pd.DataFrame({"node": names, "rate": rates})[present & usable].reset_index(drop=True)
     if not len(table):
@@ -98,16 +102,25 @@ def slurm_nodes(
     alike = bool(np.ptp(table["rate"].to_numpy()) <= 1e-9 * mean)
     code = np.ones(len(table), np.int64) if alike else np.searchsorted([third, two], table["rate"], side="left")
     table["feature"] = np.array(_FEATURES, dtype=object)[code]
-    own = tally.reindex(table["node"])
-    table["failures"], table["expected"] = own["events"].to_numpy(), own["expected"].to_numpy()
-    table["drain"] = own["outlier"].fillna(value=False).to_numpy(dtype=bool)
-    window = part.window
-    span = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
+    own = now.assign(node=now["node"].astype(str)).set_index("node").reindex(table["node"])
+    for column in ("factor", "factor_low", "factor_high", "outlier"):
+        table[column] = own[column].to_numpy()
+    table["repeats"] = again["repeats"].reindex(table["node"]).fillna(0).to_numpy(np.int64)
+    table["drain"] = table.pop("outlier").to_numpy(bool) | (table["repeats"] > 0).to_numpy()
     table["reason"] = [
-        _reason(f"relfit: {row.failures:.0f} failures, {row.expected:.1f} expected, {span}") if row.drain else ""
+        _reason(_why(row, again.loc[row.node] if row.repeats else None, ended)) if row.drain else ""
         for row in table.itertuples()
     ]
-    return SlurmNodes(table, tuple(names[present & ~usable]), span)
+    return SlurmNodes(table, tuple(names[present & ~usable]), f"{ended:%Y-%m-%d}")
+
+
+def _why(row: Any, again: Any, ended: pd.Timestamp) -> str:
+    """Why a node is to be drained."""
+    low, high = number(row.factor_low, 2), number(row.factor_high, 2)
+    text = f"relfit: fails {number(row.factor, 2)} times the mean, {low}-{high}, as of {ended:%Y-%m-%d}"
+    if again is None:
+        return text
+    return f"{text}, again {again['repeats']} times {again['first']:%Y-%m-%d} to {again['last']:%Y-%m-%d}"
 
 
 def _is_host(name: str) -> bool:
@@ -127,12 +140,12 @@ class SlurmNodes(Result):
     table : pandas.DataFrame
         One row per node: ``node``, ``rate`` (failures per hour of operation, given what it has been through),
         ``mtbf_hours``, ``weight`` (100 times its rate over the mean: lower ones are taken first), ``feature``
-        (``mtbf_high``, ``mtbf_mid``, ``mtbf_low``: a third of the nodes each), ``failures``, ``expected`` (of a node of
-        mean rate), ``drain``, ``reason``.
+        (``mtbf_high``, ``mtbf_mid``, ``mtbf_low``: a third of the nodes each), ``factor`` (times the mean) with
+        ``factor_low`` and ``factor_high``, ``repeats`` (repeat failures, where they go on), ``drain``, ``reason``.
     skipped : tuple of str
         Nodes whose names are no host names, or words of Slurm's own (``ALL``, ``DEFAULT``, ``localhost``).
     span : str
-        The period.
+        The end of the log.
     """
 
     table: pd.DataFrame
@@ -141,7 +154,7 @@ class SlurmNodes(Result):
 
     @property
     def drain(self) -> pd.DataFrame:
-        """Nodes with excess failures, the worst first."""
+        """Nodes that fail far more often now or again and again, the worst first."""
         return self.table[self.table["drain"]].sort_values("rate", ascending=False, kind="stable")
 
     @property
@@ -153,7 +166,7 @@ class SlurmNodes(Result):
         else:
             text = f"{count(len(self.table), 'node')} have weights from {low} to {high} (100 is the mean failure rate)"
         drained = len(self.drain)
-        return f"{text}; {count(drained, 'node')} to drain, by the log of {self.span}."
+        return f"{text}; {count(drained, 'node')} to drain, as of {self.span}."
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -170,13 +170,17 @@ class FleetModel(FleetParts, Result):
         self._ask()
         there = np.flatnonzero(self.standing.present)
         factor = self.node_multipliers[there]
+        tail = 0.5 - self.level / 2.0
         if self.multiples is not None:
-            shape = self.multiples.shape[there]
+            known = self.multiples.take(there)
+            times = factor / known.rate  # so that the mean over the nodes is one
+            low, high = (known.quantile(p) * times for p in (tail, 1.0 - tail))
+            probability = known.above(_OFTEN / times)
         else:
             posterior = self.renewals["node"].posterior[there, 0]
             shape = np.where(np.isfinite(posterior), posterior, 1e9)
-        scale, tail = factor / shape, 0.5 - self.level / 2.0
-        probability = special.gammaincc(shape, _OFTEN / np.maximum(scale, 1e-300))
+            low, high = (special.gammaincinv(shape, p) / shape * factor for p in (tail, 1.0 - tail))
+            probability = special.gammaincc(shape, _OFTEN * shape / np.maximum(factor, 1e-300))
         order = np.lexsort((-factor, -probability))
         wrong = np.cumsum(1.0 - probability[order]) / np.arange(1, order.size + 1)
         outlier = np.zeros(order.size, np.bool_)
@@ -184,9 +188,7 @@ class FleetModel(FleetParts, Result):
         nodes = self.places.nodes[there]
         frame = pd.DataFrame(
             {"system": nodes.get_level_values(0), "node": nodes.get_level_values(-1), "factor": factor,
-             "factor_low": special.gammaincinv(shape, tail) * scale,
-             "factor_high": special.gammaincinv(shape, 1.0 - tail) * scale, "probability": probability,
-             "outlier": outlier}
+             "factor_low": low, "factor_high": high, "probability": probability, "outlier": outlier}
         )  # fmt: skip
         return frame.iloc[np.argsort(-factor, kind="stable")].reset_index(drop=True)
 

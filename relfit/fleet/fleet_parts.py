@@ -14,8 +14,8 @@ from relfit.errors import ArgumentError
 from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._placements import hit_probability
 from relfit.fleet.incident_scopes import Places, Scope, Standing
-from relfit.fleet.rates_now import NodeMultiples
 from relfit.fleet.scope_rates import ScopeRates
+from relfit.prediction import Multiples
 from relfit.screening import Incidents
 from relfit.screening.frailty import RenewalModels
 from relfit.units import NANOSECONDS_PER_HOUR
@@ -42,7 +42,7 @@ class FleetParts:
     standing : Standing
         Ages of nodes at the end of the period, and whether they were up then.
     level : float
-    multiples : NodeMultiples, optional
+    multiples : Multiples, optional
         Of the nodes now; None for a model of the long run, whose nodes have the rates of their renewals.
     """
 
@@ -54,7 +54,7 @@ class FleetParts:
     rates: dict[str, ScopeRates]
     standing: Standing
     level: float
-    multiples: NodeMultiples | None = None
+    multiples: Multiples | None = None
 
     @property
     def hours(self) -> float:

@@ -13,14 +13,13 @@ from relfit.failurelog import FailureLog
 from relfit.fleet.incident_scopes import Places, Scope
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.outages import node_codes, watched_of
-from relfit.prediction import Levels, Mixture, Steps, levels_of, mix, relative_rates
+from relfit.prediction import Levels, Mixture, Multiples, Steps, levels_of, mix, multiples_now
 from relfit.screening import Incidents
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 __all__ = [
     "LEAST_RATE",
     "LevelRates",
-    "NodeMultiples",
     "ScopeSeries",
     "level_rates",
     "limits_of_multiples",
@@ -157,24 +156,10 @@ def level_rates(
     return LevelRates(**vars(rates), now=now, variance=variance)
 
 
-@dataclass(frozen=True, eq=False)
-class NodeMultiples:
-    """Failure rates of nodes relative to their system's, arrays of shape (nodes,).
+def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multiples:
+    """How much more, or less, than its share each node fails by itself lately; 1 for one that the log does not know.
 
-    Attributes
-    ----------
-    rate : ndarray
-        Expected now; 1 for a node that the log does not know.
-    shape : ndarray
-        Of the gamma distribution of each.
-    """
-
-    rate: FloatArray
-    shape: FloatArray
-
-
-def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> NodeMultiples:
-    """How much more, or less, than its share each node fails lately, by itself or with others, but for whole systems.
+    An incident of several nodes is a failure of each by its part: one of four nodes counts a quarter.
 
     Parameters
     ----------
@@ -185,24 +170,25 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> NodeMu
         Whose nodes are asked for.
     """
     watched, steps = watched_of(log), Steps.of(log.window.start, log.window.end)
-    rows, incident = np.flatnonzero(joined.incident >= 0), joined.incident
     node = node_codes(log)[0]
-    rows = rows[(joined.table["scope"].to_numpy(object)[incident[rows]] != "system") & (node[rows] >= 0)]
-    rows = rows[np.unique(incident[rows] * (node.max(initial=0) + 1) + node[rows], return_index=True)[1]]
+    rows = np.flatnonzero((joined.incident >= 0) & (node >= 0))
+    pair = joined.incident[rows] * watched.n_groups + node[rows]
+    rows = rows[np.unique(pair, return_index=True)[1]]
     node, at = node[rows], nanoseconds(log.events["start"])[rows]
+    part = 1.0 / np.maximum(np.bincount(joined.incident[rows])[joined.incident[rows]], 1)
     system = pd.factorize(watched.groups.get_level_values(0))[0]
-    rate, shape = np.ones(watched.n_groups + 1), np.full(watched.n_groups + 1, 1e9)
-    for code in range(system.max(initial=-1) + 1):  # systems, not nodes
-        mine = np.flatnonzero(system == code)
-        if mine.size < 2:
-            continue
-        place = np.full(watched.n_groups + 1, -1, np.int64)
+    width = steps.width * max(int(np.ceil(steps.size / _STEPS)), int(np.ceil(_LEAST_STEP / steps.width)))
+    longer = Steps.of(log.window.start, log.window.end, width)
+    members = [np.flatnonzero(system == code) for code in range(system.max(initial=-1) + 1)]
+    most, known = max(map(len, members), default=1), []
+    for mine in members:  # systems, not nodes
+        place = np.full(watched.n_groups, -1, np.int64)
         place[mine] = np.arange(mine.size)
-        width = steps.width * max(int(np.ceil(steps.size / _STEPS)), int(np.ceil(_LEAST_STEP / steps.width)))
-        longer = Steps.of(log.window.start, log.window.end, width)
-        counts = longer.counts(at, place[node], mine.size)
+        counts = longer.counts(at, place[node], mine.size, part)
         hours = longer.watched(watched.entered[mine], watched.left[mine], np.arange(mine.size), mine.size)
-        found = relative_rates(counts, hours, longer.days)
-        rate[mine], shape[mine] = found.rate, found.shape
-    where = watched.groups.get_indexer(places.nodes)
-    return NodeMultiples(rate[where], shape[where])
+        known.append(multiples_now(counts, hours, longer.days, most))
+    if not known:
+        return Multiples.same(len(places.nodes))
+    where = np.append(np.argsort(np.concatenate(members)), -1)
+    every = Multiples(known[0].value, np.concatenate([one.weight for one in known]))
+    return every.take(where[watched.groups.get_indexer(places.nodes)])

@@ -2,13 +2,25 @@
 
 `steps` counts what a log holds in days that end with its observation, `discounted_levels` discounts the past of a
 series, `mixing` weighs the levels by how well each predicted that series so far and mixes them, `rates_of_parts` does
-the same for the parts of a whole: nodes, racks, causes. Nothing here knows of fleets or jobs; `relfit.fleet` and
-`relfit.backtesting` do.
+the same for the parts of a whole (racks, causes), and `switching` follows the nodes, a few of which change suddenly.
+Nothing here knows of fleets or jobs; `relfit.fleet` and `relfit.backtesting` do.
 """
 
 from relfit.prediction.discounted_levels import HALF_LIVES, Levels, levels_of
 from relfit.prediction.mixing import Mixture, mix
 from relfit.prediction.rates_of_parts import RelativeRates, relative_rates
 from relfit.prediction.steps import Steps
+from relfit.prediction.switching import Multiples, multiples_now
 
-__all__ = ["HALF_LIVES", "Levels", "Mixture", "RelativeRates", "Steps", "levels_of", "mix", "relative_rates"]
+__all__ = [
+    "HALF_LIVES",
+    "Levels",
+    "Mixture",
+    "Multiples",
+    "RelativeRates",
+    "Steps",
+    "levels_of",
+    "mix",
+    "multiples_now",
+    "relative_rates",
+]

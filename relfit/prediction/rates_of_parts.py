@@ -1,9 +1,8 @@
-"""How much more, or less, than their share parts of a whole fail now: nodes of a system, racks, causes.
+"""How much more, or less, than their share parts of a whole fail now: racks, causes.
 
 Each part has the rate of the whole times a multiple. Before anything is seen of it that is gamma distributed around
-one; what a part did counts less the longer ago it was, so that a node that was repaired is released. How alike parts
-are, and how soon they change, is weighed by how well the next step of all parts was predicted
-(as in `relfit.prediction.mixing`).
+one; what a part did counts less the longer ago it was. How alike parts are, and how soon they change, is weighed by how
+well the next step of all parts was predicted (as in `relfit.prediction.mixing`).
 """
 
 from __future__ import annotations

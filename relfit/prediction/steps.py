@@ -51,8 +51,12 @@ class Steps:
         """Days in a step."""
         return self.width / _DAY
 
-    def counts(self, at: IntArray, group: IntArray | None = None, size: int = 1) -> FloatArray:
+    def counts(
+        self, at: IntArray, group: IntArray | None = None, size: int = 1, weight: FloatArray | None = None
+    ) -> FloatArray:
         """Instants (nanoseconds) in each step, shape (groups, steps); those outside of all steps, or of group -1, not.
+
+        Each counts one, or its weight.
 
         Examples
         --------
@@ -64,7 +68,8 @@ class Steps:
         step[at == self.edges[-1]] = self.size - 1
         code = np.zeros(at.size, np.int64) if group is None else group
         inside = (step >= 0) & (step < self.size) & (code >= 0)
-        flat = np.bincount(code[inside] * self.size + step[inside], minlength=size * self.size)
+        weight = None if weight is None else weight[inside]
+        flat = np.bincount(code[inside] * self.size + step[inside], weight, size * self.size)
         return flat.reshape(size, self.size).astype(np.float64)
 
     def watched(self, entered: IntArray, left: IntArray, group: IntArray | None = None, size: int = 1) -> FloatArray:

@@ -11,6 +11,7 @@ from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints
 from relfit.reporting.components import Card, Figure, FirstScreen, Point
 from relfit.reporting.report_data import ReportData
+from relfit.screening.tallies import NOT_STATED
 from relfit.text import count, duration, number, percent
 
 __all__ = ["fleet_summary", "limits", "picture"]
@@ -210,6 +211,15 @@ def _advice(m: ReportData) -> list[Point]:
             Point(f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}. Without the excess {percent(gone)} of "
                   "the failures of single nodes would go.", "nodes", "all")
         )  # fmt: skip
+    again = m.repeat_failures.result
+    if again is not None and not m.few and len(again.going_on):
+        first, others = again.going_on.iloc[0], again.going_on["node"].drop_duplicates().iloc[1:_NAMED]
+        of = "" if first["cause"] == NOT_STATED else f" ({first['cause']})"
+        times, soon = count(int(first["lately"]), "time"), duration(float(first["hours_between"]))
+        text = f"Look at the repairs of {first['node']}: failed again {times}{_LATELY}, typically within {soon}{of}."
+        if len(others):
+            text += f" Also {', '.join(others)}."
+        points.append(Point(text, "nodes", "repeats"))
     if found is not None and not m.few and m.part.question is None:
         plan = plan_checkpoints(found, Checkpoint(save=_SAVE, restore=_SAVE), nodes=m.job_size)
         spared = getattr(plan, "spared_waste", None)

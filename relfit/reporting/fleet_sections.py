@@ -16,6 +16,7 @@ from relfit.units import HOURS_PER_YEAR
 
 __all__ = ["ahead", "independence", "interruptions", "jobs", "nodes", "steady", "systems"]
 
+_NODES_NAMED = 5
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
 
 
@@ -166,27 +167,69 @@ def systems(m: ReportData) -> Section | str:
 
 
 def nodes(m: ReportData) -> Section | str:
-    """Which nodes stand out."""
-    found = m.outlier_nodes.result
-    if found is None:
+    """Which nodes stand out: now, by failing again after repairs, and by their numbers over the period."""
+    found, now, again = m.outlier_nodes.result, m.nodes_now.result, m.repeat_failures.result
+    if found is None and (again is None or not len(again.nodes)):
         return f"outlier nodes ({m.outlier_nodes.problem})"
-    figure = Figure.of("nodes", "Nodes by their number of failures", plotting.outlier_nodes, found)
     own = {"system": "system"} if m.several_systems else {}
-    table = Table(
-        "failures-by-node", "Nodes by excess of failures", found.nodes,
-        {**own, "node": "node", "events": "failures", "excess": "excess",
-         "posterior": "probability", "outlier": "outlier"},
-        percent=frozenset({"posterior"}), shown=6,
-        note="Probability: that the node is of the bad class or, where rates differ by degrees, that its rate is three "
-        f"times the mean or more. At most {100 * found.alpha:g} % of the outliers are expected to be named falsely.",
-    )  # fmt: skip
-    if m.firm("alike"):
-        verdict = found.headline
-    else:
-        verdict = "No node stands out: the nodes differ no more than equal nodes do by chance."
-    terms = [("Does its failure rate change with the time since a node's last failure?", _ageing(m))]
-    return Section("nodes", "Nodes that stand out", verdict, (terms[0][1],) if not m.several_systems else (),
-                   figures=(figure,), tables=(table,))  # fmt: skip
+    tables, findings, figures = [], [], []
+    if now is not None and not m.few:
+        limits = [span(*pair) for pair in zip(now["factor_low"], now["factor_high"], strict=True)]
+        tables.append(Table(
+            "nodes-now", "Nodes now, by how often they fail", now,
+            {**own, "node": "node", "factor": "times the mean", "limits": "limits", "probability": "probability",
+             "outlier": "outlier"}, percent=frozenset({"probability"}), shown=6,
+            page=now.assign(limits=limits),
+            note=f"By itself, as of {m.log.window.end:%Y-%m-%d}; limits: {100 * m.level:g} %. Probability: that it "
+            "fails twice as often as the mean or more. At most 5 % of the outliers are expected to be named falsely.",
+        ))  # fmt: skip
+        findings.append(_standing_out(now, m))
+    if again is not None and again.tested:
+        findings += again.findings
+        if len(again.nodes):
+            listed = again.nodes.assign(
+                **{name: again.nodes[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}
+            )
+            tables.append(Table(
+                "repeat-failures", "Repeat failures: the same node and cause, soon after a repair", listed,
+                {**own, "node": "node", "cause": "cause", "lately": "last 90 days", "repeats": "all",
+                 "hours_between": "hours after the repair", "first": "first", "last": "last"}, shown=6,
+                note="Sooner than equal nodes would fail again, by what the others did meanwhile; hours: median. At "
+                f"most {100 * again.alpha:g} % of the repeats are expected to be by chance.",
+            ))  # fmt: skip
+    if found is not None:
+        figures.append(Figure.of("nodes", "Nodes by their number of failures", plotting.outlier_nodes, found))
+        tables.append(Table(
+            "failures-by-node", "Nodes by excess of failures over the period", found.nodes,
+            {**own, "node": "node", "events": "failures", "excess": "excess",
+             "posterior": "probability", "outlier": "outlier"},
+            percent=frozenset({"posterior"}), shown=6,
+            note="Probability: that the node is of the bad class or, where rates differ by degrees, that its rate is "
+            f"three times the mean or more. At most {100 * found.alpha:g} % of the outliers are expected to be named "
+            "falsely.",
+        ))  # fmt: skip
+        if m.firm("alike"):
+            findings.append(f"Over the period: {found.headline}")
+        else:
+            findings.append("Over the period, numbers of failures by node differ no more than those of equal nodes do.")
+        if not m.several_systems:
+            findings.append(_ageing(m))
+    return Section("nodes", "Nodes that stand out", findings[0], tuple(findings[1:]), figures=tuple(figures),
+                   tables=tuple(tables))  # fmt: skip
+
+
+def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
+    """The nodes that stand out now, in a sentence."""
+    named, when = now[now["outlier"]], f"{m.log.window.end:%Y-%m-%d}"
+    if not len(named):
+        return f"As of {when} no node is known to fail twice as often as the mean."
+    names = [
+        f"{row['node']} ({number(row['factor'], 2)} times the mean, {span(row['factor_low'], row['factor_high'])})"
+        for row in named.head(_NODES_NAMED).to_dict("records")
+    ]
+    more = f" and {len(named) - _NODES_NAMED:,} more" if len(named) > _NODES_NAMED else ""
+    verb = "stands" if len(named) == 1 else "stand"
+    return f"As of {when} {count(len(named), 'node')} {verb} out: {', '.join(names)}{more}."
 
 
 def _ageing(m: ReportData) -> str:

@@ -23,7 +23,7 @@ from relfit.independence.thresholds import ALPHA, held_to
 from relfit.recurrence import Availability, AvailabilityOverTime
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.results import Interval
-from relfit.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds
+from relfit.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds, RepeatFailures
 from relfit.second_process import SecondProcess, later
 from relfit.study import Study
 
@@ -224,6 +224,11 @@ class ReportData:
         """The nodes that are there, by how often they fail lately."""
         model = self.model.result
         return Answer(None, self.model.problem) if model is None else _ask(model.nodes_now)
+
+    @cached_property
+    def repeat_failures(self) -> Answer[RepeatFailures]:
+        """The nodes that failed again soon after a repair."""
+        return _ask(lambda: self.study.repeat_failures)
 
     @cached_property
     def _dependence(self) -> Answer[Dependence]:

@@ -83,7 +83,14 @@ def test_nodes_that_fail_often_come_last_and_are_drained(found, tmp_path: Path) 
     first = dict(item.split("=", 1) for item in shlex.split(lines[0])[2:])
     assert first["NodeName"] == "n007"
     assert first["State"] == "DRAIN"
-    assert re.fullmatch(r"relfit: 60 failures, \d+\.\d expected, 2001-01-01 to 2002-01-01", first["Reason"])
+    said = re.fullmatch(
+        r"relfit: fails (\S+) times the mean, (\S+)-(\S+), as of 2002-01-01, again \d+ times 2001-\S+ to 2001-12-28",
+        first["Reason"],
+    )
+    factor, low, high = map(float, said.groups())
+    true = 60.0 / ((58 * 4 + 60 + 50) / 60)  # of the mean
+    assert low < true < high
+    assert 0.75 * true < factor < 1.25 * true
 
 
 @pytest.mark.slow

@@ -1,0 +1,74 @@
+"""Nodes of now: lemons are named with factors that hold, repaired ones released, equal nodes not named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import relfit as rf
+from relfit.prediction import multiples_now
+from tests.factories import make_log
+
+STEP, STEPS = 10, 73  # two years
+
+
+def counted(rng: np.random.Generator, factor: np.ndarray, rate: float) -> np.ndarray:
+    """Failures in steps of ten days of nodes with these factors by day, shape (nodes, days)."""
+    return rng.poisson(factor * rate).reshape(factor.shape[0], STEPS, STEP).sum(axis=2).astype(float)
+
+
+def answered(counts: np.ndarray, level: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Factors relative to the mean node, their limits, and the probability of twice the mean."""
+    now = multiples_now(counts, np.ones_like(counts), float(STEP))
+    mean, tail = now.rate.mean(), 0.5 - level / 2.0
+    low, high = now.quantile(tail) / mean, now.quantile(1.0 - tail) / mean
+    return now.rate / mean, low, high, now.above(np.full(counts.shape[0], 2.0 * mean))
+
+
+def test_limits_hold_the_factor_of_lemons() -> None:
+    held, said = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        factor = np.ones((60, STEP * STEPS))
+        lemons = rng.choice(60, 3, replace=False)
+        for node in lemons:
+            factor[node, -int(rng.integers(30, 121)) :] = rng.uniform(5.0, 12.0)
+        rate, low, high, _ = answered(counted(rng, factor, 1.0 / 20.0))
+        true = factor[:, -1] / factor[:, -1].mean()
+        held += ((low <= true) & (true <= high))[lemons].tolist()
+        said += (rate / true)[lemons].tolist()
+    assert np.mean(held) >= 0.8
+    assert 0.85 < np.mean(said) < 1.15
+
+
+def test_repaired_lemons_are_released_within_two_months() -> None:
+    said = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        factor = np.ones((100, STEP * STEPS))
+        factor[:3, -260:-60] = 8.0
+        rate, _, _, probability = answered(counted(rng, factor, 1.0 / 30.0))
+        assert (probability[:3] < 0.8).all()
+        said += rate[:3].tolist()
+    assert np.median(said) < 1.5
+
+
+def test_equal_nodes_are_not_named() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        _, _, _, probability = answered(counted(rng, np.ones((80, STEP * STEPS)), 1.0 / 60.0))
+        assert probability.max() < 0.9
+
+
+@pytest.mark.parametrize("nodes", [16, 300])
+def test_a_weekly_failure_among_few_is_named(nodes: int) -> None:
+    """Nothing else fails in most steps; the rate of the others is that of the time about them."""
+    rng = np.random.default_rng(nodes)
+    starts = [(int(rng.integers(nodes)), t) for t in np.sort(rng.uniform(0.0, 17_520.0, 30))]
+    starts += [(7, 14_600.0 + 168.0 * week) for week in range(17)]
+    rows = [{"node": f"n{i:03d}", "start": t, "end": t + 3.0} for i, t in sorted(starts, key=lambda one: one[1])]
+    log = make_log(rows, [{"node": f"n{i:03d}"} for i in range(nodes)], window=(0.0, 17_520.0))
+    now = rf.fleet_model(log, "all", level=0.9).nodes_now()
+    assert now.loc[now["outlier"], "node"].tolist() == ["n007"]
+    true = (365.0 / 7.0) / ((15.0 + 365.0 / 7.0) / nodes)  # of a mean with the node itself
+    assert now.loc[0, "factor_low"] < true < 1.2 * now.loc[0, "factor_high"]
