@@ -135,8 +135,10 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
         of_change = (seen * np.log(factor))[:, _FIRST:].sum()  # what a multiple is of another expected number
         of_blocks = [score for _, score in _blocks(seen, expected[scored] * factor, value, change, prior)]
         scores.append(np.sum(of_blocks, axis=0) + of_change)
-    weight = np.exp((np.array(scores) - np.max(scores)) * counts.shape[0] / counts[scored].shape[0])
-    weight = np.asarray(np.where(weight < _SMALL, 0.0, weight) / weight[weight >= _SMALL].sum())
+    gain = np.array(scores) - np.max(scores)
+    weight: FloatArray = np.exp(gain * counts.shape[0] / counts[scored].shape[0])
+    weight[weight < _SMALL] = 0.0
+    weight /= weight.sum()
     known = np.zeros((counts.shape[0], _GRID))
     for i, beside in enumerate(offers):
         of = weight[i]
