@@ -148,7 +148,8 @@ def calibrate(
             with beside(log) as second:
                 parameters = estimate(
                     log, at=opt.at_of(at), period=reading.span, **({} if wanted is None else {"parts": wanted}),
-                    families=names, window=window, group=rack, first=reading.first, level=level, rng=seed, second=second,
+                    families=names, window=window, group=rack, first=reading.first, level=level, rng=seed,
+                    second=second,
                 )  # fmt: skip
         steps.next()
         if out is not None:
