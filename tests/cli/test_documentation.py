@@ -33,7 +33,7 @@ def test_the_readme_shows_what_comes(
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     text = README.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 70
-    assert len(ANSWERS) == 3
+    assert len(ANSWERS) == 4
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert [link for link in links if not (README.parent / link).exists()] == []
 
