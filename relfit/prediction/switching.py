@@ -140,10 +140,10 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
     weight[weight < _SMALL] = 0.0
     weight /= weight.sum()
     known = np.zeros((counts.shape[0], _GRID))
-    for i, beside in enumerate(offers):
-        of = weight[i]
-        used = of > 0.0
-        if not used.any():
+    for beside, row in zip(offers, list(weight), strict=True):
+        of = np.asarray(row, np.float64)
+        used = np.flatnonzero(of > 0.0)
+        if not used.size:
             continue
         each = _blocks(counts, expected * beside[:, :-1], value, change[used], prior[used])
         now = np.concatenate([np.tensordot(of[used], states, axes=1) for states, _ in each])

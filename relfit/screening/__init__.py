@@ -1,4 +1,4 @@
-"""What a log holds before anything is fitted: incidents, change points, nodes that stand out, kinds of repair."""
+"""What a log holds before anything is fitted: incidents, bursts, change points, outlier nodes, repairs, counts."""
 
 from relfit.screening._bursts import bursts
 from relfit.screening._change_points import change_points, stable_period

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.numeric.compiled import njit
@@ -131,6 +131,8 @@ def spells(background: FloatArray, excited: FloatArray, ends: IntArray, expected
 
 def fitted(loglik: Callable[[float, int], float], delays: int, level: float) -> BurstFit:
     """The maximum over branching and delay; limits of branching are where the profile over delays has fallen."""
+    from scipy import optimize  # slow to import
+
     none = loglik(0.0, 0)
     best = [
         optimize.minimize_scalar(lambda x, d=d: -loglik(x, d), bounds=(0.0, _MOST), method="bounded",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.signal import convolve, lfilter
 
 from relfit.arrays import FloatArray, IntArray
+from relfit.numeric.compiled import njit
 from relfit.outages import Watched, node_codes, node_values, watched_of
 from relfit.screening.incident_results import Incidents
 from relfit.screening.segmentation import excess, segments
@@ -102,16 +102,12 @@ class IncidentLine:
         best, sums = -np.inf, (counts, exposure)
         for half_life in _HALF_LIVES:
             keep = 0.5 ** (1.0 / half_life)
-            near = keep ** np.abs(np.arange(-_OUT, _OUT + 1))[None, :]
-            each = [_two_sided(values, keep) for values in (counts, exposure)]
-            far = [
-                np.maximum(smooth - convolve(values, near, mode="same"), 0.0)
-                for smooth, values in zip(each, (counts, exposure), strict=True)
-            ]
+            each = [np.array([_two_sided(row, keep, _OUT) for row in values]) for values in (counts, exposure)]
+            far = [np.maximum(sums_of[:, 0] - sums_of[:, 1], 0.0) for sums_of in each]
             rate = (far[0] + 0.5) / (far[1] + 0.5 / mean)
             score = float((counts * np.log(rate) - exposure * rate).sum())
             if score > best:
-                best, sums = score, (each[0], each[1])
+                best, sums = score, (each[0][:, 0], each[1][:, 0])
         steps = [_in_periods(*each) for each in zip(counts, exposure, strict=True)]
         if sum(score for score, *_ in steps) > best:
             sums = np.array([number for _, number, _ in steps]), np.array([time for *_, time in steps])
@@ -177,7 +173,17 @@ def _shrunk(counts: IntArray) -> FloatArray:
     return np.asarray(1.0 + max(1.0 - mean / max(seen, 1e-9), 0.0) * (counts / mean - 1.0))
 
 
-def _two_sided(values: FloatArray, keep: float) -> FloatArray:
-    """Sums over each row, discounted by the days before and after each day."""
-    before, behind = (lfilter([1.0], [1.0, -keep], each, axis=1) for each in (values, values[:, ::-1]))
-    return np.asarray(before + behind[:, ::-1] - values)
+@njit(cache=True, nogil=True)
+def _two_sided(values: FloatArray, keep: float, near: int) -> FloatArray:
+    """Sums discounted by the days before and after each day: of all days, and of those that are near."""
+    out = np.zeros((2, values.size))
+    before = behind = 0.0
+    for i in range(values.size):
+        before = before * keep + values[i]
+        out[0, i] += before
+        last = values.size - 1 - i
+        out[0, last] += behind * keep
+        behind = behind * keep + values[last]
+        for k in range(max(i - near, 0), min(i + near + 1, values.size)):
+            out[1, i] += values[k] * keep ** abs(i - k)
+    return out

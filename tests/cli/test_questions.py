@@ -53,6 +53,10 @@ def test_dependence_in_json_is_the_library_s(
     for key in ("cofailure", "place", "pooled", "dispersion", "cycles"):
         assert said[key]["findings"] == [getattr(found, key).headline]
     assert said["cofailure"]["window"] == 2.0
+    bursts = rf.screening.bursts(log, rng=3)
+    assert said["bursts"]["findings"] == [bursts.headline]
+    assert said["tables"]["questions"][-1]["finding"] == bursts.headline
+    assert [row["counted"] for row in said["tables"]["bursts_by_delay"]] == bursts.by_delay["counted"].tolist()
 
 
 def test_trend_in_json_is_the_library_s(log: rf.FailureLog, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
