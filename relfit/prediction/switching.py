@@ -140,13 +140,13 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
     weight[weight < _SMALL] = 0.0
     weight /= weight.sum()
     known = np.zeros((counts.shape[0], _GRID))
-    for beside, row in zip(offers, list(weight), strict=True):
-        of = np.asarray(row, np.float64)
-        used = np.flatnonzero(of > 0.0)
+    for beside, of_offer in zip(offers, list(weight), strict=True):
+        share = np.asarray(of_offer, np.float64)
+        used = np.flatnonzero(share > 0.0)
         if not used.size:
             continue
-        each = _blocks(counts, expected * beside[:, :-1], value, change[used], prior[used])
-        now = np.concatenate([np.tensordot(of[used], states, axes=1) for states, _ in each])
+        blocks = _blocks(counts, expected * beside[:, :-1], value, change[used], prior[used])
+        now = np.concatenate([np.tensordot(share[used], states, axes=1) for states, _ in blocks])
         known += _moved(now, np.log(beside[:, -1]) / np.log(value[1] / value[0]))
     return Multiples(value, known)
 
