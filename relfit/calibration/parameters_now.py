@@ -101,7 +101,7 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     step = np.clip(np.searchsorted(steps.edges, outages.start[used], side="right") - 1, 0, steps.size - 1)
     sums = np.bincount(step, hours[used] / unit, steps.size).astype(np.float64)
     number = np.bincount(step, minlength=steps.size).astype(np.float64)
-    expected = float(number.mean()) or 1.0
+    expected = float(number[number > 0.0].mean())  # on a day with repairs, of which the levels are made
     mixture = mix(levels_of(sums, number, steps.days), sums, number, horizon / steps.width, expected)
     mean = mixture.expected * unit / (expected * horizon / steps.width)
     spread = float(mixture.weight @ (mixture.of_level + mixture.mean**2)) / mixture.expected**2 - 1.0
