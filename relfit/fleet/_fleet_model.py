@@ -82,10 +82,10 @@ def fleet_model(
     >>> model.scopes["incidents"].to_dict()
     {'node': 2359, 'rack': 367, 'group': 2, 'system': 286}
 
-    A job on 64 consecutive nodes lasts 24 hours without any interruption with probability 0.32 (counted: 0.32):
+    A job on 64 consecutive nodes lasts 24 hours without any interruption with probability 0.31 (counted: 0.32):
 
     >>> model.interval("reliability", "24h", size=64, placement="packed").estimate.round(2).tolist()
-    0.32
+    0.31
     """
     share("level", level, zero=False, one=False)
     Rules(first=first)

@@ -123,7 +123,8 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
     """
     expected = _expected(counts, exposure, days)
     counts = np.where(expected > 0.0, counts, 0.0)
-    largest = min(max(_LARGEST[0], _LARGEST[1] * (of or counts.shape[0])), _LARGEST[2])
+    most = counts.shape[0] if of is None else of
+    largest = min(max(_LARGEST[0], _LARGEST[1] * most), _LARGEST[2])
     value = np.geomspace(_LEAST, largest, _GRID)
     near = _near(counts, expected, days)
     change = np.repeat(-np.expm1(-days / np.array(_LASTS)), len(_ALIKE))
@@ -138,12 +139,12 @@ def multiples_now(counts: FloatArray, exposure: FloatArray, days: float, of: int
     weight = np.exp((np.array(scores) - np.max(scores)) * counts.shape[0] / counts[scored].shape[0])
     weight = np.where(weight < _SMALL, 0.0, weight) / weight[weight >= _SMALL].sum()
     known = np.zeros((counts.shape[0], _GRID))
-    for beside, of in zip(offers, weight, strict=True):
-        if not of.any():
+    for beside, weights in zip(offers, weight, strict=True):
+        used = weights > 0.0
+        if not used.any():
             continue
-        used = of > 0.0
         each = _blocks(counts, expected * beside[:, :-1], value, change[used], prior[used])
-        now = np.concatenate([np.tensordot(of[used], states, axes=1) for states, _ in each])
+        now = np.concatenate([np.tensordot(weights[used], states, axes=1) for states, _ in each])
         known += _moved(now, np.log(beside[:, -1]) / np.log(value[1] / value[0]))
     return Multiples(value, known)
 
