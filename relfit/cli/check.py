@@ -336,9 +336,13 @@ def _nodes_now(answers: Answers, log: rf.FailureLog, chosen: ChosenPeriod, level
             + " ".join(again.findings)
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
-        answer.shown = {"nodes now, times the mean": now.head(_NODES)}
+        answer.shown = {
+            "nodes now, times the mean": now.sort_values("outlier", ascending=False, kind="stable").head(_NODES)
+        }
         if len(again.nodes):
-            answer.shown["repeat failures"] = again.nodes.head(_NODES)
+            short = again.nodes.head(_NODES).drop(columns="going_on")
+            dates = {name: short[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}
+            answer.shown["repeat failures"] = short.assign(**dates)
         answer.document = again.to_dict
 
 

@@ -150,7 +150,8 @@ def mix(
         gains.append(density * share)
     order = np.argsort(np.concatenate(ends), kind="stable")
     back = _BACK * min(_SCORED / max(horizon, 1.0), 1.0)
-    weight = fixed_share(np.concatenate(gains, axis=1)[:, order], back)
+    prior = 1.0 / np.sqrt(phi)  # little scatter is the rule
+    weight = fixed_share(np.concatenate(gains, axis=1)[:, order], back, prior / prior.sum())
     now = np.array([value.size])
     mean, variance, of_level = (each[:, 0] for each in moments(now, horizon, np.array([ahead])))
     used = weight > _LEAST
@@ -158,18 +159,21 @@ def mix(
     return Mixture(weight, mean[used], variance[used], of_level[used], shares, predictor[used])
 
 
-def fixed_share(scores: FloatArray, back: float) -> FloatArray:
-    """Weights after some scores in turn, shape (components, scores), of which a share goes back to all alike.
+def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None) -> FloatArray:
+    """Weights after some scores in turn, shape (components, scores), of which a share goes back to the first ones.
+
+    The first weights are `prior`; all alike when left out.
 
     Examples
     --------
     >>> fixed_share(np.log([[0.5, 0.5], [0.25, 0.25]]), 0.0).round(2).tolist()
     [0.8, 0.2]
     """
-    weight = np.full(scores.shape[0], 1.0 / scores.shape[0])
+    first = np.full(scores.shape[0], 1.0 / scores.shape[0]) if prior is None else prior
+    weight = first
     for gain in np.exp(scores - scores.max(axis=0, initial=-np.inf)).T if scores.size else ():
         weight = weight * gain
-        weight = (1.0 - back) * weight / weight.sum() + back / weight.size
+        weight = (1.0 - back) * weight / weight.sum() + back * first
     return weight
 
 

@@ -174,6 +174,7 @@ def nodes(m: ReportData) -> Section | str:
     own = {"system": "system"} if m.several_systems else {}
     tables, findings, figures = [], [], []
     if now is not None and not m.few:
+        now = now.sort_values(["outlier", "factor"], ascending=False, kind="stable", ignore_index=True)
         limits = [span(*pair) for pair in zip(now["factor_low"], now["factor_high"], strict=True)]
         tables.append(Table(
             "nodes-now", "Nodes now, by how often they fail", now,
