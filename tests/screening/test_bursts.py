@@ -206,3 +206,14 @@ def test_the_likelihood_of_weeks_is_that_of_negative_binomial_counts() -> None:
     orders = np.array([0.0, np.log(6.0), np.log(362_880.0)])
     exact = (nbinom.logpmf(counts, alike, alike / (alike + expected)) + orders).sum()
     assert got == pytest.approx(exact, abs=0.1)  # Laplace's method
+
+
+def test_the_report_says_what_comes_after_an_incident() -> None:
+    from relfit.reporting.components import Section
+    from relfit.reporting.fleet_sections import independence
+    from relfit.reporting.report_data import ReportData
+
+    data = ReportData(rf.Study(log_of(*hawkes("node", np.random.default_rng(1))), "all"), ("exponential",))
+    section = independence(data)
+    assert isinstance(section, Section)
+    assert section.sentences == (data.study.bursts.headline,)
