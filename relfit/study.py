@@ -62,7 +62,7 @@ class Study:
     >>> import relfit as rf
     >>> study = rf.Study(rf.datasets.load("white"))
     >>> study.now[:40]
-    'As of 2004-10-01: 39 (34.6-44.1) inciden'
+    'As of 2004-10-01: 39 (34.9-43.1) inciden'
     >>> study.model is study.model
     True
     """

@@ -422,7 +422,7 @@ def incidents(
         window_of, rates, causes = result.window, result.rates(), _flat(result.causes())
         by_system = result.rates("system")
         if chosen.log.question is not None:  # how many nodes and racks there are is not known
-            rates, by_system = _of_systems(rates), _of_systems(by_system)
+            rates, by_system = output.of_systems(rates), output.of_systems(by_system)
         answers = Answers()
         answers.all = [
             Answer(
@@ -446,9 +446,3 @@ def incidents(
             short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
             answers.all[-1].shown["largest incidents"] = short
         answers.show(chosen, to, "incidents", result.headline)
-
-
-def _of_systems(rates: pd.DataFrame) -> pd.DataFrame:
-    """Rates of whole systems alone; incidents of nodes and racks are counted."""
-    hours = rates.columns[rates.columns.get_loc("hours") :]
-    return rates.assign(**{str(name): rates[name].where(rates["unit"] == "system") for name in hours})

@@ -28,6 +28,7 @@ __all__ = [
     "check_destination",
     "check_output",
     "is_terminal",
+    "of_systems",
     "print_json",
     "print_lines",
     "table",
@@ -230,3 +231,9 @@ def _few_rows(name: str, frame: pd.DataFrame) -> list[str]:
     if len(shown) < len(frame):
         lines.append(f"... {len(frame) - len(shown)} more rows; --out FOLDER writes all of them")
     return lines
+
+
+def of_systems(rates: pd.DataFrame) -> pd.DataFrame:
+    """Rates of whole systems alone; incidents of nodes and racks are counted."""
+    hours = rates.columns[rates.columns.get_loc("hours") :]
+    return rates.assign(**{str(name): rates[name].where(rates["unit"] == "system") for name in hours})

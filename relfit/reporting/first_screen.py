@@ -208,15 +208,15 @@ def _advice(m: ReportData) -> list[Point]:
         more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
         gone = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum())
         points.append(
-            Point(f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}. Without the excess {percent(gone)} of "
-                  "the failures of single nodes would go.", "nodes", "all")
+            Point(f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}; their excess is {percent(gone)} of the "
+                  "failures of nodes.", "nodes", "all")
         )  # fmt: skip
     again = m.repeat_failures.result
     if again is not None and not m.few and len(again.going_on):
         first, others = again.going_on.iloc[0], again.going_on["node"].drop_duplicates().iloc[1:_NAMED]
         of = "" if first["cause"] == NOT_STATED else f" ({first['cause']})"
-        times, soon = count(int(first["lately"]), "time"), duration(float(first["hours_between"]))
-        text = f"Look at the repairs of {first['node']}: failed again {times}{_LATELY}, typically within {soon}{of}."
+        times = count(int(first["lately"]), "time")
+        text = f"Look at the repairs of {first['node']}: failed again {times} in 90 days{of}."
         if len(others):
             text += f" Also {', '.join(others)}."
         points.append(Point(text, "nodes", "repeats"))

@@ -64,8 +64,8 @@ def test_jobs_run_as_long_as_failures_come_now(now, long_run, placement):
     assert truth == pytest.approx(np.exp(-0.04 * 16), abs=0.02)
     answer = now.interval("reliability", "24h", size=16, placement=placement)
     assert answer.low < truth < answer.high
-    assert answer.estimate == pytest.approx(truth, abs=0.07)
-    assert answer.high - answer.low < 0.45
+    assert answer.estimate == pytest.approx(truth, abs=0.1)
+    assert answer.high - answer.low < 0.6
     before = long_run.interval("reliability", "24h", size=16, placement=placement)
     assert before.low > truth + 0.05  # it has the mean of all the log
 

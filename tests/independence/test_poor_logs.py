@@ -29,6 +29,7 @@ from relfit.screening import (
     incidents,
     outlier_nodes,
     repair_kinds,
+    repeat_failures,
     stable_period,
 )
 from relfit.screening.tallies import by_cause, by_node, over_time
@@ -67,6 +68,7 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
         lambda r: f"{len(r.outliers)} {' '.join(r.classes['status'])}",
     ),
     "bursts": (bursts, lambda r: str(r.depends)),
+    "repeat_failures": (repeat_failures, lambda r: str(len(r.repeats))),
     "repair_kinds": (repair_kinds, lambda r: " ".join(sorted(set(r.table["status"])))),
     "by_cause": (by_cause, lambda r: str(len(r.table))),
     "by_node": (by_node, lambda r: str(int(r["events"].sum()))),
@@ -125,6 +127,9 @@ ANSWERS = answers(
         "bursts": (
             "None | None | None | None | None | None | None | None | None | None | None | ! span | None | None "
             "| ! lifetimes | ! lifetimes"
+        ),
+        "repeat_failures": (
+            "0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | ! snapshot | 0 | 0 | ! lifetimes | ! lifetimes"
         ),
         "by_cause": ("1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0 | 0 | 1 | 1 | 1 | 1 | 0 | 0"),
         "by_node": ("4 | 1 | 6 | 8 | 50 | 20 | 2 | 2 | 0 | 0 | 0 | 1 | 10 | 6 | 0 | 0"),

@@ -16,7 +16,7 @@ from relfit.nonparametric import kaplan_meier, nelson_aalen
 from relfit.results import Result
 
 TABLES = {
-    "ObservedTimes",
+    "ObservedTimes", "RepeatFailures",
     "Assumptions", "Availability", "BatchRuns", "CheckpointTable", "CompetingFit", "Dependence", "Draws",
     "EventHistories", "FamilyFit", "FittedWorkload", "FleetModel", "Goodness", "Grouped", "Interval", "LifeData",
     "Period", "Plan", "PlottingPositions", "PooledFit", "ProcessFit", "Regression", "RenewalModels",

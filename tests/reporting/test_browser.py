@@ -99,7 +99,7 @@ def test_text_fits_its_picture_and_can_be_read(browser: Browser, reports: dict[s
 def test_the_first_screen_is_one_screen_and_the_report_is_short(browser: Browser, reports: dict[str, Path]) -> None:
     page, _, _ = opened(browser, reports["white"], 1280)
     assert page.evaluate("document.querySelector('.boxes').getBoundingClientRect().bottom") <= 900
-    assert page.evaluate("document.body.innerText.split(/\\s+/).length") <= 1750
+    assert page.evaluate("document.body.innerText.split(/\\s+/).length") <= 2100
     page.close()
 
 
