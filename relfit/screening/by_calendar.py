@@ -110,7 +110,7 @@ def told_from_calendar(
     ends[claimed] = np.where(np.isnan(few), 1.0, few)
     moving = claimed & np.where(models.ageing < 0, ends[:, 1] >= 1.0, ends[:, 0] <= 1.0)
     far = np.abs(np.log(np.where(moving, shape[:, 1], 1.0)))
-    wider = np.where(moving, _BEYOND * far / np.log(np.where(moving, shape[:, 2] / shape[:, 1], np.e)), 1.0)
+    wider = np.where(moving, _BEYOND * far / np.log(np.where(moving, shape[:, 2] / shape[:, 1], 2.0)), 1.0)
     limits = shape[:, 1:2] * np.exp(_BEYOND * far[:, None] * np.array([-1.0, 0.0, 1.0]))
     covariance = models.covariance.copy()
     covariance[:, 0, :] *= wider[:, None]
