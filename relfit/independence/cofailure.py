@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import Durations, FloatArray, IntArray, Seed
+from relfit.arrays import Duration, FloatArray, IntArray, Seed
 from relfit.errors import ArgumentError
 from relfit.independence.resampling import CALENDAR, moved, resampled_p
 from relfit.independence.series import Failures, failures_of
@@ -131,7 +131,7 @@ def _expected(value: float) -> str:
 
 def cofailures(
     log: FailureLog,
-    window: Durations = "1h",
+    window: Duration = "1h",
     per: str = "system",
     *,
     n_resamples: int = 0,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import Durations, Seed
+from relfit.arrays import Duration, Seed
 from relfit.errors import RelfitError
 from relfit.independence._cycles import Cycles, cycles
 from relfit.independence._dispersion import Dispersion, dispersion
@@ -155,7 +155,7 @@ class Dependence(Result):
 def dependence(
     log: FailureLog,
     *,
-    window: Durations = "1h",
+    window: Duration = "1h",
     place: str | None = None,
     method: str = "spearman",
     incidents: Incidents | None = None,

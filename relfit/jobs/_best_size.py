@@ -178,7 +178,7 @@ class BestSize(Result):
 
 def best_size(
     system: System,
-    work: Durations | None = None,
+    work: Durations | Job | None = None,
     speedup: Any = None,
     *,
     restart: Durations = 0.0,
@@ -270,7 +270,7 @@ def best_size(
     return _with_limits(best, judged, float(share("level", level, zero=False, one=False)), n_draws, rng)
 
 
-def ra_opt(system: System, work: Durations | None = None, speedup: Any = None, **settings: Any) -> BestSize:
+def ra_opt(system: System, work: Durations | Job | None = None, speedup: Any = None, **settings: Any) -> BestSize:
     """RA-Opt: the most reliable nodes first, added while the expected completion time does not grow (Figure 6.6).
 
     `best_size` with ``rule="first"``, to which all arguments go. For the algorithm as the paper has it, set

@@ -93,7 +93,7 @@ class Job:
         return law.time(self.work, sizes)
 
 
-def job_of(work: Durations, speedup: Any, restart: Durations, checkpoint: Checkpoint | None) -> Job:
+def job_of(work: Durations | Job | None, speedup: Any, restart: Durations, checkpoint: Checkpoint | None) -> Job:
     """The job that `work` is already, or that the arguments describe."""
     if isinstance(work, Job):
         if speedup is not None or checkpoint is not None or hours(restart) != 0.0:
@@ -223,7 +223,7 @@ class CompletionTime(Result):
 
 def completion_time(
     system: System,
-    work: Durations | None = None,
+    work: Durations | Job | None = None,
     speedup: Any = None,
     *,
     restart: Durations = 0.0,

@@ -194,7 +194,7 @@ def _highest(
     reached = []
     for used in starts:
         for _ in range(_ROUNDS):
-            fit = fitted(lambda x, d, k=used: value(x, d, k), delays, level)
+            fit = fitted(partial(lambda k, x, d: value(x, d, k), used), delays, level)
             tops = [value(fit.branching, fit.delay, k) for k in range(options)]
             best = int(np.argmax(tops))
             if tops[best] <= tops[used] + 1e-9:

@@ -21,7 +21,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.arguments import durations, share
-from relfit.arrays import Durations, FloatArray, IntArray
+from relfit.arrays import Duration, FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.poisson import poisson_interval
 from relfit.outages import watched_of
@@ -49,7 +49,7 @@ def change_points(
     log: FailureLog,
     *,
     of: str | Incidents = "incidents",
-    bin_width: Durations = "1D",
+    bin_width: Duration = "1D",
     alpha: float = 0.01,
     least_change: float = 1.25,
     level: float = 0.95,

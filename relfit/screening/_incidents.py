@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.arguments import share
-from relfit.arrays import BoolArray, Durations, IntArray
+from relfit.arrays import BoolArray, Duration, IntArray
 from relfit.errors import ArgumentError
 from relfit.numeric.bursts import FALSE_JOINS
 from relfit.numeric.ordering import order_in_groups
@@ -34,7 +34,7 @@ _RACKS = ("rack", "frame", "cabinet", "chassis")
 
 def incidents(
     log: FailureLog,
-    window: Durations | None = None,
+    window: Duration | None = None,
     place: str = "system",
     *,
     group: str | None = None,

@@ -166,7 +166,6 @@ def racks_of(labels: Any, lives: Any, ages: Durations | Mapping[Any, Duration], 
             raise ArgumentError(f"rack {lost[0]!r} has no life", remedy="give a distribution for every rack")
         lives = [lives[name] for name in names]
     components = components_of(lives, len(names), names, "rack")
-    if isinstance(ages, Mapping):
-        ages = [ages.get(name, 0.0) for name in names]
-    checked = ages_in_hours(duration_array(ages), len(names), names, what="rack")
+    listed = [ages.get(name, 0.0) for name in names] if isinstance(ages, Mapping) else ages
+    checked = ages_in_hours(duration_array(listed), len(names), names, what="rack")
     return Racks(codes.astype(np.int64), components, checked, names)

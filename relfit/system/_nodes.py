@@ -55,7 +55,7 @@ class Nodes:
         rack_ages: Durations | Mapping[Any, Duration] = 0.0,
         rack_events: str = "nodes",
         unit: str = "hours",
-        longest_age: Durations = LONGEST_AGE,
+        longest_age: Durations | None = LONGEST_AGE,
     ) -> None:
         labels = None if names is None else pd.Index(names)
         durations = duration_array(ages, "age", unit)

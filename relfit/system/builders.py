@@ -31,7 +31,7 @@ def system_from_fits(
     by: str = "aicc",
     missing: str = "error",
     unit: str = "hours",
-    longest_age: Durations = LONGEST_AGE,
+    longest_age: Durations | None = LONGEST_AGE,
     **options: Any,
 ) -> System:
     """A system whose nodes have fitted times to failure.
@@ -99,7 +99,7 @@ def system_from_fits(
 def system_of_estimates(
     groups: pd.Index, nodes: Any, ages: Durations, values: Mapping[str, FloatArray], kind: IntArray, missing: str,
     remedy: str, *, status: Any = None, pooled: Callable[[], PooledFit] | None = None, origin: Any = None,
-    unit: str = "hours", longest_age: Durations = LONGEST_AGE, **options: Any,
+    unit: str = "hours", longest_age: Durations | None = LONGEST_AGE, **options: Any,
 ) -> System:  # fmt: skip
     """A system of fitted groups, each of the family of its `kind` (as `family_code` numbers them, -1 for none).
 

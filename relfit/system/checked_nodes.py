@@ -178,7 +178,7 @@ def ages_in_hours(
     size: int,
     names: pd.Index | None,
     unit: str = "hours",
-    longest: Durations = LONGEST_AGE,
+    longest: Durations | None = LONGEST_AGE,
     what: str = "node",
 ) -> FloatArray:
     """Ages of the nodes in hours; a DataError names the node whose age is negative, infinite or too long."""

@@ -138,7 +138,7 @@ def sequences(
     components: Sequence[Component],
     ages: FloatArray,
     names: pd.Index,
-    until: Durations,
+    until: Durations | None,
     failures: int | None,
     size: int,
     rng: Seed,

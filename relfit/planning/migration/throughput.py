@@ -19,6 +19,7 @@ import scipy
 from relfit.arguments import cases, durations, share, whole
 from relfit.arrays import Durations, FloatArray
 from relfit.errors import ArgumentError
+from relfit.families import Distribution
 from relfit.jobs import time_to_failure
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
 from relfit.results import Result
@@ -210,7 +211,7 @@ class Throughputs(Result):
 def compare_throughputs(
     scenario: Scenario | str,
     nodes: npt.ArrayLike,
-    mtbf: Durations,
+    mtbf: Durations | Distribution,
     risk: npt.ArrayLike = 1e-4,
     *,
     parallel: bool = True,
@@ -254,7 +255,7 @@ def compare_throughputs(
         if scenario not in SCENARIOS:
             raise ArgumentError(f"scenario {scenario!r} is not known", remedy=f"use one of {', '.join(SCENARIOS)}")
         scenario = SCENARIOS[scenario]
-    family = mtbf if hasattr(mtbf, "log_sf") else None
+    family = mtbf if isinstance(mtbf, Distribution) else None
     mean = durations("mtbf", mtbf, zero=False) if family is None else np.asarray(family.mean(), dtype=np.float64)
     n, mu, eps, c, r, d, m = cases(
         nodes=whole("nodes", nodes).astype(np.float64), mtbf=mean,
