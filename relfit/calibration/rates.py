@@ -40,6 +40,11 @@ class Rates:
     racks: int | None = None
     shares: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """By the field of `relfit.Parameters`."""
+        return {"mtbf": self.mtbf}
+
 
 def duration_of_counts(events: int, exposure: float, level: float, dispersion: float = 1.0) -> Duration:
     """Mean time between events counted over `exposure` hours, with exact (Garwood) limits.

@@ -23,6 +23,7 @@ from relfit.lifedata import LifeData
 from relfit.numeric.grouped import sums
 from relfit.numeric.newton import derivatives, maximise
 from relfit.results import Result, key_columns
+from relfit.tables import made_once
 from relfit.text import duration, percent
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class RepairKinds(Result):
         return self.table
 
 
+@made_once
 def repair_kinds(
     log: FailureLog | LifeData, per: str = "cause", *, models: tuple[str, ...] = MODELS, level: float = 0.95
 ) -> RepairKinds:
