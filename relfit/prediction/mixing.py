@@ -60,6 +60,11 @@ class Mixture:
         """The mean of what comes."""
         return float(self.weight @ self.mean)
 
+    @property
+    def variance_of_level(self) -> float:
+        """Of what is expected: how well the level is known, and how far it may move over the horizon."""
+        return float(self.weight @ (self.of_level + self.mean**2)) - self.expected**2
+
     def cdf(self, x: FloatArray) -> FloatArray:
         """Probability of at most `x`, of the shape of `x`."""
         at = np.asarray(x, np.float64)[..., None]
