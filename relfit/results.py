@@ -23,8 +23,8 @@ class Result:
     """Base of all results: frozen dataclasses that know their numbers, and nothing of files or figures.
 
     A class on this base is such a dataclass by that alone: it needs no decorator. It states its fields, `headline` (the
-    sentence that report, figure and command quote) and `to_frame`; the rest follows. Arrays in its fields are read only,
-    and its tables are handed out as copies.
+    sentence that report, figure and command quote) and `to_frame`; the rest follows. Its arrays are read only, and its
+    tables are handed out as copies.
     """
 
     _not_in_json: ClassVar[tuple[str, ...]] = ()

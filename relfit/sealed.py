@@ -90,7 +90,7 @@ class _Table:
         copy = frame.copy(deep=False)
         for block in () if _COPY_ON_WRITE else copy._mgr.blocks:
             if not isinstance(_stored(block), np.ndarray):
-                block.values = block.values.copy()
+                block.values = block.values.copy()  # noqa: PD011
         return copy
 
 

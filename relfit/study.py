@@ -204,8 +204,12 @@ class Study:
         return self.calibrate()
 
     def forecast(self, horizons: Any = ("30d", "90d"), **options: Any) -> Forecast:
-        """Failures, repairs and parts to expect; options are those of `relfit.forecast`."""
-        period = self.asked_period if isinstance(self.asked_period, tuple) else None
+        """Failures, repairs and parts to expect; options are those of `relfit.forecast`.
+
+        Of now they follow all of the log, unless a period was asked for by its ends.
+        """
+        named = self.at == NOW and not isinstance(self.asked_period, tuple)
+        period = None if named else self.asked_period
         own = {"at": self.at, "period": period, "level": self.level, "rng": self.rng, "group": self.group}
         return forecast(self.log, horizons, **own | options)
 

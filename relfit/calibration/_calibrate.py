@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import share
-from relfit.calibration.assumptions import bad_nodes, dependence_checks, shape_check, systems_check, trend_check
 from relfit.calibration.estimated import Estimated
 from relfit.calibration.fitted_families import family_of_unequal_nodes, fitted_family
 from relfit.calibration.log_provenance import provenance
 from relfit.calibration.parameters_now import mtbf_now, mttr_now
 from relfit.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.calibration.repair_scopes import Repairs
-from relfit.calibration.schema import Censoring, Fleet, Mtbf, Mttr, Parameters, Period
+from relfit.calibration.schema import Censoring, Fleet, Mttr, Parameters, Period
+from relfit.calibration.tested_assumptions import bad_nodes, dependence_checks, shape_check, systems_check, trend_check
 from relfit.errors import ArgumentError
 from relfit.failurelog import FailureLog
 from relfit.families import family_named
@@ -122,9 +122,9 @@ def calibrate(
     part, systems = chosen.log, chosen.log.systems
     repairs = None if model is None else Repairs.of(model)
     usual = model.found if model is not None and window is None and group is None else None
-    rates = _rates(part, model, level) if "mtbf" in wanted else Rates(Mtbf())
+    rates = _rates(part, model, level) if "mtbf" in wanted else Rates()
     times = _times_to_failure(part, model) if "families" in wanted else None
-    estimates = [rates]
+    estimates: list[Estimated] = [rates]
     if {"mttr", "repair_kinds"} & wanted:
         estimates.append(_mttr(part, model, repairs, level, wanted))
     if times is not None:
@@ -136,12 +136,12 @@ def calibrate(
     if "trend" in wanted:
         estimates.append(trend_check(part, dated, None if model is None else model.found))
     absent = {} if chosen.problem is None else {"period": chosen.problem}
-    values: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for estimate in estimates:
-        absent, values = absent | estimate.absent, values | estimate.values
+        absent, fields = absent | estimate.absent, fields | estimate.fields
     return Parameters(
         name=name if name is not None else systems[0] if len(systems) == 1 else None,
-        **values,
+        **fields,
         fleet=Fleet(
             nodes=None if part.unseen_nodes else part.n_nodes, racks=rates.racks, systems=len(systems), **rates.shares
         ),
@@ -195,7 +195,7 @@ def _rates(part: FailureLog, model: FleetModel | None, level: float) -> Rates:
     else:
         rates = rates_of_log(model, level=level)
         if model.lately is not None:
-            rates.mtbf = mtbf_now(rates.mtbf, model, level)
+            rates.fields["mtbf"] = mtbf_now(rates.fields["mtbf"], model, level)
     rates.checks += systems_check(part)
     return rates
 

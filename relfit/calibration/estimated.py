@@ -14,6 +14,6 @@ __all__ = ["Estimated"]
 class Estimated:
     """Values of `relfit.Parameters` by the field that takes them, reasons for those that are not there, and checks."""
 
-    values: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)

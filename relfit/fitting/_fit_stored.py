@@ -20,7 +20,7 @@ from relfit.families import CORE
 from relfit.fitting._fit import fit
 from relfit.io.node_parts import NodeParts, set_apart
 from relfit.numeric.batches import processors
-from relfit.numeric.processes import in_processes
+from relfit.numeric.worker_processes import in_processes
 from relfit.results import Result
 from relfit.tables import question_of, unseen
 from relfit.text import count

@@ -23,7 +23,7 @@ from relfit.failurelog import FailureLog
 from relfit.io.frames import text_column
 from relfit.io.merging import joint_window, merge
 from relfit.io.relfit_parquet import damage_named, events_keep_the_rules, opened, population_keeps_the_rules, recognises
-from relfit.numeric.processes import in_processes
+from relfit.numeric.worker_processes import in_processes
 from relfit.parsing.opening import Content, members
 from relfit.paths import files_meant
 from relfit.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window

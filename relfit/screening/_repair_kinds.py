@@ -205,12 +205,9 @@ class _Mixture:
 
     def __init__(self, repairs: LifeData, model: str) -> None:
         self.lives, self.exponential = repairs, model == "hyperexponential2"
+        self.n_groups = repairs.n_groups
         self.code, self.log = repairs.group_codes(), np.log(repairs.durations)
         self.censored = np.flatnonzero(~repairs.observed)
-
-    @property
-    def n_groups(self) -> int:
-        return self.lives.n_groups
 
     @property
     def k(self) -> int:
