@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,6 +16,9 @@ from typing import Any
 import relfit
 
 PACKAGE = str(Path(relfit.__file__).parent) + "/"
+LOG = {"tables", "outages", "durations", "failurelog"}
+STEPS = {"io", "log", "screening", "prediction", "fleet", "study", "calibration", "jobs", "planning"}
+"""Packages that a question goes through; the others are what all of them are written with."""
 
 
 class Calls:
@@ -39,9 +43,16 @@ class Calls:
         finally:
             sys.setprofile(None)
 
+    @property
+    def steps(self) -> int:
+        """Calls from one step of the way to another."""
+        ways = [({"log"} if name in LOG else {name} for name in ends) for ends in self.between]
+        counts = zip(ways, self.between.values(), strict=True)
+        return sum(number for (first, then), number in counts if first != then and first | then <= STEPS)
+
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
         file = frame.f_code.co_filename
-        if event != "call" or not file.startswith(PACKAGE) or frame.f_code.co_name == "<module>":
+        if event != "call" or not file.startswith(PACKAGE) or not frame.f_code.co_flags & CO_OPTIMIZED:
             return
         caller = frame.f_back
         while caller is not None and not caller.f_code.co_filename.startswith(PACKAGE):
@@ -77,8 +88,10 @@ def main() -> None:
     for name, work in works.items():
         relfit.datasets.load.cache_clear()
         calls = Calls(work)
-        print(f"{name}: {calls.total:,} calls, {calls.between.total():,} from one package to another, "
-              f"{len(calls.files)} files")  # fmt: skip
+        print(
+            f"{name}: {calls.total:,} calls in {len(calls.files)} files, {calls.between.total():,} from one package to another"
+        )
+        print(f"  {calls.steps:,} between steps of the way")
         for (first, then), number in calls.between.most_common(12 if "-v" in sys.argv else 0):
             print(f"  {number:6,}  {first} -> {then}")
 
