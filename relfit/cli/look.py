@@ -167,7 +167,7 @@ def fit(reading: opt.PeriodReading, fitting: Fitting, json: Json = False, out: o
     from relfit.cli import observations
 
     with Steps("reading", "deriving times", "fitting", "testing", "writing") as steps:
-        chosen = reading.chosen(reading.read())
+        chosen = reading.study(reading.read()).period
         log = chosen.log
         steps.next()
         if fitting.measure == "ttf" and fitting.per in ("node", "all"):
@@ -296,17 +296,12 @@ def report(
         log = reading.read()
         from relfit.fitting.kernels import fit_gamma
         from relfit.numeric.compiled import kept
-        from relfit.second_process import beside
 
         if sys.stderr.isatty() and not kept(fit_gamma):
             print("relfit: compiling, once per installation: some ten seconds", file=sys.stderr)
         steps.next()
-        write = rf.report  # a second process is a copy of this one: what both need is there before
-        with beside(log) as second:
-            path = write(
-                log, out, period=reading.span, first=reading.first, families=names, level=level, title=title,
-                progress=steps.say, second=second,
-            )  # fmt: skip
+        study = reading.study(log, level=level)
+        path = study.report(out, families=names, title=title, progress=steps.say)
     if json:
         output.print_json({"report": str(path), "log": log.info()})
     else:

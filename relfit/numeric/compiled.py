@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numba
 
-__all__ = ["awake", "kept", "njit"]
+__all__ = ["kept", "njit"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _said: list[str] = []
@@ -82,9 +82,3 @@ def _say_once(text: str) -> None:
     if text not in _said:
         _said.append(text)
         warnings.warn(text, RuntimeWarning, stacklevel=2)
-
-
-@njit()
-def awake() -> bool:
-    """Call any compiled function: the first one of a process loads what all others need."""
-    return True

@@ -38,7 +38,7 @@ from relfit.screening.segmentation import (
     segments,
     thinned,
 )
-from relfit.tables import places_of_pairs
+from relfit.tables import made_once, places_of_pairs
 from relfit.units import NANOSECONDS_PER_HOUR, nanoseconds
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ _LEAST_VARIATION = 0.1  # of the rate from one to the next, as in `relfit.indepe
 _MOST_DRAWN = 100_000  # failures of a random log; of more, those of some of the nodes
 
 
+@made_once
 def change_points(
     log: FailureLog,
     *,
