@@ -62,11 +62,18 @@ class Incidents(Result):
     notes: tuple[str, ...] = ()
 
     _not_in_json = ("table", "incident")
+    _frame = "table"
 
     @property
     def window(self) -> IncidentWindow:
         """The window of the widest level."""
         return self.windows[self.place]
+
+    @property
+    def first_records(self) -> IntArray:
+        """Position in the log of the first record of each incident, shape (incidents,)."""
+        rows = np.flatnonzero(self.incident >= 0)
+        return rows[np.unique(self.incident[rows], return_index=True)[1]]
 
     @property
     def by_chance(self) -> float:
@@ -155,10 +162,6 @@ class Incidents(Result):
     def findings(self) -> tuple[str, ...]:
         """The headline, what the window of each level rests on, and what was taken."""
         return self.headline, *(window.headline for window in self.windows.values()), *self.notes
-
-    def to_frame(self) -> pd.DataFrame:
-        """`table`."""
-        return self.table
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: totals and rates, without the single incidents."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.arguments import whole
+from relfit.arrays import Durations
 from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
 from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan, plan_checkpoints
@@ -35,6 +36,7 @@ class CheckpointTable(Result):
     plans: tuple[CheckpointPlan, ...]
 
     _not_in_json = ("plans",)
+    _frame = "table"
 
     @property
     def headline(self) -> str:
@@ -54,13 +56,9 @@ class CheckpointTable(Result):
         last = self.plans[-1]
         return (self.headline, last.premise.rstrip(":") + ".", last.waits)
 
-    def to_frame(self) -> pd.DataFrame:
-        """The table."""
-        return self.table
-
 
 def checkpoint_table(
-    source: Any, checkpoint: Checkpoint, sizes: Sequence[int], restart: Any = 0.0, **options: Any
+    source: Any, checkpoint: Checkpoint, sizes: Sequence[int], restart: Durations = 0.0, **options: Any
 ) -> CheckpointTable:
     """Plan the checkpoints of jobs of several sizes.
 
