@@ -8,16 +8,15 @@ failure has the scope ``group`` and no node. The other jobs say which nodes were
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from relfit.failurelog import FailureLog
-from relfit.io.alert_rules import rules_of
+from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import in_order
 from relfit.io.host_lists import hosts
 from relfit.io.raw_logs import Found, Records
+from relfit.io.reader import Reader
 from relfit.parsing.delimited import read_delimited
 from relfit.parsing.opening import Content
 from relfit.parsing.rows import as_text_array
@@ -25,25 +24,21 @@ from relfit.parsing.stamps import parse_stamps
 from relfit.parsing.text_content import as_text
 from relfit.parsing.times import check_zone, unsaid
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "sacct"
-STREAMS = True
+_NAME = "sacct"
 _NEEDED = ("JobID", "State", "End", "NodeList")
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Whether the first line is a header of sacct with the columns that are needed."""
     names = content.first_line().strip().split("|")
     return all(name in names for name in _NEEDED)
 
 
-def read(
-    contents: Sequence[Content], *, strict: bool = False, timezone: str | None = None,
-    rules: str | Path | dict[str, Any] | None = None,
-) -> FailureLog:  # fmt: skip
+def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read failures of nodes; times are of `timezone`, UTC when left out. Overlapping exports count a run once."""
-    known, records = rules_of(NAME, rules), Records(contents, NAME, check_zone(timezone))
+    known, records = rules_of(_NAME, rules), Records(contents, _NAME, check_zone(timezone))
     failures: dict[tuple[str, int], tuple[list[str], str, int]] = {}
     everyone: dict[str, None] = {}
     edges: list[int] = []
@@ -102,3 +97,6 @@ def read(
         attributes={"job": [job for job, _ in failures]},
     )
     return found_all.log(records, known, (min(edges), max(edges)) if edges else None, list(everyone), strict)
+
+
+READER = Reader(_NAME, _recognises, _read, ("rules",))

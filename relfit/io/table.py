@@ -24,8 +24,9 @@ from relfit.io.frames import (
     source_of,
     text_column,
 )
+from relfit.io.reader import Reader, one_by_one
 from relfit.io.table_columns import Columns
-from relfit.io.table_mapping import COMMON_NAMES, guessed, mapping_of
+from relfit.io.table_mapping import COMMON_NAMES, TableMapping, guessed, mapping_of
 from relfit.io.up_and_down import outages_between, states
 from relfit.parsing.opening import Content, open_content
 from relfit.parsing.table_rows import rows_of, rows_of_frame
@@ -34,9 +35,9 @@ from relfit.tables import POPULATION_COLUMNS, pair_codes, pairs
 from relfit.text import count
 from relfit.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 
-__all__ = ["NAME", "read", "recognises"]
+__all__ = ["READER"]
 
-NAME = "table"
+_NAME = "table"
 _POPULATION_NAMES = {
     "node": COMMON_NAMES["node"],
     "system": COMMON_NAMES["system"],
@@ -50,51 +51,28 @@ _LONGEST_WINDOW = 290  # years; what nanoseconds reach
 _MOST_CALM = 0.5  # share of rows that are no failure, above which a table is no list of failures
 
 
-def recognises(content: Content) -> bool:
+def _recognises(content: Content) -> bool:
     """Always: what no other format claims is taken for a table."""
     return True
 
 
-def read(
-    content: Content | pd.DataFrame,
+def _read(
+    content: Content,
     *,
-    strict: bool = False,
-    timezone: str | None = None,
+    strict: bool,
+    timezone: str | None,
     nodeless: str | None = None,
     mapping: str | Path | dict[str, Any] | None = None,
     **options: Any,
 ) -> FailureLog:
-    """Read a table.
+    """Read a table; `mapping` is a TOML file or its content, and `options`, the fields of `TableMapping`, go before it.
 
-    Parameters
-    ----------
-    content : Content or DataFrame
-    strict : bool
-        A rejected row is an error.
-    timezone : str, optional
-        As `TableMapping.timezone`.
-    nodeless : str, optional
-        As `relfit.read`; says what a log is that has no column for the node.
-    mapping : str, Path or dict, optional
-        A TOML file or its content; `options` go before it.
-    **options
-        The fields of `TableMapping`.
-
-    Raises
-    ------
-    ReadError
-        When this is no table, a named column is not there, no column names the node of dated events or, when strict,
-        for a rejected row.
-    ArgumentError
-        For an unknown option.
+    `nodeless` says what a log is that has no column for the node. What is no table, or lacks a column that is named or
+    needed, is a `ReadError`.
     """
     folder = Path(mapping).parent if isinstance(mapping, (str, Path)) else Path()
     meaning = mapping_of(mapping, {**options, **({"timezone": timezone} if timezone else {})})
-    if isinstance(content, pd.DataFrame):
-        table = rows_of_frame(content)
-        content = Content(table.rejections.path, b"")
-    else:
-        table = rows_of(content, _SINGLE)
+    table = rows_of(content, _SINGLE)
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
     if meaning.duration_unit != "hours" and "duration" not in columns:
         raise ReadError(
@@ -286,7 +264,7 @@ def _log(
     events, still = open_outages(events, population, window.end)
     said += still
     kept = int(rejections.kept.sum())
-    source = source_of(content, NAME, columns.table.rows_read, kept, columns.zone, said, left_out)
+    source = source_of(content, _NAME, columns.table.rows_read, kept, columns.zone, said, left_out)
     return FailureLog(events, population, window, rejections.frame(), source)
 
 
@@ -402,6 +380,9 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
     events = events_frame(system=[], node=[], start=nothing, line=[])
     said = (columns.taken, *columns.table.notes, "the lives carry no dates; the window shown is a placeholder")
-    source = source_of(content, NAME, columns.table.rows_read, int(kept.sum()), columns.zone, said)
+    source = source_of(content, _NAME, columns.table.rows_read, int(kept.sum()), columns.zone, said)
     window = Window(start, population["left"].max())
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)
+
+
+READER = Reader(_NAME, _recognises, one_by_one(_read), ("mapping", "nodeless", *TableMapping.model_fields))

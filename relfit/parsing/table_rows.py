@@ -23,7 +23,6 @@ from relfit.parsing.text_content import Text, as_text
 __all__ = ["rows_of", "rows_of_frame"]
 
 _BYTES_A_ROW = 100
-_PLACE = "a DataFrame"
 
 
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
@@ -40,6 +39,8 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     ReadError
         When this is no table, it is damaged, or larger than the limit.
     """
+    if content.frame is not None:
+        return rows_of_frame(content.frame, content.path)
     if content.head.startswith(b"PAR1"):
         return _parquet(content)
     text = as_text(content)
@@ -74,7 +75,7 @@ def _check_rows(rows: int, size: int, content: Content) -> None:
         )
 
 
-def rows_of_frame(frame: pd.DataFrame, path: Path = Path(_PLACE)) -> TextTable:
+def rows_of_frame(frame: pd.DataFrame, path: Path) -> TextTable:
     """The rows of a DataFrame; an index with a name is a column."""
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()

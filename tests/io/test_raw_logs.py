@@ -14,6 +14,7 @@ import pytest
 
 import relfit as rf
 from relfit.errors import DataError
+from tests.io.made import RAW
 
 HOUR = 3600.0
 
@@ -252,6 +253,16 @@ def test_what_each_xid_ends(tmp_path):
     }  # fmt: skip
     with pytest.raises(rf.ArgumentError, match="use node or job"):
         rf.read(path, year=2024, ends="all")
+
+
+@pytest.mark.parametrize("name", ["loghub", "syslog", "slurmctld", "sacct", "slurm_nodes", "blue_gene"])
+def test_what_counts_as_a_failure_is_said_in_plain_lines(tmp_path, name):
+    log = rf.read(write(tmp_path, RAW[name]))
+    assert 1 < len(log.source.rules) <= 10
+    assert not any(sign in line for line in log.source.rules for sign in ("\\", "(?", ".*", "[["))
+    if name == "syslog":
+        assert any(line.startswith("failures of a node: gpu memory, gpu interconnect, ") for line in log.source.rules)
+        assert any(line.startswith("ends of a job only: ") for line in log.source.rules)
 
 
 # ------------------------------------------------------------------------ Slurm
