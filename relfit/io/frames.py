@@ -153,7 +153,7 @@ def with_nodeless(log: FailureLog, nodeless: str | None) -> FailureLog:
         return log
     of = f"{count(number, 'record')} without a node and a scope"
     if nodeless is None:
-        remedy = "read with nodeless=node or nodeless=ignore (--nodeless node or ignore) if they are not"
+        remedy = "read with --nodeless node or ignore if they are not"
         return _noted(log, f"{of}: taken as outages of the whole system; {remedy}")
     if nodeless == "ignore":
         source = replace(log.source, rows_deselected=log.source.rows_deselected + number)

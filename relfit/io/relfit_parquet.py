@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from relfit.errors import ArgumentError, DataError, ReadError
+from relfit.errors import ArgumentError, DataError, ReadError, Remedy
 from relfit.failurelog import FailureLog, Source, Window
 from relfit.io.reader import Reader, one_by_one
 from relfit.parsing.opening import MAX_SIZE, Content
@@ -273,7 +273,8 @@ def _restored(content: Content) -> FailureLog:
     if size > (MAX_SIZE if content.max_size is None else content.max_size):
         raise ReadError(
             "the log is larger than the limit", path=content.path,
-            remedy="raise it with max_size=..., or fit its nodes part by part: relfit fit LOG --stream",
+            remedy=Remedy("raise it with max_size, or fit its nodes part by part: rf.fit_stored",
+                          "raise it with --max-size, or fit its nodes part by part: relfit fit LOG --stream"),
         )  # fmt: skip
     frames = {name: stored.frame(name) for name in ("events", *stored.streams)}
     return FailureLog(

@@ -200,7 +200,7 @@ class _OldStamps(_Stamps):
             self.records.notes.append(
                 f"{twice} times lie in an hour that comes twice; the order of lines decides, else the first is meant"
             )
-        how = "as given" if year is not None else "from when the file was last changed; year=... (--year) says it"
+        how = "as given" if year is not None else "from when the file was last changed; --year says it"
         self.records.notes.append(f"stamps have no year: the first line is of {first}, {how}")
         return times
 

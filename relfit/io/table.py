@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.errors import ArgumentError, ReadError
+from relfit.errors import ArgumentError, ReadError, Remedy
 from relfit.failurelog import FailureLog, Window
 from relfit.io.frames import (
     events_frame,
@@ -77,17 +77,21 @@ def _read(
     if meaning.duration_unit != "hours" and "duration" not in columns:
         raise ReadError(
             f"no column holds durations that could be in {meaning.duration_unit}", path=content.path,
-            remedy="name it with duration=..., or leave out unit=...",
+            remedy=Remedy("name it with duration=..., or leave out duration_unit",
+                          "name it with --column duration=NAME, or leave out --unit"),
         )  # fmt: skip
+    names = ", ".join(table.header)[:300]
     if "start" in columns:
         if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
             raise ReadError(
                 "no column names the node, and a fleet taken for one node would be wrong",
                 path=content.path,
                 line=1,
-                remedy=(
-                    "name it with node=... (node=rack+slot for two), or give node_name=... if the "
-                    f"log is of one node; there is {', '.join(table.header)[:300]}"
+                remedy=Remedy(
+                    f"name it with node=... (node=rack+slot for two), or give node_name if the log is of one node; "
+                    f"there is {names}",
+                    "name it with --column node=NAME (--column node=rack+slot for two), or give --column "
+                    f"node_name=NAME if the log is of one node; there is {names}",
                 ),
             )
         if "state" in columns:
@@ -99,7 +103,10 @@ def _read(
         "no column says when failures happened or how long lives were",
         path=content.path,
         line=1,
-        remedy=f"name one with start=... or duration=...; there is {', '.join(table.header)[:300]}",
+        remedy=Remedy(
+            f"name one with start=... or duration=...; there is {names}",
+            f"name one with --column start=NAME or --column duration=NAME; there is {names}",
+        ),
     )
 
 
@@ -110,12 +117,15 @@ def _not_of_calm_days(columns: Columns) -> None:
     true, known = columns.flags("observed")
     if known.any() and (known & ~true).sum() > _MOST_CALM * columns.size:
         name = columns.names["observed"]
+        others = "take the rows that are, read daily snapshots of drives with"
         raise ReadError(
             f"column {name!r} says that {int((known & ~true).sum())} of {count(columns.size, 'row')} are no failure",
             path=columns.rejections.path,
             line=1,
-            remedy="take the rows that are, read daily snapshots of drives with format=backblaze, or switch the "
-            "column off with observed=''",
+            remedy=Remedy(
+                f"{others} format=backblaze, or switch the column off with observed=''",
+                f"{others} --format backblaze, or switch the column off with --column observed=",
+            ),
         )
 
 
@@ -232,13 +242,17 @@ def _log(
     last = instant(mapping.window_end, columns.zone) if end_known else latest
     if last < first or (start_known and end_known and first == last):
         raise ArgumentError(
-            f"the window ends at {last} before it starts at {first}", remedy="correct window_start or window_end"
+            f"the window ends at {last} before it starts at {first}",
+            remedy=Remedy("correct window_start or window_end", "correct --observed FROM/TO"),
         )
     if last.year - first.year > _LONGEST_WINDOW:
         raise ReadError(
             f"the log lasts from {first:%Y-%m-%d} to {last:%Y-%m-%d}, longer than {_LONGEST_WINDOW} years",
             path=content.path,
-            remedy="correct the years, or declare a window with window_start=... and window_end=...",
+            remedy=Remedy(
+                "correct the years, or declare a window with window_start and window_end",
+                "correct the years, or declare a window with --observed FROM/TO",
+            ),
         )
     window = Window(first, last, start_known, end_known)
     population = seen_population(seen, first, last, end_known=end_known, keep=list(attributes))
@@ -250,7 +264,7 @@ def _log(
     outside = (events["start"] < window.start) | (events["start"] > window.end)
     said = [said[0], *columns.table.notes, *([order] if order else []), *said[1:]]
     if len(population) == 1 and len(events) > 1 and mapping.node_name is None:
-        said.append("all records are of one node; if they are not, name the column of the node (--column node=...)")
+        said.append("all records are of one node; if they are not, name the column of the node (--column node=NAME)")
     gone = (population["left"] < population["entered"]).to_numpy()
     if gone.any():
         outside |= pairs(events).isin(pairs(population[gone]))
@@ -276,7 +290,7 @@ def _filled(seen: pd.DataFrame, size: int, columns: Columns) -> pd.DataFrame:
         raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")
     systems = seen["system"].astype(object).unique()
     if len(systems) != 1:
-        remedy = "give population=..., a table of the nodes"
+        remedy = Remedy("give population, a table of the nodes", "give --population, a table of the nodes")
         raise ArgumentError(f"n_nodes={size}, and the log names {len(systems)} systems", remedy=remedy)
     added = seen.iloc[np.zeros(size - len(seen), dtype=np.int64)].reset_index(drop=True)
     names = [f"not seen {i + 1}" for i in range(len(added))]

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from relfit.errors import ArgumentError, ReadError
+from relfit.errors import ArgumentError, ReadError, Remedy
 
 __all__ = ["MAX_SIZE", "Content", "encoding_of", "members", "open_content", "refuse_archive", "size_in_bytes"]
 
@@ -183,7 +183,9 @@ class Content:
     def _too_large(self, size: int) -> ReadError:
         how = f"expands to more than {size / 1e9:.3g} GB" if self.compression else f"has more than {size / 1e9:.3g} GB"
         return ReadError(
-            f"the content {how}", path=self.path, remedy="raise the limit with max_size=... (--max-size 32GB)"
+            f"the content {how}",
+            path=self.path,
+            remedy=Remedy("raise the limit with max_size", "raise the limit with --max-size 32GB"),
         )
 
     def first_line(self, limit: int = _HEAD) -> str:

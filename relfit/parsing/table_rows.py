@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from relfit.errors import ReadError
+from relfit.errors import ReadError, Remedy
 from relfit.parsing.delimited import read_delimited
 from relfit.parsing.opening import MAX_SIZE, Content
 from relfit.parsing.rows import Rejections, TextTable, cell_text
@@ -71,7 +71,7 @@ def _check_rows(rows: int, size: int, content: Content) -> None:
         raise ReadError(
             f"the table has {rows:,} rows, too many for the limit of {limit / 1e9:.3g} GB",
             path=content.path,
-            remedy="raise it with max_size=... (--max-size 32GB)",
+            remedy=Remedy("raise it with max_size", "raise it with --max-size 32GB"),
         )
 
 
