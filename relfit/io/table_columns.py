@@ -123,7 +123,7 @@ class Columns:
 
     def _example(self, name: str) -> str:
         values = self.table.columns[name].slice(0, 1000).drop_null()
-        return str(values[0].as_py())[:_SHOWN] if len(values) else ""
+        return cell_text(values[0])[:_SHOWN] if len(values) else ""
 
     def __contains__(self, field: str) -> bool:
         return field in self.names
