@@ -73,8 +73,8 @@ simulations = typer.Typer(
 )
 for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents,
-    regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast, backtest_command.backtest,
-    calibrating.calibrate,
+    regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast,
+    backtest_command.backtest, calibrating.calibrate,
 ):  # fmt: skip
     app.command(epilog=epilog(_command.__name__))(grouped(_command))
 app.add_typer(plans)

@@ -54,9 +54,9 @@ def regress(
     log : FailureLog
     formula : str
         ``"ttf ~ cage + column"`` (time to failure), ``"ttr ~ cause"`` (time to repair) or ``"failures ~ rack"``
-        (failures of each node over the hours that it was observed). The right side names attributes of the log, ``system`` or
-        ``cause``, in the language of formulaic; text is a category, ``C(cage)`` makes a number one. The cause of a time
-        to failure is that of the failure with which it began, that of a time to repair its own.
+        (failures of each node over the hours that it was observed). The right side names attributes of the log,
+        ``system`` or ``cause``, in the language of formulaic; text is a category, ``C(cage)`` makes a number one. The
+        cause of a time to failure is that of the failure with which it began, that of a time to repair its own.
     model : {"cox", "weibull", "lognormal", "negative binomial"}, optional
         Of times: proportional hazards (ties after Efron; used when left out), or accelerated failure time. Of
         ``failures``: negative binomial.
