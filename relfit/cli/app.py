@@ -31,6 +31,7 @@ from relfit.cli import (
     plan_commands,
     plan_sparing,
     predict,
+    regress_command,
     simulate_batch,
     simulate_training,
 )
@@ -70,9 +71,9 @@ simulations = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (
-    look.info, look.fit, look.report, check.dependence, check.trend, check.incidents, predict.system,
-    best_size_command.nodes, forecast_command.forecast, backtest_command.backtest,
-    calibrating.calibrate,
+    look.info, look.fit, look.report, check.dependence, check.trend, check.incidents,
+    regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast,
+    backtest_command.backtest, calibrating.calibrate,
 ):  # fmt: skip
     app.command(epilog=epilog(_command.__name__))(grouped(_command))
 app.add_typer(plans)

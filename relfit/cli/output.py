@@ -26,6 +26,7 @@ __all__ = [
     "Answers",
     "check_destination",
     "check_output",
+    "few_rows",
     "is_terminal",
     "of_systems",
     "print_json",
@@ -212,7 +213,7 @@ class Answers:
                 lines += ["", answer.title, "-" * len(answer.title)]
                 lines += [f"no answer: {answer.problem}"] if answer.problem else answer.text.split("\n")
                 for name, frame in answer.shown.items():
-                    lines += ["", *_few_rows(name, frame)]
+                    lines += ["", *few_rows(name, frame)]
         print_lines([*lines, *written])
 
     def _write(self, tables: dict[str, pd.DataFrame], to: Output, main: str) -> list[str]:
@@ -224,7 +225,8 @@ class Answers:
         return write_results(to, tables, main, pictures)
 
 
-def _few_rows(name: str, frame: pd.DataFrame) -> list[str]:
+def few_rows(name: str, frame: pd.DataFrame) -> list[str]:
+    """A table under its name, cut to what a terminal shows."""
     shown = frame.iloc[:_ROWS, :_COLUMNS]
     lines = [f"{name[:1].upper()}{name[1:]}", *table(shown)]
     if len(shown) < len(frame):
