@@ -1,0 +1,431 @@
+"""`load`: what a campaign's store holds, as tables: cells with means and intervals, curves, maps."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from relfit.arrays import FloatArray
+from relfit.errors import ArgumentError
+from relfit.results import Result
+from relfit.simulation.campaigns.campaign import Until
+from relfit.simulation.campaigns.campaign_store import CampaignStore
+from relfit.text import count
+from relfit.writing import complete
+
+__all__ = ["CampaignResults", "load", "replications_needed"]
+
+_PERCENTILES = (5, 25, 50, 75, 95)
+_FIXED = ("cell", "experiment", "belongs", "settings")
+_GROWTH = 1.25
+
+
+class CampaignResults(Result):
+    """What the store of a campaign holds.
+
+    Attributes
+    ----------
+    campaign : dict
+        As its file says.
+    cells : pandas.DataFrame
+        One row per cell, in the order of the campaign: ``experiment``, and a column per parameter (NaN or None where
+        the cell leaves it as it is). `cell` is the index; two experiments may share a cell.
+    runs : pandas.DataFrame
+        One row per run: ``cell``, ``replication``, and every output.
+    failed : pandas.DataFrame
+        ``cell``, ``replication`` and ``error`` of the runs that failed.
+    output : str
+        What headline and figures are about.
+    missing : int
+        Runs that are still to be done.
+    notes : tuple of str
+        What no longer belongs, and files that could not be read.
+    """
+
+    campaign: dict[str, Any]
+    cells: pd.DataFrame
+    runs: pd.DataFrame
+    failed: pd.DataFrame
+    output: str
+    missing: int
+    notes: tuple[str, ...] = ()
+
+    _not_in_json: ClassVar[tuple[str, ...]] = ("runs",)
+
+    @property
+    def level(self) -> float:
+        """Of the intervals."""
+        return float(self.campaign.get("level", 0.95))
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs."""
+        return [str(name) for name in self.runs if name not in ("cell", "replication")]
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the parameters that are varied."""
+        return [str(name) for name in self.cells if name != "experiment"]
+
+    @property
+    def experiments(self) -> list[str]:
+        """Labels of the experiments, or of the parts of a design, in order; one empty label for a grid."""
+        return [str(label) for label in self.cells["experiment"].unique()]
+
+    def samples(self, output: str | None = None) -> pd.DataFrame:
+        """One row per different cell, one column per replication: the values of an output, NaN where there is none.
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such output.
+        """
+        name = self._output(output)
+        if name not in self._samples:
+            keys = pd.Index(self.cells.index.unique(), name="cell")
+            code = keys.get_indexer(self.runs["cell"])
+            replication = self.runs["replication"].to_numpy(dtype=np.int64)
+            values = np.full((keys.size, int(replication.max(initial=-1)) + 1), np.nan)
+            values[code, replication] = self.runs[name].to_numpy(dtype=np.float64)
+            self._samples[name] = pd.DataFrame(values, index=keys)
+        return self._samples[name]
+
+    @cached_property
+    def _samples(self) -> dict[str, pd.DataFrame]:
+        return {}
+
+    def _output(self, output: str | None) -> str:
+        name = self.output if output is None else output
+        if name not in self.runs:
+            remedy = f"there is {', '.join(self.outputs)}" if self.outputs else "nothing is computed yet"
+            raise ArgumentError(f"there is no output {name!r}", remedy=remedy)
+        return name
+
+    def of(self, output: str | None = None, experiment: str | None = None) -> pd.DataFrame:
+        """One output, one row per cell: the parameters, ``runs``, ``failed``, mean, interval, percentiles.
+
+        Parameters
+        ----------
+        output : str, optional
+            That of the campaign when left out.
+        experiment : str, optional
+            Label; all when left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``experiment``, the parameters, ``runs``, ``failed``, ``mean``, ``sd``, ``low`` and ``high`` (Student's
+            interval of the mean), ``p5``, ..., ``p95``, ``min``, ``max``.
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such output or experiment.
+        """
+        table = self.cells
+        if experiment is not None:
+            table = table[table["experiment"] == experiment]
+            if table.empty:
+                raise ArgumentError(
+                    f"there is no experiment {experiment!r}", remedy=f"there is {', '.join(self.experiments)}"
+                )
+            table = table.dropna(axis=1, how="all")
+        failed = self.failed.groupby("cell").size()
+        values = statistics(self.samples(output), self.level)
+        values.insert(1, "failed", failed.reindex(values.index, fill_value=0))
+        return table.join(values).reset_index(drop=True)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per cell: the parameters, ``runs``, ``failed``, and of each output all of `of`, as ``wait_mean``."""
+        if not self.outputs:
+            return self.cells.assign(runs=0, failed=self._n_failed).reset_index(drop=True)
+        tables = [self.of(name) for name in self.outputs]
+        head = tables[0].iloc[:, : self.cells.shape[1] + 2].assign(runs=np.max([t["runs"] for t in tables], axis=0))
+        own = [
+            table.iloc[:, head.shape[1] :].add_prefix(f"{name}_")
+            for name, table in zip(self.outputs, tables, strict=True)
+        ]
+        return pd.concat([head, *own], axis=1)
+
+    @property
+    def _n_failed(self) -> FloatArray:
+        return self.failed.groupby("cell").size().reindex(self.cells.index, fill_value=0).to_numpy()
+
+    @property
+    def headline(self) -> str:
+        """Which cell is the best, or that nothing is computed yet."""
+        text = f"{count(self.cells.index.nunique(), 'cell')}, {count(len(self.runs), 'run')}"
+        if self.missing:
+            text += f" ({self.missing:,} to do)"
+        if self.runs.empty or not np.isfinite(self.of()["mean"]).any():
+            return f"{text}: no results yet."
+        table = self.of()
+        best = table.loc[table["mean"].idxmax() if self.campaign.get("best") == "most" else table["mean"].idxmin()]
+        where = ", ".join(f"{name} {_shown(best[name])}" for name in self.parameters if not _left(best[name]))
+        limits = f" ({best['low']:,.6g}-{best['high']:,.6g})" if np.isfinite(best["low"]) else ""
+        side = "most" if self.campaign.get("best") == "most" else "least"
+        name = self.output.replace("_", " ")
+        return f"{text}; {side} {name} {best['mean']:,.6g}{limits} at {where}."
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline, what failed, what no longer belongs."""
+        texts = [self.headline]
+        if len(self.failed):
+            cells = self.failed["cell"].nunique()
+            error = self.failed["error"].value_counts().index[0]
+            texts.append(f"{count(len(self.failed), 'run')} of {count(cells, 'cell')} failed, most often: {error}")
+        return (*texts, *self.notes)
+
+    # ------------------------------------------------------------ curves, maps
+
+    def curve(
+        self, parameter: str, output: str | None = None, *, relative: bool = False, **where: Any
+    ) -> pd.DataFrame:
+        """Response curve: an output over the values of a parameter, one row per value and per set of the others.
+
+        Parameters
+        ----------
+        parameter : str
+        output : str, optional
+        relative : bool
+            Over its own first value; limits are those of the ratio, from replications that share their random numbers.
+        **where
+            Values of other parameters, and ``experiment``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The other parameters that differ, `parameter`, ``mean``, ``low``, ``high``.
+        """
+        cells = self.where(**where)
+        cells = cells[~cells[self._parameter(parameter)].map(_left)]
+        others = [n for n in self.parameters if n != parameter and cells[n].astype(str).nunique() > 1]
+        parts = []
+        groups = cells.groupby(others, sort=False, dropna=False) if others else [((), cells)]
+        for _, rows in groups:
+            rows = rows[~rows.index.duplicated()]
+            values = self.samples(output).loc[rows.index].to_numpy()
+            table = rows[[*others, parameter]].reset_index(drop=True)
+            if relative:
+                own = _ratios(values, self.level)
+            else:
+                own = statistics(pd.DataFrame(values), self.level)[["mean", "low", "high"]].reset_index(drop=True)
+            parts.append(pd.concat([table, own], axis=1))
+        return pd.concat(parts, ignore_index=True)
+
+    def where(self, **values: Any) -> pd.DataFrame:
+        """The cells with these values of parameters, and of ``experiment``; index `cell`.
+
+        Raises
+        ------
+        ArgumentError
+            When there is none.
+        """
+        cells = self.cells
+        for name, value in values.items():
+            column = cells["experiment"] if name == "experiment" else cells[self._parameter(name)]
+            chosen = column.map(lambda have, want=value: bool(have == want))
+            if not chosen.any():
+                remedy = f"there is {', '.join(dict.fromkeys(map(str, column.dropna())))}"
+                raise ArgumentError(f"no cell has {name} {value!r}", remedy=remedy)
+            cells = cells[chosen]
+        return cells
+
+    def _parameter(self, name: str) -> str:
+        if name not in self.parameters:
+            raise ArgumentError(f"{name!r} is not varied", remedy=f"the parameters are {', '.join(self.parameters)}")
+        return name
+
+    def heat_map(self, row: str, column: str, output: str | None = None, **where: Any) -> pd.DataFrame:
+        """Means over two parameters: one row per value of the one, one column per value of the other.
+
+        Means over cells that differ in further parameters.
+        """
+        cells = self.where(**where)
+        cells = cells[~cells[self._parameter(row)].map(_left) & ~cells[self._parameter(column)].map(_left)]
+        mean = self.samples(output).mean(axis=1)
+        table = cells[[row, column]].assign(mean=mean.reindex(cells.index))
+        table = table.groupby([row, column], sort=False)["mean"].mean().unstack(column, sort=False)
+        return table.loc[list(dict.fromkeys(cells[row])), list(dict.fromkeys(cells[column]))]
+
+    # ---------------------------------------------------------------- files
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write a CSV of statistics for each experiment, one row per value and output; the folder is made.
+
+        Raises
+        ------
+        ArgumentError
+            When the folder, or a file in it, cannot be written.
+        """
+        place, paths = Path(folder), []
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(f"cannot make the folder {place}: {error.strerror}", remedy="choose another") from error
+        for label in self.experiments:
+            tables = {output: self.of(output, label) for output in self.outputs}
+            table = pd.concat(tables, names=["output", "row"]).reset_index("output").sort_index(kind="stable")
+            first = [name for name in table if name in self.parameters]
+            table = table[[*first, "output", *[n for n in table if n not in (*first, "output", "experiment")]]]
+            name = re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_") or "cells"
+            paths.append(place / f"{name}.csv")
+            with complete(paths[-1]) as part:
+                table.to_csv(part, index=False)
+        return paths
+
+
+def statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Runs, mean with Student's interval, standard deviation and percentiles of each row; NaN is no run."""
+    values = np.sort(samples.to_numpy(dtype=np.float64), axis=1)  # NaN last
+    n = np.isfinite(values).sum(axis=1)
+    some = np.maximum(n, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(n > 0, np.nansum(values, axis=1) / some, np.nan)
+        sd = np.sqrt(np.nansum((values - mean[:, None]) ** 2, axis=1) / np.where(n > 1, n - 1.0, np.nan))
+        half = special.stdtrit(np.where(n > 1, n - 1.0, np.nan), 0.5 + 0.5 * level) * sd / np.sqrt(some)
+    table = {"runs": n, "mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
+    padded = values if values.shape[1] else np.full((len(values), 1), np.nan)
+    for percent in _PERCENTILES:
+        at = np.maximum(n - 1, 0) * (percent / 100.0)
+        below = np.floor(at).astype(np.int64)
+        rows = np.arange(len(n))
+        low, high = padded[rows, below], padded[rows, np.minimum(below + 1, np.maximum(n - 1, 0))]
+        table[f"p{percent}"] = low + (at - below) * (high - low)
+    table |= {"min": padded[:, 0], "max": padded[np.arange(len(n)), np.maximum(n - 1, 0)]}
+    return pd.DataFrame(table, index=samples.index)
+
+
+def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
+    """Means over that of the first row, with limits from differences of the same replications."""
+    both = np.isfinite(values) & np.isfinite(values[0])
+    n = both.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        base = np.where(both, values[0], 0.0).sum(axis=1) / n
+        ratio = np.where(both, values, 0.0).sum(axis=1) / n / base
+        apart = np.where(both, values - ratio[:, None] * values[0], 0.0)
+        sd = np.sqrt((apart**2).sum(axis=1) / np.where(n > 1, n - 1.0, np.nan))
+        half = special.stdtrit(np.where(n > 1, n - 1.0, np.nan), 0.5 + 0.5 * level) * sd / np.sqrt(n) / np.abs(base)
+    return pd.DataFrame({"mean": ratio, "low": ratio - half, "high": ratio + half})
+
+
+def _left(value: Any) -> bool:
+    """Whether a cell leaves a parameter as the configuration has it."""
+    return value is None or (isinstance(value, float) and np.isnan(value)) or value is pd.NA
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def load(folder: str | Path) -> CampaignResults:
+    """Read what the store of a campaign holds, also while it is being computed.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Returns
+    -------
+    CampaignResults
+
+    Raises
+    ------
+    ReadError
+        When the folder is no store.
+    """
+    store = CampaignStore(folder)
+    document = store.document
+    campaign = document["campaign"]
+    table, runs, failed = store.cells(), store.rows("runs"), store.rows("failed")
+    own = table[table["belongs"].astype(bool)]
+    settings = [json.loads(text) for text in own["settings"]]
+    names = list(dict.fromkeys(name for each in settings for name in each))
+    columns = {name: pd.Series([each.get(name) for each in settings]).infer_objects() for name in names}
+    cells = pd.DataFrame({"experiment": own["experiment"].to_list(), **columns})
+    cells.index = pd.Index(own["cell"], name="cell")
+    needed = _needed(campaign, cells, runs, failed)
+    notes, gone = [], set(table["cell"]) - set(own["cell"])
+    if gone:
+        old = int(runs["cell"].isin(gone).sum())
+        texts = table.set_index("cell").loc[sorted(gone), "settings"].drop_duplicates().head(3)
+        notes.append(f"{count(len(gone), 'cell')} no longer belong ({old:,} runs), as {'; '.join(texts)}")
+    runs, failed = (_belonging(each, needed) for each in (runs, failed))
+    failed = failed[~_pairs(failed).isin(_pairs(runs))] if len(failed) else failed.assign(error="")
+    if store.damaged:
+        notes.append(f"{count(len(store.damaged), 'file')} left out, not complete: {', '.join(store.damaged[:3])}")
+    versions = document["versions"].get("relfit", [])
+    if len(versions) > 1:
+        notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
+    outputs = [name for name in runs if name not in ("cell", "replication")]
+    output = document["output"] or (outputs[0] if outputs else "")
+    missing = int(needed.sum()) - len(runs) - len(failed)
+    return CampaignResults(campaign, cells, runs, failed, output, missing, tuple(notes))
+
+
+def _pairs(rows: pd.DataFrame) -> pd.MultiIndex:
+    return pd.MultiIndex.from_frame(rows[["cell", "replication"]])
+
+
+def _belonging(rows: pd.DataFrame, needed: pd.Series) -> pd.DataFrame:
+    most = needed.reindex(rows["cell"], fill_value=0).to_numpy()
+    return rows[rows["replication"].to_numpy() < most].reset_index(drop=True)
+
+
+def _needed(campaign: Mapping[str, Any], cells: pd.DataFrame, runs: pd.DataFrame, failed: pd.DataFrame) -> pd.Series:
+    """Replications of each cell that the campaign asks for, as far as can be told."""
+    least = int(campaign.get("replications", 30))
+    needed = pd.Series(least, index=cells.index.unique())
+    if campaign.get("until") is None:
+        return needed
+    until = Until(**campaign["until"])
+    by_cell = {key: rows for key, rows in runs.groupby("cell")}
+    lost = {key: rows["replication"].to_numpy() for key, rows in failed.groupby("cell")}
+    for key in needed.index:
+        values, done = np.full(until.at_most, np.nan), np.zeros(until.at_most, dtype=bool)
+        rows = by_cell.get(key)
+        if rows is not None and until.output in rows:
+            rows = rows[rows["replication"] < until.at_most]
+            values[rows["replication"].to_numpy()] = rows[until.output].to_numpy()
+            done[rows["replication"].to_numpy()] = True
+        gone = lost.get(key, np.zeros(0, dtype=np.int64))
+        done[gone[gone < until.at_most]] = True
+        needed[key] = replications_needed(values, done, least, until, float(campaign.get("level", 0.95)))
+    return needed
+
+
+def replications_needed(values: FloatArray, done: Any, least: int, until: Until, level: float) -> int:
+    """How many replications make the interval narrow enough, or are to be done before that can be told.
+
+    The numbers at which it is looked are the same whoever computes: `least`, and a quarter more each time.
+
+    Parameters
+    ----------
+    values : ndarray, shape (most,)
+        The output by replication; NaN where it is not known.
+    done : ndarray of bool, shape (most,)
+        Replications that were run, those that failed too.
+    least : int
+    until : Until
+    level : float
+    """
+    n = least
+    while n < until.at_most:
+        there = values[:n][np.isfinite(values[:n])]
+        if not done[:n].all() or not there.size:  # to be done, or all failed
+            return n
+        half = special.stdtrit(max(there.size - 1, 1), 0.5 + 0.5 * level) * there.std(ddof=1) / np.sqrt(there.size) \
+            if there.size > 1 else np.inf
+        if 2.0 * half <= until.width * abs(there.mean()):
+            return n
+        n = min(max(n + 1, int(np.ceil(_GROWTH * n))), until.at_most)
+    return n
