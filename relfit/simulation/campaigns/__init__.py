@@ -1,4 +1,4 @@
-"""Campaigns: one file says what to simulate over which parameters; any machines compute it; a folder has the answers."""
+"""Campaigns: a file says what to simulate over which values; any machines compute it; a folder has the answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ __getattr__, __dir__, __all__ = front(
     {
         "campaign": "Campaign Experiment Until read_campaign",
         "campaign_results": "CampaignResults load",
+        "comparisons": "best_cells break_even contour pareto_front",
         "ownership": "Ownership cost_of_ownership",
+        "sensitivity": "sobol tornado",
         "sweeping": "sweep",
     },
 )

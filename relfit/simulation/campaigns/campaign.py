@@ -73,7 +73,9 @@ class Campaign(Model):
     experiments: list[Experiment] = Field(default_factory=list)
     second: str | None = Field(None, description="second parameter of all experiments")
     second_values: list[Any] = Field(default_factory=list)
-    prices: dict[str, Any] = Field(default_factory=dict, description="per unit of a parameter or an output, or by value")
+    prices: dict[str, Any] = Field(
+        default_factory=dict, description="per unit of a parameter or an output, or by value"
+    )
     _folder: Path = PrivateAttr(Path())
 
     def __init__(self, /, **given: Any) -> None:

@@ -24,7 +24,6 @@ from relfit.writing import complete
 __all__ = ["CampaignResults", "load", "replications_needed"]
 
 _PERCENTILES = (5, 25, 50, 75, 95)
-_FIXED = ("cell", "experiment", "belongs", "settings")
 _GROWTH = 1.25
 
 
@@ -157,7 +156,8 @@ class CampaignResults(Result):
 
     @property
     def _n_failed(self) -> FloatArray:
-        return self.failed.groupby("cell").size().reindex(self.cells.index, fill_value=0).to_numpy()
+        counts = self.failed.groupby("cell").size().reindex(self.cells.index, fill_value=0)
+        return counts.to_numpy(dtype=np.float64)
 
     @property
     def headline(self) -> str:
@@ -167,13 +167,13 @@ class CampaignResults(Result):
             text += f" ({self.missing:,} to do)"
         if self.runs.empty or not np.isfinite(self.of()["mean"]).any():
             return f"{text}: no results yet."
-        table = self.of()
-        best = table.loc[table["mean"].idxmax() if self.campaign.get("best") == "most" else table["mean"].idxmin()]
+        table, most = self.of(), self.campaign.get("best") == "most"
+        mean = table["mean"].to_numpy(dtype=np.float64)
+        best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
         where = ", ".join(f"{name} {_shown(best[name])}" for name in self.parameters if not _left(best[name]))
         limits = f" ({best['low']:,.6g}-{best['high']:,.6g})" if np.isfinite(best["low"]) else ""
-        side = "most" if self.campaign.get("best") == "most" else "least"
         name = self.output.replace("_", " ")
-        return f"{text}; {side} {name} {best['mean']:,.6g}{limits} at {where}."
+        return f"{text}; {'most' if most else 'least'} {name} {best['mean']:,.6g}{limits} at {where}."
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -187,9 +187,7 @@ class CampaignResults(Result):
 
     # ------------------------------------------------------------ curves, maps
 
-    def curve(
-        self, parameter: str, output: str | None = None, *, relative: bool = False, **where: Any
-    ) -> pd.DataFrame:
+    def curve(self, parameter: str, output: str | None = None, *, relative: bool = False, **where: Any) -> pd.DataFrame:
         """Response curve: an output over the values of a parameter, one row per value and per set of the others.
 
         Parameters
@@ -208,7 +206,7 @@ class CampaignResults(Result):
         """
         cells = self.where(**where)
         cells = cells[~cells[self._parameter(parameter)].map(_left)]
-        others = [n for n in self.parameters if n != parameter and cells[n].astype(str).nunique() > 1]
+        others = [n for n in self.parameters if n != parameter and len(set(map(str, cells[n]))) > 1]
         parts = []
         groups = cells.groupby(others, sort=False, dropna=False) if others else [((), cells)]
         for _, rows in groups:
@@ -254,7 +252,7 @@ class CampaignResults(Result):
         cells = cells[~cells[self._parameter(row)].map(_left) & ~cells[self._parameter(column)].map(_left)]
         mean = self.samples(output).mean(axis=1)
         table = cells[[row, column]].assign(mean=mean.reindex(cells.index))
-        table = table.groupby([row, column], sort=False)["mean"].mean().unstack(column, sort=False)
+        table = table.pivot_table(index=row, columns=column, values="mean", sort=False)
         return table.loc[list(dict.fromkeys(cells[row])), list(dict.fromkeys(cells[column]))]
 
     # ---------------------------------------------------------------- files
@@ -353,7 +351,7 @@ def load(folder: str | Path) -> CampaignResults:
     columns = {name: pd.Series([each.get(name) for each in settings]).infer_objects() for name in names}
     cells = pd.DataFrame({"experiment": own["experiment"].to_list(), **columns})
     cells.index = pd.Index(own["cell"], name="cell")
-    needed = _needed(campaign, cells, runs, failed)
+    needed = replications_needed(campaign, cells.index.unique(), runs, failed)
     notes, gone = [], set(table["cell"]) - set(own["cell"])
     if gone:
         old = int(runs["cell"].isin(gone).sum())
@@ -367,7 +365,7 @@ def load(folder: str | Path) -> CampaignResults:
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
     outputs = [name for name in runs if name not in ("cell", "replication")]
-    output = document["output"] or (outputs[0] if outputs else "")
+    output = str(document["output"] or (outputs[0] if outputs else ""))
     missing = int(needed.sum()) - len(runs) - len(failed)
     return CampaignResults(campaign, cells, runs, failed, output, missing, tuple(notes))
 
@@ -381,51 +379,51 @@ def _belonging(rows: pd.DataFrame, needed: pd.Series) -> pd.DataFrame:
     return rows[rows["replication"].to_numpy() < most].reset_index(drop=True)
 
 
-def _needed(campaign: Mapping[str, Any], cells: pd.DataFrame, runs: pd.DataFrame, failed: pd.DataFrame) -> pd.Series:
-    """Replications of each cell that the campaign asks for, as far as can be told."""
+def replications_needed(
+    campaign: Mapping[str, Any], keys: pd.Index, runs: pd.DataFrame, failed: pd.DataFrame
+) -> pd.Series:
+    """Replications of each cell that a campaign asks for, as far as can be told from those that are done.
+
+    With `until` it is looked whether the interval is narrow enough at numbers of replications that are the same whoever
+    computes: ``replications``, and a quarter more each time.
+
+    Raises
+    ------
+    ArgumentError
+        When there is no such output.
+    """
     least = int(campaign.get("replications", 30))
-    needed = pd.Series(least, index=cells.index.unique())
+    needed = pd.Series(least, index=keys)
     if campaign.get("until") is None:
         return needed
-    until = Until(**campaign["until"])
-    by_cell = {key: rows for key, rows in runs.groupby("cell")}
+    until, level = Until(**campaign["until"]), float(campaign.get("level", 0.95))
+    if len(runs) and until.output not in runs:
+        have = ", ".join(str(name) for name in runs if name not in ("cell", "replication"))
+        raise ArgumentError(f"until: there is no output {until.output!r}", remedy=f"there is {have}" if have else None)
     lost = {key: rows["replication"].to_numpy() for key, rows in failed.groupby("cell")}
-    for key in needed.index:
+    by_cell = dict(iter(runs.groupby("cell")))
+    for key in keys:
         values, done = np.full(until.at_most, np.nan), np.zeros(until.at_most, dtype=bool)
-        rows = by_cell.get(key)
-        if rows is not None and until.output in rows:
-            rows = rows[rows["replication"] < until.at_most]
+        if key in by_cell:
+            rows = by_cell[key][by_cell[key]["replication"] < until.at_most]
             values[rows["replication"].to_numpy()] = rows[until.output].to_numpy()
             done[rows["replication"].to_numpy()] = True
         gone = lost.get(key, np.zeros(0, dtype=np.int64))
         done[gone[gone < until.at_most]] = True
-        needed[key] = replications_needed(values, done, least, until, float(campaign.get("level", 0.95)))
+        needed[key] = _enough(values, done, least, until, level)
     return needed
 
 
-def replications_needed(values: FloatArray, done: Any, least: int, until: Until, level: float) -> int:
-    """How many replications make the interval narrow enough, or are to be done before that can be told.
-
-    The numbers at which it is looked are the same whoever computes: `least`, and a quarter more each time.
-
-    Parameters
-    ----------
-    values : ndarray, shape (most,)
-        The output by replication; NaN where it is not known.
-    done : ndarray of bool, shape (most,)
-        Replications that were run, those that failed too.
-    least : int
-    until : Until
-    level : float
-    """
+def _enough(values: FloatArray, done: Any, least: int, until: Until, level: float) -> int:
+    """The number of replications at which the interval is narrow enough, or that must be done to tell."""
     n = least
     while n < until.at_most:
         there = values[:n][np.isfinite(values[:n])]
         if not done[:n].all() or not there.size:  # to be done, or all failed
-            return n
-        half = special.stdtrit(max(there.size - 1, 1), 0.5 + 0.5 * level) * there.std(ddof=1) / np.sqrt(there.size) \
-            if there.size > 1 else np.inf
-        if 2.0 * half <= until.width * abs(there.mean()):
-            return n
+            break
+        if there.size > 1:
+            half = special.stdtrit(there.size - 1, 0.5 + 0.5 * level) * there.std(ddof=1) / np.sqrt(there.size)
+            if 2.0 * half <= until.width * abs(there.mean()):
+                break
         n = min(max(n + 1, int(np.ceil(_GROWTH * n))), until.at_most)
     return n

@@ -71,7 +71,10 @@ class Block:
         names = dict.fromkeys(name for outputs in self.outputs for name in outputs)
         columns = {
             name: np.concatenate(
-                [each[name] if name in each else np.full(n, np.nan) for each, n in zip(self.outputs, sizes, strict=True)]
+                [
+                    each[name] if name in each else np.full(n, np.nan)
+                    for each, n in zip(self.outputs, sizes, strict=True)
+                ]
             )
             for name in names
         }
@@ -140,10 +143,12 @@ class CampaignStore:
             if strange and set(strange) - {"cells.parquet", "runs", "failed"}:
                 raise ArgumentError(f"{self.folder} has other files, as {strange[0]}", remedy="name an empty folder")
         try:
-            for part in ("runs", "failed"):
-                (self.folder / part).mkdir(parents=True, exist_ok=True)
+            for kind in ("runs", "failed"):
+                (self.folder / kind).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ArgumentError(f"cannot make {self.folder}: {error.strerror}", remedy="choose another place") from error
+            raise ArgumentError(
+                f"cannot make {self.folder}: {error.strerror}", remedy="choose another place"
+            ) from error
         self._write_cells(cells)
         everything = {
             "format": _FORMAT, "identity": common, "campaign": document, "output": output, "versions": versions,
@@ -172,7 +177,7 @@ class CampaignStore:
             gone = before[~before["cell"].isin(own)].drop_duplicates("cell").assign(belongs=False)
             if not gone.empty:
                 table = pd.concat([table, gone], ignore_index=True)
-                table = table.assign(**{name: _one_type(table[name]) for name in table.filter(like="value.")})
+                table = table.assign(**{str(name): _one_type(table[name]) for name in table.filter(like="value.")})
             if table.equals(before):
                 return
         with complete(place) as part:
@@ -249,4 +254,6 @@ class CampaignStore:
 def _one_type(column: pd.Series) -> pd.Series:
     """A column as Parquet has it: numbers, booleans, or text where types are mixed."""
     typed = column.infer_objects()
-    return typed if typed.dtype != object else column.map(lambda v: v if isinstance(v, str) else json.dumps(v), "ignore")
+    return (
+        typed if typed.dtype != object else column.map(lambda v: v if isinstance(v, str) else json.dumps(v), "ignore")
+    )

@@ -64,7 +64,8 @@ def cells_of(campaign: Campaign) -> list[Cell]:
 
     Examples
     --------
-    >>> campaign = Campaign(run="m:f", experiments=[{"parameter": "x", "values": [1, 2]}], second="y", second_values=[3])
+    >>> x = {"parameter": "x", "values": [1, 2]}
+    >>> campaign = Campaign(run="m:f", experiments=[x], second="y", second_values=[3])
     >>> [(cell.experiment, cell.settings) for cell in cells_of(campaign)]
     [('x', {'x': 1, 'y': 3}), ('x', {'x': 2, 'y': 3})]
     """

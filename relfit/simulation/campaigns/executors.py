@@ -9,23 +9,24 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from multiprocessing.connection import wait as wait_for
 from typing import Any, Protocol
 
 from relfit.errors import ArgumentError, DataError
 from relfit.simulation.campaigns.runners import Runner
 
-__all__ = ["Computing", "WorkersLost", "computing", "first_done", "runner_here"]
+__all__ = ["Computing", "WorkersLostError", "computing", "first_done", "runner_here"]
 
 _RUNNERS: dict[str, Runner] = {}
 _RECOUNT = 2.0  # seconds after which the cores of a cluster are counted anew
 _PATIENCE = 30.0  # seconds to find a cluster
 
 
-class WorkersLost(Exception):
+class WorkersLostError(Exception):
     """The processes behind some futures are gone; what they did not hand back is to be done again."""
 
 
@@ -44,7 +45,7 @@ class Computing(Protocol):
         """Begin a task."""
 
     def result(self, future: Future[Any]) -> Any:
-        """What a task that is done gave; `WorkersLost` where its process is gone."""
+        """What a task that is done gave; `WorkersLostError` where its process is gone."""
 
     def __enter__(self) -> Computing: ...
     def __exit__(self, *_: object) -> None: ...
@@ -68,13 +69,15 @@ def computing(executor: str, workers: int | None, runner: Runner) -> Computing:
     if executor == "processes":
         return _Processes(runner, secrets.token_hex(8), workers or os.cpu_count() or 1)
     if executor == "dask" or "://" in executor:
-        return _Dask(runner, secrets.token_hex(8), None if executor == "dask" else executor, workers or os.cpu_count() or 1)
+        return _Dask(
+            runner, secrets.token_hex(8), None if executor == "dask" else executor, workers or os.cpu_count() or 1
+        )
     remedy = "use processes, serial, dask or the address of a Dask scheduler, as tcp://HOST:8786"
     raise ArgumentError(f"executor {executor!r} is not known", remedy=remedy)
 
 
 class _Here:
-    """This process, one task after another."""
+    """The process itself, one task after another."""
 
     slots, here = 1, True
 
@@ -116,7 +119,8 @@ class _Processes:
                 context = multiprocessing.get_context("spawn")
                 self._pool = ProcessPoolExecutor(self._workers, context, _begin_worker, (self.token, self._runner))
             try:
-                return self._pool.submit(function, *arguments)
+                with _signals_kept():
+                    return self._pool.submit(function, *arguments)
             except BrokenExecutor:
                 self._close()
         raise DataError("processes end as soon as they begin", remedy="try --executor serial, which shows why")
@@ -125,7 +129,7 @@ class _Processes:
         try:
             return future.result()
         except BrokenExecutor as error:
-            raise WorkersLost from error
+            raise WorkersLostError from error
 
     def _close(self) -> None:
         pool, self._pool = self._pool, None
@@ -145,12 +149,22 @@ class _Processes:
         self._close()
 
 
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Processes that begin within never hear of Ctrl-C: it is for the parent, which gets it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGUSR1})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin_worker(token: str, runner: Runner) -> None:
-    """Ctrl-C is for the parent; a process whose parent was killed ends too."""
+    """A process whose parent was killed ends too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if hasattr(signal, "SIGUSR1"):
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     _RUNNERS[token] = runner
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -169,15 +183,17 @@ class _Dask:
 
     def __init__(self, runner: Runner, token: str, address: str | None, workers: int) -> None:
         try:
-            import distributed
+            distributed: Any = import_module("distributed")
         except ImportError:
             raise ArgumentError("Dask is not installed", remedy="pip install 'relfit[dask]'") from None
         self._lost = (distributed.KilledWorker, distributed.CancelledError)
         self._cluster: Any = None
+        self._client: Any
         if address is None:
-            self._cluster = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address=None, processes=True
-            )
+            with _signals_kept():
+                self._cluster = distributed.LocalCluster(
+                    n_workers=workers, threads_per_worker=1, dashboard_address=None, processes=True
+                )
         try:
             self._client = distributed.Client(self._cluster or address, timeout=_PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
@@ -205,7 +221,7 @@ class _Dask:
         try:
             return future.result()
         except (*self._lost, CancelledError) as error:
-            raise WorkersLost from error
+            raise WorkersLostError from error
 
     def __enter__(self) -> Computing:
         return self
@@ -222,7 +238,7 @@ class _Dask:
 def _plugin(token: str, runner: Runner) -> Any:
     from distributed import WorkerPlugin
 
-    class Campaign(WorkerPlugin):  # type: ignore[misc]
+    class Campaign(WorkerPlugin):
         """Gives every worker, those that come later too, what it runs."""
 
         def setup(self, worker: Any) -> None:

@@ -59,9 +59,9 @@ class LogFitRuns:
 
 def _fitted(log: Any, families: list[str]) -> dict[str, float]:
     """Mean, AIC and parameters of each family, the times to failure of all nodes together."""
-    table = fit(log.ttf().pooled(), families=families, n_resamples=0).to_frame().set_index("family")
-    values = {"mean": float(table.loc[table["aic"].idxmin(), "mean"])}
-    names = [name for name in table if f"{name}_se" in table] + ["mean", "median", "aic"]
-    for family, row in table.iterrows():
-        values |= {f"{family}.{name}": float(row[name]) for name in names if np.isfinite(row[name])}
+    rows: Any = fit(log.ttf().pooled(), families=families, n_resamples=0).to_frame().to_dict("records")
+    values = {"mean": min(rows, key=lambda row: row["aic"])["mean"]}
+    for row in rows:
+        names = [*(name for name in row if f"{name}_se" in row), "mean", "median", "aic"]
+        values |= {f"{row['family']}.{name}": row[name] for name in names if np.isfinite(row[name])}
     return values

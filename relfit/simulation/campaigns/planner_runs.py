@@ -68,6 +68,11 @@ class PlannerRuns:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, (str, bool)) or value is None or np.ndim(value) or not isinstance(value, (int, float, np.generic)):
+    if (
+        isinstance(value, (str, bool))
+        or value is None
+        or np.ndim(value)
+        or not isinstance(value, (int, float, np.generic))
+    ):
         return None
     return float(value)

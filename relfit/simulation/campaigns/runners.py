@@ -16,7 +16,7 @@ from relfit.errors import ArgumentError
 from relfit.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
-__all__ = ["Outputs", "Runner", "changed", "document_of", "stream", "runner_of"]
+__all__ = ["Outputs", "Runner", "changed", "document_of", "runner_of", "stream"]
 
 Outputs = dict[str, FloatArray]
 """By output one value per replication."""

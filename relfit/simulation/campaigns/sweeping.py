@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from relfit.arrays import IntArray
 from relfit.errors import ArgumentError
-from relfit.simulation.campaigns.campaign import Campaign, Until, read_campaign
+from relfit.simulation.campaigns.campaign import Campaign, read_campaign
 from relfit.simulation.campaigns.campaign_results import CampaignResults, load, replications_needed
 from relfit.simulation.campaigns.campaign_store import Block, CampaignStore
 from relfit.simulation.campaigns.cell_designs import cells_of
-from relfit.simulation.campaigns.executors import Computing, WorkersLost, computing, first_done, runner_here
+from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, first_done, runner_here
 from relfit.simulation.campaigns.runners import runner_of
 
 __all__ = ["sweep"]
@@ -29,7 +30,7 @@ Progress = Callable[[str, float], None]
 _TASK = 1.0  # seconds that a task should take
 _LARGEST = 20_000  # runs of a task
 _TOGETHER = 16  # replications of a cell in turn, before the next cell's
-_FIRST, _SHARE, _LAST = 5.0, 0.02, 60.0  # seconds between two parts: at first, as a share of the time, at last
+_FIRST, _SHARE, _LAST = 2.0, 0.02, 60.0  # seconds between two parts: at first, as a share of the time, at last
 _DEATHS = 3  # of the process that runs it, until a run counts as failed
 
 
@@ -159,39 +160,23 @@ class _Work:
 
     def pending(self) -> IntArray:
         """Cell and replication of the runs to be done, shape (2, runs): some of every cell, then further ones."""
-        if self.campaign.until is not None:
-            self.needed = self._needed(self.campaign.until)
+        until = self.campaign.until
+        if until is not None:
+            runs, failed = self.store.rows(columns=[until.output]), self.store.rows("failed", [])
+            needed = replications_needed(self.campaign.document(), pd.Index(self.keys), runs, failed)
+            self.needed = needed.to_numpy()
         most = max(int(self.needed.max()), self.done.shape[1])
         self.done = np.pad(self.done, ((0, 0), (0, most - self.done.shape[1])))
         cell, replication = np.nonzero(~self.done & (np.arange(most) < self.needed[:, None]))
         order = np.argsort(replication // _TOGETHER, kind="stable")
         return np.stack([cell[order], replication[order]])
 
-    def _needed(self, until: Until) -> IntArray:
-        """Replications that each cell needs, as far as can be told from those that are stored."""
-        rows = self.store.rows(columns=[until.output])
-        if len(rows) and until.output not in rows:
-            have = ", ".join(name for name in self.store.rows() if name not in ("cell", "replication"))
-            raise ArgumentError(f"until: there is no output {until.output!r}", remedy=f"there is {have}")
-        values = {} if rows.empty else dict(list(rows.groupby("cell")[["replication", until.output]]))
-        needed = np.full(len(self.keys), self.campaign.replications)
-        for i, key in enumerate(self.keys):
-            if key in values:
-                of_cell = np.full(until.at_most, np.nan)
-                table = values[key][values[key]["replication"] < until.at_most]
-                of_cell[table["replication"].to_numpy()] = table[until.output].to_numpy()
-                have = self.done[i] if self.done.shape[1] >= until.at_most else np.pad(
-                    self.done[i], (0, until.at_most - self.done.shape[1])
-                )  # fmt: skip
-                needed[i] = replications_needed(of_cell, have, self.campaign.replications, until, self.campaign.level)
-        return needed
-
     # --------------------------------------------------------------- running
 
     def run(self, pending: IntArray) -> None:
         """Run what is pending, and write it, until it is done or a stop is asked for."""
-        self.begun, self.count, self.written = time.monotonic(), pending.shape[1], 0
-        self.buffer, self.flushed = Block(), time.monotonic()
+        self.begun = self.flushed = time.monotonic()
+        self.buffer = Block()
         runner = runner_of(self.campaign)
         for settings in self.settings:  # what is read for a check goes with the runner
             runner.check(settings)
@@ -220,9 +205,7 @@ class _Work:
                     settings = [self.settings[cell] for cell in task.cells]
                     asked = self.stopped if where.here else None
                     seed = self.campaign.seed
-                    future = where.submit(
-                        _run, where.token, settings, task.cells, task.first, task.last, seed, asked
-                    )
+                    future = where.submit(_run, where.token, settings, task.cells, task.first, task.last, seed, asked)
                     running[future] = task, deaths
                 if where.here:
                     break
@@ -230,7 +213,7 @@ class _Work:
                 task, deaths = running.pop(future)
                 try:
                     self._take(where.result(future))
-                except WorkersLost:
+                except WorkersLostError:
                     self._lost(task, deaths + 1, again)
             self._flush_when_due()
 
@@ -270,15 +253,15 @@ class _Work:
             self._mark(cell, replication)
         if block.failed:
             self._mark(*(np.array([row[k] for row in block.failed]) for k in (0, 1)))
-        self.written += block.size
         self.count_stored()
-        self.flushed = time.monotonic()
+        now, before = time.monotonic(), self.flushed
+        self.flushed = now
         if self.progress is not None:
             inside = self.done & (np.arange(self.done.shape[1]) < self.needed[:, None])
             done, total = int(inside.sum()), int(self.needed.sum())
-            left = (total - done) * (self.flushed - self.begun) / max(self.written, 1)
+            left = (total - done) * (now - before) / max(block.size, 1)
             text = f"{done:,} of {total:,} runs stored"
-            self.progress(text + (f", {_clock(left)} left" if self.written and done < total else ""), done / total)
+            self.progress(text + (f", {_clock(left)} left" if block.size and done < total else ""), done / total)
 
 
 def _clock(seconds: float) -> str:
@@ -334,4 +317,3 @@ def _one_by_one(
 def _told(error: Exception) -> str:
     text = " ".join(str(error).split())
     return text if getattr(error, "what", None) else f"{type(error).__name__}: {text}"
-
