@@ -20,6 +20,7 @@ from relfit.simulation.campaigns.runners import Outputs, changed, stream
 __all__ = ["BatchSystemRuns"]
 
 _LEFT_OUT = ("saving", "rng", "keep")
+_CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not of the simulated one
 
 
 class BatchSystemRuns:
@@ -69,7 +70,7 @@ class BatchSystemRuns:
         runs = rf.batch.simulate_batches(
             self._workload(config), config.nodes, n_runs=last - first, rng=stream(seed, first), workers=1, **options
         ).runs
-        return {str(name): column.to_numpy(dtype=np.float64) for name, column in runs.items()}
+        return {str(name): column.to_numpy(dtype=np.float64) for name, column in runs.items() if name not in _CLOCKED}
 
 
 def _by_name(tables: Any, sums: dict[str, int]) -> Any:

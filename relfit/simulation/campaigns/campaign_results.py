@@ -157,7 +157,7 @@ class CampaignResults(Result):
     @property
     def _n_failed(self) -> FloatArray:
         counts = self.failed.groupby("cell").size().reindex(self.cells.index, fill_value=0)
-        return counts.to_numpy(dtype=np.float64)
+        return np.asarray(counts, dtype=np.float64)
 
     @property
     def headline(self) -> str:

@@ -17,7 +17,7 @@ from relfit.results import Interval
 from relfit.simulation.campaigns.campaign_results import CampaignResults
 from relfit.units import hours
 
-__all__ = ["best_cells", "break_even", "contour", "not_worse", "pareto_front"]
+__all__ = ["best_cells", "break_even", "contour", "not_worse", "numbers", "pareto_front"]
 
 _DRAWS = 1000
 
@@ -128,7 +128,7 @@ def contour(
         not come to `value`.
     """
     table = result.heat_map(row, column, output, **where)
-    x = _numbers(table.columns)
+    x = numbers(table.columns)
     at = [_crossing(x, _monotone(curve), value) for curve in table.to_numpy()]
     return pd.DataFrame({row: table.index, column: np.where(np.isfinite(at), at, np.nan)})
 
@@ -166,7 +166,7 @@ def break_even(
     goal, cells = result.where(**dict(at)), result.where(**dict(instead))
     cells = cells[~cells.index.duplicated()]
     samples = result.samples(output)
-    x = _numbers(cells[parameter])
+    x = numbers(cells[parameter])
     order = np.argsort(x, kind="stable")
     x, values = x[order], samples.loc[cells.index].to_numpy()[order]
     both = np.vstack([values, samples.loc[goal.index[:1]].to_numpy()])
@@ -185,7 +185,7 @@ def break_even(
     )  # fmt: skip
 
 
-def _numbers(values: Any) -> FloatArray:
+def numbers(values: Any) -> FloatArray:
     """Numbers, or hours of durations."""
     return np.array([hours(v) if isinstance(v, str) else float(v) for v in values], dtype=np.float64)
 
