@@ -36,7 +36,7 @@ class Ownership(Result):
         """The cheapest cell."""
         best: Any = self.costs.iloc[0]
         names = [name for name in self.alike if name not in ("mean", "difference", "low", "high")]
-        where = ", ".join(f"{name} {best[name]}" for name in names if pd.notna(best[name]))
+        where = ", ".join(f"{name.replace('_', ' ')} {best[name]}" for name in names if pd.notna(best[name]))
         more = len(self.alike) - 1
         text = f"cheapest: {where}, {best['cost']:,.6g} ({best['low']:,.6g}-{best['high']:,.6g})"
         return f"{text}; {more} more cells are not distinguishable from it" if more else text
