@@ -9,7 +9,7 @@ import numpy as np
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 from relfit.simulation.campaigns import CampaignResults, Ownership, sobol, tornado
-from relfit.simulation.campaigns.comparisons import numbers
+from relfit.simulation.campaigns.cell_comparisons import numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -42,7 +42,7 @@ def test_the_least_campaign_has_a_cell_per_value(tmp_path: Path) -> None:
         ('run = "trainig"\n[parameters]\nrecovery_time = [1]\n', "did you mean training"),
         ('run = "training"\n[parameters]\nrecovery_tine = [1]\n', "did you mean recovery_time"),
         ('run = "training"\n[parameters]\nrecovery_time = [-1]\n', "recovery_time"),
-        (f'run = "{MODELS}:noisy"\n[parameters]\nxx = [1]\n', "has no such parameter"),
+        (f'run = "{MODELS}:noisy"\n[parameters]\nxx = [1]\n', "there is no such parameter"),
         (f'run = "{MODELS}:nothing"\n[parameters]\nx = [1]\n', "nothing"),
         (f'run = "{MODELS}:square"\n[parameters]\nx = [1]\n', "write replications = 1"),
         ('run = "training"\ndesign = "sobol"\npoints = 12\n[parameters]\na = [1, 2]\n', "no power of two"),

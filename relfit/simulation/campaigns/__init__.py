@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = front(
     {
         "campaign": "Campaign Experiment Until read_campaign",
         "campaign_results": "CampaignResults load",
-        "comparisons": "best_cells break_even contour pareto_front",
+        "cell_comparisons": "best_cells break_even contour pareto_front",
         "ownership": "Ownership cost_of_ownership",
         "sensitivity": "sobol tornado",
         "sweeping": "sweep",

@@ -79,13 +79,6 @@ class Campaign(Model):
     _folder: Path = PrivateAttr(Path())
 
     def __init__(self, /, **given: Any) -> None:
-        """Check what is given.
-
-        Raises
-        ------
-        ArgumentError
-            For what cannot be, with its key.
-        """
         try:
             super().__init__(**given)
         except ValidationError as error:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.arrays import FloatArray
+from relfit.arrays import FloatArray, IntArray
 from relfit.errors import ArgumentError
 from relfit.results import Result
 from relfit.simulation.campaigns.campaign import Until
@@ -21,7 +21,7 @@ from relfit.simulation.campaigns.campaign_store import CampaignStore
 from relfit.text import count
 from relfit.writing import complete
 
-__all__ = ["CampaignResults", "load", "replications_needed"]
+__all__ = ["CampaignResults", "load", "replications_needed", "row_means", "statistics"]
 
 _PERCENTILES = (5, 25, 50, 75, 95)
 _GROWTH = 1.25
@@ -90,10 +90,8 @@ class CampaignResults(Result):
         name = self._output(output)
         if name not in self._samples:
             keys = pd.Index(self.cells.index.unique(), name="cell")
-            code = keys.get_indexer(self.runs["cell"])
-            replication = self.runs["replication"].to_numpy(dtype=np.int64)
-            values = np.full((keys.size, int(replication.max(initial=-1)) + 1), np.nan)
-            values[code, replication] = self.runs[name].to_numpy(dtype=np.float64)
+            width = int(self.runs["replication"].max()) + 1 if len(self.runs) else 0
+            values = _scattered(keys, self.runs, self.runs[name].to_numpy(dtype=np.float64), width, np.nan)
             self._samples[name] = pd.DataFrame(values, index=keys)
         return self._samples[name]
 
@@ -137,27 +135,24 @@ class CampaignResults(Result):
                     f"there is no experiment {experiment!r}", remedy=f"there is {', '.join(self.experiments)}"
                 )
             table = table.dropna(axis=1, how="all")
-        failed = self.failed.groupby("cell").size()
         values = statistics(self.samples(output), self.level)
-        values.insert(1, "failed", failed.reindex(values.index, fill_value=0))
+        values.insert(1, "failed", self._n_failed.reindex(values.index, fill_value=0))
         return table.join(values).reset_index(drop=True)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per cell: the parameters, ``runs``, ``failed``, and of each output all of `of`, as ``wait_mean``."""
+        table = self.cells.reset_index(drop=True)
         if not self.outputs:
-            return self.cells.assign(runs=0, failed=self._n_failed).reset_index(drop=True)
-        tables = [self.of(name) for name in self.outputs]
-        head = tables[0].iloc[:, : self.cells.shape[1] + 2].assign(runs=np.max([t["runs"] for t in tables], axis=0))
-        own = [
-            table.iloc[:, head.shape[1] :].add_prefix(f"{name}_")
-            for name, table in zip(self.outputs, tables, strict=True)
-        ]
-        return pd.concat([head, *own], axis=1)
+            return table.assign(runs=0, failed=self._n_failed.reindex(self.cells.index, fill_value=0).to_numpy())
+        tables = {name: self.of(name) for name in self.outputs}
+        table["runs"] = np.max([each["runs"] for each in tables.values()], axis=0)
+        table["failed"] = tables[self.outputs[0]]["failed"]
+        own = [each.iloc[:, table.shape[1] :].add_prefix(f"{name}_") for name, each in tables.items()]
+        return pd.concat([table, *own], axis=1)
 
     @property
-    def _n_failed(self) -> FloatArray:
-        counts = self.failed.groupby("cell").size().reindex(self.cells.index, fill_value=0)
-        return np.asarray(counts, dtype=np.float64)
+    def _n_failed(self) -> pd.Series:
+        return self.failed.groupby("cell").size()
 
     @property
     def headline(self) -> str:
@@ -285,12 +280,7 @@ class CampaignResults(Result):
 def statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
     """Runs, mean with Student's interval, standard deviation and percentiles of each row; NaN is no run."""
     values = np.sort(samples.to_numpy(dtype=np.float64), axis=1)  # NaN last
-    n = np.isfinite(values).sum(axis=1)
-    some = np.maximum(n, 1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(n > 0, np.nansum(values, axis=1) / some, np.nan)
-        sd = np.sqrt(np.nansum((values - mean[:, None]) ** 2, axis=1) / np.where(n > 1, n - 1.0, np.nan))
-        half = special.stdtrit(np.where(n > 1, n - 1.0, np.nan), 0.5 + 0.5 * level) * sd / np.sqrt(some)
+    n, mean, sd, half = row_means(values, level)
     table = {"runs": n, "mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
     padded = values if values.shape[1] else np.full((len(values), 1), np.nan)
     for percent in _PERCENTILES:
@@ -303,22 +293,39 @@ def statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
     return pd.DataFrame(table, index=samples.index)
 
 
+def row_means(values: FloatArray, level: float) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Of each row how many values it has (NaN is none), their mean and deviation, and half of the mean's interval."""
+    n = np.isfinite(values).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(values, axis=1) / n
+        freedom = np.where(n > 1, n - 1.0, np.nan)
+        sd = np.sqrt(np.nansum((values - mean[:, None]) ** 2, axis=1) / freedom)
+        return n, mean, sd, special.stdtrit(freedom, 0.5 + 0.5 * level) * sd / np.sqrt(n)
+
+
 def _ratios(values: FloatArray, level: float) -> pd.DataFrame:
     """Means over that of the first row, with limits from differences of the same replications."""
-    both = np.isfinite(values) & np.isfinite(values[0])
-    n = both.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        base = np.where(both, values[0], 0.0).sum(axis=1) / n
-        ratio = np.where(both, values, 0.0).sum(axis=1) / n / base
-        apart = np.where(both, values - ratio[:, None] * values[0], 0.0)
-        sd = np.sqrt((apart**2).sum(axis=1) / np.where(n > 1, n - 1.0, np.nan))
-        half = special.stdtrit(np.where(n > 1, n - 1.0, np.nan), 0.5 + 0.5 * level) * sd / np.sqrt(n) / np.abs(base)
+    both = np.where(np.isfinite(values) & np.isfinite(values[0]), 1.0, np.nan)
+    base = row_means(both * values[0], level)[1]
+    ratio = row_means(both * values, level)[1] / base
+    half = row_means(both * (values - ratio[:, None] * values[0]), level)[3] / np.abs(base)
     return pd.DataFrame({"mean": ratio, "low": ratio - half, "high": ratio + half})
+
+
+def _scattered(
+    keys: pd.Index, rows: pd.DataFrame, values: Any, width: int, empty: Any
+) -> Any:  # fmt: skip
+    """Values of rows by key and replication, shape (keys, width); rows of other keys or later ones are left out."""
+    code, replication = keys.get_indexer(pd.Index(rows["cell"])), rows["replication"].to_numpy(dtype=np.int64)
+    fits = (code >= 0) & (replication < width)
+    table = np.full((keys.size, width), empty)
+    table[code[fits], replication[fits]] = values[fits]
+    return table
 
 
 def _left(value: Any) -> bool:
     """Whether a cell leaves a parameter as the configuration has it."""
-    return value is None or (isinstance(value, float) and np.isnan(value)) or value is pd.NA
+    return value is None or value is pd.NA or value != value
 
 
 def _shown(value: Any) -> str:
@@ -386,32 +393,20 @@ def replications_needed(
 
     With `until` it is looked whether the interval is narrow enough at numbers of replications that are the same whoever
     computes: ``replications``, and a quarter more each time.
-
-    Raises
-    ------
-    ArgumentError
-        When there is no such output.
     """
     least = int(campaign.get("replications", 30))
-    needed = pd.Series(least, index=keys)
     if campaign.get("until") is None:
-        return needed
+        return pd.Series(least, index=keys)
     until, level = Until(**campaign["until"]), float(campaign.get("level", 0.95))
     if len(runs) and until.output not in runs:
         have = ", ".join(str(name) for name in runs if name not in ("cell", "replication"))
         raise ArgumentError(f"until: there is no output {until.output!r}", remedy=f"there is {have}" if have else None)
-    lost = {key: rows["replication"].to_numpy() for key, rows in failed.groupby("cell")}
-    by_cell = dict(iter(runs.groupby("cell")))
-    for key in keys:
-        values, done = np.full(until.at_most, np.nan), np.zeros(until.at_most, dtype=bool)
-        if key in by_cell:
-            rows = by_cell[key][by_cell[key]["replication"] < until.at_most]
-            values[rows["replication"].to_numpy()] = rows[until.output].to_numpy()
-            done[rows["replication"].to_numpy()] = True
-        gone = lost.get(key, np.zeros(0, dtype=np.int64))
-        done[gone[gone < until.at_most]] = True
-        needed[key] = _enough(values, done, least, until, level)
-    return needed
+    values = runs[until.output].to_numpy(dtype=np.float64) if len(runs) else np.zeros(0)
+    values = _scattered(keys, runs, values, until.at_most, np.nan)
+    done = np.zeros(values.shape, dtype=bool)
+    for rows in (runs, failed):
+        done |= _scattered(keys, rows, np.ones(len(rows), dtype=bool), until.at_most, False)
+    return pd.Series([_enough(*each, least, until, level) for each in zip(values, done, strict=True)], index=keys)
 
 
 def _enough(values: FloatArray, done: Any, least: int, until: Until, level: float) -> int:

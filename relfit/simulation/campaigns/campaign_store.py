@@ -39,16 +39,8 @@ _LIBRARIES = ("relfit", "numpy", "scipy", "pandas", "numba")
 class Block:
     """Runs that are done, as they come back from whoever computed them.
 
-    Attributes
-    ----------
-    cell, replication : list of ndarray
-        The number of the cell among the keys, and of the replication.
-    outputs : list of dict
-        By output, an array beside each of those.
-    failed : list of (int, int, str)
-        Cell, replication and error of the runs that failed.
-    seconds : float
-        That it took.
+    Beside each array of numbers of cells are those of replications and, by name, of outputs. Runs that failed are rows
+    of cell, replication and error.
     """
 
     cell: list[IntArray] = field(default_factory=list)
@@ -88,12 +80,7 @@ class Block:
 
 
 class CampaignStore:
-    """The folder of one campaign.
-
-    Parameters
-    ----------
-    folder : str or Path
-    """
+    """The folder of one campaign."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)

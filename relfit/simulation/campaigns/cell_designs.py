@@ -24,17 +24,7 @@ _MOST = 5_000_000
 
 @dataclass(frozen=True)
 class Cell:
-    """One set of values.
-
-    Attributes
-    ----------
-    experiment : str
-        The label of the experiment, or the part of a design, that it belongs to.
-    settings : dict from str to value
-        What differs from the configuration.
-    key : str
-        The same for equal settings.
-    """
+    """One set of values: what differs from the configuration, and a key that is the same for equal settings."""
 
     experiment: str
     settings: dict[str, Any]
@@ -42,13 +32,7 @@ class Cell:
 
 
 def canonical(values: Any) -> str:
-    """Values as JSON, the same text for equal values.
-
-    Examples
-    --------
-    >>> canonical({"b": 1, "a": "2 days"})
-    '{"a":"2 days","b":1}'
-    """
+    """Values as JSON, the same text for equal values."""
     return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
 

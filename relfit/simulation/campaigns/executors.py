@@ -57,13 +57,7 @@ def runner_here(token: str) -> Runner:
 
 
 def computing(executor: str, workers: int | None, runner: Runner) -> Computing:
-    """What `executor` names.
-
-    Raises
-    ------
-    ArgumentError
-        For another name, or Dask where it is not installed or not reached.
-    """
+    """What `executor` names; an ArgumentError for another name, or where Dask is not installed or not reached."""
     if executor == "serial":
         return _Here(runner, secrets.token_hex(8))
     if executor == "processes":

@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from relfit.errors import ArgumentError
 from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import Outputs, changed, document_of
+from relfit.simulation.campaigns.runners import Outputs, changed, check_names, document_of
 
 __all__ = ["OwnFunction"]
 
@@ -49,11 +48,8 @@ class OwnFunction:
 
     def check(self, settings: dict[str, Any]) -> None:
         """Names of the parameters."""
-        for name in changed(self.base, settings):
-            if not self.takes_any and name not in self.names:
-                near = get_close_matches(name, self.names, n=1)
-                remedy = f"did you mean {near[0]}?" if near else f"there is {', '.join(self.names)}"
-                raise ArgumentError(f"{name}: the function has no such parameter", remedy=remedy)
+        if not self.takes_any:
+            check_names(changed(self.base, settings), self.names)
 
     def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
         """What the function returns; a number alone is called ``value``."""

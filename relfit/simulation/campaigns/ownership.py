@@ -11,7 +11,7 @@ import pandas as pd
 from relfit.errors import ArgumentError
 from relfit.results import Result
 from relfit.simulation.campaigns.campaign_results import CampaignResults, statistics
-from relfit.simulation.campaigns.comparisons import not_worse
+from relfit.simulation.campaigns.cell_comparisons import not_worse
 
 __all__ = ["Ownership", "cost_of_ownership"]
 
@@ -35,7 +35,7 @@ class Ownership(Result):
     def headline(self) -> str:
         """The cheapest cell."""
         best: Any = self.costs.iloc[0]
-        names = [name for name in self.alike if name not in ("mean", "difference", "low", "high")]
+        names = [str(name) for name in self.alike if name not in ("mean", "difference", "low", "high")]
         where = ", ".join(f"{name.replace('_', ' ')} {best[name]}" for name in names if pd.notna(best[name]))
         more = len(self.alike) - 1
         text = f"cheapest: {where}, {best['cost']:,.6g} ({best['low']:,.6g}-{best['high']:,.6g})"
@@ -69,9 +69,9 @@ def cost_of_ownership(result: CampaignResults, prices: Mapping[str, Any] | None 
     Examples
     --------
     >>> from relfit.simulation.campaigns import Campaign, sweep
-    >>> campaign = Campaign(run="math:fsum", replications=1, parameters={"seq": [[1, 2], [3, 4]]})
-    >>> cost_of_ownership(sweep(campaign, "sums", executor="serial"), {"value": 10.0}).costs["cost"].tolist()
-    [30.0, 70.0]
+    >>> campaign = Campaign(run="builtins:pow", parameters={"base": [2, 3]}, config={"exp": 2}, replications=1)
+    >>> cost_of_ownership(sweep(campaign, "powers", executor="serial"), {"value": 10.0}).costs["cost"].tolist()
+    [40.0, 90.0]
     """
     given = dict(result.campaign.get("prices", {}) if prices is None else prices)
     if not given:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from relfit.errors import ArgumentError
 from relfit.jobs import Checkpoint
 from relfit.planning import plan_checkpoints, plan_migration, plan_replication
 from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.runners import Outputs, changed, document_of
+from relfit.simulation.campaigns.runners import Outputs, changed, check_names, document_of
 
 __all__ = ["PlannerRuns"]
 
@@ -49,12 +48,9 @@ class PlannerRuns:
     def check(self, settings: dict[str, Any]) -> None:
         """Names of arguments, and the planner's own checks."""
         known = [*_OWN, *list(inspect.signature(_PLANNERS[self.planner]).parameters)[2:]]
-        for key in changed(self.base, settings):
-            if key not in known:
-                near = get_close_matches(key, known, n=1)
-                remedy = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
-                raise ArgumentError(f"{key}: this key is unknown", remedy=remedy)
-        Checkpoint(**changed(self.base, settings).get("checkpoint", {}))
+        tables = changed(self.base, settings)
+        check_names(tables, known)
+        Checkpoint(**tables.get("checkpoint", {}))
 
     def run(self, settings: dict[str, Any], first: int, last: int, seed: int) -> Outputs:
         """Every number of the plan."""
@@ -68,11 +64,5 @@ class PlannerRuns:
 
 
 def _number(value: Any) -> float | None:
-    if (
-        isinstance(value, (str, bool))
-        or value is None
-        or np.ndim(value)
-        or not isinstance(value, (int, float, np.generic))
-    ):
-        return None
-    return float(value)
+    number = isinstance(value, (int, float, np.generic)) and not isinstance(value, (bool, str))
+    return float(value) if number else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,7 @@ from relfit.errors import ArgumentError
 from relfit.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
-__all__ = ["Outputs", "Runner", "changed", "document_of", "runner_of", "stream"]
+__all__ = ["Outputs", "Runner", "changed", "check_names", "document_of", "runner_of", "stream"]
 
 Outputs = dict[str, FloatArray]
 """By output one value per replication."""
@@ -52,13 +52,7 @@ class Runner(Protocol):
 
 
 def runner_of(campaign: Campaign) -> Runner:
-    """The runner of a campaign.
-
-    Raises
-    ------
-    ArgumentError
-        For what cannot be run, with the nearest kind.
-    """
+    """The runner of a campaign; an ArgumentError with the nearest kind for what cannot be run."""
     kind = campaign.run
     if callable(kind) or ":" in kind:
         module, name = "own_function", "OwnFunction"
@@ -70,6 +64,15 @@ def runner_of(campaign: Campaign) -> Runner:
         raise ArgumentError(f"run = {kind!r} is not known", remedy=remedy)
     runner: Runner = getattr(import_module(f"relfit.simulation.campaigns.{module}"), name)(campaign)
     return runner
+
+
+def check_names(names: Iterable[str], known: Sequence[str]) -> None:
+    """Reject a name that is not known, with the nearest one."""
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
+            raise ArgumentError(f"{name}: there is no such parameter", remedy=remedy)
 
 
 def document_of(config: Any, what: str) -> tuple[dict[str, Any], Path]:

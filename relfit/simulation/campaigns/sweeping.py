@@ -22,6 +22,7 @@ from relfit.simulation.campaigns.campaign_store import Block, CampaignStore
 from relfit.simulation.campaigns.cell_designs import cells_of
 from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, first_done, runner_here
 from relfit.simulation.campaigns.runners import runner_of
+from relfit.text import duration
 
 __all__ = ["sweep"]
 
@@ -96,9 +97,9 @@ def sweep(
 
     Examples
     --------
-    >>> campaign = Campaign(run="math:sqrt", parameters={"x": [1, 4]}, replications=1)
-    >>> sweep(campaign, "roots", executor="serial").of("value")["mean"].tolist()
-    [1.0, 2.0]
+    >>> campaign = Campaign(run="builtins:pow", parameters={"base": [2, 3]}, config={"exp": 2}, replications=1)
+    >>> sweep(campaign, "squares", executor="serial").of("value")["mean"].tolist()
+    [4.0, 9.0]
     """
     plan = campaign if isinstance(campaign, Campaign) else read_campaign(campaign)
     runner, cells = runner_of(plan), cells_of(plan)
@@ -261,21 +262,9 @@ class _Work:
             done, total = int(inside.sum()), int(self.needed.sum())
             left = (total - done) * (now - before) / max(block.size, 1)
             text = f"{done:,} of {total:,} runs stored"
-            self.progress(text + (f", {_clock(left)} left" if block.size and done < total else ""), done / total)
-
-
-def _clock(seconds: float) -> str:
-    """A time as people say it.
-
-    Examples
-    --------
-    >>> _clock(42), _clock(4000), _clock(200_000)
-    ('42 s', '1.1 h', '2.3 days')
-    """
-    for unit, name in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
-        if seconds >= unit:
-            return f"{seconds / unit:.1f} {name}"
-    return f"{seconds:.0f} s"
+            self.progress(
+                text + (f", {duration(left / 3600.0)} left" if block.size and done < total else ""), done / total
+            )
 
 
 def _run(
@@ -287,31 +276,27 @@ def _run(
     for values, cell, a, b in zip(settings, cells.tolist(), first.tolist(), last.tolist(), strict=True):
         if stopped is not None and stopped():
             break
-        try:
-            parts = [(a, b, runner.run(values, a, b, seed))]
-        except Exception as error:
-            parts = _one_by_one(runner, values, cell, a, b, seed, block) if b - a > 1 else []
-            if not parts and b - a == 1:
-                block.failed.append((cell, a, _told(error)))
-        for begin, end, outputs in parts:
-            block.cell.append(np.full(end - begin, cell))
-            block.replication.append(np.arange(begin, end))
-            block.outputs.append(outputs)
+        _attempt(runner, values, cell, a, b, seed, block)
     block.seconds = time.perf_counter() - begun
     return block.packed()
 
 
-def _one_by_one(
+def _attempt(
     runner: Any, values: dict[str, Any], cell: int, first: int, last: int, seed: int, block: Block
-) -> list[tuple[int, int, Any]]:
-    """Each replication by itself, where one of them fails."""
-    parts = []
-    for r in range(first, last):
-        try:
-            parts.append((r, r + 1, runner.run(values, r, r + 1, seed)))
-        except Exception as error:
-            block.failed.append((cell, r, _told(error)))
-    return parts
+) -> None:  # fmt: skip
+    """Run replications together; each by itself where one of them fails."""
+    try:
+        outputs = runner.run(values, first, last, seed)
+    except Exception as error:
+        if last - first == 1:
+            block.failed.append((cell, first, _told(error)))
+        else:
+            for r in range(first, last):
+                _attempt(runner, values, cell, r, r + 1, seed, block)
+        return
+    block.cell.append(np.full(last - first, cell))
+    block.replication.append(np.arange(first, last))
+    block.outputs.append(outputs)
 
 
 def _told(error: Exception) -> str:

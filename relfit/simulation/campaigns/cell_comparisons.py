@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 from scipy.optimize import isotonic_regression
 
 from relfit.arguments import share
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.results import Interval
-from relfit.simulation.campaigns.campaign_results import CampaignResults
+from relfit.simulation.campaigns.campaign_results import CampaignResults, row_means
 from relfit.units import hours
 
 __all__ = ["best_cells", "break_even", "contour", "not_worse", "numbers", "pareto_front"]
@@ -48,16 +47,10 @@ def best_cells(result: CampaignResults, output: str | None = None, *, best: str 
 def not_worse(result: CampaignResults, samples: pd.DataFrame, side: float) -> pd.DataFrame:
     """The cell with the least mean times `side` and those not distinguishable from it, as `best_cells` has them."""
     values = samples.to_numpy()
-    with np.errstate(invalid="ignore"):
-        mean = np.nanmean(np.where(np.isfinite(values).any(axis=1)[:, None], values, np.inf * side), axis=1)
-    first = int(np.argmin(side * mean))
-    apart = values - values[first]
-    n = np.isfinite(apart).sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        difference = np.nansum(apart, axis=1) / n
-        sd = np.sqrt(np.nansum((apart - difference[:, None]) ** 2, axis=1) / np.where(n > 1, n - 1.0, np.nan))
-        tail = 0.5 * (1.0 - result.level) / max(len(values) - 1, 1)
-        half = special.stdtrit(np.where(n > 1, n - 1.0, np.nan), 1.0 - tail) * sd / np.sqrt(n)
+    mean = row_means(values, result.level)[1]
+    first = int(np.nanargmin(side * mean))
+    each = 1.0 - (1.0 - result.level) / max(len(values) - 1, 1)
+    _, difference, _, half = row_means(values - values[first], each)
     close = ~(side * difference > half) & np.isfinite(difference)
     close[first] = True
     table = pd.DataFrame(
