@@ -34,6 +34,7 @@ from relfit.cli import (
     regress_command,
     simulate_batch,
     simulate_training,
+    sweep_command,
 )
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
@@ -70,6 +71,13 @@ simulations = typer.Typer(
     no_args_is_help=False,
     rich_markup_mode=None,
 )
+sweeps = typer.Typer(
+    name="sweep",
+    cls=sweep_command.CampaignCommands,
+    help="Simulations over values of parameters, on any machines",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
 for _command in (
     look.info, look.fit, look.report, check.dependence, check.trend, check.incidents,
     regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast,
@@ -78,6 +86,7 @@ for _command in (
     app.command(epilog=epilog(_command.__name__))(grouped(_command))
 app.add_typer(plans)
 app.add_typer(simulations)
+app.add_typer(sweeps)
 app.command(epilog=epilog("convert"))(grouped(look.convert))
 app.command(epilog=epilog("data"))(grouped(look.data))
 app.command(epilog=epilog("fetch"))(grouped(fetch_command.fetch))
@@ -85,6 +94,9 @@ for _plan in (plan_commands.checkpoint, plan_commands.migration, plan_commands.r
     plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
 simulations.command(epilog=epilog("simulate training"))(grouped(simulate_training.training))
 simulations.command(epilog=epilog("simulate batch"))(grouped(simulate_batch.batch))
+
+for _sweep in (sweep_command.run, sweep_command.status, sweep_command.report):
+    sweeps.command(epilog=epilog(f"sweep {_sweep.__name__}"))(grouped(_sweep))
 
 
 def _show_version(wanted: bool) -> None:
@@ -122,8 +134,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when done, 2 after a user's mistake (told in one line on stderr), 75 of a simulation that saved itself before
-        its end, 130 after Ctrl-C.
+        0 when done, 2 after a user's mistake (told in one line on stderr), 75 of a simulation or a sweep that saved
+        itself before its end, 1 of a sweep with runs that failed, 130 after Ctrl-C.
 
     Examples
     --------
@@ -181,7 +193,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _read_by(arguments: Sequence[str]) -> list[Path]:
     """Files that a command is given, those of folders and patterns too, but for those that it writes."""
-    written = ("-o", "--out", "--plot", "--jobs-out", "--trace", "--export", "--resume")
+    written = ("-o", "--out", "--plot", "--jobs-out", "--trace", "--export", "--resume", "--store")
     read: list[Path] = []
     for before, text in zip(["", *arguments], arguments, strict=False):
         if before in written or text.startswith("-"):

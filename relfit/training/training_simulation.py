@@ -193,6 +193,7 @@ def simulate_training(
     params: TrainingParameters | Mapping[str, Any] | None = None,
     *,
     n_replications: int | None = None,
+    first: int = 0,
     rng: int | None = None,
     level: float | None = None,
     program_semantics: bool = False,
@@ -212,6 +213,8 @@ def simulate_training(
     n_replications, rng, level : optional
         Those of `params` when left out. The same `rng` gives the same runs, whatever `workers`; two sets of parameters
         with one `rng` share their random numbers, so that their difference is more precise than either.
+    first : int
+        Number of the first replication: the numbers before it are left to another call.
     program_semantics : bool
         The published program's behaviour wherever it differs from its paper; see `TrainingParameters.as_program`.
     relative_accuracy : float, optional
@@ -261,11 +264,12 @@ def simulate_training(
     if accuracy is None and known.adaptive_replications and n_replications is None:
         accuracy = known.relative_accuracy
     setting = setting_of(known, host_selection=host_selection, retirement=retirement, trace=trace, check=check)
-    runs = _runs(setting, seed, 0, n, workers)
+    runs = _runs(setting, seed, first, first + n, workers)
     while accuracy is not None and len(runs) < known.max_replications and not _precise(runs, wanted, accuracy):
         more = min(_BATCH, known.max_replications - len(runs))
-        runs += _runs(setting, seed, len(runs), len(runs) + more, workers)
+        runs += _runs(setting, seed, first + len(runs), first + len(runs) + more, workers)
     table = _table(known, runs)
+    table["replication"] += first
     return TrainingSimulation(known, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
 
 
