@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from relfit.training import address_streams as rs
 from relfit.training import host_events as hosts
 from relfit.training import layout as at
-from relfit.training import random_streams as rs
 from relfit.training import server_moves as moves
 from relfit.training.addresses import address, compiled
 from relfit.training.layout import Memory, Reals

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from relfit.training import event_heap as eh
+from relfit.training import address_heap as eh
+from relfit.training import address_streams as rs
 from relfit.training import layout as at
-from relfit.training import random_streams as rs
 from relfit.training import server_moves as moves
 from relfit.training.addresses import compiled
 from relfit.training.layout import Memory, Reals

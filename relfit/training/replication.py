@@ -15,15 +15,15 @@ from relfit.families.distribution import Distribution
 from relfit.families.lognormal import Lognormal
 from relfit.families.weibull import Weibull
 from relfit.numeric.compiling_notice import compile_notice
-from relfit.simulation.time_tables import remaining_table, time_table
+from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.training import layout as at
 from relfit.training import rare_events as rare
 from relfit.training import training_events as loop
+from relfit.training.address_streams import KNOTS, N_STREAMS, seeds
 from relfit.training.conservation import FAULTS, broken
 from relfit.training.host_order import select_in_order
 from relfit.training.layout import Memory, Reals
 from relfit.training.parameters import TrainingParameters
-from relfit.training.random_streams import KNOTS, N_STREAMS, seeds
 
 __all__ = ["HostSelection", "RetirementRule", "Run", "Server", "Servers", "Setting", "run_replication", "setting_of"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
+from relfit.training import address_streams as rs
 from relfit.training import layout as at
-from relfit.training import random_streams as rs
 from relfit.training.addresses import compiled
 from relfit.training.layout import Memory, Reals
 

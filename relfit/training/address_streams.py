@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from relfit.simulation.time_tables import LOW, STEP
+from relfit.simulation.engine.time_tables import LOW, STEP
 from relfit.training import layout as at
 from relfit.training.addresses import compiled
 from relfit.training.layout import Memory, Reals
@@ -59,7 +59,7 @@ def below(m: Memory, stream: int, n: int) -> int:
 
 @compiled
 def tabled_time(x: Reals, table: int, hazard: float) -> float:
-    """The time at which the cumulative hazard of a table (see `relfit.simulation.time_tables`) is reached."""
+    """The time at which the cumulative hazard of a table (see `relfit.simulation.engine.time_tables`) is reached."""
     step = (math.log(max(hazard, 1e-300)) - LOW) / STEP
     knot = min(max(int(step), 0), KNOTS - 2)
     return math.exp(x[table + knot] + (step - knot) * (x[table + knot + 1] - x[table + knot]))
