@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from relfit.arrays import IntArray
-from relfit.simulation.engine.records import Records, compiled, inlined, new_records
+from relfit.simulation.engine.records import Records, compiled, entry, inlined, new_records
 
 __all__ = ["Event", "EventHeap", "empty_heap", "is_full", "larger", "pop", "put", "remove"]
 
@@ -33,8 +33,10 @@ class EventHeap(NamedTuple):
     size: IntArray
 
 
-def empty_heap(numbers: int, room: int | None = None) -> EventHeap:
+def empty_heap(numbers: int, room: int | None = None, heaps: int = 1) -> EventHeap:
     """An empty heap for numbers from 0 on, with room for an event of each when `room` is left out.
+
+    A model may cut it into several heaps by slices of each array; `size` then has an entry of each of them.
 
     Examples
     --------
@@ -45,7 +47,7 @@ def empty_heap(numbers: int, room: int | None = None) -> EventHeap:
     ((7.0, 0, 0), (9.0, 0, 2), 0)
     """
     events = new_records(Event, max(numbers if room is None else room, 1))
-    return EventHeap(events, np.full(numbers, -1, np.int64), np.zeros(1, np.int64))
+    return EventHeap(events, np.full(numbers, -1, np.int64), np.zeros(heaps, np.int64))
 
 
 def larger(heap: EventHeap, numbers: int, room: int) -> EventHeap:
@@ -57,7 +59,7 @@ def larger(heap: EventHeap, numbers: int, room: int) -> EventHeap:
     return new
 
 
-@inlined
+@entry
 def is_full(heap: EventHeap) -> bool:
     """Whether no further event has room."""
     return int(heap.size[0]) == len(heap.events)
@@ -102,7 +104,7 @@ def _settle(heap: EventHeap, place: int, time: float, kind: int, number: int) ->
     _set(heap, place, time, kind, number)
 
 
-@compiled
+@entry
 def put(heap: EventHeap, number: int, time: float, kind: int = 0) -> None:
     """Plan the event of a number, or move the one that it has."""
     place = heap.place[number]
@@ -112,7 +114,7 @@ def put(heap: EventHeap, number: int, time: float, kind: int = 0) -> None:
     _settle(heap, place, time, kind, number)
 
 
-@compiled
+@entry
 def remove(heap: EventHeap, number: int) -> None:
     """Take the event of a number out; there must be one."""
     place, last = heap.place[number], heap.size[0] - 1
@@ -122,7 +124,7 @@ def remove(heap: EventHeap, number: int) -> None:
         _settle(heap, place, event.time, event.kind, event.number)
 
 
-@compiled
+@entry
 def pop(heap: EventHeap) -> tuple[float, int, int]:
     """Take the first event out: its time, kind and number."""
     first = heap.events[0]

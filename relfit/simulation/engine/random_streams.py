@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from relfit.simulation.engine.records import inlined
+from relfit.simulation.engine.records import entry
 
 __all__ = ["Streams", "below", "exponential", "new_streams", "uniform"]
 
@@ -38,7 +38,7 @@ def new_streams(n: int, seed: np.random.SeedSequence | Sequence[int]) -> Streams
     return sequence.generate_state(n, np.uint64).astype(np.uint64)
 
 
-@inlined
+@entry
 def uniform(streams: Streams, purpose: int) -> float:
     """A number in [0, 1)."""
     streams[purpose] += _STEP
@@ -49,13 +49,13 @@ def uniform(streams: Streams, purpose: int) -> float:
     return float(word >> np.uint64(11)) * _UNIT
 
 
-@inlined
+@entry
 def exponential(streams: Streams, purpose: int) -> float:
     """A time of mean one."""
     return -math.log(1.0 - uniform(streams, purpose))
 
 
-@inlined
+@entry
 def below(streams: Streams, purpose: int, n: int) -> int:
     """A whole number from 0 to n - 1."""
     return int(uniform(streams, purpose) * n)

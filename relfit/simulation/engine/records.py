@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar, cast, get_type_hints, overload
 
+import numba
 import numpy as np
 
 from relfit.numeric.compiled import njit
 
-__all__ = ["Records", "compiled", "inlined", "new_records", "record_dtype"]
+__all__ = ["Records", "compiled", "entry", "inlined", "merged", "new_records", "record_dtype"]
 
 Record = TypeVar("Record")
 Function = TypeVar("Function")
 
-compiled = njit(nogil=True, error_model="numpy")
-"""Compile a function of a model."""
+entry = njit(nogil=True, error_model="numpy", _nrt=False)
+"""Compile a function that Python calls, and keep it on disk."""
 
-inlined = njit(nogil=True, error_model="numpy", forceinline=True)
-"""Compile a function that is copied to where it is called: a short one that nearly every event needs."""
+_jit: Any = numba.njit  # whose type does not name all that it takes
+_part = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function that compiled code alone calls; from Python it must not be called.
+
+    It makes no arrays, so that those that it works on are not counted as used.
+    """
+    return cast("Function", _jit(**_part)(function))
+
+
+def inlined(function: Function) -> Function:
+    """`compiled`, and copied to where it is called: a short function that nearly every event needs."""
+    return cast("Function", _jit(**_part, forceinline=True)(function))
+
+
+def merged(function: Function) -> Function:
+    """`compiled`, as a part of the one function that calls it, with which it is compiled in half the time."""
+    return cast("Function", _jit(**_part, inline="always")(function))
 
 
 class Records(Protocol[Record]):
@@ -33,6 +52,8 @@ class Records(Protocol[Record]):
         """Set a field of all records."""
 
     def __len__(self) -> int: ...
+    def copy(self) -> Records[Record]:
+        """The same records in an array of their own."""
 
 
 def record_dtype(fields: type) -> np.dtype[np.void]:
@@ -49,6 +70,8 @@ def record_dtype(fields: type) -> np.dtype[np.void]:
     ('time', 'number')
     """
     parts: list[tuple[Any, ...]] = []
+    if taken := [name for name in get_type_hints(fields) if hasattr(np.record, name)]:
+        raise TypeError(f"{fields.__name__}: {', '.join(taken)} would hide an attribute of numpy's records")
     for name, hint in get_type_hints(fields, include_extras=True).items():
         if hasattr(hint, "__metadata__"):
             parts.append((name, hint.__origin__.__args__[1].__args__[0], hint.__metadata__))

@@ -12,19 +12,19 @@ import numpy as np
 from relfit.arrays import FloatArray
 from relfit.errors import ArgumentError
 from relfit.families.distribution import Distribution
-from relfit.simulation.engine.records import compiled
+from relfit.simulation.engine.records import entry
 
-__all__ = ["LOW", "STEP", "hazard_at", "remaining_table", "time_at", "time_table"]
+__all__ = ["KNOTS", "LOW", "STEP", "hazard_at", "remaining_table", "time_at", "time_table"]
 
 
-_KNOTS = 4096
+KNOTS = 4096
 LOW, _HIGH = float(np.log(1e-12)), float(np.log(60.0))
-STEP = (_HIGH - LOW) / (_KNOTS - 1)
+STEP = (_HIGH - LOW) / (KNOTS - 1)
 _LEAST = -600.0  # log of the shortest time
 
 
 def _hazards() -> FloatArray:
-    return np.asarray(np.exp(LOW + STEP * np.arange(_KNOTS)))
+    return np.asarray(np.exp(LOW + STEP * np.arange(KNOTS)))
 
 
 def time_table(name: str, family: Distribution) -> FloatArray:
@@ -74,7 +74,7 @@ def remaining_table(table: FloatArray) -> FloatArray:
         hazard = np.where(passed < 0.5 * whole, -np.log1p(-passed / whole), -np.log(left / whole))
     keep = np.concatenate([[True], np.diff(hazard) > 0.0])
     x, y = np.log(hazard[keep]), table[keep]
-    wanted = LOW + STEP * np.arange(_KNOTS)
+    wanted = LOW + STEP * np.arange(KNOTS)
     found = np.interp(wanted, x, y)
     # near zero the density is flat, so time is proportional to the hazard; beyond the last knot the last slope goes on
     found = np.where(wanted < x[0], y[0] + (wanted - x[0]), found)
@@ -82,19 +82,19 @@ def remaining_table(table: FloatArray) -> FloatArray:
     return np.asarray(np.where(wanted > x[-1], y[-1] + slope * (wanted - x[-1]), found))
 
 
-@compiled
+@entry
 def time_at(table: FloatArray, hazard: float) -> float:
     """The time at which the cumulative hazard reaches a value; that of an exponential number is a random time."""
     step = (math.log(max(hazard, 1e-300)) - LOW) / STEP
-    knot = min(max(int(step), 0), _KNOTS - 2)
+    knot = min(max(int(step), 0), KNOTS - 2)
     return math.exp(table[knot] + (step - knot) * (table[knot + 1] - table[knot]))
 
 
-@compiled
+@entry
 def hazard_at(table: FloatArray, time: float) -> float:
     """The cumulative hazard by a time."""
     log = math.log(max(time, 1e-300))
-    low, high = 0, _KNOTS - 1
+    low, high = 0, KNOTS - 1
     while high - low > 1:
         middle = (low + high) // 2
         if table[middle] <= log:
