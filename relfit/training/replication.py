@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import get_type_hints
 
@@ -13,7 +14,7 @@ from relfit.errors import DataError
 from relfit.families.distribution import Distribution
 from relfit.families.lognormal import Lognormal
 from relfit.families.weibull import Weibull
-from relfit.simulation.engine.event_heap import empty_heap
+from relfit.simulation.engine.event_heap import EventHeap, empty_heap
 from relfit.simulation.engine.random_streams import new_streams
 from relfit.simulation.engine.records import Records, new_records
 from relfit.simulation.engine.time_tables import remaining_table, time_table
@@ -38,6 +39,7 @@ from relfit.training.rare_events import rare_event
 __all__ = ["Run", "Setting", "run_replication", "setting_of"]
 
 _TRACE_ROWS = 65_536
+_CHANGING = ("cluster", "jobs", "servers", "queues", "lists", "latest", "trace")
 _RARE_RATES = ("regeneration_interval", "rack_failure_rate", "cluster_failure_rate")
 _RETURNS = ("never", "at_selection", "at_once")
 _RULES = ("never", "threshold", "score")
@@ -45,10 +47,9 @@ _RULES = ("never", "threshold", "score")
 
 @dataclass(frozen=True)
 class Setting:
-    """What all replications share: parameters as the loop takes them, and policies; `host_selection` None is chance."""
+    """What all replications share: the state that they begin with, and policies; `host_selection` None is chance."""
 
-    params: TrainingParameters
-    options: Options
+    begin: ClusterState
     host_selection: HostSelection | None
     retirement: RetirementRule | None
 
@@ -124,14 +125,15 @@ def setting_of(
         "most_reliable": MostReliable(life),
         "packed": Packed(),
     }
-    return Setting(params, table[0], host_selection or built_in.get(params.host_selection), retirement)
+    policy = host_selection or built_in.get(params.host_selection)
+    return Setting(_first_state(params, table[0]), policy, retirement)
 
 
-def _new_state(setting: Setting, rng: int, replication: int) -> ClusterState:
+def _first_state(params: TrainingParameters, options: Options) -> ClusterState:
     """The state before any job begins, the servers in their pools."""
-    params, jobs = setting.params, setting.params.all_jobs
+    jobs = params.all_jobs
     working, n = params.working_pool_size, params.working_pool_size + params.spare_pool_size
-    places = n + setting.options.n_racks + at.N_KINDS
+    places = n + options.n_racks + at.N_KINDS
     servers = new_records(ServerRecord, n)
     servers["number"] = np.arange(n)
     servers["rack"] = servers["number"] // params.rack_size
@@ -140,7 +142,6 @@ def _new_state(setting: Setting, rng: int, replication: int) -> ClusterState:
     servers["home"] = servers["job"] = at.NOBODY
 
     cluster = new_records(ClusterRecord, 1)
-    cluster["streams"][0] = new_streams(at.N_STREAMS, [rng, replication])
     cluster["held"][0, [at.IDLE, at.SPARE]] = working, n - working
 
     crews = n if params.auto_crews or params.manual_crews else 0
@@ -151,15 +152,15 @@ def _new_state(setting: Setting, rng: int, replication: int) -> ClusterState:
     lists = np.zeros(n + int(queues["room"].sum()), np.int64)
     lists[n : 2 * n - working] = np.arange(working, n)
 
-    rows = _TRACE_ROWS + 8 * n if setting.options.tracing else 0
+    rows = _TRACE_ROWS + 8 * n if options.tracing else 0
     trace = new_records(Change, rows)
     if rows:
         trace["server"][:n], trace["after"][:n] = servers["number"], servers["state"]
         trace["job"][:n] = trace["before"][:n] = at.NOBODY
         cluster["changes"] = n
-    ring = params.retirement.max_failures if setting.options.retirement in (at.THRESHOLD, at.OWN_RULE) else 0
+    ring = params.retirement.max_failures if options.retirement in (at.THRESHOLD, at.OWN_RULE) else 0
     return ClusterState(
-        options=setting.options,
+        options=options,
         cluster=cluster[0],
         jobs=_new_jobs(params, places),
         servers=servers,
@@ -221,9 +222,12 @@ def run_replication(setting: Setting, rng: int, replication: int) -> Run:
     DataError
         When a job does not end within the events allowed, or waits for servers that never come.
     """
-    state = _new_state(setting, rng, replication)
+    begin, (events, place, size) = setting.begin, setting.begin.heaps
+    copies = {name: copy(getattr(begin, name)) for name in _CHANGING}
+    state = begin._replace(heaps=EventHeap(copy(events), copy(place), copy(size)), **copies)
+    state.cluster.streams[:] = new_streams(at.N_STREAMS, [rng, replication])
     trace: list[Records[Change]] = []
-    if any(getattr(setting.options, name) > 0.0 for name in _RARE_RATES):
+    if any(getattr(state.options, name) > 0.0 for name in _RARE_RATES):
         rare_event(state)
     while (code := loop.advance(state)) != loop.OVER:
         if code == at.HOSTS and setting.host_selection is not None:

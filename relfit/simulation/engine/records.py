@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Protocol, TypeVar, cast, get_type_hints, overload
 
 import numba
@@ -56,6 +57,7 @@ class Records(Protocol[Record]):
         """The same records in an array of their own."""
 
 
+@cache
 def record_dtype(fields: type) -> np.dtype[np.void]:
     """The dtype of a class of annotated fields: ``int`` and ``float`` of eight bytes, ``bool`` of one.
 
@@ -93,4 +95,4 @@ def new_records(fields: type[Record], n: int) -> Records[Record]:
     >>> events["time"].tolist()
     [0.0, 2.5, 0.0]
     """
-    return cast("Records[Record]", np.zeros(n, record_dtype(fields)).view(np.recarray))
+    return cast("Records[Record]", np.zeros(n, record_dtype(cast("type", fields))).view(np.recarray))
