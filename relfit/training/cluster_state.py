@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from relfit.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap
-from relfit.simulation.engine.records import Records, inlined
+from relfit.simulation.engine.records import Records
 from relfit.simulation.engine.time_tables import KNOTS
 
 __all__ = [
     "COUNTS", "N_STREAMS", "PHASES", "STATES", "TIMES", "Change", "ClusterRecord", "ClusterState", "JobRecord",
-    "Options", "Queue", "ServerRecord", "add_last", "events_of", "n_active", "rack_is_down", "roster_of", "standbys_of",
-    "take_first",
+    "Options", "Queue", "ServerRecord",
 ]  # fmt: skip
 
 STATES = (
@@ -260,59 +259,10 @@ class ClusterState(NamedTuple):
     jobs: Records[JobRecord]
     servers: Records[ServerRecord]
     heaps: EventHeap
-    """First the coming events, then the rosters of the jobs: see `events_of` and `roster_of`."""
+    """First the coming events, then the rosters of the jobs: see `relfit.training.cluster_lists`."""
     queues: Records[Queue]
     lists: IntArray
     """First the servers that a job may take, then those of the queues."""
     latest: FloatArray
     """Minutes of the latest failures of each server, shape (servers, max_failures)."""
     trace: Records[Change]
-
-
-@inlined
-def events_of(state: ClusterState) -> EventHeap:
-    """The coming events: of each server by its number, then of each rack, then of the cluster by their kinds."""
-    n = len(state.servers) + state.options.n_racks + N_KINDS
-    return EventHeap(state.heaps.events[:n], state.heaps.place[:n], state.heaps.size[:1])
-
-
-@inlined
-def roster_of(state: ClusterState, job: JobRecord) -> EventHeap:
-    """The active servers of a job: by its clock at which they fail, or bad ones first where lives are redrawn."""
-    n = len(state.servers) + state.options.n_racks + N_KINDS
-    events = state.heaps.events[job.roster_begin : job.roster_begin + job.n_hosts]
-    return EventHeap(events, state.heaps.place[n:], state.heaps.size[1 + job.number : 2 + job.number])
-
-
-@inlined
-def rack_is_down(state: ClusterState, rack: int) -> bool:
-    """Whether a rack is planned to be back."""
-    return state.heaps.place[len(state.servers) + rack] >= 0
-
-
-@inlined
-def n_active(state: ClusterState, job: JobRecord) -> int:
-    """Active servers of a job."""
-    return state.heaps.size[1 + job.number]
-
-
-@inlined
-def standbys_of(state: ClusterState, job: JobRecord) -> Queue:
-    """The servers that stand by for a job."""
-    return state.queues[STANDBYS + job.number]
-
-
-@inlined
-def add_last(state: ClusterState, queue: Queue, server: ServerRecord) -> None:
-    """Put a server at the end of a queue."""
-    state.lists[queue.begin + (queue.head + queue.length) % queue.room] = server.number
-    queue.length += 1
-
-
-@inlined
-def take_first(state: ClusterState, queue: Queue) -> ServerRecord:
-    """Take the first server off a queue that has one."""
-    server = state.servers[state.lists[queue.begin + queue.head]]
-    queue.head = (queue.head + 1) % queue.room
-    queue.length -= 1
-    return server

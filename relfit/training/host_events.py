@@ -8,20 +8,12 @@ from relfit.arrays import IntArray
 from relfit.simulation.engine.random_streams import below
 from relfit.simulation.engine.records import compiled, entry, inlined, merged
 from relfit.training import cluster_state as at
-from relfit.training.cluster_state import ClusterState, JobRecord, n_active, standbys_of, take_first
+from relfit.training.cluster_lists import ask, n_active, standbys_of, take_first
+from relfit.training.cluster_state import ClusterState, JobRecord
 from relfit.training.repair_events import to_spares
 from relfit.training.server_moves import active_server, join, leave, log_change, log_changes, set_state, stand_by
 
-__all__ = [
-    "acquire",
-    "candidates",
-    "enter",
-    "look_for_hosts",
-    "recover",
-    "release",
-    "stop_run",
-    "take_in_order",
-]
+__all__ = ["acquire", "candidates", "enter", "look_for_hosts", "recover", "release", "stop_run", "take_in_order"]
 
 
 @compiled
@@ -153,7 +145,7 @@ def _choose(state: ClusterState, job: JobRecord) -> None:
     if state.options.random_hosts:
         _settle(state, job, _take_at_random(state, job, _list_candidates(state, job)))
     else:
-        state.cluster.asks, state.cluster.asks_number = at.HOSTS, job.number
+        ask(state, at.HOSTS, 0, job.number)
 
 
 @compiled

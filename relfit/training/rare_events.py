@@ -6,16 +6,8 @@ from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.random_streams import below, exponential
 from relfit.simulation.engine.records import compiled, entry, merged
 from relfit.training import cluster_state as at
-from relfit.training.cluster_state import (
-    ClusterState,
-    JobRecord,
-    add_last,
-    events_of,
-    n_active,
-    rack_is_down,
-    standbys_of,
-    take_first,
-)
+from relfit.training.cluster_lists import add_last, events_of, n_active, rack_is_down, standbys_of, take_first
+from relfit.training.cluster_state import ClusterState, JobRecord
 from relfit.training.host_events import enter, recover, stop_run
 from relfit.training.repair_events import give_back, submit
 from relfit.training.server_moves import active_server, change_class, leave, set_state, stand_by

@@ -9,22 +9,12 @@ from relfit.simulation.engine.random_streams import exponential, uniform
 from relfit.simulation.engine.records import compiled, entry, merged
 from relfit.simulation.engine.time_tables import time_at
 from relfit.training import cluster_state as at
-from relfit.training.cluster_state import (
-    ClusterState,
-    JobRecord,
-    ServerRecord,
-    add_last,
-    events_of,
-    rack_is_down,
-    standbys_of,
-    take_first,
-)
+from relfit.training.cluster_lists import add_last, ask, events_of, rack_is_down, standbys_of, take_first
+from relfit.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.training.policies import retires
 from relfit.training.server_moves import change_class, set_state, stand_by
 
-__all__ = [
-    "auto_ends", "finish_repair", "give_back", "manual_ends", "shift_end", "submit", "to_spares", "wake",
-]  # fmt: skip
+__all__ = ["auto_ends", "finish_repair", "give_back", "manual_ends", "shift_end", "submit", "to_spares", "wake"]
 
 _DAY = 1440.0
 
@@ -125,7 +115,7 @@ def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
     elif server.bad:
         job.bad_server_repair_failures += 1
     if state.options.retirement == at.OWN_RULE:
-        state.cluster.asks, state.cluster.asks_number = at.RETIREMENT, server.number
+        ask(state, at.RETIREMENT, 0, server.number)
     else:
         finish_repair(state, server, retires(state, server))
 

@@ -14,14 +14,8 @@ from relfit.simulation.engine.random_streams import below, exponential, uniform
 from relfit.simulation.engine.records import compiled, inlined
 from relfit.simulation.engine.time_tables import time_at
 from relfit.training import cluster_state as at
-from relfit.training.cluster_state import (
-    ClusterState,
-    JobRecord,
-    ServerRecord,
-    add_last,
-    roster_of,
-    standbys_of,
-)
+from relfit.training.cluster_lists import add_last, roster_of, standbys_of
+from relfit.training.cluster_state import ClusterState, JobRecord, ServerRecord
 
 __all__ = [
     "active_server", "change_class", "credit", "join", "leave", "log_change", "log_changes", "new_life",

@@ -12,16 +12,8 @@ from relfit.simulation.engine.random_streams import below, exponential, uniform
 from relfit.simulation.engine.records import compiled, entry, merged
 from relfit.simulation.engine.time_tables import hazard_at, time_at
 from relfit.training import cluster_state as at
-from relfit.training.cluster_state import (
-    ClusterState,
-    JobRecord,
-    ServerRecord,
-    events_of,
-    n_active,
-    roster_of,
-    standbys_of,
-    take_first,
-)
+from relfit.training.cluster_lists import ask, events_of, n_active, roster_of, standbys_of, take_first
+from relfit.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.training.host_events import acquire, enter, look_for_hosts, recover, release, stop_run
 from relfit.training.repair_events import auto_ends, finish_repair, give_back, manual_ends, submit, wake
 from relfit.training.server_moves import active_server, credit, join, leave, new_life, next_failure, set_state
@@ -120,7 +112,7 @@ def _cluster_event(state: ClusterState, kind: int, number: int) -> None:
     elif kind == at.MANUAL_END:
         manual_ends(state, state.servers[number])
     else:
-        state.cluster.asks, state.cluster.asks_kind, state.cluster.asks_number = at.RARE_EVENT, kind, number
+        ask(state, at.RARE_EVENT, kind, number)
 
 
 # ------------------------------------------------------------------------- jobs
@@ -136,11 +128,7 @@ def _job_event(state: ClusterState, job: JobRecord) -> None:
         elif job.ends_by == at.FAILURE:
             _server_fails(state, job, state.servers[job.next_failed])
         else:
-            state.cluster.asks, state.cluster.asks_kind, state.cluster.asks_number = (
-                at.RARE_EVENT,
-                at.CORRUPTION_FOUND,
-                job.number,
-            )
+            ask(state, at.RARE_EVENT, at.CORRUPTION_FOUND, job.number)
     elif job.phase == at.RECOVERING or job.phase == at.SELECTING:
         _resume(state, job)
     elif job.phase == at.WAITING:
