@@ -64,7 +64,7 @@ class ChosenPeriod:
     @property
     def headline(self) -> str:
         """Which period it is, and how well its start is known."""
-        window = self.log.window
+        window = self.log.window if self.before_now is None else self.before_now
         if not window.hours >= 0.0:
             return "Period used: all of the log."
         dates = f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
