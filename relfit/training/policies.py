@@ -16,7 +16,7 @@ from relfit.training.cluster_state import ClusterState, ServerRecord
 
 __all__ = [
     "FewestFailures", "HighestScore", "HostSelection", "MostReliable", "Packed", "RetirementRule", "Server", "Servers",
-    "retires",
+    "built_in_selection", "retires",
 ]  # fmt: skip
 
 
@@ -102,6 +102,17 @@ class Packed:
         """By the number of such servers in its rack, then by the rack."""
         free = np.bincount(servers.rack[servers.idle], minlength=int(servers.rack.max()) + 1)
         return servers.rack - free[servers.rack] * servers.rack.size
+
+
+def built_in_selection(name: str, life_table: FloatArray | None) -> HostSelection | None:
+    """The policy of a name in `TrainingParameters.host_selection`; None for chance."""
+    policies: dict[str, HostSelection] = {
+        "fewest_failures": FewestFailures(),
+        "highest_score": HighestScore(),
+        "most_reliable": MostReliable(life_table),
+        "packed": Packed(),
+    }
+    return policies.get(name)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,12 @@ from relfit.simulation.engine.random_streams import new_streams
 from relfit.simulation.engine.records import Records, new_records
 from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.training import cluster_state as at
-from relfit.training import policies
 from relfit.training import training_events as loop
 from relfit.training.cluster_state import Change, ClusterRecord, ClusterState, JobRecord, Options, Queue, ServerRecord
 from relfit.training.conservation import fault_of
 from relfit.training.host_events import candidates, take_in_order
 from relfit.training.parameters import TrainingParameters
-from relfit.training.policies import HostSelection, RetirementRule, Server, Servers
+from relfit.training.policies import HostSelection, RetirementRule, Server, Servers, built_in_selection
 from relfit.training.rare_events import rare_event
 
 __all__ = ["Run", "Setting", "run_replication", "setting_of"]
@@ -111,13 +110,7 @@ def setting_of(
         value = values.get(name, getattr(params.retirement, name, getattr(params, name, None)))
         if value is not None:
             table[name][0] = value
-    built_in: dict[str, HostSelection] = {
-        "fewest_failures": policies.FewestFailures(),
-        "highest_score": policies.HighestScore(),
-        "most_reliable": policies.MostReliable(life),
-        "packed": policies.Packed(),
-    }
-    policy = host_selection or built_in.get(params.host_selection)
+    policy = host_selection or built_in_selection(params.host_selection, life)
     return Setting(_first_state(params, table[0]), policy, retirement)
 
 
