@@ -254,7 +254,7 @@ def unknown_scope(log: Tables) -> tuple[str, ...]:
     if not number:
         return ()
     each = "1 record names no node and not" if number == 1 else f"{number:,} records name no node and not"
-    other = "read with nodeless=node or nodeless=ignore (--nodeless node or ignore) if not"
+    other = "read with --nodeless node or ignore if not"
     return (f"{each} its scope: taken as of the whole system; {other}",)
 
 

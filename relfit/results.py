@@ -30,6 +30,9 @@ class Result:
     _not_in_json: ClassVar[tuple[str, ...]] = ()
     """Names of fields that are too large, or no data, for `to_dict`."""
 
+    _frame: ClassVar[str] = ""
+    """The field that `to_frame` gives, for results that hold their table."""
+
     def __init_subclass__(cls, *, kw_only: bool = False, **others: Any) -> None:
         super().__init_subclass__(**others)
         dataclass(frozen=True, eq=False, repr=False, kw_only=kw_only)(cls)
@@ -49,7 +52,10 @@ class Result:
 
     def to_frame(self) -> pd.DataFrame:
         """The numbers as a table."""
-        raise NotImplementedError(f"{type(self).__name__} has no table")
+        if not self._frame:
+            raise NotImplementedError(f"{type(self).__name__} has no table")
+        table: pd.DataFrame = getattr(self, self._frame)
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """The findings and every field by its name, ready for JSON: tables as records, what is not finite as None."""

@@ -288,8 +288,8 @@ def question_of(unseen_nodes: int, seen: int) -> str | None:
         return None
     return (
         f"only nodes that failed are known ({seen:,}), and at least {unseen_nodes:,} more are likely, so nothing is "
-        "said of one node: how many are there? Give n_nodes=... or population=... (--column n_nodes=NUMBER, "
-        "--population FILE)"
+        "said of one node: how many are there? Give --column n_nodes=NUMBER or --population FILE (n_nodes or "
+        "population in Python)"
     )
 
 

@@ -14,7 +14,6 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
 from relfit.cli.progress import Steps
-from relfit.cli.remedies import in_options
 from relfit.errors import ArgumentError
 
 __all__ = ["calibrate"]
@@ -224,7 +223,7 @@ def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
         lines += [
             "",
             "Not estimated",
-            *(f"  {', '.join(several)}: {in_options(why)}" for why, several in names.items()),
+            *(f"  {', '.join(several)}: {why}" for why, several in names.items()),
         ]
     if parameters.warnings:
         lines += ["", "What contradicts the assumptions of planners", *(f"  {text}" for text in parameters.warnings)]

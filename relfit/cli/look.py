@@ -14,7 +14,6 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
 from relfit.cli.progress import Steps
-from relfit.cli.remedies import in_options
 from relfit.errors import ArgumentError, RelfitError
 from relfit.text import count, duration, p_value
 
@@ -62,7 +61,7 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     ]
     rejections = log.rejections()
     for reason, number, first in rejections.head(_MOST_LISTED).itertuples():
-        lines.append(f"          {number:,} rejected: {in_options(reason)} (first in line {first})")
+        lines.append(f"          {number:,} rejected: {reason} (first in line {first})")
     if len(rejections) > _MOST_LISTED:
         lines.append(f"          and {len(rejections) - _MOST_LISTED} further reasons; see --json")
     lines += [f"          {note}" for note in about["notes"]]
@@ -83,7 +82,7 @@ def _about(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",
     ]
     if log.question is not None:
-        lines.append(f"question  {in_options(log.question[:1].upper() + log.question[1:])}")
+        lines.append(f"question  {log.question[:1].upper() + log.question[1:]}")
     lines += _first_record(log)
     if about["lifetimes"] is not None:
         lines.append(f"lifetimes {about['lifetimes']:,} given whole")

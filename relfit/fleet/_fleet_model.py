@@ -9,7 +9,7 @@ import numpy as np
 
 from relfit.arguments import share
 from relfit.durations import Rules
-from relfit.errors import ArgumentError
+from relfit.errors import ArgumentError, Remedy
 from relfit.failurelog import FailureLog
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._new_nodes import renewals_of
@@ -93,7 +93,7 @@ def fleet_model(
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError(
             "this log holds lifetimes without dates: what failed together, and when, is not known",
-            remedy="fit them: rf.fit(log.ttf())",
+            remedy=Remedy("fit them: rf.fit(log.ttf())", "fit them: relfit fit LOG"),
         )
     chosen = period if isinstance(period, ChosenPeriod) else chosen_period(log, period, rng)
     chosen = until_now(log, chosen) if at == NOW else chosen

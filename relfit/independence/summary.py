@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from relfit.arrays import Seed
+from relfit.arrays import Duration, Seed
 from relfit.errors import RelfitError
 from relfit.independence._cycles import Cycles, cycles
 from relfit.independence._dispersion import Dispersion, dispersion
@@ -107,8 +107,7 @@ class Dependence(Result):
         counts = [verdict[name] for name in ("pooled", "dispersion", "cycles")]
         parts = []
         if True in nodes:
-            parts.append("nodes fail together, beyond their own order and the rate over the calendar: a system of k "
-                         "nodes is not k independent ones")  # fmt: skip
+            parts.append("nodes fail together more often than chance: don't multiply single-node reliabilities")
         elif False in nodes:
             parts.append("nodes may be taken as independent of each other")
         if verdict["serial"] is not None:
@@ -133,8 +132,8 @@ class Dependence(Result):
             parts.append(f"the {what} of the system come as at a steady rate")
         if parts:
             text = "; ".join(parts)
-            asked = f" ({count(self.asked, 'question')}, together at {percent(ALPHA)})" if self.asked > 1 else ""
-            return f"{text[0].upper()}{text[1:]}{asked}."
+            note = f" ({count(self.asked, 'question')}, together at {percent(ALPHA)})" if self.asked > 1 else ""
+            return f"{text[0].upper()}{text[1:]}{note}."
         if self._few and self.failures is not None:
             return f"The log has {count(self.failures, 'failure')}, too few to tell whether they depend on each other."
         return "Nothing can be said about dependence in this log."
@@ -157,7 +156,7 @@ class Dependence(Result):
 def dependence(
     log: FailureLog,
     *,
-    window: Any = "1h",
+    window: Duration = "1h",
     place: str | None = None,
     method: str = "spearman",
     incidents: Incidents | None = None,
@@ -245,9 +244,9 @@ def dependence(
         notes.append("more than a million times to failure: only series with p of 0.02 or less were shuffled")
     if parts["serial"] is not None and failures is not None:
         parts["serial"] = replace(parts["serial"], at_once=failures.at_once)
-    p = np.array([np.nan if found is None else found.p_overall for found in parts.values()])
-    for (name, found), alpha in zip(list(parts.items()), shared_alpha(p, ALPHA), strict=True):
-        parts[name] = None if found is None else held_to(float(alpha), found)
+    p = np.array([np.nan if result is None else result.p_overall for result in parts.values()])
+    for (name, result), alpha in zip(list(parts.items()), shared_alpha(p, ALPHA), strict=True):
+        parts[name] = None if result is None else held_to(float(alpha), result)
     return Dependence(
         **parts,
         problems=problems,

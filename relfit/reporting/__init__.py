@@ -31,6 +31,7 @@ _SECTIONS: dict[str, Callable[[ReportData], Section | str]] = {
     "interruptions": fleet_sections.interruptions,
     "systems": fleet_sections.systems,
     "nodes": fleet_sections.nodes,
+    "attributes": detail_sections.attributes,
     "forecast": fleet_sections.ahead,
     "jobs": fleet_sections.jobs,
     "independence": fleet_sections.independence,

@@ -72,6 +72,7 @@ class RepairKinds(Result):
     lives: LifeData
 
     _not_in_json = ("lives",)
+    _frame = "table"
 
     @property
     def keys(self) -> list[str]:
@@ -106,10 +107,6 @@ class RepairKinds(Result):
             f"{'Repairs are of two kinds' if len(rows) == 1 else most}: {percent(row['share_quick'])} are quick "
             f"({quick} on average), the others take {slow}; a repair longer than {split} is more likely a slow one."
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """`table`."""
-        return self.table
 
 
 @made_once
@@ -198,10 +195,7 @@ def _one_class(repairs: LifeData, ended: FloatArray) -> npt.NDArray[np.object_]:
 
 
 class _Mixture:
-    """Log-likelihood of two classes: logit of the quick share, then location and log spread of each log repair time.
-
-    The hyperexponential has no spreads: its locations are the logs of the means.
-    """
+    """Log-likelihood of two classes: logit of the quick share, then location and log spread of log repair times."""
 
     def __init__(self, repairs: LifeData, model: str) -> None:
         self.lives, self.exponential = repairs, model == "hyperexponential2"
@@ -263,11 +257,7 @@ class _Mixture:
         return free
 
     def step(self, share: FloatArray, before: FloatArray | None) -> FloatArray:
-        """What EM makes of the probability of each repair to be quick.
-
-        A censored repair counts with the part that is expected to come, which the exponential has in closed form; for
-        lognormals its log is completed by the mean and the variance of the truncated normal.
-        """
+        """What EM makes of the probability of each repair to be quick; censored ones are completed by their mean."""
         repairs, log = self.lives, self.log
         with np.errstate(all="ignore"):
             size = np.maximum(_total(repairs, np.ones(log.size)), 1.0)

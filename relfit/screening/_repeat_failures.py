@@ -62,6 +62,8 @@ class RepeatFailures(Result):
     failures: int
     alpha: float
 
+    _frame = "nodes"
+
     @property
     def going_on(self) -> pd.DataFrame:
         """The rows of `nodes` whose last repeat came in the last 90 days of the log."""
@@ -102,10 +104,6 @@ class RepeatFailures(Result):
             f"In the last 90 days {count(lately.groupby(['system', 'node']).ngroups, 'node')} did; {worst['node']} "
             f"typically {duration(worst['hours_between'])} after its repair.",
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """`nodes`."""
-        return self.nodes
 
 
 @made_once
@@ -217,11 +215,7 @@ def _pairs(failures: pd.DataFrame, size: FloatArray) -> pd.DataFrame:
 
 
 def _chance(spent: FloatArray, among: IntArray, turn: IntArray) -> FloatArray:
-    """Probability of a repeat so soon, by itself or together with those before it, whichever is less by chance.
-
-    Of each of the `among` failures of equal nodes, those of the node included, it is the one that fails with the
-    probability that `spent` adds up.
-    """
+    """Probability of a repeat so soon, by itself or with those before it; `spent` of its `among` ones."""
     alone = -np.expm1(-spent)
     last = np.arange(1, spent.size + 1)
     first = np.maximum(last - _CHAIN, 0)

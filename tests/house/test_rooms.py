@@ -15,6 +15,7 @@ PACKAGE = ROOT / "relfit"
 ORDER = (
     "arrays",
     "errors",
+    "deprecation",
     "lazy",
     "sealed",
     "units",
