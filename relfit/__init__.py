@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from relfit.training import TrainingParameters, read_training, simulate_training
     from relfit.workloads import Workload, read_workload, write_workload
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _NAMES = {
     "backtesting": "Backtest backtest",

@@ -18,6 +18,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "dependence": ("relfit dependence failures.csv --plot dependence.png",),
     "trend": ("relfit trend failures.csv",),
     "incidents": ("relfit incidents failures.csv --out incidents.csv",),
+    "regress": ("relfit regress failures.csv", "relfit regress failures.csv --formula 'ttr ~ cause' --model lognormal"),
     "system": ("relfit system failures.csv --k 64 --horizon 24h",),
     "nodes": (
         "relfit nodes failures.csv --work 1000h --parallel-fraction 0.99 --restart 10min",
@@ -61,7 +62,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 SECTIONS = {
     "Look": ("info", "fit", "report", "convert", "data", "fetch"),
-    "Check": ("dependence", "trend", "incidents"),
+    "Check": ("dependence", "trend", "incidents", "regress"),
     "Predict": ("system", "nodes", "forecast", "backtest"),
     "Plan": ("calibrate", "plan"),
     "Simulate": ("simulate", "sweep"),

@@ -35,6 +35,8 @@ class Bursts(Result):
     level: float
     alpha: float
 
+    _frame = "table"
+
     @property
     def depends(self) -> bool | None:
         """Whether incidents of any scope come after one another; None where no scope has an answer."""
@@ -67,7 +69,3 @@ class Bursts(Result):
                 f"{listed[:1].upper()}{listed[1:]} {'shows' if calm == ['the whole system'] else 'show'} no bursts"
             )
         return ". ".join(text) + "."
-
-    def to_frame(self) -> pd.DataFrame:
-        """`table`."""
-        return self.table
